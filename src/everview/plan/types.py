@@ -1,0 +1,53 @@
+"""Column types: Spark's, written the way Spark's `simpleString` writes them."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import TypeAlias
+
+Type: TypeAlias = str
+
+WEIGHT = "_w"
+"""The column that carries the weight of a row wherever a Z-set is written as a table."""
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """A named column of a relation."""
+
+    name: str
+    type: Type
+
+
+Schema: TypeAlias = tuple[Column, ...]
+
+INTEGERS = ("tinyint", "smallint", "int", "bigint")
+FLOATS = ("float", "double")
+
+_DECIMAL = re.compile(r"decimal\((\d+),(-?\d+)\)")
+
+
+def decimal_parts(type_: Type) -> tuple[int, int] | None:
+    """Precision and scale of a decimal type, else None.
+
+    >>> decimal_parts("decimal(12,2)")
+    (12, 2)
+    """
+    match = _DECIMAL.fullmatch(type_)
+    return (int(match[1]), int(match[2])) if match else None
+
+
+def is_exact(type_: Type) -> bool:
+    """Whether sums of this type do not depend on the order of addition."""
+    return type_ in INTEGERS or decimal_parts(type_) is not None
+
+
+def names(schema: Schema) -> tuple[str, ...]:
+    """The column names of a schema, in order."""
+    return tuple(column.name for column in schema)
+
+
+def type_in(schema: Schema, name: str) -> Type:
+    """The type of the column called `name`."""
+    return next(column.type for column in schema if column.name == name)
