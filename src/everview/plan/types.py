@@ -51,3 +51,45 @@ def names(schema: Schema) -> tuple[str, ...]:
 def type_in(schema: Schema, name: str) -> Type:
     """The type of the column called `name`."""
     return next(column.type for column in schema if column.name == name)
+
+
+_STORABLE = {
+    "boolean": "boolean",
+    "tinyint": "tinyint",
+    "byte": "tinyint",
+    "smallint": "smallint",
+    "short": "smallint",
+    "int": "int",
+    "integer": "int",
+    "bigint": "bigint",
+    "long": "bigint",
+    "float": "float",
+    "real": "float",
+    "double": "double",
+    "string": "string",
+    "text": "string",
+    "binary": "binary",
+    "date": "date",
+    "timestamp": "timestamp",
+    "timestamp_ltz": "timestamp",
+    "timestamp_ntz": "timestamp_ntz",
+    "decimal": "decimal(10,0)",
+    "numeric": "decimal(10,0)",
+}
+
+
+def storable_type(declared: str) -> Type | None:
+    """The canonical name of a declared type, None when columns of it cannot be stored.
+
+    >>> storable_type("DECIMAL(12, 2)"), storable_type("VARCHAR(20)"), storable_type("INTERVAL DAY")
+    ('decimal(12,2)', 'string', None)
+    """
+    text = re.sub(r"\s+", "", declared.lower())
+    if text in _STORABLE:
+        return _STORABLE[text]
+    if re.fullmatch(r"(varchar|char)\(\d+\)", text):
+        return "string"
+    precision = re.fullmatch(r"(?:decimal|numeric|dec)\((\d+)(?:,(\d+))?\)", text)
+    if precision and 1 <= int(precision[1]) <= 38 and int(precision[2] or 0) <= int(precision[1]):
+        return f"decimal({int(precision[1])},{int(precision[2] or 0)})"
+    return None

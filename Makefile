@@ -1,0 +1,43 @@
+# `make` alone lists the targets.
+
+VENV := .venv
+PY := $(VENV)/bin/python
+STAMP := $(VENV)/.stamp
+PYTHON ?= python3
+UV := $(shell command -v uv 2>/dev/null)
+
+# Found anew each time it is needed, so that moving the checkout or Java breaks nothing.
+WITH_JAVA = JAVA_HOME="$$(scripts/java.sh)" && export JAVA_HOME &&
+
+.DEFAULT_GOAL := help
+.PHONY: help setup demo test test-all lint clean
+
+help: ## list the targets
+	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | awk -F'\t' '{printf "  make %-10s %s\n", $$1, $$2}'
+
+setup: $(STAMP) ## make .venv with the locked dependencies, and find Java
+
+demo: setup ## run the shop: tables, views, changes, audit
+	@$(WITH_JAVA) $(PY) -m demo.shop
+
+test: setup ## all tests but the slow ones
+	@$(WITH_JAVA) $(PY) -m pytest -q -m "not slow"
+
+test-all: setup ## all tests
+	@$(WITH_JAVA) $(PY) -m pytest -q
+
+lint: setup ## style, format, types, import boundaries
+	$(PY) -m ruff check .
+	$(PY) -m ruff format --check .
+	$(PY) -m mypy
+	$(VENV)/bin/lint-imports
+
+clean: ## remove the environment, caches and what Spark leaves behind
+	rm -rf $(VENV) build dist .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis
+	rm -rf spark-warehouse metastore_db derby.log
+	find src tests demo -name __pycache__ -type d -prune -exec rm -rf {} + 2>/dev/null || true
+
+$(STAMP): pyproject.toml requirements.lock
+	@scripts/venv.sh "$(PYTHON)" "$(VENV)" "$(UV)"
+	@scripts/java.sh >/dev/null
+	@touch $@

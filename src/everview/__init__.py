@@ -1,0 +1,30 @@
+"""Materialized views that are never stale and never recomputed, on Apache Spark."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from everview.errors import Span, UserError
+
+if TYPE_CHECKING:
+    from everview.pipeline.database import Database
+
+__version__ = "0.1.0"
+__all__ = ["Span", "UserError", "__version__", "open"]
+
+
+def open(
+    location: str,
+    *,
+    engine: str = "spark",
+    spark: Any = None,
+    read_only: bool = False,
+    create: bool = True,
+) -> Database:
+    """Open the store at `location`, and make it when there is none.
+
+    `spark` is a SparkSession to use; without one, the active session or a local Spark is used.
+    """
+    from everview.pipeline.opening import open_database
+
+    return open_database(location, engine=engine, spark=spark, read_only=read_only, create=create)

@@ -1,0 +1,47 @@
+"""How often a plan can be differentiated before it stops reading state."""
+
+from __future__ import annotations
+
+from math import inf
+from typing import assert_never
+
+from everview.plan.nodes import (
+    Add,
+    Change,
+    Distinct,
+    Empty,
+    Filter,
+    Groups,
+    Join,
+    Map,
+    Negate,
+    Partition,
+    Plan,
+    Ref,
+    Restrict,
+    Source,
+    Totals,
+    Values,
+)
+
+
+def degree(plan: Plan) -> float:
+    """The polynomial degree of `plan` in its stored relations (ring-of-databases §1.1).
+
+    Differentiation lowers a finite degree above zero by one.
+    """
+    match plan:
+        case Empty() | Values() | Change() | Ref():
+            return 0
+        case Source():
+            return 1
+        case Filter(child, _) | Map(child, _) | Negate(child) | Totals(child, _, _):
+            return degree(child)
+        case Add(left, right):
+            return max(degree(left), degree(right))
+        case Join(left, right, _, _):
+            return degree(left) + degree(right)
+        case Distinct() | Groups() | Partition() | Restrict():
+            return inf
+        case _:
+            assert_never(plan)

@@ -1,0 +1,58 @@
+"""Which weights a plan can have: none, positive ones, or any."""
+
+from __future__ import annotations
+
+from enum import IntEnum
+from typing import assert_never
+
+from everview.plan.nodes import (
+    Add,
+    Change,
+    Distinct,
+    Empty,
+    Filter,
+    Groups,
+    Join,
+    Map,
+    Negate,
+    Partition,
+    Plan,
+    Ref,
+    Restrict,
+    Source,
+    Totals,
+    Values,
+)
+
+
+class Sign(IntEnum):
+    """Ordered by what is possible, so that combining two signs is `max`."""
+
+    ZERO = 0
+    POSITIVE = 1
+    ANY = 2
+
+
+def sign(plan: Plan) -> Sign:
+    """The weights that occur: ZERO none, POSITIVE a bag (dbsp Def. 4.2), ANY both signs."""
+    match plan:
+        case Empty():
+            return Sign.ZERO
+        case Values() | Source():
+            return Sign.POSITIVE
+        case Change() | Ref():
+            return Sign.ANY
+        case Filter(child, _) | Map(child, _) | Restrict(child, _, _) | Totals(child, _, _):
+            return sign(child)
+        case Add(left, right):
+            return max(sign(left), sign(right))
+        case Negate(child):
+            return Sign.ZERO if sign(child) is Sign.ZERO else Sign.ANY
+        case Join(left, right, _, _):
+            if Sign.ZERO in (sign(left), sign(right)):
+                return Sign.ZERO
+            return max(sign(left), sign(right))
+        case Distinct() | Groups() | Partition():
+            return Sign.POSITIVE
+        case _:
+            assert_never(plan)

@@ -1,0 +1,87 @@
+"""The map: definitions in, a program out."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+
+from everview.differentiate.derive import derive
+from everview.plan.nodes import Empty, Plan, Source
+from everview.program.checks import checks
+from everview.program.materialize import Materializer
+from everview.program.schedule import schedule
+from everview.program.states import States
+from everview.program.steps import Add, Program, Publish, Step, change_name
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """A base relation: its source, the order it is stored in, and the columns never null."""
+
+    source: Source
+    sort: tuple[str, ...]
+    not_null: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class View:
+    """A maintained relation: its rewritten plan and how others read it."""
+
+    source: Source
+    sort: tuple[str, ...]
+    plan: Plan
+
+
+@dataclass(slots=True)
+class Maintenance:
+    """Everything that keeps a set of views fresh: their states, and a program for any change."""
+
+    tables: Mapping[str, Table]
+    views: tuple[View, ...]
+    states: States = field(init=False)
+
+    def __post_init__(self) -> None:
+        relations: Iterable[Table | View] = (*self.tables.values(), *self.views)
+        self.states = States({r.source.name: r.sort for r in relations})
+        known: set[str] | None = None
+        while known != set(self.states.stored):
+            known = set(self.states.stored)
+            gather = Materializer(self.states)
+            for plan in (*(v.plan for v in self.views), *self._state_plans()):
+                gather.lower(derive(plan))
+            self.states.settle()
+
+    def _state_plans(self) -> tuple[Plan, ...]:
+        return tuple(state.plan for state in self.states.stored.values())
+
+    def program(self, touched: Mapping[str, bool], only: frozenset[str] | None = None) -> Program:
+        """plan → Δplan → steps: what a change of the `touched` tables does.
+
+        `touched` says for each table whether rows are deleted. Views and states that do not
+        depend on a touched table do not occur in the program; `only` leaves out other views too.
+        """
+        changed = set(touched)
+        lowering = Materializer(self.states)
+        endings: list[Step] = []
+        for table, deletes in touched.items():
+            endings += checks(
+                self.tables[table].source,
+                self.tables[table].sort,
+                self.tables[table].not_null,
+                deletes,
+                lowering,
+            )
+        for view in self.views:
+            if only is not None and view.source.name not in only:
+                continue
+            derivative = derive(view.plan, frozenset(changed))
+            if not isinstance(derivative, Empty):
+                name = view.source.name
+                lowering.compute(lowering.lower(derivative), change_name(name))
+                endings.append(Publish(name, change_name(name)))
+                changed.add(name)
+        for state in self.states.stored.values():
+            derivative = derive(state.plan, frozenset(changed))
+            if not isinstance(derivative, Empty):
+                endings.append(Add(state.name, lowering.compute(lowering.lower(derivative)).name))
+        return Program(tuple(touched), schedule((*lowering.steps, *endings)))

@@ -1,0 +1,146 @@
+"""The derivative of every operator, one row each: law, citation, function."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+from everview.plan.build import (
+    add,
+    columns_of,
+    distinct,
+    filter_,
+    groups,
+    join,
+    map_,
+    negate,
+    partition,
+    restrict_to_keys,
+    totals,
+)
+from everview.plan.nodes import (
+    Add,
+    Change,
+    Distinct,
+    Empty,
+    Filter,
+    Groups,
+    Join,
+    Map,
+    Negate,
+    Partition,
+    Plan,
+    Ref,
+    Restrict,
+    Source,
+    Totals,
+    Values,
+)
+
+Derive: TypeAlias = Callable[[Plan], Plan]
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """How one kind of operator changes when what it reads changes."""
+
+    operator: type[Plan]
+    law: str
+    cites: str
+    apply: Callable[[Any, Derive], Plan]
+
+
+def _join(node: Join, d: Derive) -> Plan:
+    d_left, d_right = d(node.left), d(node.right)
+    return add(
+        join(d_left, add(node.right, d_right), node.on, node.residual),
+        join(node.left, d_right, node.on, node.residual),
+    )
+
+
+def _distinct(node: Distinct, d: Derive) -> Plan:
+    d_child = d(node.child)
+    after = distinct(add(node.child, d_child))
+    return _difference(after, node, d_child, columns_of(node.child))
+
+
+def _groups(node: Groups, d: Derive) -> Plan:
+    d_child = d(node.child)
+    return _difference(groups(add(node.child, d_child), node.keys), node, d_child, node.keys)
+
+
+def _partition(node: Partition, d: Derive) -> Plan:
+    d_child = d(node.child)
+    after = partition(add(node.child, d_child), node.keys, node.aggregates)
+    return _difference(after, node, d_child, node.keys)
+
+
+def _difference(after: Plan, before: Plan, touched: Plan, keys: tuple[str, ...]) -> Plan:
+    """F(new) ⋉ K − F(old) ⋉ K: nothing outside the touched keys can have changed."""
+    return add(
+        restrict_to_keys(after, touched, keys),
+        negate(restrict_to_keys(before, touched, keys)),
+    )
+
+
+RULES: dict[type[Plan], Rule] = {
+    rule.operator: rule
+    for rule in (
+        Rule(Empty, "Δ0 = 0", "definition", lambda n, _d: n),
+        Rule(Values, "Δ{r, …} = 0", "definition", lambda n, _d: Empty(n.schema)),
+        Rule(Source, "Δ(R) = ΔR", "definition", lambda n, _d: Change(n.name, n.schema)),
+        Rule(
+            Filter,
+            "Δ(σₚ Q) = σₚ ΔQ",
+            "linear, dbsp Thm 3.3 and Table 1",
+            lambda n, d: filter_(d(n.child), n.predicate),
+        ),
+        Rule(
+            Map,
+            "Δ(π Q) = π ΔQ",
+            "linear, dbsp Thm 3.3 and Table 1",
+            lambda n, d: map_(d(n.child), n.outputs),
+        ),
+        Rule(
+            Add,
+            "Δ(L + R) = ΔL + ΔR",
+            "linear, dbsp Prop 3.2",
+            lambda n, d: add(d(n.left), d(n.right)),
+        ),
+        Rule(Negate, "Δ(−Q) = −ΔQ", "linear, dbsp Prop 3.2", lambda n, d: negate(d(n.child))),
+        Rule(
+            Join,
+            "Δ(L ⋈ R) = ΔL ⋈ (R + ΔR) + L ⋈ ΔR",
+            "bilinear, dbsp Thm 3.4; ring-of-databases §3.1",
+            _join,
+        ),
+        Rule(
+            Distinct,
+            "Δ(δ Q) = δ(Q + ΔQ) ⋉ ΔQ − δQ ⋉ ΔQ",
+            "threshold, dbsp Prop 4.7",
+            _distinct,
+        ),
+        Rule(
+            Totals,
+            "Δ(Σₖ Q) = Σₖ ΔQ",
+            "linear, dbsp §7.2–7.4; ring-of-databases §3.1",
+            lambda n, d: totals(d(n.child), n.keys, n.measures),
+        ),
+        Rule(
+            Groups,
+            "Δ(γ T) = γ(T + ΔT) ⋉ ΔT − γT ⋉ ΔT",
+            "threshold, dbsp §7.2 (makeset) and §7.4",
+            _groups,
+        ),
+        Rule(
+            Partition,
+            "Δ(Φₖ Q) = Φₖ(Q + ΔQ) ⋉ ΔQ − ΦₖQ ⋉ ΔQ",
+            "partition, dbsp §7.3–7.4",
+            _partition,
+        ),
+    )
+}
+
+UNDIFFERENTIATED: frozenset[type[Plan]] = frozenset({Change, Ref, Restrict})
+"""Operators that occur only in derivatives and programs."""

@@ -1,0 +1,170 @@
+"""Which casts give Spark's ANSI answer on DuckDB, and how they are spelled there."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TypeAlias
+
+from everview.emit.kinds import NotEqual, is_kind, raised
+from everview.emit.types import spark_type_to_duckdb
+from everview.plan.types import Type
+
+Spelling: TypeAlias = Callable[[str, str], str]
+"""From the SQL of the value and DuckDB's name of the target type to the SQL of the cast."""
+
+BLANKS = r"E' \t\n\r\x0b\x0c'"
+_INTEGER_TEXT = r"\s*[+-]?[0-9]+\s*"
+_DECIMAL_TEXT = r"\s*[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?\s*"
+_DOUBLE_TEXT = r"\s*[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?[dDfF]?\s*"
+_DATE_TEXT = r"^\s*(\d{4,7})(?:-(\d{1,2})(?:-(\d{1,2})(?:[ T].*)?)?)?\s*$"
+_FLOAT_LIMIT = "3.4028235677973366e38"
+
+
+@dataclass(frozen=True, slots=True)
+class Cast:
+    """A cast from one kind of type to another, shown equal; `why` says what the spelling avoids."""
+
+    source: str
+    target: str
+    spell: Spelling
+    why: str = ""
+
+
+def cast(sql: str, source: Type, target: Type, *, safe: bool = False) -> str:
+    """The SQL of CAST(sql AS target), or of TRY_CAST where it is `safe`."""
+    if source == target:
+        return sql
+    for entry in CASTS:
+        if is_kind(source, entry.source) and is_kind(target, entry.target):
+            spelled = entry.spell(sql, spark_type_to_duckdb(target))
+            return f"TRY({spelled})" if safe else spelled
+    raise NotEqual(f"CAST({source} AS {target})", "no spelling on DuckDB is known to be equal")
+
+
+def literal_cast(value: str, target: Type) -> str | None:
+    """A string literal as a date or timestamp, where its form leaves no doubt, else None."""
+    if target == "date" and re.fullmatch(r"\d{4}-\d\d-\d\d", value):
+        return f"CAST('{value}' AS DATE)"
+    moment = re.fullmatch(r"(\d{4}-\d\d-\d\d)(?:[ T](\d\d:\d\d:\d\d(?:\.\d{1,6})?))?", value)
+    if moment and target in ("timestamp", "timestamp_ntz"):
+        stamp = f"{moment[1]} {moment[2] or '00:00:00'}"
+        zone = "+00" if target == "timestamp" else ""
+        return f"CAST('{stamp}{zone}' AS {spark_type_to_duckdb(target)})"
+    return None
+
+
+def _plain(sql: str, target: str) -> str:
+    return f"CAST({sql} AS {target})"
+
+
+def _truncated(sql: str, target: str) -> str:
+    return f"CAST(trunc({sql}) AS {target})"
+
+
+def _double_to_float(sql: str, target: str) -> str:
+    huge = f"abs({sql}) > {_FLOAT_LIMIT} AND NOT isnan({sql})"
+    signed = f"CASE WHEN {sql} > 0 THEN CAST('inf' AS FLOAT) ELSE CAST('-inf' AS FLOAT) END"
+    return f"CASE WHEN {huge} THEN {signed} ELSE CAST({sql} AS {target}) END"
+
+
+def _float_to_decimal(sql: str, target: str) -> str:
+    digits = f"CAST(CAST(CAST({sql} AS DOUBLE) AS VARCHAR) AS {target})"
+    return f"CASE WHEN isnan({sql}) OR isinf({sql}) THEN NULL ELSE {digits} END"
+
+
+def _invalid(sql: str, target: str) -> str:
+    return raised("CAST_INVALID_INPUT", sql, target)
+
+
+def _checked(pattern: str, value: str) -> Spelling:
+    """A cast from a string that has the form Spark accepts; DuckDB alone accepts more."""
+
+    def spell(sql: str, target: str) -> str:
+        parsed = value.format(sql=sql, target=target)
+        return (
+            f"CASE WHEN {sql} IS NULL THEN NULL WHEN regexp_full_match({sql}, '{pattern}') "
+            f"THEN {parsed} ELSE {_invalid(sql, target)} END"
+        )
+
+    return spell
+
+
+def _string_to_double(sql: str, target: str) -> str:
+    bare = f"trim({sql}, {BLANKS})"
+    return (
+        f"CASE WHEN {sql} IS NULL THEN NULL WHEN regexp_full_match({sql}, '{_DOUBLE_TEXT}') "
+        f"THEN CAST(rtrim({bare}, 'dDfF') AS {target}) "
+        rf"WHEN regexp_full_match({sql}, '(?i)\s*([+-]?inf(inity)?|nan)\s*') "
+        f"THEN CAST({bare} AS {target}) ELSE {_invalid(sql, target)} END"
+    )
+
+
+def _string_to_boolean(sql: str, target: str) -> str:
+    bare = f"lower(trim({sql}, {BLANKS}))"
+    return (
+        f"CASE WHEN {sql} IS NULL THEN NULL WHEN {bare} IN ('t','true','y','yes','1') THEN TRUE "
+        f"WHEN {bare} IN ('f','false','n','no','0') THEN FALSE "
+        f"ELSE {_invalid(sql, target)} END"
+    )
+
+
+def _string_to_date(sql: str, target: str) -> str:
+    def part(number: int) -> str:
+        found = f"NULLIF(regexp_extract({sql}, '{_DATE_TEXT}', {number}), '')"
+        return f"CAST(COALESCE({found}, '1') AS BIGINT)"
+
+    return (
+        f"CASE WHEN {sql} IS NULL THEN NULL WHEN regexp_matches({sql}, '{_DATE_TEXT}') "
+        f"THEN make_date({part(1)}, {part(2)}, {part(3)}) "
+        f"ELSE {_invalid(sql, target)} END"
+    )
+
+
+def _seconds(sql: str, target: str) -> str:
+    micros = f"epoch_us({sql})"
+    floored = f"({micros} - (({micros} % 1000000) + 1000000) % 1000000) // 1000000"
+    return f"CAST({floored} AS {target})"
+
+
+_trimmed = f"CAST(trim({{sql}}, {BLANKS}) AS {{target}})"
+
+CASTS: tuple[Cast, ...] = (
+    Cast("void", "any", _plain),
+    Cast("integer", "integer", _plain),
+    Cast("integer", "decimal", _plain),
+    Cast("integer", "float", _plain),
+    Cast("integer", "double", _plain),
+    Cast("integer", "string", _plain),
+    Cast("integer", "boolean", _plain),
+    Cast("decimal", "decimal", _plain, "both round half up and raise on overflow"),
+    Cast("decimal", "integer", _truncated, "DuckDB alone rounds"),
+    Cast("decimal", "double", _plain),
+    Cast("decimal", "float", _plain),
+    Cast("decimal", "boolean", _plain),
+    Cast("decimal", "string", _plain),
+    Cast("float", "double", _plain),
+    Cast("double", "float", _double_to_float, "DuckDB raises where Spark gives infinity"),
+    Cast("fraction", "integer", _truncated, "DuckDB alone rounds"),
+    Cast("fraction", "decimal", _float_to_decimal, "Spark goes through the shortest digits"),
+    Cast("fraction", "boolean", _plain),
+    Cast("boolean", "number", _plain),
+    Cast("boolean", "string", _plain),
+    Cast("string", "integer", _checked(_INTEGER_TEXT, _trimmed), "'12.5' is no integer"),
+    Cast("string", "decimal", _checked(_DECIMAL_TEXT, _trimmed), "'1_000' is no number"),
+    Cast("string", "fraction", _string_to_double, "'1_000' is no number"),
+    Cast("string", "boolean", _string_to_boolean, "'yes' is true in Spark"),
+    Cast("string", "date", _string_to_date, "'2024-2' is a date in Spark, 'epoch' is not"),
+    Cast("string", "binary", lambda sql, _: f"encode({sql})"),
+    Cast("date", "string", _plain),
+    Cast("date", "timestamp", _plain),
+    Cast("date", "timestamp_ntz", _plain),
+    Cast("timestamp", "date", _plain),
+    Cast("timestamp", "timestamp_ntz", _plain),
+    Cast("timestamp", "string", lambda sql, _: f"CAST(CAST({sql} AS TIMESTAMP) AS VARCHAR)"),
+    Cast("timestamp", "integer", _seconds, "DuckDB has no such cast"),
+    Cast("timestamp_ntz", "date", _plain),
+    Cast("timestamp_ntz", "timestamp", _plain),
+    Cast("timestamp_ntz", "string", _plain),
+)

@@ -1,0 +1,160 @@
+"""THE TABLE: the constructs shown to give Spark's answer on DuckDB, and their spelling there.
+
+A construct that is not here runs on Spark. Operands arrive already cast to the types Spark casts
+them to; a spelling gives exactly Spark's value, type and error. tests/emit/test_parity.py shows
+each entry equal over a grid of values.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import cache
+
+from everview.emit import averages, numbers, parity_dates, parity_texts
+from everview.emit.entry import Entry, Site
+from everview.emit.kinds import NotEqual
+from everview.emit.types import spark_type_to_duckdb
+from everview.plan.types import Type
+
+__all__ = ["TABLE", "Entry", "NotEqual", "Site", "entry_for"]
+
+
+def entry_for(name: str, types: tuple[Type, ...]) -> Entry:
+    """The first entry that speaks of the construct; NotEqual where there is none."""
+    for entry in _named().get(name, ()):
+        if entry.accepts(name, types):
+            return entry
+    raise NotEqual(f"{name}({', '.join(types)})", "not shown equal on DuckDB")
+
+
+@cache
+def _named() -> dict[str, tuple[Entry, ...]]:
+    names = dict.fromkeys(entry.name for entry in TABLE)
+    return {name: tuple(e for e in TABLE if e.name == name) for name in names}
+
+
+def _decimal_sum(site: Site) -> str:
+    return numbers.sum_or_difference(site.name, *site.args, site.types, site.result)
+
+
+def _division(symbol: str) -> Callable[[Site], str]:
+    """Division of doubles, without a guard where the divisor is a literal that is not zero."""
+
+    def spell(site: Site) -> str:
+        if site.literals[1] is not None and float(site.literals[1]) != 0:
+            return f"({site.args[0]} {symbol} {site.args[1]})"
+        return numbers.guarded(*site.args, symbol, site.result)
+
+    return spell
+
+
+def _integer_remainder(site: Site) -> str:
+    """The smallest integer % -1 is 0; DuckDB raises."""
+    left, right = site.args
+    if site.literals[1] is not None and int(site.literals[1]) != -1:
+        return f"({left} % {right})"
+    return f"CASE WHEN {right} = -1 THEN {left} - {left} ELSE ({left} % {right}) END"
+
+
+def _decimal_remainder(site: Site) -> str:
+    left, right = map(numbers.parts, site.types)
+    if max(left[0] - left[1], right[0] - right[1]) + max(left[1], right[1]) > 38:
+        raise NotEqual(f"{site.types[0]} % {site.types[1]}", "needs more than 38 digits")
+    return f"CAST(({site.args[0]} % {site.args[1]}) AS {spark_type_to_duckdb(site.result)})"
+
+
+def _case(site: Site) -> str:
+    *pairs, default = site.args
+    branches = zip(pairs[0::2], pairs[1::2], strict=True)
+    tests = " ".join(f"WHEN {test} THEN {value}" for test, value in branches)
+    return f"CASE {tests} ELSE {default} END"
+
+
+def _joined(opening: str, separator: str) -> Callable[[Site], str]:
+    return lambda site: f"{opening}({separator.join(site.args)})"
+
+
+def _membership(site: Site) -> str:
+    return f"({site.args[0]} IN ({', '.join(site.args[1:])}))"
+
+
+def _average_double(site: Site) -> str:
+    return averages.average_double_duckdb(site.args[0], site.args[1])
+
+
+def _average_decimal(site: Site) -> str:
+    precision, scale = (int(literal or -1) for literal in site.literals[2:])
+    if precision > averages.MAX_AVERAGED_PRECISION:
+        raise NotEqual(f"avg(decimal({precision},{scale}))", "needs more than 128 bits")
+    return averages.average_decimal_duckdb(site.args[0], site.args[1], scale, site.result)
+
+
+def _round_decimal(site: Site) -> str:
+    digits = site.literals[1] if len(site.args) == 2 else "0"
+    return f"CAST(round({site.args[0]}, {digits}) AS {spark_type_to_duckdb(site.result)})"
+
+
+_SIGN = "CASE WHEN isnan({0}) OR {0} = 0 THEN {0} ELSE CAST(sign({0}) AS DOUBLE) END"
+
+_ARITHMETIC = (
+    *(
+        Entry(symbol, f"{kind} {kind}", f"({{0}} {symbol} {{1}})")
+        for symbol in "+-*"
+        for kind in ("integer", "fraction")
+    ),
+    Entry("+", "decimal decimal", _decimal_sum),
+    Entry("-", "decimal decimal", _decimal_sum),
+    Entry("*", "decimal decimal", lambda s: numbers.product(*s.args, s.types, s.result)),
+    Entry("/", "double double", _division("/")),
+    Entry("/", "decimal decimal", lambda s: numbers.quotient(*s.args, s.types, s.result)),
+    Entry("%", "integer integer", _integer_remainder),
+    Entry("%", "fraction fraction", _division("%")),
+    Entry("%", "decimal decimal", _decimal_remainder),
+    Entry("div", "bigint bigint", "({0} // {1})"),
+    Entry("negative", "number", "(-{0})"),
+    Entry("abs", "number", "abs({0})"),
+    Entry("sign", "double", _SIGN),
+    Entry("ceil", "bigint", "{0}"),
+    Entry("floor", "bigint", "{0}"),
+    Entry("ceil", "double", "CASE WHEN isnan({0}) THEN 0 ELSE CAST(ceil({0}) AS BIGINT) END"),
+    Entry("floor", "double", "CASE WHEN isnan({0}) THEN 0 ELSE CAST(floor({0}) AS BIGINT) END"),
+    Entry("ceil", "decimal", "CAST(ceil({0}) AS {to})"),
+    Entry("floor", "decimal", "CAST(floor({0}) AS {to})"),
+    Entry("round", "decimal", _round_decimal),
+    Entry("round", "decimal int", _round_decimal),
+    Entry("round", "integer", "{0}"),
+    Entry("sqrt", "double", "sqrt({0})"),
+    Entry("degrees", "double", "degrees({0})"),
+    Entry("radians", "double", "radians({0})"),
+    Entry("isnan", "fraction", "COALESCE(isnan({0}), FALSE)"),
+    Entry("nanvl", "double double", "CASE WHEN isnan({0}) THEN {1} ELSE {0} END"),
+    *(Entry(symbol, "integer integer", f"({{0}} {symbol} {{1}})") for symbol in "&|"),
+    Entry("^", "integer integer", "xor({0}, {1})"),
+    Entry("~", "integer", "(~{0})"),
+    Entry("ev_avg_double", "decimal bigint", _average_double),
+    Entry("ev_avg_decimal", "decimal bigint int int", _average_decimal),
+)
+
+_LOGIC = (
+    *(
+        Entry(symbol, "plain plain", f"({{0}} {symbol} {{1}})")
+        for symbol in ("=", "<>", "<", "<=", ">", ">=")
+    ),
+    Entry("<=>", "plain plain", "({0} IS NOT DISTINCT FROM {1})"),
+    Entry("is distinct from", "plain plain", "({0} IS DISTINCT FROM {1})"),
+    Entry("and", "boolean boolean", "({0} AND {1})"),
+    Entry("or", "boolean boolean", "({0} OR {1})"),
+    Entry("not", "boolean", "(NOT {0})"),
+    Entry("is null", "any", "({0} IS NULL)"),
+    Entry("is not null", "any", "({0} IS NOT NULL)"),
+    Entry("is true", "boolean", "({0} IS TRUE)"),
+    Entry("is false", "boolean", "({0} IS FALSE)"),
+    Entry("in", "plain plain*", _membership),
+    Entry("case", "any any*", _case),
+    Entry("coalesce", "any*", _joined("COALESCE", ", ")),
+    Entry("greatest", "plain plain*", _joined("greatest", ", ")),
+    Entry("least", "plain plain*", _joined("least", ", ")),
+)
+
+TABLE: tuple[Entry, ...] = (*_ARITHMETIC, *_LOGIC, *parity_texts.ENTRIES, *parity_dates.ENTRIES)
+"""Every construct that may run on DuckDB."""

@@ -1,0 +1,104 @@
+"""A scalar expression as SQL for DuckDB and for Spark."""
+
+from __future__ import annotations
+
+from sqlglot import exp
+
+from everview.emit import averages
+from everview.emit.casts import cast, literal_cast
+from everview.emit.kinds import NotEqual
+from everview.emit.parity import Site, entry_for
+from everview.emit.types import spark_type_to_duckdb
+from everview.plan.scalar import parse, text
+from everview.plan.types import Schema, Type
+from everview.plan.typing import Typed, annotate
+
+__all__ = ["NotEqual", "spark_type_to_duckdb", "to_duckdb", "to_spark"]
+
+
+def to_duckdb(text_: str, schema: Schema) -> str:
+    """DuckDB SQL with exactly Spark's value, type and errors; NotEqual where none is known.
+
+    >>> from everview.plan.types import Column
+    >>> to_duckdb("`n` + 1", (Column("n", "bigint"),))
+    '("n" + CAST(1 AS BIGINT))'
+    """
+    return _emit(annotate(text_, schema))
+
+
+def to_spark(text_: str) -> str:
+    """Spark SQL: the text itself, but for the functions that only we know.
+
+    >>> to_spark("`a` + 1")
+    '`a` + 1'
+    """
+    if "ev_avg_" not in text_.lower():
+        return text_
+    return text(parse(text_).transform(_spelled_for_spark))
+
+
+def quoted(name: str) -> str:
+    """A column's name as DuckDB reads it."""
+    return '"' + name.replace('"', '""') + '"'
+
+
+def _emit(node: Typed) -> str:
+    if node.type is None:
+        raise NotEqual(node.name, "its type is not known without asking Spark")
+    match node.name:
+        case "column":
+            return quoted(node.value or "")
+        case "literal":
+            return _literal(node.value or "", node.type)
+        case "cast" | "try_cast":
+            return _cast(node.args[0], node.type, safe=node.name == "try_cast")
+        case _:
+            return _applied(node, node.type)
+
+
+def _applied(node: Typed, result: Type) -> str:
+    entry = entry_for(node.name, node.operands)
+    args = tuple(_cast(arg, to) for arg, to in zip(node.args, node.operands, strict=True))
+    literals = tuple(arg.literal for arg in node.args)
+    return entry.spell(Site(node.name, args, node.operands, result, literals, node.value))
+
+
+def _cast(node: Typed, target: Type, *, safe: bool = False) -> str:
+    if node.type == "string" and node.literal is not None:
+        direct = literal_cast(node.literal, target)
+        if direct is not None:
+            return direct
+    if safe and node.name not in ("column", "literal"):
+        raise NotEqual("TRY_CAST of an expression", "DuckDB's TRY would hide its errors too")
+    return cast(_emit(node), node.type or "", target, safe=safe)
+
+
+def _literal(value: str, type_: Type) -> str:
+    """A literal of exactly Spark's type; DuckDB reads the smallest int as a bigint."""
+    if type_ == "string":
+        if "\0" in value:
+            raise NotEqual("a string with the character 0", "DuckDB does not read it")
+        return "'" + value.replace("'", "''") + "'"
+    if type_ in ("void", "boolean"):
+        return value
+    if type_ == "int" and not value.startswith("-"):
+        return value
+    return f"CAST('{value}' AS {spark_type_to_duckdb(type_)})"
+
+
+def _spelled_for_spark(node: exp.Expression) -> exp.Expression:
+    if not isinstance(node, exp.Anonymous):
+        return node
+    args = [text(arg.transform(_spelled_for_spark)) for arg in node.expressions]
+    match node.name.lower():
+        case "ev_avg_double":
+            return _paren(averages.average_double_spark(args[0], args[1]))
+        case "ev_avg_decimal":
+            precision, scale = int(args[2]), int(args[3])
+            return _paren(averages.average_decimal_spark(args[0], args[1], precision, scale))
+        case _:
+            return node
+
+
+def _paren(sql: str) -> exp.Expression:
+    return exp.Paren(this=parse(sql).copy())

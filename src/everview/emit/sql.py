@@ -1,0 +1,293 @@
+"""Plans as SQL text, weights included: one emitter, two dialects."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import assert_never
+
+from everview.emit import scalar as scalars
+from everview.plan.build import columns_of
+from everview.plan.nodes import (
+    Add,
+    Aggregate,
+    Change,
+    Distinct,
+    Empty,
+    Filter,
+    Groups,
+    Join,
+    Map,
+    Measure,
+    Negate,
+    Partition,
+    Plan,
+    Ref,
+    Restrict,
+    Source,
+    Totals,
+    Values,
+)
+from everview.plan.traverse import schema_of
+from everview.plan.types import WEIGHT, Schema, Type, decimal_parts, type_in
+
+
+@dataclass(frozen=True, slots=True)
+class Dialect:
+    """What differs between the engines when a plan is written as SQL."""
+
+    name: str
+    quote: Callable[[str], str]
+    scalar: Callable[[str, Schema], str]
+    type_: Callable[[Type], str]
+    same: str
+    """The null-safe equality operator."""
+    semi: str
+    """How a semi join is spelled."""
+    wide: str
+    """The type in which a weight meets an integer without overflow."""
+
+
+SPARK = Dialect(
+    "spark",
+    lambda name: f"`{name}`",
+    lambda text, _schema: scalars.to_spark(text),
+    lambda type_: type_,
+    "<=>",
+    "LEFT SEMI JOIN",
+    "DECIMAL(38, 0)",
+)
+DUCKDB = Dialect(
+    "duckdb",
+    lambda name: f'"{name}"',
+    scalars.to_duckdb,
+    scalars.spark_type_to_duckdb,
+    "IS NOT DISTINCT FROM",
+    "SEMI JOIN",
+    "HUGEINT",
+)
+
+
+def emit(plan: Plan, dialect: Dialect, relations: Mapping[str, str] | None = None) -> str:
+    """SQL whose rows are those of `plan` with their weights in `_w`.
+
+    `relations` gives the SQL name of a source, change or result where it is not its own.
+    """
+    return _Emitter(dialect, relations or {}).query(plan)
+
+
+def emit_consolidated(
+    plan: Plan, dialect: Dialect, relations: Mapping[str, str] | None = None
+) -> str:
+    """As `emit`, equal rows added up and rows that cancel gone."""
+    emitter = _Emitter(dialect, relations or {})
+    match plan:
+        case Distinct() | Groups() | Partition() | Totals() | Empty():
+            return emitter.query(plan)
+        case _:
+            return emitter.consolidate(emitter.query(plan), columns_of(plan), ())
+
+
+def consolidate(
+    rows: str, columns: tuple[str, ...], rings: tuple[str, ...], dialect: Dialect
+) -> str:
+    """The sum of weighted rows: weights added for equal `columns`, and `rings` with them."""
+    return _Emitter(dialect, {}).consolidate(rows, columns, rings)
+
+
+def ring_columns(plan: Plan) -> tuple[str, ...]:
+    """The columns of a stored plan that are added up with the weight: those of totals."""
+    return tuple(m.name for m in plan.measures) if isinstance(plan, Totals) else ()
+
+
+@dataclass(frozen=True, slots=True)
+class _Emitter:
+    dialect: Dialect
+    relations: Mapping[str, str]
+
+    def query(self, plan: Plan) -> str:
+        match plan:
+            case Empty(schema):
+                return f"SELECT {self._nulls(schema)} WHERE FALSE"
+            case Values(schema, rows):
+                return " UNION ALL ".join(self._row(schema, row) for row in rows)
+            case Source(name, schema, _) | Ref(name, schema):
+                return f"SELECT {self._columns(schema)} FROM {self._relation(name)}"
+            case Change(name, schema):
+                return f"SELECT {self._columns(schema)} FROM {self._relation('Δ' + name)}"
+            case Filter(child, predicate):
+                condition = self.dialect.scalar(predicate, schema_of(child))
+                return f"SELECT * FROM {self._sub(child)} WHERE {condition}"
+            case Map(child, outputs):
+                schema = schema_of(child)
+                made = (
+                    f"{self.dialect.scalar(o.scalar, schema)} AS {self._q(o.name)}" for o in outputs
+                )
+                return f"SELECT {', '.join((*made, WEIGHT))} FROM {self._sub(child)}"
+            case Add(left, right):
+                return f"{self._ordered(left, plan)} UNION ALL {self._ordered(right, plan)}"
+            case Negate(child):
+                columns = self._list(columns_of(child))
+                return f"SELECT {columns}-{WEIGHT} AS {WEIGHT} FROM {self._sub(child)}"
+            case Join():
+                return self._join(plan)
+            case Distinct(child):
+                columns = columns_of(child)
+                return (
+                    f"SELECT {self._list(columns)}{self._one()} FROM {self._sub(child)}"
+                    f"{self._grouped(columns)} HAVING SUM({WEIGHT}) > 0"
+                )
+            case Totals(child, keys, measures):
+                return self._totals(child, keys, measures)
+            case Groups(child, keys):
+                return self._groups(child, keys)
+            case Partition(child, keys, aggregates):
+                return self._partition(child, keys, aggregates)
+            case Restrict(child, to, on):
+                return self._restrict(child, to, on)
+            case _:
+                assert_never(plan)
+
+    def consolidate(self, rows: str, columns: tuple[str, ...], rings: tuple[str, ...]) -> str:
+        keys = tuple(c for c in columns if c not in rings)
+        summed = "".join(f"{self._sum(self._q(c))} AS {self._q(c)}, " for c in rings)
+        kept = " OR ".join(f"SUM({column}) <> 0" for column in (WEIGHT, *map(self._q, rings)))
+        total = f"CAST(SUM({WEIGHT}) AS BIGINT) AS {WEIGHT}"
+        return (
+            f"SELECT {self._list(keys)}{summed}{total} FROM ({rows}) AS q"
+            f"{self._grouped(keys)} HAVING {kept}"
+        )
+
+    def _join(self, plan: Join) -> str:
+        left, right = schema_of(plan.left), schema_of(plan.right)
+        on = [f"{self._q(a)} = {self._q(b)}" for a, b in plan.on]
+        if plan.residual:
+            on.append(f"({self.dialect.scalar(plan.residual, left + right)})")
+        columns = self._list(tuple(c.name for c in left + right))
+        return (
+            f"SELECT {columns}l.{WEIGHT} * r.{WEIGHT} AS {WEIGHT} FROM {self._sub(plan.left, 'l')} "
+            f"JOIN {self._sub(plan.right, 'r')} ON {' AND '.join(on) or 'TRUE'}"
+        )
+
+    def _totals(self, child: Plan, keys: tuple[str, ...], measures: tuple[Measure, ...]) -> str:
+        schema = schema_of(child)
+        made = "".join(f"{self._measure(m, schema)} AS {self._q(m.name)}, " for m in measures)
+        return (
+            f"SELECT {self._list(keys)}{made}CAST(SUM({WEIGHT}) AS BIGINT) AS {WEIGHT} "
+            f"FROM {self._sub(child)}{self._grouped(keys)}{'' if keys else ' HAVING COUNT(*) > 0'}"
+        )
+
+    def _measure(self, measure: Measure, schema: Schema) -> str:
+        if measure.column is None:
+            return f"CAST(SUM({WEIGHT}) AS BIGINT)"
+        column = self._q(measure.column)
+        if measure.function == "count":
+            weight = f"CASE WHEN {column} IS NULL THEN 0 ELSE {WEIGHT} END"
+            return f"CAST(SUM({weight}) AS BIGINT)"
+        decimal = decimal_parts(type_in(schema, measure.column))
+        value = column if decimal else f"CAST({column} AS {self.dialect.wide})"
+        product = (
+            f"{value} * CAST({WEIGHT} AS DECIMAL(19, 0))" if decimal else f"{value} * {WEIGHT}"
+        )
+        if self.dialect.name == "spark":
+            product = f"CAST({product} AS {measure.type})"
+        return f"CAST(COALESCE(SUM({product}), 0) AS {self.dialect.type_(measure.type)})"
+
+    def _groups(self, child: Plan, keys: tuple[str, ...]) -> str:
+        made = []
+        for column in schema_of(child):
+            if column.name not in keys:
+                total = f"COALESCE(SUM({self._q(column.name)}), 0)"
+                made.append(
+                    f"CAST({total} AS {self.dialect.type_(column.type)}) AS {self._q(column.name)}, "
+                )
+        having = f" HAVING SUM({WEIGHT}) > 0" if keys else ""
+        return (
+            f"SELECT {self._list(keys)}{''.join(made)}{self._one()} "
+            f"FROM {self._sub(child)}{self._grouped(keys)}{having}"
+        )
+
+    def _partition(
+        self, child: Plan, keys: tuple[str, ...], aggregates: tuple[Aggregate, ...]
+    ) -> str:
+        rows = self.consolidate(self.query(child), columns_of(child), ())
+        schema = schema_of(child)
+        made = "".join(f"{self._aggregate(a, schema)} AS {self._q(a.name)}, " for a in aggregates)
+        return (
+            f"SELECT {self._list(keys)}{made}{self._one()} FROM ({rows}) AS q{self._grouped(keys)}"
+        )
+
+    def _aggregate(self, aggregate: Aggregate, schema: Schema) -> str:
+        """An aggregate over consolidated rows, each counted as often as its weight says."""
+        if aggregate.column is None:
+            return f"CAST(COALESCE(SUM({WEIGHT}), 0) AS BIGINT)"
+        column = self._q(aggregate.column)
+        present = f"SUM(CASE WHEN {column} IS NULL THEN 0 ELSE {WEIGHT} END)"
+        if aggregate.function == "count":
+            return f"CAST(COALESCE({present}, 0) AS BIGINT)"
+        target = self.dialect.type_(aggregate.type)
+        if decimal_parts(type_in(schema, aggregate.column)):
+            total = f"SUM({column} * CAST({WEIGHT} AS DECIMAL(19, 0)))"
+        elif aggregate.function == "sum" and aggregate.type == "bigint":
+            return f"CAST(SUM(CAST({column} AS {self.dialect.wide}) * {WEIGHT}) AS {target})"
+        else:
+            total = f"SUM(CAST({column} AS DOUBLE) * {WEIGHT})"
+        if aggregate.function == "avg":
+            total = f"CASE WHEN {present} = 0 THEN NULL ELSE {total} / {present} END"
+        return f"CAST({total} AS {target})"
+
+    def _restrict(self, child: Plan, to: Plan, on: tuple[tuple[str, str], ...]) -> str:
+        columns = self._list(columns_of(child), "c")
+        keys = ", ".join(f"{self._q(b)} AS {self._q('k.' + str(i))}" for i, (_, b) in enumerate(on))
+        if not on:
+            rows = f"SELECT 1 FROM {self._sub(to, 'k')}"
+            return f"SELECT {columns}c.{WEIGHT} FROM {self._sub(child, 'c')} WHERE EXISTS ({rows})"
+        same = " AND ".join(
+            f"c.{self._q(a)} {self.dialect.same} k.{self._q('k.' + str(i))}"
+            for i, (a, _) in enumerate(on)
+        )
+        return (
+            f"SELECT {columns}c.{WEIGHT} FROM {self._sub(child, 'c')} {self.dialect.semi} "
+            f"(SELECT DISTINCT {keys} FROM {self._sub(to)}) AS k ON {same}"
+        )
+
+    def _sub(self, plan: Plan, alias: str = "q") -> str:
+        """The plan as a FROM item; a relation that is just read is named, not wrapped."""
+        return f"({self.query(plan)}) AS {alias}"
+
+    def _ordered(self, plan: Plan, like: Plan) -> str:
+        return f"SELECT {self._list(columns_of(like))}{WEIGHT} FROM {self._sub(plan)}"
+
+    def _columns(self, schema: Schema) -> str:
+        return self._list(tuple(c.name for c in schema)) + WEIGHT
+
+    def _list(self, columns: tuple[str, ...], alias: str = "") -> str:
+        """Columns each followed by a comma, so that none at all is right too."""
+        prefix = f"{alias}." if alias else ""
+        return "".join(f"{prefix}{self._q(name)}, " for name in columns)
+
+    def _grouped(self, columns: tuple[str, ...]) -> str:
+        return f" GROUP BY {', '.join(map(self._q, columns))}" if columns else ""
+
+    def _one(self) -> str:
+        return f"CAST(1 AS BIGINT) AS {WEIGHT}"
+
+    def _sum(self, column: str) -> str:
+        return f"SUM({column})"
+
+    def _nulls(self, schema: Schema) -> str:
+        made = (f"CAST(NULL AS {self.dialect.type_(c.type)}) AS {self._q(c.name)}" for c in schema)
+        return ", ".join((*made, f"CAST(0 AS BIGINT) AS {WEIGHT}"))
+
+    def _row(self, schema: Schema, row: tuple[str, ...]) -> str:
+        made = (
+            f"CAST({self.dialect.scalar(text, ())} AS {self.dialect.type_(c.type)}) AS {self._q(c.name)}"
+            for text, c in zip(row, schema, strict=True)
+        )
+        return f"SELECT {', '.join((*made, self._one()))}"
+
+    def _relation(self, name: str) -> str:
+        return self.relations.get(name) or self._q(name)
+
+    def _q(self, name: str) -> str:
+        return self.dialect.quote(name)

@@ -1,0 +1,107 @@
+"""What an engine does: run a program over stored relations, build relations, answer queries."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+import pyarrow as pa
+
+from everview.engine.results import Result
+from everview.errors import Span
+from everview.plan.nodes import Plan
+from everview.plan.types import Schema, Type
+from everview.program.steps import Check, Program
+from everview.store.manifest import Manifest, Relation, Segment
+from everview.store.store import Store
+
+
+@dataclass(frozen=True, slots=True)
+class Stored:
+    """How a stored relation is read: its columns, its sort order, its ring columns if totals."""
+
+    schema: Schema
+    sort: tuple[str, ...]
+    rings: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Snapshot:
+    """One epoch of a store, with what is needed to read any relation in it."""
+
+    store: Store
+    manifest: Manifest
+    stored: Mapping[str, Stored]
+
+    def relation(self, name: str) -> Relation:
+        """The segments of a relation; one that was never written has none."""
+        return self.manifest.relations.get(name) or Relation(name, ())
+
+
+@dataclass(slots=True)
+class Outcome:
+    """What a run wrote and what it cost."""
+
+    segments: dict[str, Segment] = field(default_factory=dict)
+    fetched: dict[str, int] = field(default_factory=dict)
+    published: dict[str, int] = field(default_factory=dict)
+    gear: str = "small"
+
+
+Violation = Callable[[Check, pa.Table], Exception]
+"""Makes the error for a check that found rows."""
+
+Changes = Mapping[str, Sequence[Any]]
+"""For each table, weighted rows: Arrow tables, or frames of the engine's own."""
+
+
+class Engine(Protocol):
+    """The narrow waist between programs and whatever computes them."""
+
+    name: str
+
+    def analyze(self, scalar: str, schema: Schema, span: Span | None) -> Type:
+        """The type of a scalar by Spark's rules, or a UserError at `span`."""
+
+    def run(
+        self,
+        program: Program,
+        changes: Changes,
+        snapshot: Snapshot,
+        epoch: int,
+        violation: Violation,
+    ) -> Outcome:
+        """Run a transaction's program; write segments, commit nothing."""
+
+    def build(self, name: str, plan: Plan, snapshot: Snapshot, epoch: int) -> Segment:
+        """The value of a plan over the stored relations, written as the base of a relation."""
+
+    def weighted(self, rows: Any, table: str, schema: Schema, weight: int) -> Any:
+        """A frame of the user's as weighted rows of a table."""
+
+    def lookup(self, name: str, by: str, keys: pa.ChunkedArray, snapshot: Snapshot) -> pa.Table:
+        """The weighted rows of a relation whose column `by` is among `keys`."""
+
+    def calculate(self, plan: Plan, relations: Mapping[str, pa.Table]) -> pa.Table:
+        """A plan over relations in memory."""
+
+    def add_up(self, rows: pa.Table, schema: Schema, rings: tuple[str, ...]) -> pa.Table:
+        """The sum of weighted rows in memory."""
+
+    def read(self, name: str, snapshot: Snapshot) -> Result:
+        """The rows of a stored relation, each as often as its weight says."""
+
+    def query(self, sql: str, reads: Sequence[str], snapshot: Snapshot, pending: Changes) -> Result:
+        """A query over stored relations, with changes that are not committed yet."""
+
+    def change_of(self, result: Result, schema: Schema) -> Any:
+        """The rows of a query that carry weights, in memory when they are few."""
+
+    def difference(
+        self, name: str, queries: Mapping[str, str], tables: Sequence[str], snapshot: Snapshot
+    ) -> tuple[int, pa.Table]:
+        """How many rows a view has, and its query minus the view as weighted rows."""
+
+    def close(self) -> None:
+        """Release what the engine holds."""

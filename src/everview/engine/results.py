@@ -1,0 +1,42 @@
+"""Rows on their way to the user, in the form asked for."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import pyarrow as pa
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    """The rows of a relation or query, read when they are asked for."""
+
+    arrow: Callable[[], pa.Table]
+    frame: Callable[[], Any] | None = None
+
+    def to_arrow(self) -> pa.Table:
+        """All rows as an Arrow table."""
+        return self.arrow()
+
+    def rows(self) -> list[tuple[Any, ...]]:
+        """All rows as tuples."""
+        table = self.arrow()
+        return list(zip(*(column.to_pylist() for column in table.columns), strict=True))
+
+    def to_pandas(self) -> Any:
+        """All rows as a pandas DataFrame."""
+        return self.arrow().to_pandas()
+
+    def to_spark(self) -> Any:
+        """The rows as a Spark DataFrame, not collected."""
+        if self.frame is None:
+            raise TypeError("this engine has no Spark DataFrames; use to_arrow()")
+        return self.frame()
+
+    def show(self, limit: int = 20) -> None:
+        """Print the first rows as a table."""
+        from everview.engine.show import print_table
+
+        print_table(self.arrow(), limit)

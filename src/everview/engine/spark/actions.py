@@ -1,0 +1,48 @@
+"""Every action on Spark: nothing outside this file starts a job."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+
+import pyarrow as pa
+from pyspark.sql import DataFrame, SparkSession
+
+from everview.engine.spark.fetch import ANSWER_TYPE, Read
+
+ROW_GROUP_BYTES = 8 << 20
+"""Small row groups let a lookup by key skip most of a file."""
+
+
+def collect(frame: DataFrame) -> pa.Table:
+    """All rows, to the driver. The caller knows a bound."""
+    return frame.toArrow()
+
+
+def collect_some(frame: DataFrame, limit: int) -> pa.Table:
+    """At most `limit` rows, to the driver."""
+    return frame.limit(limit).toArrow()
+
+
+def fetch_slices(session: SparkSession, tasks: pa.Table, read: Read) -> pa.Table:
+    """Run one round of fetches as one job, a task for every few files."""
+    frame = session.createDataFrame(tasks)
+    return frame.mapInArrow(read, ANSWER_TYPE).toArrow()  # type: ignore[arg-type]
+
+
+def write_sorted(frame: DataFrame, path: str, sort: Sequence[str]) -> None:
+    """Write rows as Parquet by executors, ranged and sorted by `sort`."""
+    keys = [f"`{column}`" for column in sort]
+    if keys:
+        frame = frame.repartitionByRange(*keys[:1]).sortWithinPartitions(*keys)
+    frame.write.option("parquet.block.size", ROW_GROUP_BYTES).parquet(path)
+
+
+@contextmanager
+def kept(frame: DataFrame) -> Iterator[DataFrame]:
+    """Hold the rows of a frame that several steps read, for the time they do."""
+    held = frame.persist()
+    try:
+        yield held
+    finally:
+        held.unpersist()

@@ -1,0 +1,274 @@
+"""The Spark engine: two gears over one program, chosen by size and never by meaning."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from functools import partial
+from itertools import groupby
+from typing import Any
+
+import pyarrow as pa
+from pyspark.errors import PySparkException
+from pyspark.sql import DataFrame, SparkSession
+
+from everview.emit.parity import NotEqual
+from everview.emit.sql import SPARK, emit_consolidated
+from everview.engine.arrow import conform
+from everview.engine.duckdb import Calculator
+from everview.engine.protocol import Changes, Outcome, Snapshot, Violation
+from everview.engine.results import Result
+from everview.engine.spark import actions, queries
+from everview.engine.spark.fetch import DRIVER_BYTES, TooLarge, Wanted, fetch_round
+from everview.engine.spark.large import LargeGear
+from everview.engine.spark.problems import explained, not_accepted
+from everview.engine.spark.relations import Relations
+from everview.engine.spark.session import session_for
+from everview.errors import Span
+from everview.plan.nodes import Plan, Ref
+from everview.plan.traverse import schema_of, sources, walk
+from everview.plan.types import Schema, Type
+from everview.program.steps import (
+    Add,
+    Check,
+    Compute,
+    Fetch,
+    Program,
+    Publish,
+    change_name,
+    fetch_mark,
+)
+from everview.store.manifest import Segment
+from everview.store.skip import files_for
+
+LARGE_ROWS = 100_000
+"""A change of more rows, or a backfill from more, runs as Spark SQL end to end."""
+
+
+class SparkEngine:
+    """Programs on Apache Spark: slices by key with arithmetic in process, or Spark SQL throughout."""
+
+    name = "spark"
+
+    def __init__(
+        self,
+        spark: SparkSession | None = None,
+        *,
+        large_rows: int = LARGE_ROWS,
+        driver_bytes: int = DRIVER_BYTES,
+    ) -> None:
+        self.session, self._owns = session_for(spark)
+        self._calculator = Calculator()
+        self._large_rows = large_rows
+        self._driver_bytes = driver_bytes
+
+    def analyze(self, scalar: str, schema: Schema, span: Span | None) -> Type:
+        """The type that Spark's own analyzer gives a scalar."""
+        columns = ", ".join(f"CAST(NULL AS {c.type}) AS `{c.name}`" for c in schema)
+        try:
+            frame = self.session.sql(f"SELECT {scalar} AS x FROM (SELECT {columns or 1}) AS t")
+            return str(frame.schema["x"].dataType.simpleString())
+        except PySparkException as problem:
+            raise not_accepted(problem, span) from None
+
+    def run(
+        self,
+        program: Program,
+        changes: Changes,
+        snapshot: Snapshot,
+        epoch: int,
+        violation: Violation,
+    ) -> Outcome:
+        """Run a transaction's program in the gear its size asks for."""
+        large = LargeGear(self.session, snapshot, epoch, violation)
+        with explained():
+            if (
+                sum(map(_rows, (part for parts in changes.values() for part in parts)))
+                > self._large_rows
+            ):
+                return large.run(program, changes)
+            try:
+                return self._run_small(program, changes, snapshot, epoch, violation)
+            except TooLarge:
+                return large.run(program, changes)
+
+    def _run_small(
+        self,
+        program: Program,
+        changes: Changes,
+        snapshot: Snapshot,
+        epoch: int,
+        violation: Violation,
+    ) -> Outcome:
+        calculator, outcome = self._calculator, Outcome()
+        try:
+            for table, parts in changes.items():
+                stored = snapshot.stored[table]
+                summed = calculator.add_up(pa.concat_tables(parts), stored.schema, stored.rings)
+                calculator.give(change_name(table), summed)
+                outcome.segments[table] = _write(snapshot, table, summed, epoch)
+            for kind, group in groupby(program.steps, type):
+                steps: Sequence[Any] = tuple(group)
+                if kind is Fetch:
+                    self._fetch(steps, snapshot, outcome)
+                    continue
+                for step in steps:
+                    match step:
+                        case Compute():
+                            self._compute(step)
+                        case Check():
+                            self._check(step, program, violation)
+                        case Add() | Publish():
+                            self._write(step, snapshot, epoch, outcome)
+        finally:
+            calculator.forget()
+        return outcome
+
+    def _fetch(self, steps: Sequence[Fetch], snapshot: Snapshot, outcome: Outcome) -> None:
+        """One round: skip files by key range, then read what is left, together."""
+        wanted = [self._wanted(step, snapshot) for step in steps]
+        slices = self._fetch_round(wanted)
+        for step in steps:
+            mark = fetch_mark(step)
+            rows = slices[step.result]
+            outcome.fetched[mark] = outcome.fetched.get(mark, 0) + rows.num_rows
+            self._calculator.give(step.result, rows)
+
+    def _fetch_round(self, wanted: Sequence[Wanted]) -> dict[str, pa.Table]:
+        job = partial(actions.fetch_slices, self.session)
+        return fetch_round(wanted, job, self._driver_bytes)
+
+    def _wanted(self, step: Fetch, snapshot: Snapshot) -> Wanted:
+        keys = None
+        if step.by is not None:
+            found = [self._calculator.keys(key.relation, key.column) for key in step.keys]
+            keys = pa.chunked_array([c for array in found for c in array.chunks], found[0].type)
+        return _slice(step.result, step.relation, step.schema, step.by, keys, snapshot)
+
+    def _compute(self, step: Compute) -> None:
+        try:
+            self._calculator.compute(step.result, step.plan)
+        except NotEqual:
+            self._calculator.give(step.result, self._on_spark(step.plan))
+
+    def _on_spark(self, plan: Plan) -> pa.Table:
+        """A step whose arithmetic is only known to be right on Spark, over small inputs."""
+        with Relations(self.session) as relations:
+            for node in dict.fromkeys(n for n in walk(plan) if isinstance(n, Ref)):
+                rows = self._calculator.result(node.name, node.schema)
+                relations.give(node.name, self.session.createDataFrame(rows))
+            sql = emit_consolidated(plan, SPARK, relations.names)
+            return conform(actions.collect(self.session.sql(sql)), schema_of(plan))
+
+    def _check(self, step: Check, program: Program, violation: Violation) -> None:
+        if self._calculator.count(step.result):
+            plan = next(
+                s.plan for s in program.steps if isinstance(s, Compute) and s.result == step.result
+            )
+            raise violation(step, self._calculator.result(step.result, schema_of(plan)))
+
+    def _write(self, step: Add | Publish, snapshot: Snapshot, epoch: int, outcome: Outcome) -> None:
+        name = step.state if isinstance(step, Add) else step.view
+        rows = self._calculator.result(step.change, snapshot.stored[name].schema)
+        outcome.segments[name] = _write(snapshot, name, rows, epoch)
+        if isinstance(step, Publish):
+            outcome.published[name] = rows.num_rows
+
+    def build(self, name: str, plan: Plan, snapshot: Snapshot, epoch: int) -> Segment:
+        """The value of `plan` over the stored relations, as the base of a new relation."""
+        stored = snapshot.stored[name]
+        with explained():
+            try:
+                rows = self._evaluate_small(plan, snapshot)
+            except (TooLarge, NotEqual):
+                return LargeGear(self.session, snapshot, epoch, None).build(name, plan)
+        return snapshot.store.write_segment(name, epoch, rows, stored.sort, kind="base")
+
+    def _evaluate_small(self, plan: Plan, snapshot: Snapshot) -> pa.Table:
+        read = sources(plan)
+        if sum(snapshot.relation(source.name).rows for source in read) > self._large_rows:
+            raise TooLarge("a backfill")
+        wanted = [_slice(s.name, s.name, s.schema, None, None, snapshot) for s in read]
+        return self._calculator.calculate(plan, self._fetch_round(wanted))
+
+    def weighted(self, rows: DataFrame, table: str, schema: Schema, weight: int) -> DataFrame:
+        """A Spark DataFrame as weighted rows of a table, still on Spark."""
+        return queries.weighted(self.session, rows, table, schema, weight)
+
+    def lookup(self, name: str, by: str, keys: pa.ChunkedArray, snapshot: Snapshot) -> pa.Table:
+        """The weighted rows of a relation whose column `by` is among `keys`."""
+        schema = snapshot.stored[name].schema
+        wanted = _slice(name, name, schema, by, keys.unique(), snapshot)
+        return self._fetch_round([wanted])[name]
+
+    def calculate(self, plan: Plan, relations: Mapping[str, pa.Table]) -> pa.Table:
+        """A plan over relations in memory."""
+        return self._calculator.calculate(plan, relations)
+
+    def add_up(self, rows: pa.Table, schema: Schema, rings: tuple[str, ...]) -> pa.Table:
+        """The sum of weighted rows in memory."""
+        return self._calculator.add_up(rows, schema, rings)
+
+    def read(self, name: str, snapshot: Snapshot) -> Result:
+        """The rows of a stored relation: read here when they are few, else by Spark."""
+
+        def arrow() -> pa.Table:
+            schema = snapshot.stored[name].schema
+            if snapshot.relation(name).rows > self._large_rows:
+                return actions.collect(queries.plain_frame(self.session, name, snapshot, {}))
+            wanted = _slice(name, name, schema, None, None, snapshot)
+            rows = self._fetch_round([wanted])[name]
+            return queries.repeated(self._calculator.add_up(rows, schema, ()))
+
+        return Result(arrow, lambda: queries.plain_frame(self.session, name, snapshot, {}))
+
+    def query(self, sql: str, reads: Sequence[str], snapshot: Snapshot, pending: Changes) -> Result:
+        """A query over stored relations and changes not committed yet, by Spark."""
+        frame = queries.query(self.session, sql, reads, snapshot, pending)
+
+        def arrow() -> pa.Table:
+            with explained():
+                return actions.collect(frame)
+
+        return Result(arrow, lambda: frame)
+
+    def change_of(self, result: Result, schema: Schema) -> pa.Table | DataFrame:
+        """Few rows come to the driver; many stay a DataFrame and go the large way."""
+        frame: DataFrame = result.to_spark()
+        with explained():
+            some = actions.collect_some(frame, self._large_rows + 1)
+        return frame if some.num_rows > self._large_rows else conform(some, schema)
+
+    def difference(
+        self, name: str, text: Mapping[str, str], tables: Sequence[str], snapshot: Snapshot
+    ) -> tuple[int, pa.Table]:
+        """How many rows a view has, and its query minus the view as weighted rows."""
+        with explained():
+            return queries.difference(self.session, name, text, tables, snapshot)
+
+    def close(self) -> None:
+        """Stop the local Spark this engine started; leave a session it was given alone."""
+        self._calculator.close()
+        if self._owns:
+            self.session.stop()
+
+
+def _slice(
+    result: str,
+    relation: str,
+    schema: Schema,
+    by: str | None,
+    keys: pa.ChunkedArray | None,
+    snapshot: Snapshot,
+) -> Wanted:
+    none = keys is not None and not len(keys)
+    files = () if none else files_for(snapshot.relation(relation), by, keys)
+    paths = tuple(snapshot.store.absolute(file.path) for file in files)
+    return Wanted(result, paths, sum(file.bytes for file in files), schema, by, keys)
+
+
+def _rows(change: Any) -> float:
+    return change.num_rows if isinstance(change, pa.Table) else float("inf")
+
+
+def _write(snapshot: Snapshot, name: str, rows: pa.Table, epoch: int) -> Segment:
+    return snapshot.store.write_segment(name, epoch, rows, snapshot.stored[name].sort)

@@ -1,0 +1,133 @@
+"""The large gear: every step as Spark SQL, results written by executors."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass
+from functools import reduce
+from typing import Any
+
+from pyspark.sql import DataFrame, SparkSession
+
+from everview.emit.sql import SPARK, consolidate, emit_consolidated
+from everview.engine.protocol import Changes, Outcome, Snapshot, Violation
+from everview.engine.spark import actions
+from everview.engine.spark.queries import as_frame
+from everview.engine.spark.relations import Relations, stored_frame
+from everview.plan.nodes import Plan, Ref
+from everview.plan.traverse import walk
+from everview.plan.types import WEIGHT, names
+from everview.program.steps import Add, Check, Compute, Fetch, Program, Publish, change_name
+from everview.store.manifest import Segment
+
+SHOWN_ROWS = 10
+
+
+@dataclass(slots=True)
+class LargeGear:
+    """One run of a program, or one backfill, as Spark SQL end to end."""
+
+    session: SparkSession
+    snapshot: Snapshot
+    epoch: int
+    violation: Violation | None
+
+    def run(self, program: Program, changes: Changes) -> Outcome:
+        """The same steps as in the small gear, lazily; jobs run for checks and writes only."""
+        outcome = Outcome(gear="large")
+        uses = _uses(program)
+        with Relations(self.session) as relations, ExitStack() as held:
+            for table, parts in changes.items():
+                self._take_in(table, parts, relations, outcome)
+            for step in program.steps:
+                match step:
+                    case Fetch():
+                        relations.give(step.result, self._fetch(step, relations))
+                    case Compute(result, plan):
+                        frame = self.session.sql(emit_consolidated(plan, SPARK, relations.names))
+                        if uses[result] > 1:
+                            frame = held.enter_context(actions.kept(frame))
+                        relations.give(result, frame)
+                    case Check():
+                        self._check(step, relations)
+                    case Add(name, change) | Publish(name, change):
+                        rows = self.session.table(relations.names[change])
+                        outcome.segments[name] = self._write(name, rows)
+                        if isinstance(step, Publish):
+                            outcome.published[name] = outcome.segments[name].rows
+        return outcome
+
+    def build(self, name: str, plan: Plan) -> Segment:
+        """The value of `plan`, as the base of a relation."""
+        with Relations(self.session) as relations:
+            relations.give_stored(plan, self.snapshot)
+            frame = self.session.sql(emit_consolidated(plan, SPARK, relations.names))
+            return self._write(name, frame, base=True)
+
+    def _take_in(
+        self, table: str, parts: Sequence[Any], relations: Relations, outcome: Outcome
+    ) -> None:
+        """Write the change of a table, summed; what is computed from it reads what was written."""
+        stored = self.snapshot.stored[table]
+        frames = [as_frame(self.session, rows) for rows in parts]
+        relations.give(f"given {table}", reduce(DataFrame.unionByName, frames))
+        given = f"SELECT * FROM {relations.names[f'given {table}']}"
+        summed = self.session.sql(consolidate(given, names(stored.schema), stored.rings, SPARK))
+        segment = self._write(table, summed)
+        outcome.segments[table] = segment
+        relations.give(change_name(table), self._frame_of(table, segment))
+
+    def _frame_of(self, name: str, segment: Segment) -> DataFrame:
+        store = self.snapshot.store
+        paths = [store.absolute(file.path) for file in segment.files]
+        if not paths:
+            return stored_frame(self.session, name, self.snapshot).limit(0)
+        schema = stored_frame(self.session, name, self.snapshot).schema
+        return self.session.read.schema(schema).parquet(*paths)
+
+    def _fetch(self, step: Fetch, relations: Relations) -> DataFrame:
+        frame = stored_frame(self.session, step.relation, self.snapshot)
+        columns = [f"`{column}`" for column in (*names(step.schema), WEIGHT)]
+        frame = frame.select(*columns)
+        if step.by is None:
+            return frame
+        relations.give(f"stored {step.result}", frame)
+        keys = " UNION ".join(
+            f"SELECT `{key.column}` AS k FROM {relations.names[key.relation]}" for key in step.keys
+        )
+        return self.session.sql(
+            f"SELECT r.* FROM {relations.names[f'stored {step.result}']} AS r "
+            f"LEFT SEMI JOIN ({keys}) AS k ON r.`{step.by}` <=> k.k"
+        )
+
+    def _check(self, step: Check, relations: Relations) -> None:
+        assert self.violation is not None
+        found = actions.collect_some(self.session.table(relations.names[step.result]), SHOWN_ROWS)
+        if found.num_rows:
+            raise self.violation(step, found)
+
+    def _write(self, name: str, frame: DataFrame, *, base: bool = False) -> Segment:
+        store, sort = self.snapshot.store, self.snapshot.stored[name].sort
+        directory = store.segment_directory(name, self.epoch)
+        actions.write_sorted(frame, store.absolute(directory), sort)
+        return store.adopt_segment(
+            name, self.epoch, directory, sort, kind="base" if base else "change"
+        )
+
+
+def _uses(program: Program) -> Counter[str]:
+    """How many steps read each result."""
+    found: Counter[str] = Counter()
+    for step in program.steps:
+        match step:
+            case Fetch(_, _, _, _, keys):
+                found.update({key.relation for key in keys})
+            case Compute(_, plan):
+                found.update({node.name for node in walk(plan) if isinstance(node, Ref)})
+            case Check(_, _, _, result):
+                found[result] += 1
+            case Add(_, change) | Publish(_, change):
+                found[change] += 1
+    return found

@@ -1,0 +1,53 @@
+"""Spark's errors in the words of a user."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from pyspark.errors import AnalysisException, PySparkException, QueryContextType
+
+from everview.errors import Span, UserError
+
+
+def not_accepted(problem: PySparkException, span: Span | None, sql: str = "") -> UserError:
+    """What Spark's analyzer does not accept, without its plan dump; its place in `sql`."""
+    if span is None and sql:
+        span = _place(problem, sql)
+    condition = problem.getCondition() or ""
+    remedy = "correct the query; Spark's SQL reference lists the functions and types"
+    if condition.startswith("UNRESOLVED_ROUTINE"):
+        remedy = "check the spelling of the function"
+    elif condition.startswith("TABLE_OR_VIEW_NOT_FOUND"):
+        remedy = "create the table or view first, or correct its name"
+    return UserError("Q010", _words(problem), span=span, remedy=remedy)
+
+
+@contextmanager
+def explained() -> Iterator[None]:
+    """Turn what goes wrong while Spark computes with the user's data into a UserError."""
+    try:
+        yield
+    except AnalysisException as problem:
+        raise not_accepted(problem, None) from problem
+    except PySparkException as problem:
+        if not problem.getSqlState() or problem.getSqlState() == "XX000":
+            raise
+        raise UserError(
+            "E010",
+            f"a value cannot be computed: {_words(problem)}",
+            remedy="change the data, or guard the expression with CASE or a try_ function",
+        ) from problem
+
+
+def _place(problem: PySparkException, sql: str) -> Span | None:
+    for context in problem.getQueryContext():
+        if context.contextType() is QueryContextType.SQL and context.startIndex() >= 0:
+            return Span(sql, context.startIndex(), context.stopIndex() + 1)
+    return None
+
+
+def _words(problem: PySparkException) -> str:
+    condition = problem.getCondition() or ""
+    line = str(problem).splitlines()[0]
+    return line.removeprefix(f"[{condition}] ").split(" SQLSTATE:")[0].strip()

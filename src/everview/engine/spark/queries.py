@@ -1,0 +1,144 @@
+"""Queries over stored relations: weights out, pending changes in. Nothing here runs a job
+but the audit."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from functools import reduce
+
+import pyarrow as pa
+import pyarrow.compute as pc
+from pyspark.errors import PySparkException
+from pyspark.sql import DataFrame, SparkSession
+
+from everview.engine.protocol import Changes, Snapshot
+from everview.engine.spark import actions
+from everview.engine.spark.problems import not_accepted
+from everview.engine.spark.relations import Relations, stored_frame
+from everview.errors import UserError
+from everview.plan.types import WEIGHT, Schema, names
+
+DIFFERENCES = 1_000_000
+"""An audit looks at no more differing rows than these."""
+
+
+def query(
+    session: SparkSession,
+    sql: str,
+    reads: Sequence[str],
+    snapshot: Snapshot,
+    pending: Changes,
+) -> DataFrame:
+    """A query in which every relation read is an ordinary table of its own name."""
+    for name in reads:
+        plain_frame(session, name, snapshot, pending).createOrReplaceTempView(f"`{name}`")
+    try:
+        return session.sql(sql)
+    except PySparkException as problem:
+        raise not_accepted(problem, None, sql) from None
+    finally:
+        for name in reads:
+            session.catalog.dropTempView(name)
+
+
+def plain_frame(
+    session: SparkSession, name: str, snapshot: Snapshot, pending: Changes
+) -> DataFrame:
+    """A relation as an ordinary table: each row as often as its weight says."""
+    stored = snapshot.stored[name]
+    parts = [stored_frame(session, name, snapshot)]
+    parts += [as_frame(session, rows) for rows in pending.get(name, ())]
+    with Relations(session) as relations:
+        relations.give(name, reduce(DataFrame.unionByName, parts))
+        return session.sql(_plain(relations.names[name], stored.schema))
+
+
+def as_frame(session: SparkSession, rows: pa.Table | DataFrame) -> DataFrame:
+    """Weighted rows as a DataFrame."""
+    return session.createDataFrame(rows) if isinstance(rows, pa.Table) else rows
+
+
+def _plain(name: str, schema: Schema) -> str:
+    columns = ", ".join(f"`{column}`" for column in names(schema))
+    total = f"SELECT {columns}, SUM({WEIGHT}) AS {WEIGHT} FROM {name} GROUP BY {columns}"
+    repeated = f"explode(array_repeat(0, CAST({WEIGHT} AS INT)))"
+    return (
+        f"SELECT {columns} FROM ({total} HAVING SUM({WEIGHT}) > 0) AS q "
+        f"LATERAL VIEW {repeated} AS _copy"
+    )
+
+
+def repeated(rows: pa.Table) -> pa.Table:
+    """Consolidated rows, each as often as its weight says, without the weight."""
+    weights = rows.column(WEIGHT)
+    plain = rows.drop_columns([WEIGHT])
+    if not rows.num_rows or pc.max(weights).as_py() == 1:
+        return plain
+    counts = weights.to_numpy()
+    positions = pa.array(range(rows.num_rows), pa.int64()).to_numpy().repeat(counts)
+    return plain.take(pa.array(positions))
+
+
+def weighted(
+    session: SparkSession, rows: DataFrame, table: str, schema: Schema, weight: int
+) -> DataFrame:
+    """A DataFrame of the user's, cast to the table's types, with a weight."""
+    given = {name.lower(): name for name in rows.columns}
+    unknown = sorted(set(given) - {name.lower() for name in names(schema)})
+    if unknown:
+        raise UserError(
+            "T001",
+            f"{table}: the DataFrame has an unknown column: {unknown[0]}",
+            remedy=f"the columns are {', '.join(names(schema))}",
+        )
+    casts = [
+        f"CAST({f'`{given[c.name.lower()]}`' if c.name.lower() in given else 'NULL'} AS {c.type}) "
+        f"AS `{c.name}`"
+        for c in schema
+    ]
+    try:
+        return rows.selectExpr(*casts, f"CAST({weight} AS BIGINT) AS {WEIGHT}")
+    except PySparkException as problem:
+        raise not_accepted(problem, None) from None
+
+
+def difference(
+    session: SparkSession,
+    name: str,
+    text: Mapping[str, str],
+    tables: Sequence[str],
+    snapshot: Snapshot,
+) -> tuple[int, pa.Table]:
+    """How many rows a view has, and its query minus the view.
+
+    The query is the user's own text, evaluated by Spark over the tables alone: views that it reads
+    are evaluated from their own texts. `text` gives those, in order of declaration.
+    """
+    columns = names(snapshot.stored[name].schema)
+    listed = ", ".join(f"`{column}`" for column in columns)
+    made = [*tables]
+    for table in tables:
+        plain_frame(session, table, snapshot, {}).createOrReplaceTempView(f"`{table}`")
+    try:
+        for view, sql in text.items():
+            frame = session.sql(sql).toDF(*names(snapshot.stored[view].schema))
+            frame.createOrReplaceTempView(f"`{view}`")
+            made.append(view)
+        with Relations(session) as relations:
+            relations.give(name, stored_frame(session, name, snapshot))
+            both = (
+                f"SELECT {listed}, 1 AS {WEIGHT}, 0 AS _rows FROM `{name}` UNION ALL "
+                f"SELECT {listed}, -{WEIGHT}, {WEIGHT} FROM {relations.names[name]}"
+            )
+            held = session.sql(
+                f"SELECT {listed}, CAST(SUM({WEIGHT}) AS BIGINT) AS {WEIGHT}, SUM(_rows) AS _rows "
+                f"FROM ({both}) AS q GROUP BY {listed}"
+            )
+            with actions.kept(held) as rows:
+                wrong = rows.where(f"{WEIGHT} <> 0").drop("_rows")
+                found = actions.collect_some(wrong, DIFFERENCES)
+                total = actions.collect(rows.selectExpr("COALESCE(SUM(_rows), 0) AS _rows"))
+                return int(total.column("_rows")[0].as_py()), found
+    finally:
+        for each in made:
+            session.catalog.dropTempView(each)

@@ -1,0 +1,62 @@
+"""Stored and computed relations as Spark DataFrames with names of their own."""
+
+from __future__ import annotations
+
+from itertools import count
+from types import TracebackType
+
+from pyspark.sql import DataFrame, SparkSession
+
+from everview.engine.protocol import Snapshot
+from everview.plan.nodes import Plan
+from everview.plan.traverse import sources
+from everview.plan.types import WEIGHT, Schema
+
+_NUMBERS = count()
+
+
+class Relations:
+    """Temporary views for the time of one run; `names` gives the SQL name of each relation."""
+
+    def __init__(self, session: SparkSession) -> None:
+        self._session = session
+        self.names: dict[str, str] = {}
+
+    def give(self, name: str, frame: DataFrame) -> None:
+        """Make a frame known under a relation's name."""
+        view = f"everview_{next(_NUMBERS)}"
+        frame.createOrReplaceTempView(view)
+        self.names[name] = view
+
+    def give_stored(self, plan: Plan, snapshot: Snapshot) -> None:
+        """Make every stored relation that `plan` reads known."""
+        for source in sources(plan):
+            self.give(source.name, stored_frame(self._session, source.name, snapshot))
+
+    def __enter__(self) -> Relations:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        for view in self.names.values():
+            self._session.catalog.dropTempView(view)
+
+
+def stored_frame(session: SparkSession, name: str, snapshot: Snapshot) -> DataFrame:
+    """The weighted rows of all segments of a relation, not added up."""
+    schema = snapshot.stored[name].schema
+    relation = snapshot.manifest.relations.get(name)
+    paths = [snapshot.store.absolute(f.path) for f in relation.files] if relation else []
+    if not paths:
+        return session.createDataFrame([], weighted_ddl(schema))
+    return session.read.schema(weighted_ddl(schema)).parquet(*paths)
+
+
+def weighted_ddl(schema: Schema) -> str:
+    """A schema with its weight as Spark's DDL text."""
+    columns = [f"`{column.name}` {column.type}" for column in schema]
+    return ", ".join((*columns, f"{WEIGHT} bigint"))

@@ -1,0 +1,107 @@
+"""Aggregate functions: which there are, what type they have, and what they are computed from."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Literal
+
+from sqlglot import exp
+
+from everview.errors import UserError
+from everview.lang.sql.place import span_of
+from everview.lang.sql.refuse import refused
+from everview.plan import scalar
+from everview.plan.nodes import Aggregate, Output
+from everview.plan.types import FLOATS, INTEGERS, Type, decimal_parts
+
+_FUNCTIONS: dict[type[exp.Expression], Literal["count", "sum", "avg"]] = {
+    exp.Count: "count",
+    exp.Sum: "sum",
+    exp.Avg: "avg",
+}
+
+
+def result_type(function: str, argument: Type) -> Type | None:
+    """Spark's type of an aggregate, None where the argument cannot be aggregated so.
+
+    >>> result_type("sum", "decimal(12,2)"), result_type("avg", "decimal(12,2)")
+    ('decimal(22,2)', 'decimal(16,6)')
+    """
+    if function == "count":
+        return "bigint"
+    parts = decimal_parts(argument)
+    if parts:
+        more, scale = (10, 0) if function == "sum" else (4, 4)
+        return f"decimal({min(38, parts[0] + more)},{min(38, parts[1] + scale)})"
+    if argument in INTEGERS:
+        return "bigint" if function == "sum" else "double"
+    return "double" if argument in FLOATS else None
+
+
+@dataclass(slots=True)
+class Grouping:
+    """What a GROUP BY computes first, and the aggregates and keys made of it."""
+
+    text: str
+    inputs: dict[str, Output] = field(default_factory=dict)
+    keys: dict[str, str] = field(default_factory=dict)
+    aggregates: dict[str, Aggregate] = field(default_factory=dict)
+
+    def input(self, text: str, type_: Type, stem: str) -> str:
+        """The name of the input column with this value."""
+        for output in self.inputs.values():
+            if output.scalar == text:
+                return output.name
+        name = scalar.as_column(text) or f"{stem}{len(self.inputs) + 1}"
+        self.inputs[name] = Output(name, type_, text)
+        return name
+
+    def over_groups(self, tree: exp.Expression) -> exp.Expression:
+        """The expression over group keys and aggregates instead of rows."""
+
+        def replaced(node: exp.Expression) -> exp.Expression:
+            shown = scalar.text(node)
+            if shown in self.keys:
+                return _column(self.keys[shown])
+            if shown in self.aggregates:
+                return _column(self.aggregates[shown].name)
+            if isinstance(node, exp.Column):
+                raise UserError(
+                    "Q009",
+                    f"{node.name} is neither in GROUP BY nor inside an aggregate",
+                    span=span_of(node, self.text),
+                    remedy="add it to GROUP BY, or aggregate it",
+                )
+            return node
+
+        return tree.transform(replaced)
+
+
+def aggregates_in(tree: exp.Expression) -> list[exp.AggFunc]:
+    """The aggregate calls of an expression, outermost first."""
+    return [node for node in tree.walk() if isinstance(node, exp.AggFunc)]
+
+
+def function_of(node: exp.AggFunc, text: str) -> Literal["count", "sum", "avg"]:
+    """The name of a supported aggregate, or a refusal."""
+    function = _FUNCTIONS.get(type(node))
+    if function is None:
+        name = f"the aggregate {node.sql_name().lower()}"
+        raise refused(name, node, text, "use SUM, COUNT or AVG")
+    if isinstance(node.this, exp.Distinct):
+        remedy = "aggregate over SELECT DISTINCT in FROM"
+        raise refused(f"{function.upper()}(DISTINCT …)", node, text, remedy)
+    if node.expressions:
+        raise refused("COUNT of several columns", node, text, "count one expression")
+    for inner in aggregates_in(node.this):
+        raise UserError(
+            "Q009",
+            "an aggregate inside an aggregate",
+            span=span_of(inner, text),
+            remedy="aggregate in a subquery in FROM first",
+        )
+    return function
+
+
+def _column(name: str) -> exp.Column:
+    return exp.Column(this=exp.Identifier(this=name, quoted=True))

@@ -1,0 +1,407 @@
+"""A query to a plan: names resolved, types known, every clause an operator."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+
+from sqlglot import exp
+
+from everview.errors import Span, UserError
+from everview.lang.sql.aggregates import Grouping, aggregates_in, function_of, result_type
+from everview.lang.sql.parse import parse_query
+from everview.lang.sql.place import span_of
+from everview.lang.sql.refuse import refuse_clauses, refuse_parts, refused
+from everview.lang.sql.scope import Item, Scope, qualified
+from everview.plan import scalar
+from everview.plan.build import add, columns_of, distinct, filter_, group_by, identity, join, map_
+from everview.plan.nodes import Aggregate, Output, Plan, Source, Values
+from everview.plan.traverse import schema_of
+from everview.plan.types import Column, Schema, Type, storable_type
+from everview.plan.typing import type_of
+
+Analyze = Callable[[str, Schema, Span | None], Type]
+
+
+def lower_query(
+    text: str,
+    relations: Mapping[str, Source],
+    analyze: Analyze,
+    columns: tuple[str, ...] = (),
+) -> Plan:
+    """The plan of a query; `relations` are the tables and views it may read, by lower-case name.
+
+    `analyze` gives the type of a scalar that our own rules do not know.
+    """
+    lowered = _Lowering(text, relations, analyze, {}).query(parse_query(text))
+    if columns:
+        lowered = _renamed(lowered, columns, text)
+    seen: set[str] = set()
+    for name in columns_of(lowered):
+        if name.lower() in seen:
+            raise UserError(
+                "Q011",
+                f"two columns of the view are called {name}",
+                span=Span(text, 0, len(text)),
+                remedy="give one of them another name with AS",
+            )
+        seen.add(name.lower())
+    return lowered
+
+
+@dataclass(frozen=True, slots=True)
+class _Lowering:
+    text: str
+    relations: Mapping[str, Source]
+    analyze: Analyze
+    ctes: Mapping[str, Plan]
+
+    def query(self, tree: exp.Expression) -> Plan:
+        """Any query: with CTEs, in parentheses, a set operation or a SELECT."""
+        inner = self._with_ctes(tree)
+        match tree:
+            case exp.Subquery():
+                refuse_clauses(tree, self.text)
+                return inner.query(tree.this)
+            case exp.Union():
+                return inner.union(tree)
+            case exp.Select():
+                return inner.select(tree)
+            case exp.SetOperation():
+                name = f"{tree.key.upper()}"
+                raise refused(name, tree, self.text, "use joins and SELECT DISTINCT")
+            case _:
+                name = tree.key.upper()
+                raise refused(name, tree, self.text, "write a SELECT")
+
+    def _with_ctes(self, tree: exp.Expression) -> _Lowering:
+        clause = tree.args.get("with_")
+        if clause is None:
+            return self
+        if clause.args.get("recursive"):
+            raise refused("WITH RECURSIVE", clause, self.text, "write the joins out")
+        inner = self
+        for cte in clause.expressions:
+            plan = inner.query(cte.this)
+            given = tuple(column.name for column in cte.args["alias"].columns)
+            plan = _renamed(plan, given, self.text) if given else plan
+            inner = replace(inner, ctes={**inner.ctes, cte.alias.lower(): plan})
+        return inner
+
+    def union(self, tree: exp.Union) -> Plan:
+        """UNION ALL is +; UNION is δ of it."""
+        refuse_clauses(tree, self.text)
+        if tree.args.get("by_name"):
+            raise refused("UNION BY NAME", tree, self.text, "select the columns in one order")
+        left, right = self.query(tree.left), self.query(tree.right)
+        a, b = schema_of(left), schema_of(right)
+        if len(a) != len(b):
+            raise UserError(
+                "Q012",
+                f"the sides of UNION have {len(a)} and {len(b)} columns",
+                span=span_of(tree, self.text),
+                remedy="select as many columns on both sides",
+            )
+        pairs = [self._common(x.name, x.type, y.type, tree) for x, y in zip(a, b, strict=True)]
+        both = add(_as_types(left, pairs), _as_types(right, pairs))
+        return distinct(both) if tree.args.get("distinct") else both
+
+    def _common(self, name: str, a: Type, b: Type, tree: exp.Expression) -> tuple[str, Type]:
+        if a == b:
+            return name, a
+        schema = (Column("a", a), Column("b", b))
+        return name, self._type("COALESCE(`a`, `b`)", schema, tree)
+
+    def select(self, tree: exp.Select) -> Plan:
+        """FROM, WHERE, GROUP BY, HAVING, SELECT and DISTINCT, in that order."""
+        refuse_clauses(tree, self.text)
+        plan, scope = self._from(tree)
+        if where := tree.args.get("where"):
+            plan = filter_(plan, self._condition(where.this, plan, scope, "WHERE"))
+        wanted = self._projections(tree, scope)
+        having = tree.args.get("having")
+        grouped = tree.args.get("group") or having
+        if grouped or any(aggregates_in(expression) for _, expression in wanted):
+            plan, wanted, condition = self._group(tree, plan, scope, wanted)
+            plan = filter_(plan, condition)
+        outputs = tuple(self._output(name, e, schema_of(plan)) for name, e in wanted)
+        plan = map_(plan, outputs)
+        if (quantifier := tree.args.get("distinct")) is not None:
+            if quantifier.args.get("on"):
+                raise refused("DISTINCT ON", quantifier, self.text, "use GROUP BY")
+            plan = distinct(plan)
+        return plan
+
+    def _from(self, tree: exp.Select) -> tuple[Plan, Scope]:
+        scope = Scope(self.text)
+        clause = tree.args.get("from_")
+        if clause is None:
+            return Values((), ((),)), scope
+        plan = self._item(clause.this, scope)
+        for each in tree.args.get("joins") or ():
+            plan = self._join(plan, each, scope)
+        return plan, scope
+
+    def _join(self, plan: Plan, node: exp.Join, scope: Scope) -> Plan:
+        words = " ".join(
+            str(node.args[part]).upper()
+            for part in ("method", "side", "kind")
+            if node.args.get(part)
+        )
+        if words not in ("", "INNER", "CROSS"):
+            remedy = "use an inner join, and UNION ALL for the rows without a partner"
+            raise refused(f"{words} JOIN", node, self.text, remedy)
+        if node.args.get("using"):
+            raise refused("JOIN … USING", node, self.text, "write ON a.key = b.key")
+        made = join(plan, self._item(node.this, scope))
+        if condition := node.args.get("on"):
+            return filter_(made, self._condition(condition, made, scope, "ON"))
+        return made
+
+    def _item(self, node: exp.Expression, scope: Scope) -> Plan:
+        """A FROM item, its columns named after its alias."""
+        refuse_clauses(node, self.text)
+        match node:
+            case exp.Table() if isinstance(node.this, exp.Identifier):
+                plan, alias = self._relation(node), node.alias or node.name
+            case exp.Subquery():
+                plan, alias = (
+                    self.query(node.this),
+                    node.alias or f"subquery {len(scope.items) + 1}",
+                )
+            case _:
+                raise refused(
+                    f"{node.key.upper()} in FROM", node, self.text, "name a table, view or subquery"
+                )
+        given = tuple(column.name for column in node.args["alias"].columns) if node.alias else ()
+        plan = _renamed(plan, given, self.text) if given else plan
+        if any(item.alias.lower() == alias.lower() for item in scope.items):
+            raise UserError(
+                "Q008",
+                f"{alias} stands twice in FROM",
+                span=span_of(node, self.text),
+                remedy="give each its own alias with AS",
+            )
+        item = qualified(alias, schema_of(plan))
+        scope.items.append(item)
+        return map_(plan, _behind(item, schema_of(plan)))
+
+    def _relation(self, node: exp.Table) -> Plan:
+        name = node.name.lower()
+        if not node.args.get("db"):
+            if name in self.ctes:
+                return self.ctes[name]
+            if name in self.relations:
+                return self.relations[name]
+        known = ", ".join(sorted(source.name for source in self.relations.values()))
+        raise UserError(
+            "Q006",
+            f"there is no table or view {node.sql(dialect='spark').split(' AS ')[0]}",
+            span=span_of(node.this, self.text),
+            remedy=f"create it first; there are: {known}" if known else "create it first",
+        )
+
+    def _projections(self, tree: exp.Select, scope: Scope) -> list[tuple[str, exp.Expression]]:
+        """The SELECT list with stars expanded: output names and resolved expressions."""
+        found: list[tuple[str, exp.Expression]] = []
+        for node in tree.expressions:
+            star = node if isinstance(node, exp.Star) else node.this
+            if isinstance(star, exp.Star) and isinstance(node, exp.Star | exp.Column):
+                if any(star.args.get(part) for part in ("except_", "replace", "rename")):
+                    raise refused("* EXCEPT", node, self.text, "list the columns")
+                table = node.table if isinstance(node, exp.Column) else None
+                pairs = scope.star(table or None, node)
+                found += [(name, scalar.parse(scalar.column(plan))) for name, plan in pairs]
+                continue
+            inner = node.this if isinstance(node, exp.Alias) else node
+            found.append((_output_name(node), self._resolve(inner, scope)))
+        return found
+
+    def _resolve(self, tree: exp.Expression, scope: Scope) -> exp.Expression:
+        """The expression with plan columns instead of names, its places kept."""
+        refuse_parts(tree, self.text)
+
+        def replaced(node: exp.Expression) -> exp.Expression:
+            if not isinstance(node, exp.Column):
+                return node
+            made = exp.Column(this=exp.Identifier(this=scope.resolve(node), quoted=True))
+            made.meta.update(node.this.meta)
+            return made
+
+        return tree.transform(replaced)
+
+    def _condition(self, tree: exp.Expression, plan: Plan, scope: Scope, clause: str) -> str:
+        resolved = self._resolve(tree, scope)
+        for node in aggregates_in(resolved):
+            raise UserError(
+                "Q009",
+                f"an aggregate in {clause}",
+                span=span_of(node, self.text),
+                remedy="move the condition to HAVING",
+            )
+        return self._boolean(resolved, schema_of(plan), clause)
+
+    def _boolean(self, tree: exp.Expression, schema: Schema, clause: str) -> str:
+        text = scalar.text(tree)
+        found = self._type(text, schema, tree)
+        if found not in ("boolean", "void"):
+            raise UserError(
+                "Q013",
+                f"the condition after {clause} is {found}, not boolean",
+                span=span_of(tree, self.text),
+                remedy="compare it with something",
+            )
+        return text
+
+    def _group(
+        self,
+        tree: exp.Select,
+        plan: Plan,
+        scope: Scope,
+        wanted: list[tuple[str, exp.Expression]],
+    ) -> tuple[Plan, list[tuple[str, exp.Expression]], str | None]:
+        """Group the rows; the SELECT list and HAVING then speak of groups."""
+        grouping, schema = Grouping(self.text), schema_of(plan)
+        for node in self._group_keys(tree, scope, wanted):
+            text = scalar.text(node)
+            grouping.keys[text] = grouping.input(text, self._type(text, schema, node), "key")
+        having = tree.args.get("having")
+        condition = self._resolve(having.this, scope) if having else None
+        for expression in (*(e for _, e in wanted), *((condition,) if condition else ())):
+            for node in aggregates_in(expression):
+                self._aggregate(node, grouping, schema)
+        inputs = map_(plan, tuple(grouping.inputs.values()))
+        keys = tuple(dict.fromkeys(grouping.keys.values()))
+        grouped = group_by(inputs, keys, tuple(grouping.aggregates.values()))
+        over = [(name, grouping.over_groups(e)) for name, e in wanted]
+        kept = None
+        if condition is not None:
+            kept = self._boolean(grouping.over_groups(condition), schema_of(grouped), "HAVING")
+        return grouped, over, kept
+
+    def _group_keys(
+        self, tree: exp.Select, scope: Scope, wanted: list[tuple[str, exp.Expression]]
+    ) -> list[exp.Expression]:
+        clause = tree.args.get("group")
+        if clause is None:
+            return []
+        for part in ("grouping_sets", "rollup", "cube", "totals"):
+            if clause.args.get(part):
+                name = part.upper().replace("_", " ")
+                raise refused(name, clause, self.text, "UNION ALL one GROUP BY for each set")
+        if clause.args.get("all"):
+            raise refused("GROUP BY ALL", clause, self.text, "list the columns")
+        return [self._group_key(node, scope, wanted) for node in clause.expressions]
+
+    def _group_key(
+        self, node: exp.Expression, scope: Scope, wanted: list[tuple[str, exp.Expression]]
+    ) -> exp.Expression:
+        """A key by position, by an alias of the SELECT list, or by expression."""
+        if isinstance(node, exp.Literal) and not node.is_string:
+            position = int(node.name) if node.name.isdigit() else 0
+            if not 1 <= position <= len(wanted):
+                raise UserError(
+                    "Q009",
+                    f"GROUP BY position {node.name} is not in the SELECT list",
+                    span=Span(self.text, 0, len(self.text)),
+                    remedy=f"use 1 to {len(wanted)}",
+                )
+            return wanted[position - 1][1]
+        if isinstance(node, exp.Column) and not node.table:
+            visible = {name.lower() for item in scope.items for name, _ in item.columns}
+            if node.name.lower() not in visible:
+                for name, expression in wanted:
+                    if name.lower() == node.name.lower() and not aggregates_in(expression):
+                        return expression
+        resolved = self._resolve(node, scope)
+        for found in aggregates_in(resolved):
+            raise UserError(
+                "Q009",
+                "an aggregate in GROUP BY",
+                span=span_of(found, self.text),
+                remedy="group by plain expressions",
+            )
+        return resolved
+
+    def _aggregate(self, node: exp.AggFunc, grouping: Grouping, schema: Schema) -> None:
+        shown = scalar.text(node)
+        if shown in grouping.aggregates:
+            return
+        function = function_of(node, self.text)
+        name = f"agg{len(grouping.aggregates) + 1}"
+        argument = node.this
+        counts_rows = function == "count" and isinstance(argument, exp.Star | exp.Literal)
+        if counts_rows:
+            grouping.aggregates[shown] = Aggregate(name, "bigint", "count")
+            return
+        text = scalar.text(argument)
+        type_ = self._type(text, schema, argument)
+        if function != "count" and type_ in ("string", "void"):
+            text, type_ = scalar.canonical(f"CAST({text} AS DOUBLE)"), "double"
+        if function == "count" and storable_type(type_) is None:
+            text, type_ = scalar.canonical(f"CASE WHEN {text} IS NULL THEN NULL ELSE 1 END"), "int"
+        result = result_type(function, type_)
+        if result is None:
+            raise UserError(
+                "Q013",
+                f"{function.upper()} of {type_} has no meaning",
+                span=span_of(node, self.text),
+                remedy="aggregate a number, or CAST it to one",
+            )
+        column = grouping.input(text, type_, "value")
+        grouping.aggregates[shown] = Aggregate(name, result, function, column)
+
+    def _output(self, name: str, tree: exp.Expression, schema: Schema) -> Output:
+        text = scalar.text(tree)
+        type_ = self._type(text, schema, tree)
+        if storable_type(type_) is None:
+            raise UserError(
+                "Q014",
+                f"the column {name} has a type that cannot be stored yet: {type_}",
+                span=span_of(tree, self.text) or Span(self.text, 0, len(self.text)),
+                remedy="CAST it to a plain type" if type_ != "void" else "CAST NULL to a type",
+            )
+        return Output(name, type_, text)
+
+    def _type(self, text: str, schema: Schema, node: exp.Expression) -> Type:
+        known = type_of(text, schema)
+        return known if known is not None else self.analyze(text, schema, span_of(node, self.text))
+
+
+def _as_types(plan: Plan, wanted: list[tuple[str, Type]]) -> Plan:
+    """The plan with the names and types given, in order."""
+    outputs = []
+    for column, (name, type_) in zip(schema_of(plan), wanted, strict=True):
+        text = scalar.column(column.name)
+        if column.type != type_:
+            text = scalar.canonical(f"CAST({text} AS {type_})")
+        outputs.append(Output(name, type_, text))
+    return map_(plan, tuple(outputs))
+
+
+def _behind(item: Item, schema: Schema) -> tuple[Output, ...]:
+    return tuple(
+        Output(plan, output.type, output.scalar)
+        for (_, plan), output in zip(item.columns, identity(schema), strict=True)
+    )
+
+
+def _renamed(plan: Plan, given: tuple[str, ...], text: str) -> Plan:
+    if len(given) != len(columns_of(plan)):
+        raise UserError(
+            "Q012",
+            f"{len(given)} names are given to {len(columns_of(plan))} columns",
+            span=Span(text, 0, len(text)),
+            remedy="name every column once",
+        )
+    schema = schema_of(plan)
+    return _as_types(plan, [(n, c.type) for n, c in zip(given, schema, strict=True)])
+
+
+def _output_name(node: exp.Expression) -> str:
+    """The alias, the column's own name, or the expression as Spark would call it."""
+    if isinstance(node, exp.Alias | exp.Column):
+        return str(node.alias_or_name)
+    if isinstance(node, exp.Count) and isinstance(node.this, exp.Star):
+        return "count(1)"
+    return node.sql(dialect="spark", normalize_functions="lower")

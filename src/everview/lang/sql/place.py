@@ -1,0 +1,17 @@
+"""Where in the text a part of a statement stands."""
+
+from __future__ import annotations
+
+from sqlglot import exp
+
+from everview.errors import Span
+
+
+def span_of(node: exp.Expression, text: str) -> Span | None:
+    """The stretch of `text` that `node` was read from, as far as its tokens tell."""
+    places = [
+        (found.meta["start"], found.meta["end"]) for found in node.walk() if "start" in found.meta
+    ]
+    if not places:
+        return None
+    return Span(text, min(start for start, _ in places), max(end for _, end in places) + 1)

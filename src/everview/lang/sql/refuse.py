@@ -1,0 +1,75 @@
+"""What a view may not contain: each construct by name, with its place and what to write instead."""
+
+from __future__ import annotations
+
+from sqlglot import exp
+
+from everview.errors import UserError
+from everview.lang.sql.place import span_of
+from everview.plan.scalar import is_volatile
+
+_CLAUSES = {
+    "order": ("ORDER BY", "order the rows where you read the view"),
+    "limit": ("LIMIT", "limit the rows where you read the view"),
+    "offset": ("OFFSET", "skip rows where you read the view"),
+    "qualify": ("QUALIFY", "filter on plain columns with WHERE or HAVING"),
+    "windows": ("WINDOW", "use GROUP BY"),
+    "laterals": ("LATERAL VIEW", "store the exploded rows in a table of their own"),
+    "sort": ("SORT BY", "order the rows where you read the view"),
+    "cluster": ("CLUSTER BY", "leave it out: it does not change the rows"),
+    "distribute": ("DISTRIBUTE BY", "leave it out: it does not change the rows"),
+    "pivots": ("PIVOT", "write one CASE expression a column"),
+    "sample": ("TABLESAMPLE", "a sample is not the same twice: filter with WHERE"),
+    "match": ("MATCH_RECOGNIZE", "use joins"),
+    "connect": ("CONNECT BY", "use joins"),
+    "into": ("INTO", "leave it out"),
+    "kind": ("SELECT AS STRUCT", "select the columns"),
+}
+_NODES: tuple[tuple[type[exp.Expression], str, str], ...] = (
+    (exp.Window, "a window function", "use GROUP BY and join the result"),
+    (exp.Filter, "FILTER on an aggregate", "aggregate a CASE expression instead"),
+    (exp.Exists, "EXISTS", "join with SELECT DISTINCT of the other table"),
+    (exp.Subquery, "a subquery in an expression", "join with the subquery in FROM"),
+    (exp.Select, "a subquery in an expression", "join with the subquery in FROM"),
+    (exp.Explode, "EXPLODE", "store the exploded rows in a table of their own"),
+    (exp.Posexplode, "POSEXPLODE", "store the exploded rows in a table of their own"),
+    (exp.Inline, "INLINE", "store the exploded rows in a table of their own"),
+)
+
+
+def refused(construct: str, node: exp.Expression, text: str, remedy: str) -> UserError:
+    """The error for a construct outside the language."""
+    return UserError(
+        "Q020",
+        f"{construct} cannot be maintained in a view yet",
+        span=span_of(node, text),
+        remedy=remedy,
+    )
+
+
+def refuse_clauses(tree: exp.Expression, text: str) -> None:
+    """Refuse the clauses of a query that are outside the language."""
+    for clause, (construct, remedy) in _CLAUSES.items():
+        found = tree.args.get(clause)
+        if found:
+            node = found[0] if isinstance(found, list) else found
+            place = node if isinstance(node, exp.Expression) else tree
+            raise refused(construct, place, text, remedy)
+
+
+def refuse_parts(tree: exp.Expression, text: str) -> None:
+    """Refuse what cannot stand in a scalar expression of a view."""
+    for node in tree.walk():
+        if is_volatile(node):
+            name = node.name if isinstance(node, exp.Anonymous) else node.sql_name()
+            raise UserError(
+                "Q021",
+                f"{name.lower()}() gives another answer every time, so no view can stay equal to it",
+                span=span_of(node, text),
+                remedy="compute the value when you insert, and store it in a column",
+            )
+        for kind, construct, remedy in _NODES:
+            if isinstance(node, kind):
+                raise refused(construct, node, text, remedy)
+        if isinstance(node, exp.In) and node.args.get("query"):
+            raise refused("IN (subquery)", node, text, "join with SELECT DISTINCT of the subquery")

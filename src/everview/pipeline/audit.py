@@ -1,0 +1,96 @@
+"""Whether views equal their queries: the law, checked on the stored data."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import pyarrow as pa
+
+from everview.plan.types import FLOATS, WEIGHT, Schema, names
+
+TOLERANCE = 1e-9
+"""Sums of doubles depend on the order of addition; they agree to this relative difference."""
+
+Row = tuple[Any, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class ViewAudit:
+    """One view against its query: rows that the view lacks, and rows it has too many."""
+
+    view: str
+    rows: int
+    missing: tuple[Row, ...]
+    surplus: tuple[Row, ...]
+
+    @property
+    def ok(self) -> bool:
+        """Whether the view equals its query."""
+        return not (self.missing or self.surplus)
+
+
+@dataclass(frozen=True, slots=True)
+class Audit:
+    """The views audited, at one epoch."""
+
+    epoch: int
+    views: tuple[ViewAudit, ...]
+
+    @property
+    def ok(self) -> bool:
+        """Whether every view equals its query."""
+        return all(view.ok for view in self.views)
+
+    def __iter__(self) -> Iterator[ViewAudit]:
+        return iter(self.views)
+
+
+def judge(view: str, schema: Schema, rows: int, difference: pa.Table) -> ViewAudit:
+    """The verdict from query − view as weighted rows: positive is missing, negative surplus."""
+    columns = [difference.column(name).to_pylist() for name in (*names(schema), WEIGHT)]
+    missing: Counter[Row] = Counter()
+    surplus: Counter[Row] = Counter()
+    for *values, weight in zip(*columns, strict=True):
+        (missing if weight > 0 else surplus)[tuple(values)] += abs(weight)
+    inexact = tuple(i for i, column in enumerate(schema) if column.type in FLOATS)
+    if inexact:
+        missing, surplus = _without_rounding(missing, surplus, inexact)
+    return ViewAudit(view, rows, tuple(missing.elements()), tuple(surplus.elements()))
+
+
+def _without_rounding(
+    missing: Counter[Row], surplus: Counter[Row], inexact: tuple[int, ...]
+) -> tuple[Counter[Row], Counter[Row]]:
+    """What is left when rows that differ only by rounding cancel."""
+
+    def exact(row: Row) -> Row:
+        return tuple(value for i, value in enumerate(row) if i not in inexact)
+
+    waiting: dict[Row, list[Row]] = {}
+    for row in surplus.elements():
+        waiting.setdefault(exact(row), []).append(row)
+    left: Counter[Row] = Counter()
+    for row in missing.elements():
+        others = waiting.get(exact(row), [])
+        partner = next((o for o in others if _close(row, o, inexact)), None)
+        if partner is None:
+            left[row] += 1
+        else:
+            others.remove(partner)
+    return left, Counter(row for others in waiting.values() for row in others)
+
+
+def _close(a: Row, b: Row, inexact: tuple[int, ...]) -> bool:
+    return all(_same(a[i], b[i]) for i in inexact)
+
+
+def _same(x: float | None, y: float | None) -> bool:
+    if x is None or y is None:
+        return x is y
+    if math.isnan(x) or math.isnan(y):
+        return math.isnan(x) and math.isnan(y)
+    return x == y or math.isclose(x, y, rel_tol=TOLERANCE)

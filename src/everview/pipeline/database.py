@@ -1,0 +1,375 @@
+"""The database a user opens: declarations, transactions, reads, and the law on demand."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from datetime import UTC, datetime
+from time import perf_counter
+from types import TracebackType
+from typing import Any
+
+import pyarrow as pa
+
+from everview.engine.arrow import arrow_schema
+from everview.engine.protocol import Engine, Snapshot
+from everview.engine.results import Result
+from everview.errors import Span, UserError
+from everview.lang.sql import parse as sql
+from everview.pipeline import dml, statistics
+from everview.pipeline.audit import Audit, ViewAudit, judge
+from everview.pipeline.catalog import Catalog, TableDefinition, ViewDefinition
+from everview.pipeline.explain import explain_view
+from everview.pipeline.transaction import Transaction
+from everview.pipeline.violations import violation
+from everview.program.steps import Program
+from everview.store.compaction import Policy, compact, compactable
+from everview.store.lock import WriterLock
+from everview.store.manifest import Manifest
+from everview.store.retention import retire
+from everview.store.store import Store
+
+COMPACTION = Policy(changes=16)
+
+
+class Database:
+    """Tables and views that stay fresh, in one store."""
+
+    def __init__(
+        self, store: Store, engine: Engine, lock: WriterLock | None, *, read_only: bool = False
+    ) -> None:
+        self.store = store
+        self.engine = engine
+        self._lock = lock
+        self._read_only = read_only
+        self._transaction: Transaction | None = None
+        self._programs: dict[tuple[tuple[str, bool], ...], Program] = {}
+        self._catalog = self._load(store.latest())
+
+    @property
+    def epoch(self) -> int:
+        """The number of the newest epoch."""
+        return self.store.latest().epoch
+
+    @property
+    def catalog(self) -> Catalog:
+        """What is declared at the newest epoch."""
+        if self._read_only:
+            self._catalog = self._load(self.store.latest())
+        return self._catalog
+
+    def _load(self, manifest: Manifest) -> Catalog:
+        return Catalog.from_json(manifest.catalog, self.engine.analyze)
+
+    def _snapshot(self, epoch: int | None = None) -> Snapshot:
+        """One epoch; an older one with the declarations it had."""
+        if epoch is None:
+            return Snapshot(self.store, self.store.latest(), self.catalog.stored())
+        manifest = self.store.read(epoch)
+        return Snapshot(self.store, manifest, self._load(manifest).stored())
+
+    # Reading
+
+    def read(self, name: str, *, epoch: int | None = None) -> Result:
+        """The rows of a table or view, now or at an earlier epoch."""
+        snapshot = self._snapshot(epoch)
+        catalog = self.catalog if epoch is None else self._load(snapshot.manifest)
+        return self.engine.read(catalog.relation(name), snapshot)
+
+    def changes(self, name: str, *, after: int = 0) -> Result:
+        """The change feed of a table or view: rows with `_w` and `_epoch`, oldest first."""
+        found = self.catalog.relation(name)
+        schema = arrow_schema(self.catalog.schema(found))
+        wanted = schema.append(pa.field("_epoch", pa.int64()))
+
+        def arrow() -> pa.Table:
+            parts = []
+            for segment in self.store.feed(found, after):
+                rows = self.store.read_files(segment.files, schema=schema)
+                stamp = pa.array([segment.epoch] * rows.num_rows, pa.int64())
+                parts.append(rows.append_column(wanted.field("_epoch"), stamp))
+            return pa.concat_tables([wanted.empty_table(), *parts])
+
+        return Result(arrow)
+
+    # Changing
+
+    def transaction(self) -> Transaction:
+        """Begin a transaction; as a context manager it commits, or rolls back on an error."""
+        self._must_write()
+        return Transaction(self.engine, self._snapshot(), self._catalog, self._commit)
+
+    def insert(self, table: str, rows: Any) -> int:
+        """Insert rows in a transaction of their own; the new epoch."""
+        with self.transaction() as tx:
+            tx.insert(table, rows)
+        return self.epoch
+
+    def delete(self, table: str, rows: Any) -> int:
+        """Delete rows in a transaction of their own; the new epoch."""
+        with self.transaction() as tx:
+            tx.delete(table, rows)
+        return self.epoch
+
+    def upsert(self, table: str, rows: Any) -> int:
+        """Upsert rows in a transaction of their own; the new epoch."""
+        with self.transaction() as tx:
+            tx.upsert(table, rows)
+        return self.epoch
+
+    def _commit(self, tx: Transaction) -> int:
+        snapshot = tx.snapshot
+        if not tx.pending:
+            return snapshot.manifest.epoch
+        began, epoch = perf_counter(), snapshot.manifest.epoch + 1
+        if self.store.latest().epoch != snapshot.manifest.epoch or tx.catalog is not self._catalog:
+            raise UserError(
+                "T007",
+                "the store has moved on since this transaction began",
+                remedy="begin the transaction again",
+            )
+        touched = {name: name in tx.removes for name in tx.pending}
+        program = self._program(touched)
+        outcome = self.engine.run(program, tx.pending, snapshot, epoch, violation)
+        note = statistics.note(outcome, perf_counter() - began)
+        changes = {name: s for name, s in outcome.segments.items() if s.rows}
+        if not changes:
+            return snapshot.manifest.epoch
+        self.store.commit(
+            snapshot.manifest.advance(epoch=epoch, created=_now(), changes=changes, note=note)
+        )
+        self._compact_if_due()
+        return epoch
+
+    def _program(self, touched: Mapping[str, bool]) -> Program:
+        key = tuple(sorted(touched.items()))
+        if key not in self._programs:
+            self._programs[key] = self._catalog.maintenance.program(dict(key))
+        return self._programs[key]
+
+    def compact(self) -> int:
+        """Add up the segments of every relation now; answers and older epochs stay the same."""
+        self._must_write()
+        return self._compact(tuple(self._snapshot().stored), Policy(0, 0.0, 0, float("inf")))
+
+    def _compact_if_due(self) -> None:
+        relations = self.store.latest().relations
+        due = tuple(n for n, relation in relations.items() if compactable(relation, COMPACTION))
+        if due:
+            self._compact(due, COMPACTION)
+
+    def _compact(self, due: tuple[str, ...], policy: Policy) -> int:
+        snapshot = self._snapshot()
+        stored = {n: s for n, s in snapshot.stored.items() if n in snapshot.manifest.relations}
+        following = compact(
+            self.store,
+            snapshot.manifest,
+            [name for name in due if name in stored],
+            {name: arrow_schema(each.schema) for name, each in stored.items()},
+            lambda name, rows: self.engine.add_up(rows, stored[name].schema, stored[name].rings),
+            created=_now(),
+            policy=policy,
+        )
+        self.store.commit(following)
+        return following.epoch
+
+    def retain(self, epochs: int) -> list[str]:
+        """Keep the newest `epochs` epochs readable and delete what only older ones need."""
+        self._must_write()
+        return retire(self.store, epochs)
+
+    # Declaring and running SQL
+
+    def sql(self, text: str, *, dialect: str | None = None) -> Result | None:
+        """Run one or more statements; the rows of the last one, if it has any."""
+        result = None
+        for statement in sql.parse_statements(text, dialect):
+            result = self._execute(statement)
+        return result
+
+    def _execute(self, statement: sql.Statement) -> Result | None:
+        match statement:
+            case sql.Query(text, reads, _):
+                return self._select(text, reads)
+            case sql.Explain(name, _):
+                lines = self.explain(name).splitlines()
+                return Result(lambda: pa.table({"plan": lines}))
+            case sql.Transaction(action, span):
+                self._bracket(action, span)
+            case sql.Insert() | sql.Delete() | sql.Update() | sql.Merge():
+                self._change(statement)
+            case sql.CreateTable() | sql.CreateView() | sql.Drop():
+                if self._transaction is not None:
+                    raise UserError(
+                        "T008",
+                        "tables and views cannot be created or dropped inside a transaction",
+                        span=statement.span,
+                        remedy="COMMIT or ROLLBACK first",
+                    )
+                self._declare(statement)
+        return None
+
+    def _select(self, text: str, reads: tuple[str, ...]) -> Result:
+        snapshot = self._transaction.snapshot if self._transaction else self._snapshot()
+        pending = self._transaction.pending if self._transaction else {}
+        found = [name for each in reads if (name := self.catalog.find(each)) is not None]
+        return self.engine.query(text, found, snapshot, pending)
+
+    def _bracket(self, action: str, span: Any) -> None:
+        if action == "begin":
+            if self._transaction is not None:
+                raise UserError(
+                    "T008", "a transaction is open already", span=span, remedy="COMMIT it first"
+                )
+            self._transaction = self.transaction()
+            return
+        if self._transaction is None:
+            raise UserError("T008", "no transaction is open", span=span, remedy="BEGIN one first")
+        open_, self._transaction = self._transaction, None
+        if action == "commit":
+            open_.commit()
+        else:
+            open_.rollback()
+
+    def _change(self, statement: sql.Insert | sql.Delete | sql.Update | sql.Merge) -> None:
+        if self._transaction is not None:
+            dml.apply(self._transaction, statement)
+            return
+        with self.transaction() as tx:
+            dml.apply(tx, statement)
+
+    def _declare(self, statement: sql.CreateTable | sql.CreateView | sql.Drop) -> None:
+        self._must_write()
+        match statement:
+            case sql.CreateTable(name, columns, key, not_null, lenient, _):
+                if not (lenient and self._catalog.find(name)):
+                    table = TableDefinition(name, columns, key, not_null)
+                    self._install(self._catalog.with_table(table))
+            case sql.CreateView(name, query, given, lenient, _):
+                if not (lenient and self._catalog.find(name)):
+                    view = ViewDefinition(name, query, given)
+                    with _placed_in(statement):
+                        grown = self._catalog.with_view(view)
+                    self._install(grown)
+            case sql.Drop(kind, name, lenient, span):
+                found = self._catalog.find(name)
+                if found is None and lenient:
+                    return
+                if found is None:
+                    raise self._catalog.unknown(name)
+                if (found in self._catalog.tables) != (kind == "table"):
+                    other = "VIEW" if kind == "table" else "TABLE"
+                    raise UserError(
+                        "C005", f"{found} is a {other.lower()}", span=span, remedy=f"DROP {other}"
+                    )
+                self._install(self._catalog.without(found))
+
+    def _install(self, catalog: Catalog) -> None:
+        """Commit new declarations: build what they need, drop what nothing needs any more."""
+        manifest = self.store.latest()
+        epoch = manifest.epoch + 1
+        stored = catalog.stored()
+        present = set(manifest.relations) | set(self._catalog.tables)
+        bases = {}
+        snapshot = Snapshot(self.store, manifest, stored)
+        for name, plan in catalog.definitions().items():
+            if name not in present:
+                segment = self.engine.build(name, plan, snapshot, epoch)
+                bases[name] = segment
+                # What is built later may read what was built just now.
+                built = manifest.advance(epoch=epoch, created="", bases=bases)
+                snapshot = Snapshot(self.store, built, stored)
+        dropped = set(manifest.relations) - set(stored)
+        self.store.commit(
+            manifest.advance(
+                epoch=epoch,
+                created=_now(),
+                bases=bases,
+                dropped=dropped,
+                catalog=catalog.to_json(),
+                note=statistics.built(bases),
+            )
+        )
+        self._catalog = catalog
+        self._programs.clear()
+
+    def _must_write(self) -> None:
+        if self._read_only:
+            raise UserError(
+                "T009", "this database is open for reading only", remedy="open it without read_only"
+            )
+
+    # Looking inside
+
+    def explain(self, view: str, stage: str = "program") -> str:
+        """How a view is kept fresh, at one stage: plan, derivative, program or sql."""
+        catalog = self.catalog
+        return explain_view(catalog, catalog.relation(view), stage, self._last_fetches())
+
+    def _last_fetches(self) -> Mapping[str, int]:
+        """The rows each fetch brought, in the newest transaction that fetched it."""
+        found: dict[str, int] = {}
+        for epoch in reversed(self.store.epochs()[-statistics.REMEMBERED :]):
+            for mark, rows in statistics.fetched(self.store.read(epoch)).items():
+                found.setdefault(mark, rows)
+        return found
+
+    def audit(self, view: str | None = None) -> Audit:
+        """Compare views with their queries, evaluated from scratch, as bags and both ways."""
+        catalog, snapshot = self.catalog, self._snapshot()
+        chosen = tuple(catalog.views) if view is None else (catalog.relation(view),)
+        return Audit(
+            snapshot.manifest.epoch, tuple(self._audit(n, catalog, snapshot) for n in chosen)
+        )
+
+    def _audit(self, name: str, catalog: Catalog, snapshot: Snapshot) -> ViewAudit:
+        if name not in catalog.views:
+            raise UserError("C006", f"{name} is a table", remedy="audit a view")
+        needed, text, tables = [name], {}, []
+        for each in needed:
+            for read in catalog.reads(each):
+                (tables if read in catalog.tables else needed).append(read)
+        for each in catalog.views:
+            if each in needed:
+                text[each] = catalog.views[each].query
+        unique = tuple(dict.fromkeys(tables))
+        rows, difference = self.engine.difference(name, text, unique, snapshot)
+        return judge(name, catalog.schema(name), rows, difference)
+
+    def status(self) -> list[statistics.RelationStatus]:
+        """Every table, view and state: rows, bytes, segments."""
+        return statistics.status(self.catalog, self.store.latest())
+
+    def close(self) -> None:
+        """Release the store and the engine."""
+        self.engine.close()
+        if self._lock is not None:
+            self._lock.release()
+
+    def __enter__(self) -> Database:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()
+
+
+@contextmanager
+def _placed_in(statement: sql.CreateView) -> Iterator[None]:
+    """Show a place in a view's query as a place in the text that the user wrote."""
+    try:
+        yield
+    except UserError as problem:
+        span, whole = problem.span, statement.span
+        if span is not None and span.text == statement.query:
+            offset = whole.text.index(statement.query, whole.start)
+            problem.span = Span(whole.text, span.start + offset, span.stop + offset)
+        raise
+
+
+def _now() -> str:
+    return datetime.now(UTC).isoformat(timespec="milliseconds")

@@ -1,0 +1,48 @@
+"""How a view is kept fresh, stage by stage, as text."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from everview.differentiate.derive import derive
+from everview.emit.sql import SPARK, emit_consolidated
+from everview.errors import UserError
+from everview.pipeline.catalog import Catalog
+from everview.plan.text import print_plan
+from everview.program.explain import explain
+from everview.program.steps import Compute, Program
+
+STAGES = ("plan", "derivative", "program", "sql")
+
+
+def explain_view(catalog: Catalog, name: str, stage: str, fetched: Mapping[str, int]) -> str:
+    """One stage of the way of a view; `fetched` are the rows that fetches brought last."""
+    if name not in catalog.views:
+        raise UserError("C006", f"{name} is a table", remedy="explain a view")
+    if stage not in STAGES:
+        raise UserError(
+            "X001", f"there is no stage {stage}", remedy=f"choose among {', '.join(STAGES)}"
+        )
+    plan = catalog.compiled(name).plan
+    if stage == "plan":
+        return print_plan(plan)
+    if stage == "derivative":
+        return print_plan(derive(plan))
+    program = _program(catalog, name)
+    if stage == "program":
+        return explain(program, fetched)
+    return "\n\n".join(
+        f"-- {step.result}\n{emit_consolidated(step.plan, SPARK)}"
+        for step in program.steps
+        if isinstance(step, Compute)
+    )
+
+
+def _program(catalog: Catalog, name: str) -> Program:
+    """What a change of any table under the view does to this view."""
+    views, tables = [name], []
+    for each in views:
+        for read in catalog.reads(each):
+            (tables if read in catalog.tables else views).append(read)
+    touched = {table: True for table in dict.fromkeys(tables)}
+    return catalog.maintenance.program(touched, frozenset(views))

@@ -1,0 +1,36 @@
+"""From a location and an engine's name to a database."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from everview.engine.protocol import Engine
+from everview.errors import UserError
+from everview.pipeline.database import Database
+from everview.store.store import Store
+
+
+def open_database(
+    location: str, *, engine: str, spark: Any, read_only: bool, create: bool
+) -> Database:
+    """The database at `location`; everything that can be refused is refused before Spark starts."""
+    if engine != "spark":
+        raise UserError("E002", f"there is no engine {engine}", remedy="use engine='spark'")
+    if create and not read_only:
+        store = Store.create_or_open(location)
+    else:
+        store = Store.open_existing(location)
+    store.latest()
+    lock = None if read_only else store.writer_lock()
+    try:
+        return Database(store, _spark(spark), lock, read_only=read_only)
+    except BaseException:
+        if lock is not None:
+            lock.release()
+        raise
+
+
+def _spark(session: Any) -> Engine:
+    from everview.engine.spark.engine import SparkEngine
+
+    return SparkEngine(session)

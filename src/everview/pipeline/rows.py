@@ -1,0 +1,195 @@
+"""What a user may hand over as rows, as a weighted Arrow table of exactly the table's types."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import UTC, date, datetime
+from decimal import Decimal, InvalidOperation
+from typing import Any
+
+import pyarrow as pa
+
+from everview.engine.arrow import arrow_type
+from everview.errors import UserError
+from everview.plan.types import FLOATS, INTEGERS, WEIGHT, Column, Schema, decimal_parts, names
+
+
+def is_frame(rows: Any) -> bool:
+    """Whether the rows are a Spark DataFrame, which stays on Spark."""
+    return type(rows).__module__.startswith("pyspark.") and hasattr(rows, "toArrow")
+
+
+def weighted(rows: Any, table: str, schema: Schema, weight: int) -> pa.Table:
+    """The rows, each with `weight`: dicts, tuples, pandas, Polars or Arrow."""
+    plain = _table(rows, table, schema)
+    weights = pa.array([weight] * plain.num_rows, pa.int64())
+    return plain.append_column(WEIGHT, weights)
+
+
+def _table(rows: Any, table: str, schema: Schema) -> pa.Table:
+    if isinstance(rows, pa.RecordBatch):
+        rows = pa.Table.from_batches([rows])
+    if isinstance(rows, pa.Table):
+        return _cast(rows, table, schema)
+    if hasattr(rows, "__arrow_c_stream__"):
+        return _cast(pa.table(rows), table, schema)
+    if type(rows).__module__.startswith("pandas."):
+        return _cast(pa.Table.from_pandas(rows, preserve_index=False), table, schema)
+    if isinstance(rows, str | bytes | Mapping) or not isinstance(rows, Iterable):
+        raise _wrong(table, f"rows cannot be a {type(rows).__name__}", "give a list of rows")
+    return _from_python(list(rows), table, schema)
+
+
+def _from_python(rows: list[Any], table: str, schema: Schema) -> pa.Table:
+    tuples = [_values(row, number, table, schema) for number, row in enumerate(rows, 1)]
+    arrays = []
+    for index, column in enumerate(schema):
+        converted = [
+            _convert(row[index], column, number, table) for number, row in enumerate(tuples, 1)
+        ]
+        try:
+            arrays.append(pa.array(converted, arrow_type(column.type)))
+        except (pa.ArrowInvalid, pa.ArrowTypeError, OverflowError, TypeError) as problem:
+            bad = _first_bad(converted, column)
+            raise _mismatch(table, column, *bad) from problem
+    return pa.table(arrays, names=list(names(schema)))
+
+
+def _values(row: Any, number: int, table: str, schema: Schema) -> Sequence[Any]:
+    if isinstance(row, Mapping):
+        known = {name.lower(): name for name in names(schema)}
+        given = {str(key).lower(): value for key, value in row.items()}
+        for key in given:
+            if key not in known:
+                raise _wrong(
+                    table,
+                    f"row {number} names an unknown column: {key}",
+                    f"the columns are {', '.join(names(schema))}",
+                )
+        return [given.get(name.lower()) for name in names(schema)]
+    if isinstance(row, str | bytes) or not isinstance(row, Sequence):
+        raise _wrong(
+            table, f"row {number} is a {type(row).__name__}", "write each row as a tuple or a dict"
+        )
+    if len(row) != len(schema):
+        raise _wrong(
+            table,
+            f"row {number} has {len(row)} values, the table {len(schema)} columns",
+            f"give {', '.join(names(schema))}",
+        )
+    return row
+
+
+def _convert(value: Any, column: Column, number: int, table: str) -> Any:
+    """A Python value as one that Arrow takes for the column, without loss."""
+    if value is None:
+        return None
+    try:
+        parts = decimal_parts(column.type)
+        if parts:
+            return _decimal(value, *parts)
+        if column.type in INTEGERS:
+            return _integer(value)
+        if column.type in FLOATS:
+            if isinstance(value, bool):
+                raise TypeError
+            return float(value)
+        if column.type == "date":
+            return _date(value)
+        if column.type in ("timestamp", "timestamp_ntz"):
+            return _timestamp(value, column.type)
+        expected = {"boolean": bool, "string": str, "binary": bytes}[column.type]
+        if not isinstance(value, expected):
+            raise TypeError
+    except (TypeError, ValueError, InvalidOperation, OverflowError):
+        raise _mismatch(table, column, number, value) from None
+    return value
+
+
+def _decimal(value: Any, precision: int, scale: int) -> Decimal:
+    if isinstance(value, bool | float):
+        raise TypeError
+    exact = Decimal(value)
+    if not exact.is_finite():
+        raise ValueError
+    fitted = exact.quantize(Decimal(1).scaleb(-scale)) if exact else Decimal(0)
+    if fitted != exact or len(fitted.as_tuple().digits) > precision:
+        raise ValueError
+    return fitted
+
+
+def _integer(value: Any) -> int:
+    if isinstance(value, bool | float):
+        raise TypeError
+    return int(value)
+
+
+def _date(value: Any) -> date:
+    if isinstance(value, str):
+        return date.fromisoformat(value)
+    if isinstance(value, datetime) or not isinstance(value, date):
+        raise TypeError
+    return value
+
+
+def _timestamp(value: Any, type_: str) -> datetime:
+    moment = datetime.fromisoformat(value) if isinstance(value, str) else value
+    if not isinstance(moment, datetime):
+        raise TypeError
+    if type_ == "timestamp":
+        return moment if moment.tzinfo else moment.replace(tzinfo=UTC)
+    return moment.replace(tzinfo=None) if moment.tzinfo is None else _naive(moment)
+
+
+def _naive(moment: datetime) -> datetime:
+    raise TypeError(f"{moment} has a time zone")
+
+
+def _cast(rows: pa.Table, table: str, schema: Schema) -> pa.Table:
+    """An Arrow table with the columns of `schema`, by name, cast without loss."""
+    known = {name.lower(): name for name in rows.column_names}
+    extra = set(known) - {name.lower() for name in names(schema)}
+    if extra:
+        raise _wrong(
+            table,
+            f"the rows have an unknown column: {sorted(extra)[0]}",
+            f"the columns are {', '.join(names(schema))}",
+        )
+    arrays = []
+    for column in schema:
+        wanted = arrow_type(column.type)
+        name = known.get(column.name.lower())
+        if name is None:
+            arrays.append(pa.nulls(rows.num_rows, wanted))
+            continue
+        try:
+            arrays.append(rows.column(name).cast(wanted))
+        except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as problem:
+            raise _wrong(
+                table,
+                f"the column {column.name} is {rows.column(name).type} and does not fit "
+                f"{column.type.upper()}: {problem}",
+                "convert the values first",
+            ) from problem
+    return pa.table(arrays, names=list(names(schema)))
+
+
+def _first_bad(values: list[Any], column: Column) -> tuple[int, Any]:
+    for number, value in enumerate(values, 1):
+        try:
+            pa.array([value], arrow_type(column.type))
+        except (pa.ArrowInvalid, pa.ArrowTypeError, OverflowError, TypeError):
+            return number, value
+    return 0, values
+
+
+def _mismatch(table: str, column: Column, number: int, value: Any) -> UserError:
+    return _wrong(
+        table,
+        f"row {number} has {value!r} in {column.name}, which is not a {column.type.upper()}",
+        "convert the value, or declare the column with another type",
+    )
+
+
+def _wrong(table: str, problem: str, remedy: str) -> UserError:
+    return UserError("T001", f"{table}: {problem}", remedy=remedy)

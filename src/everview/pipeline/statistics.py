@@ -1,0 +1,65 @@
+"""What transactions cost and what relations hold, as kept in manifests."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from everview.engine.protocol import Outcome
+from everview.pipeline.catalog import Catalog
+from everview.store.manifest import Manifest, Segment
+
+REMEMBERED = 20
+"""How many epochs back the rows of a fetch are looked for."""
+
+
+@dataclass(frozen=True, slots=True)
+class RelationStatus:
+    """One stored relation: what it is and how large."""
+
+    name: str
+    kind: str
+    rows: int
+    bytes: int
+    segments: int
+    reads: tuple[str, ...]
+
+
+def note(outcome: Outcome, seconds: float) -> dict[str, Any]:
+    """A transaction's statistics, for its manifest."""
+    return {
+        "kind": "transaction",
+        "gear": outcome.gear,
+        "milliseconds": round(seconds * 1000, 1),
+        "fetched": outcome.fetched,
+        "published": outcome.published,
+        "written": {name: segment.rows for name, segment in outcome.segments.items()},
+    }
+
+
+def built(bases: Mapping[str, Segment]) -> dict[str, Any]:
+    """A declaration's statistics, for its manifest."""
+    return {"kind": "declaration", "built": {name: s.rows for name, s in bases.items()}}
+
+
+def fetched(manifest: Manifest) -> Mapping[str, int]:
+    """The rows that each fetch of an epoch brought."""
+    found: Any = manifest.note.get("fetched", {})
+    return dict(found)
+
+
+def status(catalog: Catalog, manifest: Manifest) -> list[RelationStatus]:
+    """Tables, then views, then states."""
+    kinds = {name: "table" for name in catalog.tables} | {name: "view" for name in catalog.views}
+    reads = {name: catalog.reads(name) for name in catalog.views}
+    states = catalog.maintenance.states.stored
+    kinds |= {name: "state" for name in states}
+    found = []
+    for name, kind in kinds.items():
+        relation = manifest.relations.get(name)
+        segments = relation.segments if relation else ()
+        size = sum(file.bytes for segment in segments for file in segment.files)
+        rows = relation.rows if relation else 0
+        found.append(RelationStatus(name, kind, rows, size, len(segments), reads.get(name, ())))
+    return found

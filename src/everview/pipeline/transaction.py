@@ -1,0 +1,149 @@
+"""A transaction: changes gathered, then all of them committed as one epoch, or none."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from types import TracebackType
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from everview.engine.protocol import Engine, Snapshot
+from everview.errors import UserError
+from everview.pipeline import rows as given
+from everview.pipeline.catalog import Catalog, TableDefinition
+from everview.plan.build import restrict_to_keys
+from everview.plan.nodes import Ref
+from everview.plan.types import WEIGHT
+
+Commit = Callable[["Transaction"], int]
+
+
+class Transaction:
+    """Changes of one or more tables, seen by later statements of the same transaction only."""
+
+    def __init__(
+        self, engine: Engine, snapshot: Snapshot, catalog: Catalog, commit: Commit
+    ) -> None:
+        self.engine = engine
+        self.snapshot = snapshot
+        self.catalog = catalog
+        self._commit = commit
+        self._pending: dict[str, list[Any]] = {}
+        self._removes: set[str] = set()
+        self._open = True
+
+    @property
+    def pending(self) -> Mapping[str, list[Any]]:
+        """What has been changed so far: for each table, weighted rows."""
+        return self._pending
+
+    @property
+    def removes(self) -> frozenset[str]:
+        """The tables from which rows are removed."""
+        return frozenset(self._removes)
+
+    def insert(self, table: str, rows: Any) -> None:
+        """Add rows: dicts, tuples, pandas, Arrow, Polars or a Spark DataFrame."""
+        self._change(self.catalog.table(table), rows, 1)
+
+    def delete(self, table: str, rows: Any) -> None:
+        """Remove rows, given whole; each must be there."""
+        self._change(self.catalog.table(table), rows, -1)
+
+    def upsert(self, table: str, rows: Any) -> None:
+        """Insert rows, each in the place of the row with the same primary key, if there is one."""
+        found = self.catalog.table(table)
+        self._must_be_open()
+        if not found.key:
+            raise UserError(
+                "T004",
+                f"{found.name} has no primary key, so no row can be replaced",
+                remedy="declare a PRIMARY KEY, or delete and insert",
+            )
+        if given.is_frame(rows):
+            rows = rows.toArrow()
+        fresh = given.weighted(rows, found.name, found.columns, 1)
+        old = self._current(found, fresh)
+        if old.num_rows:
+            negative = pc.negate(old.column(WEIGHT))
+            place = old.schema.get_field_index(WEIGHT)
+            self.add_weighted(found.name, old.set_column(place, WEIGHT, negative), removes=True)
+        self.add_weighted(found.name, _last_of_each_key(fresh, found.key), removes=False)
+
+    def add_weighted(self, table: str, rows: Any, *, removes: bool) -> None:
+        """Add rows that carry their weights: an Arrow table or the engine's own frame."""
+        self._must_be_open()
+        if isinstance(rows, pa.Table) and not rows.num_rows:
+            return
+        self._pending.setdefault(table, []).append(rows)
+        if removes:
+            self._removes.add(table)
+
+    def commit(self) -> int:
+        """Make all changes one epoch; the epoch's number."""
+        self._must_be_open()
+        self._open = False
+        return self._commit(self)
+
+    def rollback(self) -> None:
+        """Forget all changes."""
+        self._open = False
+        self._pending.clear()
+
+    def __enter__(self) -> Transaction:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        if not self._open:
+            return
+        if kind is None:
+            self.commit()
+        else:
+            self.rollback()
+
+    def _change(self, table: TableDefinition, rows: Any, weight: int) -> None:
+        self._must_be_open()
+        if given.is_frame(rows):
+            rows = self.engine.weighted(rows, table.name, table.columns, weight)
+        else:
+            rows = given.weighted(rows, table.name, table.columns, weight)
+        self.add_weighted(table.name, rows, removes=weight < 0)
+
+    def _current(self, table: TableDefinition, like: pa.Table) -> pa.Table:
+        """The rows with the same keys as `like`, stored or pending in this transaction."""
+        keys = Ref("keys", table.columns)
+        plan = restrict_to_keys(Ref("current", table.columns), keys, table.key)
+        stored = self.engine.lookup(
+            table.name, table.key[0], like.column(table.key[0]), self.snapshot
+        )
+        pending = self._pending.get(table.name, [])
+        if not all(isinstance(rows, pa.Table) for rows in pending):
+            raise UserError(
+                "T005",
+                f"{table.name} already has a change from a Spark DataFrame in this transaction",
+                remedy="commit it first, then upsert",
+            )
+        current = pa.concat_tables([stored, *pending])
+        return self.engine.calculate(plan, {"current": current, "keys": like})
+
+    def _must_be_open(self) -> None:
+        if not self._open:
+            raise UserError(
+                "T003",
+                "this transaction has ended",
+                remedy="begin another with db.transaction() or BEGIN",
+            )
+
+
+def _last_of_each_key(rows: pa.Table, key: tuple[str, ...]) -> pa.Table:
+    """Of several rows with one key, the last given."""
+    numbered = rows.append_column("__n", pa.array(range(rows.num_rows), pa.int64()))
+    last = numbered.group_by(list(key)).aggregate([("__n", "max")]).column("__n_max")
+    return rows.take(last.sort())

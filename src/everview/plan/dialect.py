@@ -1,0 +1,41 @@
+"""How Spark 4 SQL is read and printed: sqlglot's dialect with its lossy spellings repaired."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from sqlglot import exp
+from sqlglot.dialects.spark import Spark
+
+
+def _kept(name: str) -> Callable[[list[exp.Expression]], exp.Expression]:
+    return lambda args: exp.Anonymous(this=name, expressions=args)
+
+
+KEPT = (
+    "DATE_FORMAT DATE_SUB FROM_UNIXTIME TO_DATE TO_TIMESTAMP TO_UNIX_TIMESTAMP UNIX_DATE "
+    "UNIX_TIMESTAMP"
+).split()
+"""Functions sqlglot prints as something that is not quite the same."""
+
+
+class Spark4(Spark):
+    """Spark 4: a doubled quote is a quote, and no function is printed as another one.
+
+    sqlglot reads `'it''s'` as two strings, and prints `unix_date` as a `datediff` of another type,
+    `date_sub(d, n)` as `date_add(d, n * -1)`, which overflows for the smallest n, and patterns of
+    dates through those of C, which drops `to_date`'s format and makes `SSS` six digits.
+    """
+
+    class Tokenizer(Spark.Tokenizer):
+        STRING_ESCAPES = ["\\", "'", '"']
+
+    class Parser(Spark.Parser):
+        FUNCTIONS = {
+            **Spark.Parser.FUNCTIONS,
+            **{name: _kept(name) for name in KEPT},
+        }
+
+
+DIALECT = Spark4
+"""The dialect of every scalar text: read SQL with it, print SQL with it."""

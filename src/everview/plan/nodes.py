@@ -1,0 +1,182 @@
+"""The operators of a plan: a closed union of small frozen records."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal, TypeAlias
+
+from everview.plan.types import Schema, Type
+
+
+@dataclass(frozen=True, slots=True)
+class Empty:
+    """The relation without rows: 0."""
+
+    schema: Schema
+
+
+@dataclass(frozen=True, slots=True)
+class Values:
+    """Constant rows, each a tuple of scalar texts: {r₁, r₂, …}."""
+
+    schema: Schema
+    rows: tuple[tuple[str, ...], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """A stored relation, as it stood before the transaction: R. `key` is unique where given."""
+
+    name: str
+    schema: Schema
+    key: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """What the transaction adds to a stored relation: ΔR."""
+
+    name: str
+    schema: Schema
+
+
+@dataclass(frozen=True, slots=True)
+class Ref:
+    """A relation that an earlier step of the program fetched or computed: @name."""
+
+    name: str
+    schema: Schema
+
+
+@dataclass(frozen=True, slots=True)
+class Filter:
+    """The rows of `child` that satisfy `predicate`: σₚ(Q)."""
+
+    child: Plan
+    predicate: str
+
+
+@dataclass(frozen=True, slots=True)
+class Output:
+    """A column computed from a row: its name, its type and its scalar text."""
+
+    name: str
+    type: Type
+    scalar: str
+
+
+@dataclass(frozen=True, slots=True)
+class Map:
+    """Each row replaced by one computed from it: π(Q)."""
+
+    child: Plan
+    outputs: tuple[Output, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Add:
+    """Weights added row by row: L + R."""
+
+    left: Plan
+    right: Plan
+
+
+@dataclass(frozen=True, slots=True)
+class Negate:
+    """Every weight with its sign changed: −Q."""
+
+    child: Plan
+
+
+@dataclass(frozen=True, slots=True)
+class Join:
+    """Pairs of rows equal on `on` that satisfy `residual`, weights multiplied: L ⋈ R."""
+
+    left: Plan
+    right: Plan
+    on: tuple[tuple[str, str], ...] = ()
+    residual: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Distinct:
+    """The rows of positive weight, once each: δ(Q)."""
+
+    child: Plan
+
+
+@dataclass(frozen=True, slots=True)
+class Measure:
+    """A total kept for each group: the number of non-null values of a column, or their sum.
+
+    Without a column, the number of rows. A sum is exact; no value at all sums to zero.
+    """
+
+    name: str
+    type: Type
+    function: Literal["count", "sum"]
+    column: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Totals:
+    """A finite map from group keys to a product of rings, summed over the rows: Σₖ(Q)."""
+
+    child: Plan
+    keys: tuple[str, ...]
+    measures: tuple[Measure, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Groups:
+    """The groups that have rows, once each with their totals; without keys, always one: γ(T)."""
+
+    child: Plan
+    keys: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Aggregate:
+    """A value computed from all rows of a group."""
+
+    name: str
+    type: Type
+    function: Literal["count", "sum", "avg"]
+    column: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Partition:
+    """Every key group by itself replaced by one row computed from the whole of it: Φₖ(Q)."""
+
+    child: Plan
+    keys: tuple[str, ...]
+    aggregates: tuple[Aggregate, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Restrict:
+    """The rows of `child` whose key columns occur in `to`, null-safe: Q ⋉ K."""
+
+    child: Plan
+    to: Plan
+    on: tuple[tuple[str, str], ...]
+
+
+Plan: TypeAlias = (
+    Empty
+    | Values
+    | Source
+    | Change
+    | Ref
+    | Filter
+    | Map
+    | Add
+    | Negate
+    | Join
+    | Distinct
+    | Totals
+    | Groups
+    | Partition
+    | Restrict
+)

@@ -1,0 +1,178 @@
+"""Scalar expressions as canonical Spark text: reading, printing, and editing by column name."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from functools import lru_cache
+
+from sqlglot import exp, parse_one
+
+from everview.plan.dialect import DIALECT
+
+
+@lru_cache(maxsize=8192)
+def parse(text: str) -> exp.Expression:
+    """The tree of a scalar text. Shared: copy it before an edit."""
+    return parse_one(text, read=DIALECT)
+
+
+def text(tree: exp.Expression) -> str:
+    """The canonical text of a tree, a fixed point: text(parse(text(t))) = text(t).
+
+    >>> text(parse("a+1 >= 0 and b is not null"))
+    '`a` + 1 >= 0 AND NOT `b` IS NULL'
+    """
+    return tree.sql(dialect=DIALECT, identify=True)
+
+
+def column(name: str) -> str:
+    """The text of a plain column.
+
+    >>> column("o.id")
+    '`o.id`'
+    """
+    return text(_column_tree(name))
+
+
+def as_column(text_: str) -> str | None:
+    """The column's name if the text is a plain column, else None."""
+    tree = _bare(parse(text_))
+    return tree.name if isinstance(tree, exp.Column) and not tree.table else None
+
+
+@lru_cache(maxsize=8192)
+def columns(text_: str) -> frozenset[str]:
+    """The names of the columns used.
+
+    >>> sorted(columns("`o.id` + b * 2"))
+    ['b', 'o.id']
+    """
+    return frozenset(found.name for found in parse(text_).find_all(exp.Column))
+
+
+def substitute(text_: str, mapping: Mapping[str, str]) -> str:
+    """The text with columns replaced by expressions, each in parentheses where it needs them.
+
+    >>> substitute("a * b", {"a": "x + 1"})
+    '(`x` + 1) * `b`'
+    """
+
+    def replaced(node: exp.Expression) -> exp.Expression:
+        if not isinstance(node, exp.Column) or node.name not in mapping:
+            return node
+        new = parse(mapping[node.name]).copy()
+        return exp.Paren(this=new) if _binds(node.parent) and _binds(new) else new
+
+    if not columns(text_) & mapping.keys():
+        return text_
+    return text(parse(text_).transform(replaced))
+
+
+def rename(text_: str, mapping: Mapping[str, str]) -> str:
+    """The text with columns renamed."""
+    return substitute(text_, {old: column(new) for old, new in mapping.items()})
+
+
+def conjuncts(text_: str) -> tuple[str, ...]:
+    """The parts of an AND, in order; a text without AND is its only part.
+
+    >>> conjuncts("a AND (b AND (c OR d))")
+    ('`a`', '`b`', '`c` OR `d`')
+    """
+
+    def parts(tree: exp.Expression) -> Iterable[exp.Expression]:
+        tree = _bare(tree)
+        if isinstance(tree, exp.And):
+            yield from parts(tree.this)
+            yield from parts(tree.expression)
+        else:
+            yield tree
+
+    return tuple(text(part) for part in parts(parse(text_)))
+
+
+def conjunction(texts: Iterable[str]) -> str | None:
+    """All texts joined by AND, None when there are none.
+
+    >>> conjunction(["a OR b", "c"])
+    '(`a` OR `b`) AND `c`'
+    """
+    trees = [parse(part) for part in texts]
+    wrapped = [f"({text(tree)})" if isinstance(tree, exp.Or) else text(tree) for tree in trees]
+    return " AND ".join(wrapped) or None
+
+
+def is_constant(text_: str) -> bool:
+    """Whether the text has one value, whatever the row, the session and the moment.
+
+    >>> is_constant("1 + 2"), is_constant("a"), is_constant("rand()")
+    (True, False, False)
+    """
+    return not any(
+        isinstance(node, _ROW_DEPENDENT) or is_volatile(node) for node in parse(text_).walk()
+    )
+
+
+_ROW_DEPENDENT = (exp.Column, exp.Query, exp.AggFunc, exp.Window, exp.Star, exp.Subquery)
+_VOLATILE_NODES = (
+    exp.Rand,
+    exp.Randn,
+    exp.Uuid,
+    exp.CurrentDate,
+    exp.CurrentTime,
+    exp.CurrentTimestamp,
+    exp.CurrentDatetime,
+    exp.CurrentUser,
+    exp.CurrentTimezone,
+)
+_VOLATILE_NAMES = frozenset(
+    "now curdate random rand randn randstr uniform shuffle uuid monotonically_increasing_id "
+    "spark_partition_id input_file_name localtimestamp current_catalog current_database "
+    "current_schema session_user user version unix_timestamp".split()
+)
+
+
+def is_volatile(node: exp.Expression) -> bool:
+    """Whether a call gives another answer in another session or at another moment."""
+    if isinstance(node, exp.Anonymous):
+        return node.name.lower() in _VOLATILE_NAMES
+    return isinstance(node, _VOLATILE_NODES)
+
+
+def _bare(tree: exp.Expression) -> exp.Expression:
+    while isinstance(tree, exp.Paren):
+        tree = tree.this
+    return tree
+
+
+def _column_tree(name: str) -> exp.Column:
+    return exp.Column(this=exp.Identifier(this=name, quoted=True))
+
+
+_OPERATORS = (
+    exp.Binary,
+    exp.Unary,
+    exp.Between,
+    exp.In,
+    exp.Is,
+    exp.Connector,
+    exp.Interval,
+    exp.Bracket,
+    exp.Escape,
+)
+
+
+def _binds(node: exp.Expression | None) -> bool:
+    """Whether the node is printed with an operator, so that precedence matters around it."""
+    return isinstance(node, _OPERATORS) and not isinstance(node, exp.Paren)
+
+
+def canonical(text_: str) -> str:
+    """The canonical spelling of a scalar text."""
+    return text(parse(text_))
+
+
+def equality(text_: str) -> tuple[str, str] | None:
+    """The two sides of `a = b`, else None."""
+    tree = _bare(parse(text_))
+    return (text(tree.this), text(tree.expression)) if isinstance(tree, exp.EQ) else None

@@ -1,0 +1,449 @@
+"""What Spark casts the operands of each construct to, and what type it then gives the result."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TypeAlias
+
+from everview.plan.coercion import (
+    MAX_PRECISION,
+    as_decimal,
+    common,
+    common_of,
+    decimal,
+    decimal_result,
+    is_numeric,
+)
+from everview.plan.types import FLOATS, INTEGERS, Type, decimal_parts
+
+MOMENTS = ("date", "timestamp", "timestamp_ntz")
+
+
+@dataclass(frozen=True, slots=True)
+class Operand:
+    """The type of an argument, and its text where it is a literal."""
+
+    type: Type
+    literal: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Signature:
+    """The types the arguments are cast to and the type of the result."""
+
+    operands: tuple[Type, ...]
+    result: Type
+
+
+Rule: TypeAlias = Callable[[tuple[Operand, ...], str | None], Signature | None]
+Parameter: TypeAlias = Callable[[Type], Type | None]
+
+
+def castable(source: Type, target: Type | None) -> bool:
+    """Whether Spark allows CAST(source AS target), for the pairs we know."""
+    if target is None:
+        return False
+    if source in ("void", "string", target) or target == "string":
+        return True
+    if is_numeric(source):
+        return is_numeric(target) or target in ("boolean", "timestamp")
+    if source == "boolean":
+        return is_numeric(target)
+    return source in MOMENTS and (target in MOMENTS or is_numeric(target) and source == "timestamp")
+
+
+def arithmetic(operator: str) -> Rule:
+    """+ - * / % pmod div on numbers, and on a number and a string that holds one."""
+
+    def rule(args: tuple[Operand, ...], _: str | None) -> Signature | None:
+        if len(args) != 2:
+            return None
+        left, right = args
+        if "string" in (left.type, right.type):
+            return _with_string(operator, left.type, right.type)
+        if not (is_numeric(left.type) and is_numeric(right.type)):
+            return None
+        return _of_numbers(operator, left, right)
+
+    return rule
+
+
+def _with_string(operator: str, left: Type, right: Type) -> Signature | None:
+    meeting = common(left, right)
+    if left == right or meeting not in ("bigint", "double"):
+        return None
+    return _of_numbers(operator, Operand(meeting), Operand(meeting))
+
+
+def _of_numbers(operator: str, left: Operand, right: Operand) -> Signature | None:
+    types = (left.type, right.type)
+    if any(type_ in FLOATS for type_ in types):
+        meeting = "float" if types == ("float", "float") and operator != "/" else "double"
+        return None if operator == "div" else Signature((meeting, meeting), meeting)
+    if any(decimal_parts(type_) for type_ in types):
+        return _of_decimals(operator, left, right)
+    meeting = {"/": "double", "div": "bigint"}.get(operator) or common(*types)
+    return Signature((meeting, meeting), meeting) if meeting else None
+
+
+def _of_decimals(operator: str, left: Operand, right: Operand) -> Signature | None:
+    first, second = _digits(left), _digits(right)
+    result = decimal_result(operator, first, second) if first and second else None
+    if first is None or second is None or result is None:
+        return None
+    return Signature((decimal(*first), decimal(*second)), result)
+
+
+def _digits(operand: Operand) -> tuple[int, int] | None:
+    """An integer literal beside a decimal is as wide as it is written."""
+    if operand.literal is not None and operand.type in INTEGERS:
+        return len(operand.literal.lstrip("-").lstrip("0")) or 1, 0
+    return as_decimal(operand.type)
+
+
+def either(*rules: Rule) -> Rule:
+    """The first rule that knows."""
+
+    def rule(args: tuple[Operand, ...], value: str | None) -> Signature | None:
+        return next((found for each in rules if (found := each(args, value))), None)
+
+    return rule
+
+
+def function(result: Type, *parameters: Parameter, optional: int = 0) -> Rule:
+    """A function of fixed parameters, the last `optional` of which may be left out."""
+
+    def rule(args: tuple[Operand, ...], _: str | None) -> Signature | None:
+        if not len(parameters) - optional <= len(args) <= len(parameters):
+            return None
+        return _matched(result, parameters[: len(args)], args)
+
+    return rule
+
+
+def _matched(
+    result: Type, parameters: tuple[Parameter, ...], args: tuple[Operand, ...]
+) -> Signature | None:
+    operands = [parameter(arg.type) for parameter, arg in zip(parameters, args, strict=True)]
+    known = tuple(operand for operand in operands if operand is not None)
+    return Signature(known, result) if len(known) == len(args) else None
+
+
+def same(*parameters: Parameter) -> Rule:
+    """A function whose result has the type of its first operand."""
+
+    def rule(args: tuple[Operand, ...], _: str | None) -> Signature | None:
+        if len(args) != len(parameters):
+            return None
+        found = _matched("", parameters, args)
+        return Signature(found.operands, found.operands[0]) if found else None
+
+    return rule
+
+
+def variadic(result: Type, parameter: Parameter, least: int = 0) -> Rule:
+    """A function of any number of like arguments."""
+
+    def rule(args: tuple[Operand, ...], _: str | None) -> Signature | None:
+        return _matched(result, (parameter,) * len(args), args) if len(args) >= least else None
+
+    return rule
+
+
+def comparison(args: tuple[Operand, ...], _: str | None) -> Signature | None:
+    """Both sides are cast to the type they meet in."""
+    if len(args) != 2:
+        return None
+    meeting = common(args[0].type, args[1].type)
+    return Signature((meeting, meeting), "boolean") if meeting else None
+
+
+def membership(args: tuple[Operand, ...], _: str | None) -> Signature | None:
+    """x IN (…): all are cast to the type they meet in."""
+    meeting = common_of(arg.type for arg in args)
+    return Signature((meeting,) * len(args), "boolean") if meeting else None
+
+
+def choice(strings: bool) -> Rule:
+    """COALESCE, GREATEST, LEAST: the type all arguments meet in."""
+
+    def rule(args: tuple[Operand, ...], _: str | None) -> Signature | None:
+        meeting = common_of((arg.type for arg in args), strings=strings)
+        return Signature((meeting,) * len(args), meeting) if meeting and args else None
+
+    return rule
+
+
+def case(args: tuple[Operand, ...], _: str | None) -> Signature | None:
+    """Conditions and values in turn, then the default."""
+    *pairs, default = args
+    conditions, values = pairs[0::2], [*pairs[1::2], default]
+    meeting = common_of(value.type for value in values)
+    if meeting is None or any(test.type not in ("boolean", "void") for test in conditions):
+        return None
+    return Signature(("boolean", meeting) * len(conditions) + (meeting,), meeting)
+
+
+def date_plus(args: tuple[Operand, ...], _: str | None) -> Signature | None:
+    """date ± days, days + date."""
+    match tuple(arg.type for arg in args):
+        case ("date", "tinyint" | "smallint" | "int"):
+            return Signature(("date", "int"), "date")
+        case _:
+            return None
+
+
+def days_plus_date(args: tuple[Operand, ...], value: str | None) -> Signature | None:
+    """days + date, in that order."""
+    found = date_plus(args[::-1], value)
+    return Signature(found.operands[::-1], "date") if found else None
+
+
+def plus_interval(args: tuple[Operand, ...], _: str | None) -> Signature | None:
+    """A date or timestamp ± a literal interval of one unit."""
+    match tuple(arg.type for arg in args):
+        case ("date", "interval_date"):
+            return Signature(("date", "interval_date"), "date")
+        case ("timestamp" | "timestamp_ntz" as moment, "interval_date" | "interval_time" as unit):
+            return Signature((moment, unit), moment)
+        case _:
+            return None
+
+
+def interval(_: tuple[Operand, ...], value: str | None) -> Signature | None:
+    """A literal interval of one unit: whole days and months, or parts of a day."""
+    match (value or "").split():
+        case [count, "DAY" | "WEEK" | "MONTH" | "YEAR"] if count.lstrip("-").isdecimal():
+            return Signature((), "interval_date")
+        case [count, "HOUR" | "MINUTE" | "SECOND"] if count.lstrip("-").isdecimal():
+            return Signature((), "interval_time")
+        case _:
+            return None
+
+
+def rounding(args: tuple[Operand, ...], _: str | None) -> Signature | None:
+    """round and bround: integers and doubles keep their type, decimals lose scale."""
+    if not args or len(args) > 2 or not is_numeric(args[0].type):
+        return None
+    digits = "0" if len(args) == 1 else args[1].literal
+    if digits is None or (len(args) == 2 and args[1].type != "int"):
+        return None
+    operands = (args[0].type, "int")[: len(args)]
+    parts = decimal_parts(args[0].type)
+    return Signature(operands, _rounded(*parts, int(digits)) if parts else args[0].type)
+
+
+def _rounded(precision: int, scale: int, digits: int) -> Type:
+    whole = precision - scale + 1
+    if digits < 0:
+        return decimal(min(MAX_PRECISION, max(whole, 1 - digits)), 0)
+    kept = min(scale, digits)
+    return decimal(min(MAX_PRECISION, whole + kept), kept)
+
+
+def to_whole(args: tuple[Operand, ...], _: str | None) -> Signature | None:
+    """ceil and floor of one argument: bigint, or a decimal without scale."""
+    if len(args) != 1 or not is_numeric(args[0].type):
+        return None
+    parts = decimal_parts(args[0].type)
+    if parts is None:
+        operand = "bigint" if args[0].type in INTEGERS else "double"
+        return Signature((operand,), "bigint")
+    precision, scale = parts
+    whole = precision - scale + 1 if scale else precision
+    return Signature((args[0].type,), decimal(min(MAX_PRECISION, whole), 0))
+
+
+def average_double(args: tuple[Operand, ...], _: str | None) -> Signature | None:
+    """ev_avg_double(total, n): the mean of an exact total, as a double."""
+    if len(args) != 2 or not all(as_decimal(arg.type) for arg in args):
+        return None
+    return Signature(("decimal(38,0)", "bigint"), "double")
+
+
+def average_decimal(args: tuple[Operand, ...], _: str | None) -> Signature | None:
+    """ev_avg_decimal(total, n, p, s): what avg over decimal(p,s) gives."""
+    if len(args) != 4 or args[2].literal is None or args[3].literal is None:
+        return None
+    precision, scale = int(args[2].literal), int(args[3].literal)
+    if as_decimal(args[0].type) is None or args[1].type not in INTEGERS:
+        return None
+    result = decimal(min(MAX_PRECISION, precision + 4), min(MAX_PRECISION, scale + 4))
+    return Signature((decimal(MAX_PRECISION, scale), "bigint", "int", "int"), result)
+
+
+def exactly(*types: Type) -> Parameter:
+    """A parameter that takes these types as they are; NULL becomes the first."""
+    return lambda type_: type_ if type_ in types else types[0] if type_ == "void" else None
+
+
+def number(type_: Type) -> Type | None:
+    """A parameter for any number, as it is; a string becomes a double."""
+    return "double" if type_ in ("string", "void") else type_ if is_numeric(type_) else None
+
+
+def a_double(type_: Type) -> Type | None:
+    """A parameter for which everything numeric becomes a double."""
+    return "double" if type_ in ("string", "void") or is_numeric(type_) else None
+
+
+def a_string(type_: Type) -> Type | None:
+    """A parameter for which every atomic value but binary becomes a string."""
+    known = type_ in ("string", "void", "boolean", *MOMENTS) or is_numeric(type_)
+    return "string" if known else None
+
+
+def an_int(type_: Type) -> Type | None:
+    """A parameter for which integers become int."""
+    return "int" if type_ in (*INTEGERS, "void") else None
+
+
+def a_small_int(type_: Type) -> Type | None:
+    """A parameter for which the integers up to int become int."""
+    return "int" if type_ in ("tinyint", "smallint", "int") else None
+
+
+def a_date(type_: Type) -> Type | None:
+    """A parameter for which moments and strings become dates."""
+    return "date" if type_ in (*MOMENTS, "string", "void") else None
+
+
+def a_timestamp(type_: Type) -> Type | None:
+    """A parameter for which dates and strings become timestamps, but those without zone stay."""
+    if type_ == "timestamp_ntz":
+        return type_
+    return "timestamp" if type_ in (*MOMENTS, "string", "void") else None
+
+
+def a_zoned_timestamp(type_: Type) -> Type | None:
+    """A parameter for which moments and strings become timestamps."""
+    return "timestamp" if type_ in (*MOMENTS, "string", "void") else None
+
+
+def an_integer(type_: Type) -> Type | None:
+    """A parameter for any integer, as it is."""
+    return type_ if type_ in INTEGERS else None
+
+
+def anything(type_: Type) -> Type | None:
+    """A parameter that takes everything as it is."""
+    return type_
+
+
+def bitwise(args: tuple[Operand, ...], _: str | None) -> Signature | None:
+    """& | ^ on the wider of two integers."""
+    meeting = common(args[0].type, args[1].type, strings=False) if len(args) == 2 else None
+    return Signature((meeting, meeting), meeting) if meeting in INTEGERS and meeting else None
+
+
+def shifted(type_: Type) -> Type | None:
+    """The value of a shift: int or bigint."""
+    return {"tinyint": "int", "smallint": "int", "int": "int", "bigint": "bigint"}.get(type_)
+
+
+_truth = exactly("boolean")
+_pure_string = exactly("string")
+_logical = function("boolean", _truth, _truth)
+_date_part = function("int", a_date)
+_time_part = function("int", a_timestamp)
+
+RULES: dict[str, Rule] = {
+    "+": either(arithmetic("+"), date_plus, days_plus_date, plus_interval),
+    "-": either(arithmetic("-"), date_plus, plus_interval),
+    **{name: arithmetic(name) for name in ("*", "/", "%", "pmod", "div")},
+    "interval": interval,
+    "negative": same(number),
+    "abs": same(number),
+    **{name: bitwise for name in ("&", "|", "^")},
+    "~": same(an_integer),
+    "shiftleft": same(shifted, an_int),
+    "shiftright": same(shifted, an_int),
+    "shiftrightunsigned": same(shifted, an_int),
+    "bit_count": function("int", exactly(*INTEGERS, "boolean")),
+    **{name: comparison for name in ("=", "<>", "<", "<=", ">", ">=", "<=>", "is distinct from")},
+    "and": _logical,
+    "or": _logical,
+    "not": function("boolean", _truth),
+    "is null": function("boolean", anything),
+    "is not null": function("boolean", anything),
+    "is true": function("boolean", _truth),
+    "is false": function("boolean", _truth),
+    "in": membership,
+    **{name: function("boolean", a_string, a_string) for name in ("like", "not like")},
+    **{name: function("boolean", a_string, a_string) for name in ("ilike", "not ilike", "rlike")},
+    "case": case,
+    "coalesce": choice(strings=True),
+    "greatest": choice(strings=False),
+    "least": choice(strings=False),
+    "sign": function("double", a_double),
+    "ceil": to_whole,
+    "floor": to_whole,
+    "round": rounding,
+    "bround": rounding,
+    **{
+        name: function("double", a_double)
+        for name in "sqrt degrees radians exp ln cbrt rint log10 log2 log1p expm1".split()
+    },
+    "power": function("double", a_double, a_double),
+    "pi": function("double"),
+    "e": function("double"),
+    "isnan": function("boolean", exactly("double", "float")),
+    "nanvl": function("double", exactly("double"), exactly("double")),
+    "length": function("int", a_string),
+    "octet_length": function("int", _pure_string),
+    "bit_length": function("int", _pure_string),
+    "substring": function("string", a_string, an_int, an_int, optional=1),
+    "left": function("string", _pure_string, an_int),
+    "right": function("string", _pure_string, an_int),
+    "concat": variadic("string", a_string),
+    "concat_ws": variadic("string", a_string, least=1),
+    **{name: function("string", a_string) for name in "upper lower initcap reverse".split()},
+    **{
+        name: function("string", a_string, a_string, optional=1)
+        for name in "trim ltrim rtrim btrim".split()
+    },
+    "replace": function("string", a_string, a_string, a_string, optional=1),
+    "translate": function("string", a_string, a_string, a_string),
+    **{
+        name: function("boolean", a_string, a_string)
+        for name in "startswith endswith contains".split()
+    },
+    "locate": function("int", a_string, a_string, an_int, optional=1),
+    "lpad": function("string", a_string, an_int, a_string, optional=1),
+    "rpad": function("string", a_string, an_int, a_string, optional=1),
+    "repeat": function("string", a_string, an_int),
+    "space": function("string", an_int),
+    "ascii": function("int", a_string),
+    "md5": function("string", _pure_string),
+    "sha": function("string", _pure_string),
+    "split_part": function("string", a_string, a_string, an_int),
+    "substring_index": function("string", a_string, a_string, an_int),
+    "find_in_set": function("int", a_string, a_string),
+    **{
+        name: _date_part
+        for name in "year quarter month day dayofweek weekday dayofyear weekofyear".split()
+    },
+    **{name: _time_part for name in ("hour", "minute", "second")},
+    "second_fraction": function("decimal(8,6)", a_timestamp),
+    "date_add": function("date", a_date, a_small_int),
+    "date_sub": function("date", a_date, a_small_int),
+    "datediff": function("int", a_date, a_date),
+    "add_months": function("date", a_date, an_int),
+    "last_day": function("date", a_date),
+    "next_day": function("date", a_date, a_string),
+    "to_date": function("date", a_date),
+    "make_date": function("date", an_int, an_int, an_int),
+    "trunc": function("date", a_date, a_string),
+    "date_trunc": function("timestamp", a_zoned_timestamp),
+    "date_format": function("string", a_zoned_timestamp, a_string),
+    "unix_date": function("int", exactly("date")),
+    **{
+        name: function("bigint", exactly("timestamp"))
+        for name in "unix_seconds unix_millis unix_micros".split()
+    },
+    "dayname": function("string", a_date),
+    "monthname": function("string", a_date),
+    "ev_avg_double": average_double,
+    "ev_avg_decimal": average_decimal,
+}

@@ -1,0 +1,182 @@
+"""The text form of a plan: one operator a line, children indented, and back again."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable
+from typing import assert_never, cast
+
+from everview.plan.nodes import (
+    Add,
+    Aggregate,
+    Change,
+    Distinct,
+    Empty,
+    Filter,
+    Groups,
+    Join,
+    Map,
+    Measure,
+    Negate,
+    Output,
+    Partition,
+    Plan,
+    Ref,
+    Restrict,
+    Source,
+    Totals,
+    Values,
+)
+from everview.plan.traverse import children
+from everview.plan.types import Column, Schema
+
+INDENT = "  "
+
+
+def print_plan(plan: Plan, depth: int = 0) -> str:
+    """The plan as text; `parse_plan` reads it back.
+
+    >>> print(print_plan(Filter(Source("t", (Column("a", "int"),)), "`a` > 1")))
+    Filter "`a` > 1"
+      Source "t" ["a int"]
+    """
+    below = (print_plan(child, depth + 1) for child in children(plan))
+    return "\n".join((INDENT * depth + _line(plan), *below))
+
+
+def parse_plan(text: str) -> Plan:
+    """The plan that `print_plan` printed as `text`."""
+    lines = [line for line in text.splitlines() if line.strip()]
+    plan, rest = _parse(lines, 0)
+    if rest:
+        raise ValueError(f"unexpected text after the plan: {rest[0]!r}")
+    return plan
+
+
+def _line(plan: Plan) -> str:
+    name = type(plan).__name__
+    return " ".join((name, *(json.dumps(a, ensure_ascii=False) for a in _arguments(plan))))
+
+
+def _arguments(plan: Plan) -> tuple[object, ...]:
+    """What an operator holds besides its children, as JSON values."""
+    match plan:
+        case Empty(schema):
+            return (_columns(schema),)
+        case Values(schema, rows):
+            return (_columns(schema), [list(row) for row in rows])
+        case Source(name, schema, key):
+            return (name, _columns(schema), list(key)) if key else (name, _columns(schema))
+        case Change(name, schema) | Ref(name, schema):
+            return (name, _columns(schema))
+        case Filter(_, predicate):
+            return (predicate,)
+        case Map(_, outputs):
+            return ([f"{o.name} {o.type} = {o.scalar}" for o in outputs],)
+        case Add() | Negate() | Distinct():
+            return ()
+        case Join(_, _, on, residual):
+            return ([list(pair) for pair in on], *((residual,) if residual else ()))
+        case Totals(_, keys, measures):
+            return (list(keys), [_call(m) for m in measures])
+        case Groups(_, keys):
+            return (list(keys),)
+        case Partition(_, keys, aggregates):
+            return (list(keys), [_call(a) for a in aggregates])
+        case Restrict(_, _, on):
+            return ([list(pair) for pair in on],)
+        case _:
+            assert_never(plan)
+
+
+def _columns(schema: Schema) -> list[str]:
+    return [f"{column.name} {column.type}" for column in schema]
+
+
+def _call(item: Measure | Aggregate) -> str:
+    return f"{item.name} {item.type} = {item.function}({item.column or '*'})"
+
+
+_ASSIGNED = re.compile(r"(.+?) ([a-z_]+(?:\([^)]*\)|<.*?>)?) = (.*)", re.DOTALL)
+_CALL = re.compile(r"(\w+)\((.*)\)", re.DOTALL)
+
+
+def _parse(lines: list[str], depth: int) -> tuple[Plan, list[str]]:
+    head, rest = lines[0], lines[1:]
+    name, _, tail = head.strip().partition(" ")
+    parts: list[Plan] = []
+    while rest and (len(rest[0]) - len(rest[0].lstrip())) // len(INDENT) > depth:
+        part, rest = _parse(rest, depth + 1)
+        parts.append(part)
+    return _OPERATORS[name](parts, _values(tail)), rest
+
+
+def _values(text: str) -> list[object]:
+    decoder, values, at = json.JSONDecoder(), [], 0
+    while at < len(text):
+        value, at = decoder.raw_decode(text, at)
+        values.append(value)
+        at += 1
+    return values
+
+
+def _schema(value: object) -> Schema:
+    pairs = (text.rpartition(" ") for text in cast(list[str], value))
+    return tuple(Column(name, type_) for name, _, type_ in pairs)
+
+
+def _pairs(value: object) -> tuple[tuple[str, str], ...]:
+    return tuple((left, right) for left, right in cast(list[list[str]], value))
+
+
+def _strings(value: object) -> tuple[str, ...]:
+    return tuple(cast(list[str], value))
+
+
+def _assigned(text: str) -> tuple[str, str, str]:
+    match = _ASSIGNED.fullmatch(text)
+    assert match, text
+    return match[1], match[2], match[3]
+
+
+def _called(text: str) -> tuple[str, str, str, str | None]:
+    name, type_, call = _assigned(text)
+    match = _CALL.fullmatch(call)
+    assert match, text
+    return name, type_, match[1], None if match[2] == "*" else match[2]
+
+
+def _outputs(value: object) -> tuple[Output, ...]:
+    return tuple(Output(*_assigned(text)) for text in _strings(value))
+
+
+def _measures(value: object) -> tuple[Measure, ...]:
+    return tuple(Measure(*_called(text)) for text in _strings(value))  # type: ignore[arg-type]
+
+
+def _aggregates(value: object) -> tuple[Aggregate, ...]:
+    return tuple(Aggregate(*_called(text)) for text in _strings(value))  # type: ignore[arg-type]
+
+
+_Parser = Callable[[list[Plan], list[object]], Plan]
+
+_OPERATORS: dict[str, _Parser] = {
+    "Empty": lambda p, a: Empty(_schema(a[0])),
+    "Values": lambda p, a: Values(
+        _schema(a[0]), tuple(_strings(r) for r in cast(list[object], a[1]))
+    ),
+    "Source": lambda p, a: Source(str(a[0]), _schema(a[1]), _strings(a[2]) if a[2:] else ()),
+    "Change": lambda p, a: Change(str(a[0]), _schema(a[1])),
+    "Ref": lambda p, a: Ref(str(a[0]), _schema(a[1])),
+    "Filter": lambda p, a: Filter(p[0], str(a[0])),
+    "Map": lambda p, a: Map(p[0], _outputs(a[0])),
+    "Add": lambda p, a: Add(p[0], p[1]),
+    "Negate": lambda p, a: Negate(p[0]),
+    "Join": lambda p, a: Join(p[0], p[1], _pairs(a[0]), str(a[1]) if a[1:] else None),
+    "Distinct": lambda p, a: Distinct(p[0]),
+    "Totals": lambda p, a: Totals(p[0], _strings(a[0]), _measures(a[1])),
+    "Groups": lambda p, a: Groups(p[0], _strings(a[0])),
+    "Partition": lambda p, a: Partition(p[0], _strings(a[0]), _aggregates(a[1])),
+    "Restrict": lambda p, a: Restrict(p[0], p[1], _pairs(a[0])),
+}

@@ -1,0 +1,52 @@
+"""Rules a change must keep, verified from the change and the rows it meets."""
+
+from __future__ import annotations
+
+from everview.plan import scalar
+from everview.plan.build import (
+    add,
+    columns_of,
+    distinct,
+    filter_,
+    groups,
+    negate,
+    restrict_to_keys,
+    totals,
+)
+from everview.plan.nodes import Measure, Ref, Source
+from everview.program.materialize import Materializer
+from everview.program.steps import Check, Step, change_name
+
+DUPLICATE_KEY = "primary key"
+MISSING_ROW = "deleted row exists"
+NOT_NULL = "not null"
+
+
+def checks(
+    source: Source,
+    sort: tuple[str, ...],
+    not_null: tuple[str, ...],
+    deletes: bool,
+    lowering: Materializer,
+) -> list[Step]:
+    """The checks of one table (minimal-changes §III: on the change alone, before commit)."""
+    change = Ref(change_name(source.name), source.schema)
+    found: list[Step] = []
+    if not_null:
+        nulls = " OR ".join(f"{scalar.column(name)} IS NULL" for name in not_null)
+        bad = lowering.compute(distinct(filter_(change, scalar.canonical(nulls))))
+        found.append(Check(NOT_NULL, source.name, not_null, bad.name))
+    if not (source.key or deletes):
+        return found
+    by = source.key or sort[:1]
+    touched = lowering.bring(source, by, change, by)
+    after = lowering.compute(add(restrict_to_keys(touched, change, by), change))
+    if source.key:
+        count = Measure("n", "bigint", "count")
+        counted = groups(totals(after, source.key, (count,)), source.key)
+        twice = lowering.compute(filter_(counted, scalar.canonical("`n` > 1")))
+        found.append(Check(DUPLICATE_KEY, source.name, source.key, twice.name))
+    if deletes:
+        missing = lowering.compute(distinct(negate(after)))
+        found.append(Check(MISSING_ROW, source.name, columns_of(source), missing.name))
+    return found

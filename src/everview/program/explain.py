@@ -1,0 +1,51 @@
+"""A program as text: what is fetched by which keys, what is computed, what is written."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import assert_never
+
+from everview.plan.text import print_plan
+from everview.program.steps import (
+    Add,
+    Check,
+    Compute,
+    Fetch,
+    KeySet,
+    Program,
+    Publish,
+    Step,
+    fetch_mark,
+)
+
+
+def explain(program: Program, rows: Mapping[str, int] | None = None) -> str:
+    """The program, one step a paragraph; `rows` are those each fetch brought the last time."""
+    return "\n".join(_line(step, rows or {}) for step in program.steps)
+
+
+def _line(step: Step, rows: Mapping[str, int]) -> str:
+    match step:
+        case Fetch(result, relation, schema, by, keys):
+            columns = ", ".join(column.name for column in schema)
+            where = _keys(by, keys)
+            mark = fetch_mark(step)
+            brought = f"  -- {rows[mark]} rows last time" if mark in rows else ""
+            return f"{result} := fetch {relation} ({columns}) {where}{brought}"
+        case Compute(result, plan):
+            return f"{result} :=\n{print_plan(plan, 1)}"
+        case Check(rule, table, _, result):
+            return f"check {rule} of {table}: {result} is empty"
+        case Add(state, change):
+            return f"{state} += {change}"
+        case Publish(view, change):
+            return f"publish {view} += {change}"
+        case _:
+            assert_never(step)
+
+
+def _keys(by: str | None, keys: tuple[KeySet, ...]) -> str:
+    if by is None:
+        return "whole"
+    named = ", ".join(f"{k.relation}.{k.column}" for k in keys)
+    return f"by {by} in {named}"

@@ -1,0 +1,256 @@
+"""What is stored so that derivatives read old values cheaply: the circuit policy.
+
+A derivative reads old values only through the keys of a change. `bring` turns such a reading into
+Fetch steps: through linear operators and joins down to stored relations, by key. The inputs of
+distincts, groups and partitions are stored (dbsp Alg. 4.6); the inputs of joins are stored
+filtered and projected, sorted by the join key, unless a stored relation has that order already.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from everview.plan import scalar
+from everview.plan.build import (
+    add,
+    columns_of,
+    distinct,
+    filter_,
+    groups,
+    join,
+    map_,
+    negate,
+    partition,
+    restrict,
+    totals,
+)
+from everview.plan.nodes import (
+    Add,
+    Change,
+    Distinct,
+    Empty,
+    Filter,
+    Groups,
+    Join,
+    Map,
+    Negate,
+    Partition,
+    Plan,
+    Ref,
+    Restrict,
+    Source,
+    Totals,
+    Values,
+)
+from everview.plan.traverse import children, schema_of, transform, walk, with_children
+from everview.plan.types import Schema
+from everview.program.states import Demand, States
+from everview.program.steps import Compute, Fetch, KeySet, Step, change_name
+
+Columns = tuple[str, ...]
+
+
+@dataclass(slots=True)
+class Materializer:
+    """Lowers derivatives to steps, asking `states` for the relation each reading is served by."""
+
+    states: States
+    steps: list[Step] = field(default_factory=list)
+    _computed: dict[Plan, Ref] = field(default_factory=dict)
+    _fetched: dict[tuple[str, str | None, Ref | None], Ref] = field(default_factory=dict)
+
+    def compute(self, plan: Plan, name: str | None = None) -> Ref:
+        """The result of `plan` as a step of its own; equal plans are computed once."""
+        if name is None and isinstance(plan, Ref):
+            return plan
+        known = self._computed.get(plan)
+        if known is None or name is not None:
+            ref = Ref(name or f"t{len(self.steps)}", schema_of(plan))
+            self.steps.append(Compute(ref.name, known or plan))
+            self._computed.setdefault(plan, ref)
+            return ref
+        return known
+
+    def lower(self, plan: Plan) -> Plan:
+        """A plan over changes, slices and results, equal to `plan`, which is driven by a change."""
+        if not any(isinstance(node, Source) for node in walk(plan)):
+            return transform(plan, _refer)
+        match plan:
+            case Join(left, right, on, residual) if bounded(left):
+                driver = self.compute(self.lower(left))
+                brought = self.bring(right, tuple(b for _, b in on), driver, _lefts(on))
+                return join(driver, brought, on, residual)
+            case Join(left, right, on, residual) if bounded(right):
+                driver = self.compute(self.lower(right))
+                brought = self.bring(left, _lefts(on), driver, tuple(b for _, b in on))
+                return join(brought, driver, on, residual)
+            case Restrict(child, to, on):
+                keys = self.compute(self.lower(to))
+                theirs = tuple(b for _, b in on)
+                return restrict(self.bring(child, _lefts(on), keys, theirs), keys, on)
+            case Source() | Join():
+                return self.bring(plan, (), None, ())
+            case _:
+                return with_children(plan, tuple(self.lower(part) for part in children(plan)))
+
+    def bring(self, plan: Plan, by: Columns, keys: Ref | None, theirs: Columns) -> Plan:
+        """At least the rows of `plan` whose `by` columns equal `theirs` in `keys`."""
+        if bounded(plan):
+            return self._once(self.lower(plan))
+        demand = self.states.linear_demand(plan, by)
+        if demand is not None:
+            return self._fetch_linear(plan, demand, keys, by, theirs)
+        match plan:
+            case Filter(child, predicate):
+                return filter_(self.bring(child, by, keys, theirs), predicate)
+            case Negate(child):
+                return negate(self.bring(child, by, keys, theirs))
+            case Add(left, right):
+                return add(self.bring(left, by, keys, theirs), self.bring(right, by, keys, theirs))
+            case Map(child, outputs):
+                inner = {o.name: scalar.as_column(o.scalar) for o in outputs}
+                traced = tuple(name for b in by if (name := inner[b]) is not None)
+                if len(traced) == len(by) or not is_old(child):
+                    pairs = [(inner[b], t) for b, t in zip(by, theirs, strict=True) if inner[b]]
+                    below = tuple(str(a) for a, _ in pairs)
+                    above = tuple(t for _, t in pairs)
+                    return map_(self.bring(child, below, keys, above), outputs)
+            case Join():
+                return self._bring_join(plan, by, keys, theirs)
+            case Distinct(child):
+                if is_old(child):
+                    return distinct(self._stored(child, by, keys, theirs))
+                return distinct(self.bring(child, by, keys, theirs))
+            case Totals(child, group, measures):
+                if is_old(plan):
+                    return self._stored(plan, by, keys, theirs)
+                return totals(self.bring(child, by, keys, theirs), group, measures)
+            case Groups(child, group) if set(by) <= set(group):
+                return groups(self.bring(child, by, keys, theirs), group)
+            case Partition(child, group, aggregates) if set(by) <= set(group):
+                if is_old(plan):
+                    return self._stored(plan, by or group, keys, theirs)
+                return partition(self.bring(child, by, keys, theirs), group, aggregates)
+            case _:
+                pass
+        if not is_old(plan):
+            parts = tuple(self.bring(part, (), None, ()) for part in children(plan))
+            return with_children(plan, parts)
+        return self._stored(plan, by, keys, theirs)
+
+    def _once(self, plan: Plan) -> Plan:
+        """A step of its own where the work is worth sharing; filters and maps are not."""
+        cheap = Filter | Map | Negate | Add | Ref | Values | Empty
+        return plan if all(isinstance(node, cheap) for node in walk(plan)) else self.compute(plan)
+
+    def _bring_join(self, plan: Join, by: Columns, keys: Ref | None, theirs: Columns) -> Plan:
+        """One side by the keys given, the other by the join keys of what came."""
+        left_columns = set(columns_of(plan.left))
+        pairs = tuple(zip(by, theirs, strict=True))
+        on_left = tuple((b, t) for b, t in pairs if b in left_columns)
+        on_right = tuple((b, t) for b, t in pairs if b not in left_columns)
+        lefts, rights = _lefts(plan.on), tuple(b for _, b in plan.on)
+        if on_left or not on_right:
+            given = on_left
+            first = self.compute(self.bring(plan.left, _lefts(given), keys, _rights(given)))
+            second = self._other(plan.right, rights, first, lefts, on_right, keys)
+            return join(first, second, plan.on, plan.residual)
+        first = self.compute(self.bring(plan.right, _lefts(on_right), keys, _rights(on_right)))
+        second = self._other(plan.left, lefts, first, rights, (), keys)
+        return join(second, first, plan.on, plan.residual)
+
+    def _other(
+        self,
+        side: Plan,
+        on: Columns,
+        first: Ref,
+        first_on: Columns,
+        given: tuple[tuple[str, str], ...],
+        keys: Ref | None,
+    ) -> Plan:
+        if on:
+            return self.bring(side, on, first, first_on)
+        return self.bring(side, _lefts(given), keys if given else None, _rights(given))
+
+    def _fetch_linear(
+        self, plan: Plan, demand: Demand, keys: Ref | None, by: Columns, theirs: Columns
+    ) -> Plan:
+        """Map and Filter again over the slice of the relation that serves the demand."""
+        serving = self.states.serve(demand)
+        column = serving.lookup(demand.by)
+        key = None
+        if column is not None:
+            key = theirs[demand.by.index(column)]
+        slice_ = self._fetch(serving.name, serving.schema, column, keys, key)
+
+        def onto(node: Plan) -> Plan:
+            match node:
+                case Source():
+                    return slice_
+                case Filter(child, _) if serving.filtered:
+                    return onto(child)
+                case Filter(child, predicate):
+                    return filter_(onto(child), predicate)
+                case Map(child, outputs):
+                    return map_(onto(child), outputs)
+                case _:
+                    raise AssertionError(node)
+
+        return onto(plan)
+
+    def _stored(self, plan: Plan, by: Columns, keys: Ref | None, theirs: Columns) -> Plan:
+        """The slice of a state that holds the value of `plan` itself."""
+        state = self.states.store(plan, by or columns_of(plan))
+        column = next((c for c in state.sort if c in by), by[0] if by else None)
+        key = theirs[by.index(column)] if column is not None else None
+        return self._fetch(state.name, schema_of(plan), column, keys, key)
+
+    def _fetch(
+        self,
+        relation: str,
+        schema: Schema,
+        column: str | None,
+        keys: Ref | None,
+        key: str | None,
+    ) -> Plan:
+        by = column if keys is not None else None
+        mark = (f"{relation}/{key}", by, keys if by else None)
+        known = self._fetched.get(mark)
+        if known is None:
+            known = Ref(f"s{len(self.steps)}", schema)
+            wanted = (KeySet(keys.name, str(key)),) if by and keys else ()
+            self.steps.append(Fetch(known.name, relation, known.schema, by, wanted))
+            self._fetched[mark] = known
+        return known
+
+
+def bounded(plan: Plan) -> bool:
+    """Whether the size of `plan` follows the size of the change."""
+    match plan:
+        case Change() | Ref() | Values() | Empty():
+            return True
+        case Source():
+            return False
+        case Join(left, right, _, _):
+            return bounded(left) or bounded(right)
+        case Restrict(_, to, _):
+            return bounded(to)
+        case _:
+            return all(bounded(part) for part in children(plan))
+
+
+def is_old(plan: Plan) -> bool:
+    """Whether `plan` reads stored relations only."""
+    return not any(isinstance(node, Change | Ref) for node in walk(plan))
+
+
+def _refer(node: Plan) -> Plan:
+    return Ref(change_name(node.name), node.schema) if isinstance(node, Change) else node
+
+
+def _lefts(pairs: tuple[tuple[str, str], ...]) -> Columns:
+    return tuple(a for a, _ in pairs)
+
+
+def _rights(pairs: tuple[tuple[str, str], ...]) -> Columns:
+    return tuple(b for _, b in pairs)

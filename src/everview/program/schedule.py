@@ -1,0 +1,73 @@
+"""The order of steps: rounds of shared fetches, each followed by the arithmetic it allows."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import replace
+
+from everview.plan.nodes import Plan, Ref
+from everview.plan.traverse import transform, walk
+from everview.plan.types import Schema
+from everview.program.steps import Add, Check, Compute, Fetch, Publish, Step
+
+
+def schedule(steps: Iterable[Step]) -> tuple[Step, ...]:
+    """The same steps in rounds; fetches of one relation by one column in one round made one."""
+    levels: dict[str, int] = {}
+    rounds: dict[int, list[Step]] = {}
+    endings: list[Step] = []
+    for step in steps:
+        match step:
+            case Fetch(result, _, _, _, keys):
+                level = 1 + max((levels.get(key.relation, 0) for key in keys), default=0)
+            case Compute(result, plan):
+                level = max((levels.get(name, 0) for name in _refs(plan)), default=0)
+            case Check() | Add() | Publish():
+                endings.append(step)
+                continue
+        levels[result] = level
+        rounds.setdefault(level, []).append(step)
+    ordered: list[Step] = []
+    renamed: dict[str, tuple[str, Schema]] = {}
+    for level in sorted(rounds):
+        ordered += _shared([s for s in rounds[level] if isinstance(s, Fetch)], renamed)
+        ordered += [s for s in rounds[level] if isinstance(s, Compute)]
+    checks = [step for step in endings if isinstance(step, Check)]
+    writes = [step for step in endings if not isinstance(step, Check)]
+    return tuple(_with_names(step, renamed) for step in (*ordered, *checks, *writes))
+
+
+def _refs(plan: Plan) -> tuple[str, ...]:
+    return tuple(node.name for node in walk(plan) if isinstance(node, Ref))
+
+
+def _shared(fetches: list[Fetch], renamed: dict[str, tuple[str, Schema]]) -> list[Fetch]:
+    """Twenty readings of `orders` by the keys of the changed lines make one fetch."""
+    merged: dict[tuple[str, str | None], Fetch] = {}
+    for fetch in fetches:
+        mark = (fetch.relation, fetch.by)
+        first = merged.get(mark)
+        if first is None:
+            merged[mark] = fetch
+            continue
+        schema = tuple(dict.fromkeys(first.schema + fetch.schema))
+        keys = tuple(dict.fromkeys(first.keys + fetch.keys))
+        merged[mark] = replace(first, schema=schema, keys=keys)
+        renamed[fetch.result] = (first.result, schema)
+    for fetch in merged.values():
+        renamed[fetch.result] = (fetch.result, fetch.schema)
+    for old, (new, _) in list(renamed.items()):
+        renamed[old] = (new, renamed[new][1])
+    return list(merged.values())
+
+
+def _with_names(step: Step, renamed: dict[str, tuple[str, Schema]]) -> Step:
+    if not isinstance(step, Compute):
+        return step
+
+    def rename(node: Plan) -> Plan:
+        if isinstance(node, Ref) and node.name in renamed:
+            return Ref(renamed[node.name][0], node.schema)
+        return node
+
+    return replace(step, plan=transform(step.plan, rename))

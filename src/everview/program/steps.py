@@ -1,0 +1,99 @@
+"""The physical program: straight-line steps, as data."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TypeAlias
+
+from everview.plan.nodes import Plan
+from everview.plan.types import Schema
+
+
+@dataclass(frozen=True, slots=True)
+class State:
+    """A stored relation that derivatives read: the value of `plan`, sorted for lookups by `sort`.
+
+    `adds` says how segments add up: a Z-set by its weights, totals by every ring column.
+    """
+
+    name: str
+    plan: Plan
+    sort: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class KeySet:
+    """The values of one column of a computed relation, by which a slice is fetched."""
+
+    relation: str
+    column: str
+
+
+@dataclass(frozen=True, slots=True)
+class Fetch:
+    """Bring the rows of a stored relation whose `by` column is among the keys.
+
+    Without `by` the whole relation is brought. A slice may hold more rows than asked for:
+    whatever reads it joins or restricts it again.
+    """
+
+    result: str
+    relation: str
+    schema: Schema
+    by: str | None
+    keys: tuple[KeySet, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Compute:
+    """Evaluate `plan` over changes, slices and earlier results, and name the result."""
+
+    result: str
+    plan: Plan
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    """The computed relation must have no rows, or the transaction is refused."""
+
+    rule: str
+    table: str
+    columns: tuple[str, ...]
+    result: str
+
+
+@dataclass(frozen=True, slots=True)
+class Add:
+    """Add a computed change to a piece of state, when the epoch commits."""
+
+    state: str
+    change: str
+
+
+@dataclass(frozen=True, slots=True)
+class Publish:
+    """Add a computed change to a view, when the epoch commits."""
+
+    view: str
+    change: str
+
+
+Step: TypeAlias = Fetch | Compute | Check | Add | Publish
+
+
+@dataclass(frozen=True, slots=True)
+class Program:
+    """What a transaction that touches `inputs` does, in rounds: fetches first, then arithmetic."""
+
+    inputs: tuple[str, ...]
+    steps: tuple[Step, ...]
+
+
+def change_name(relation: str) -> str:
+    """The name under which a program knows the change of a relation."""
+    return f"Δ{relation}"
+
+
+def fetch_mark(step: Fetch) -> str:
+    """How a fetch is known in statistics: the relation and what it is looked up by."""
+    return f"{step.relation} by {step.by}" if step.by else f"{step.relation} whole"

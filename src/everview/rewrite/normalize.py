@@ -1,0 +1,34 @@
+"""One form for what can be written in several: neighbours merged, zeros and identities gone."""
+
+from __future__ import annotations
+
+from everview.plan.build import add, distinct, filter_, groups, join, map_, negate, totals
+from everview.plan.nodes import Add, Distinct, Filter, Groups, Join, Map, Negate, Plan, Totals
+from everview.plan.traverse import transform
+
+
+def normalize(plan: Plan) -> Plan:
+    """The plan built again through the smart constructors."""
+    return transform(plan, _rebuild)
+
+
+def _rebuild(node: Plan) -> Plan:
+    match node:
+        case Filter(child, predicate):
+            return filter_(child, predicate)
+        case Map(child, outputs):
+            return map_(child, outputs)
+        case Add(left, right):
+            return add(left, right)
+        case Negate(child):
+            return negate(child)
+        case Join(left, right, on, residual):
+            return join(left, right, on, residual)
+        case Distinct(child):
+            return distinct(child)
+        case Totals(child, keys, measures):
+            return totals(child, keys, measures)
+        case Groups(child, keys):
+            return groups(child, keys)
+        case _:
+            return node

@@ -1,0 +1,26 @@
+"""The meaning-preserving passes, in the order they run."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from everview.plan.nodes import Plan
+from everview.rewrite.distinct import eliminate_distinct
+from everview.rewrite.normalize import normalize
+from everview.rewrite.prune import prune_columns
+from everview.rewrite.pushdown import push_filters
+
+PASSES: tuple[Callable[[Plan], Plan], ...] = (
+    normalize,
+    push_filters,
+    eliminate_distinct,
+    prune_columns,
+    normalize,
+)
+
+
+def rewrite(plan: Plan) -> Plan:
+    """The same relation, by a plan that is cheaper to maintain."""
+    for simplify in PASSES:
+        plan = simplify(plan)
+    return plan

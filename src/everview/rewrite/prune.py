@@ -1,0 +1,69 @@
+"""Columns nobody reads, dropped as early as possible."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from everview.plan import scalar
+from everview.plan.build import columns_of, map_, project
+from everview.plan.nodes import (
+    Add,
+    Distinct,
+    Filter,
+    Groups,
+    Join,
+    Map,
+    Negate,
+    Partition,
+    Plan,
+    Source,
+    Totals,
+)
+from everview.plan.traverse import schema_of
+
+
+def prune_columns(plan: Plan) -> Plan:
+    """The same relation, computed from the columns it depends on."""
+    return _prune(plan, set(columns_of(plan)))
+
+
+def _prune(plan: Plan, needed: set[str]) -> Plan:
+    """`plan` with the columns in `needed`, in the order they had; a source keeps all it has."""
+    match plan:
+        case Source():
+            return plan
+        case Filter(child, predicate):
+            made = Filter(_prune(child, needed | scalar.columns(predicate)), predicate)
+            return _only(made, needed)
+        case Map(child, outputs):
+            kept = tuple(output for output in outputs if output.name in needed)
+            return map_(_prune(child, _used(output.scalar for output in kept)), kept)
+        case Add(left, right):
+            return Add(_prune(left, needed), _prune(right, needed))
+        case Negate(child):
+            return Negate(_prune(child, needed))
+        case Join(left, right, on, residual):
+            wanted = needed | (scalar.columns(residual) if residual else frozenset())
+            a = wanted & set(columns_of(left)) | {key for key, _ in on}
+            b = wanted & set(columns_of(right)) | {key for _, key in on}
+            return _only(Join(_prune(left, a), _prune(right, b), on, residual), needed)
+        case Distinct(child):
+            return _only(Distinct(_prune(child, set(columns_of(child)))), needed)
+        case Groups(Totals(child, keys, measures), _):
+            kept_measures = tuple(m for m in measures if m.name in needed)
+            read = set(keys) | {m.column for m in kept_measures if m.column}
+            return _only(Groups(Totals(_prune(child, read), keys, kept_measures), keys), needed)
+        case Partition(child, keys, aggregates):
+            kept_aggregates = tuple(a for a in aggregates if a.name in needed)
+            read = set(keys) | {a.column for a in kept_aggregates if a.column}
+            return _only(Partition(_prune(child, read), keys, kept_aggregates), needed)
+        case _:
+            return _only(plan, needed)
+
+
+def _used(scalars: Iterable[str]) -> set[str]:
+    return {name for text in scalars for name in scalar.columns(text)}
+
+
+def _only(plan: Plan, needed: set[str]) -> Plan:
+    return project(plan, tuple(c.name for c in schema_of(plan) if c.name in needed))

@@ -1,0 +1,149 @@
+"""Filters as near to the sources as they go; equalities between two sides become join keys."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from everview.plan import scalar
+from everview.plan.build import (
+    columns_of,
+    distinct,
+    filter_,
+    groups,
+    identity,
+    join,
+    map_,
+    negate,
+    partition,
+    project,
+    totals,
+)
+from everview.plan.nodes import (
+    Add,
+    Distinct,
+    Filter,
+    Groups,
+    Join,
+    Map,
+    Negate,
+    Output,
+    Partition,
+    Plan,
+    Totals,
+)
+from everview.plan.traverse import children, schema_of, with_children
+from everview.plan.types import INTEGERS, Type
+from everview.plan.typing import type_of
+
+Predicates = tuple[str, ...]
+
+
+def push_filters(plan: Plan) -> Plan:
+    """σ moved through every operator it commutes with (dbsp Prop. 4.4 for distinct and join)."""
+    return _push(plan, ())
+
+
+def _push(plan: Plan, predicates: Predicates) -> Plan:
+    match plan:
+        case Filter(child, predicate):
+            return _push(child, predicates + scalar.conjuncts(predicate))
+        case Map(child, outputs):
+            inner = {output.name: output.scalar for output in outputs}
+            below = tuple(scalar.substitute(p, inner) for p in predicates)
+            return map_(_push(child, below), outputs)
+        case Add(left, right):
+            return Add(_push(left, predicates), _push(right, predicates))
+        case Negate(child):
+            return negate(_push(child, predicates))
+        case Distinct(child):
+            return distinct(_push(child, predicates))
+        case Groups(Totals(child, keys, measures), _):
+            below, above = _split(predicates, keys)
+            grouped = groups(totals(_push(child, below), keys, measures), keys)
+            return filter_(grouped, scalar.conjunction(above))
+        case Partition(child, keys, aggregates):
+            below, above = _split(predicates, keys)
+            made = partition(_push(child, below), keys, aggregates)
+            return filter_(made, scalar.conjunction(above))
+        case Join():
+            return _push_join(plan, predicates)
+        case _:
+            parts = tuple(_push(child, ()) for child in children(plan))
+            return filter_(with_children(plan, parts), scalar.conjunction(predicates))
+
+
+def _split(predicates: Predicates, keys: tuple[str, ...]) -> tuple[Predicates, Predicates]:
+    """Predicates on whole groups go below; the one group without keys stays whatever happens."""
+    below = tuple(p for p in predicates if scalar.columns(p) and scalar.columns(p) <= set(keys))
+    return below, tuple(p for p in predicates if p not in below)
+
+
+@dataclass(slots=True)
+class _Parts:
+    """The conditions of a join, sorted by what they look at."""
+
+    left: list[str] = field(default_factory=list)
+    right: list[str] = field(default_factory=list)
+    on: list[tuple[str, str]] = field(default_factory=list)
+    residual: list[str] = field(default_factory=list)
+    left_keys: list[Output] = field(default_factory=list)
+    right_keys: list[Output] = field(default_factory=list)
+
+
+def _push_join(node: Join, predicates: Predicates) -> Plan:
+    inherited = scalar.conjuncts(node.residual) if node.residual else ()
+    parts = _Parts(on=list(node.on))
+    for predicate in dict.fromkeys(inherited + predicates):
+        _place(predicate, node, parts)
+    left = _with_keys(_push(node.left, tuple(parts.left)), parts.left_keys)
+    right = _with_keys(_push(node.right, tuple(parts.right)), parts.right_keys)
+    made = join(left, right, tuple(dict.fromkeys(parts.on)), scalar.conjunction(parts.residual))
+    return project(made, columns_of(node)) if parts.left_keys or parts.right_keys else made
+
+
+def _with_keys(plan: Plan, keys: list[Output]) -> Plan:
+    return map_(plan, identity(schema_of(plan)) + tuple(keys)) if keys else plan
+
+
+def _place(predicate: str, node: Join, parts: _Parts) -> None:
+    used = scalar.columns(predicate)
+    left, right = set(columns_of(node.left)), set(columns_of(node.right))
+    if used <= left:
+        parts.left.append(predicate)
+    elif used <= right:
+        parts.right.append(predicate)
+    elif (sides := _equality(predicate, node, left, right)) is not None:
+        a = _key(sides[0], parts.left_keys, f"key.{len(parts.on)}.l")
+        b = _key(sides[1], parts.right_keys, f"key.{len(parts.on)}.r")
+        parts.on.append((a, b))
+    else:
+        parts.residual.append(predicate)
+
+
+def _key(side: tuple[str, Type], computed: list[Output], name: str) -> str:
+    text, type_ = side
+    plain = scalar.as_column(text)
+    if plain is not None:
+        return plain
+    computed.append(Output(name, type_, text))
+    return name
+
+
+def _equality(
+    predicate: str, node: Join, left: set[str], right: set[str]
+) -> tuple[tuple[str, Type], tuple[str, Type]] | None:
+    """The two sides of `left expression = right expression`, where both have one known type."""
+    sides = scalar.equality(predicate)
+    if sides is None:
+        return None
+    first, second = sides
+    if not (scalar.columns(first) <= left):
+        first, second = second, first
+    if not (scalar.columns(first) and scalar.columns(first) <= left):
+        return None
+    if not (scalar.columns(second) and scalar.columns(second) <= right):
+        return None
+    a, b = type_of(first, schema_of(node.left)), type_of(second, schema_of(node.right))
+    if a is None or b is None or not (a == b or (a in INTEGERS and b in INTEGERS)):
+        return None
+    return (first, a), (second, b)

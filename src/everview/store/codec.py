@@ -1,0 +1,148 @@
+"""How a manifest is written as JSON, with a checksum that makes damage visible.
+
+The file is `{"format":1,"checksum":"…","body":{…}}` on one line. The checksum covers the format
+and the bytes of the body, so checking needs no second encoding.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from hashlib import blake2b
+from typing import Any, TypeAlias
+
+from everview.store import faults
+from everview.store.bounds import Bound
+from everview.store.manifest import FORMAT, DataFile, Manifest, Relation, Segment
+
+Json: TypeAlias = dict[str, Any]
+
+_HEAD = re.compile(rb'\{"format":(\d+),"checksum":"([0-9a-f]{32})","body":')
+_TAIL = b"}\n"
+
+
+def encode(manifest: Manifest) -> bytes:
+    """The manifest as bytes; equal manifests have equal bytes."""
+    body = json.dumps(_manifest(manifest), separators=(",", ":"), sort_keys=True).encode()
+    checksum = _checksum(manifest.format, body)
+    head = f'{{"format":{manifest.format},"checksum":"{checksum}","body":'
+    return head.encode() + body + _TAIL
+
+
+def decode(raw: bytes, path: str) -> Manifest:
+    """The manifest in `raw`: decode(encode(m)) = m; `path` is named in errors."""
+    head = _HEAD.match(raw)
+    if head is None or not raw.endswith(_TAIL):
+        raise _unreadable(raw, path)
+    format_, body = int(head[1]), raw[head.end() : -len(_TAIL)]
+    if _checksum(format_, body) != head[2].decode():
+        raise faults.damaged_manifest(path, "its checksum does not match its content")
+    if format_ > FORMAT:
+        raise faults.newer_format(path, format_, FORMAT)
+    try:
+        return _read_manifest(json.loads(body), format_)
+    except (ValueError, KeyError, TypeError, AttributeError) as problem:
+        raise faults.damaged_manifest(path, f"{type(problem).__name__} {problem}") from problem
+
+
+def _unreadable(raw: bytes, path: str) -> Exception:
+    """A later format may have another layout; it still says its number at the top."""
+    try:
+        format_ = json.loads(raw)["format"]
+    except (ValueError, KeyError, TypeError):
+        return faults.damaged_manifest(path, "it is not a whole manifest")
+    if isinstance(format_, int) and format_ > FORMAT:
+        return faults.newer_format(path, format_, FORMAT)
+    return faults.damaged_manifest(path, "it does not begin and end like a manifest")
+
+
+def _checksum(format_: int, body: bytes) -> str:
+    return blake2b(b"%d\n" % format_ + body, digest_size=16).hexdigest()
+
+
+def _manifest(manifest: Manifest) -> Json:
+    return {
+        "epoch": manifest.epoch,
+        "parent": manifest.parent,
+        "created": manifest.created,
+        "catalog": manifest.catalog,
+        "relations": {name: _relation(value) for name, value in manifest.relations.items()},
+        "note": manifest.note,
+    }
+
+
+def _relation(relation: Relation) -> Json:
+    return {
+        "segments": [_segment(segment) for segment in relation.segments],
+        "feed": [_segment(segment) for segment in relation.feed],
+        "since": relation.since,
+    }
+
+
+def _segment(segment: Segment) -> Json:
+    return {
+        "id": segment.id,
+        "epoch": segment.epoch,
+        "kind": segment.kind,
+        "sort_by": segment.sort_by,
+        "files": [_file(file) for file in segment.files],
+    }
+
+
+def _file(file: DataFile) -> Json:
+    return {
+        "path": file.path,
+        "rows": file.rows,
+        "bytes": file.bytes,
+        "checksum": file.checksum,
+        "low": file.low,
+        "high": file.high,
+        "has_null": file.has_null,
+    }
+
+
+def _read_manifest(raw: Json, format_: int) -> Manifest:
+    return Manifest(
+        epoch=raw["epoch"],
+        parent=raw["parent"],
+        created=raw["created"],
+        catalog=raw["catalog"],
+        relations={name: _read_relation(name, each) for name, each in raw["relations"].items()},
+        note=raw["note"],
+        format=format_,
+    )
+
+
+def _read_relation(name: str, raw: Json) -> Relation:
+    return Relation(
+        name=name,
+        segments=tuple(_read_segment(each) for each in raw["segments"]),
+        feed=tuple(_read_segment(each) for each in raw["feed"]),
+        since=raw["since"],
+    )
+
+
+def _read_segment(raw: Json) -> Segment:
+    return Segment(
+        id=raw["id"],
+        epoch=raw["epoch"],
+        kind=raw["kind"],
+        files=tuple(_read_file(each) for each in raw["files"]),
+        sort_by=tuple(raw["sort_by"]),
+    )
+
+
+def _read_file(raw: Json) -> DataFile:
+    return DataFile(
+        path=raw["path"],
+        rows=raw["rows"],
+        bytes=raw["bytes"],
+        checksum=raw["checksum"],
+        low=_read_bound(raw["low"]),
+        high=_read_bound(raw["high"]),
+        has_null=raw["has_null"],
+    )
+
+
+def _read_bound(raw: list[Any] | None) -> Bound | None:
+    return None if raw is None else (raw[0], raw[1])

@@ -1,0 +1,109 @@
+"""When a relation has too many pieces, and how they are added up early.
+
+Addition is associative, so any run of segments may be replaced by its sum. Only a suffix is
+folded, as far back as its rows pay for: a big base is rewritten once the changes have grown to a
+fixed part of it, not at every compaction, so each row is rewritten a logarithmic number of times.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, replace
+
+import pyarrow as pa
+
+from everview.store.manifest import Manifest, Opaque, Relation, Segment
+from everview.store.store import Store
+
+
+@dataclass(frozen=True, slots=True)
+class Policy:
+    """Compact beyond `changes` change segments, or `fraction` of the base in changed rows."""
+
+    changes: int = 8
+    fraction: float = 0.2
+    least_rows: int = 10_000
+    """Fewer changed rows than this never trigger by fraction: reading them costs nothing."""
+    growth: float = 2.0
+    """An older change is folded in when it has at most this many times the rows folded so far."""
+
+
+DEFAULT = Policy()
+
+WHOLE = Policy(changes=0, fraction=0.0, least_rows=0, growth=float("inf"))
+"""Fold everything into one base."""
+
+
+def compactable(relation: Relation, policy: Policy = DEFAULT) -> bool:
+    """Whether folding would pay."""
+    return fold_from(relation, policy) < len(relation.segments)
+
+
+def fold_from(relation: Relation, policy: Policy) -> int:
+    """Where the suffix to be folded begins; the number of segments when there is none."""
+    sizes = [segment.rows for segment in relation.segments]
+    bases = 1 if relation.segments and relation.segments[0].kind == "base" else 0
+    enough = max(policy.least_rows, policy.fraction * sum(sizes[:bases]))
+    if bases < len(sizes) and sum(sizes[bases:]) >= enough:
+        return 0
+    if len(sizes) - bases <= policy.changes:
+        return len(sizes)
+    first, folded = max(len(sizes) - 2, 0), sum(sizes[-2:])
+    while first > bases and sizes[first - 1] <= policy.growth * folded:
+        first -= 1
+        folded += sizes[first]
+    return first
+
+
+def compact(
+    store: Store,
+    manifest: Manifest,
+    names: Iterable[str],
+    schemas: Mapping[str, pa.Schema],
+    combine: Callable[[str, pa.Table], pa.Table],
+    *,
+    created: str,
+    policy: Policy = WHOLE,
+    note: Opaque | None = None,
+) -> Manifest:
+    """The next epoch, with the same value in fewer segments; the caller commits it.
+
+    `combine` adds up equal rows: it alone knows the algebra. Older epochs, and the feed, keep
+    reading the old files, because their manifests name them.
+    """
+    chosen = tuple(names)
+    following = manifest.advance(
+        epoch=manifest.epoch + 1, created=created, note=note or {"compacted": list(chosen)}
+    )
+    folded = {
+        name: _fold(store, following.epoch, manifest.relations[name], schemas, combine, policy)
+        for name in chosen
+    }
+    relations = {
+        name: replace(relation, segments=folded.get(name, relation.segments))
+        for name, relation in following.relations.items()
+    }
+    return replace(following, relations=relations)
+
+
+def _fold(
+    store: Store,
+    epoch: int,
+    relation: Relation,
+    schemas: Mapping[str, pa.Schema],
+    combine: Callable[[str, pa.Table], pa.Table],
+    policy: Policy,
+) -> tuple[Segment, ...]:
+    first = fold_from(relation, policy)
+    kept, suffix = relation.segments[:first], relation.segments[first:]
+    if not suffix:
+        return kept
+    rows = store.read_segments(replace(relation, segments=suffix), schema=schemas[relation.name])
+    segment = store.write_segment(
+        relation.name,
+        epoch,
+        combine(relation.name, rows),
+        suffix[-1].sort_by,
+        kind="change" if kept else "base",
+    )
+    return (*kept, segment) if segment.files else kept

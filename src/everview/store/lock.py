@@ -1,0 +1,67 @@
+"""Who may write: one process at a time, by a lock that the kernel frees when its holder dies.
+
+`flock` belongs to the open file, so two opens conflict within a process too, and a killed
+process leaves nothing to clean up. The text in the file only names the holder for the error.
+Readers take no lock.
+"""
+
+from __future__ import annotations
+
+import os
+import socket
+from types import TracebackType
+
+from everview.store import faults
+
+try:
+    import fcntl
+except ImportError:  # there is no flock on Windows; see `_take`
+    fcntl = None  # type: ignore[assignment]
+
+
+class WriterLock:
+    """The right to write, held from construction until `release`."""
+
+    def __init__(self, path: str, shown: str) -> None:
+        self._handle: int | None = os.open(path, os.O_RDWR | os.O_CREAT, 0o644)
+        try:
+            _take(self._handle)
+        except BlockingIOError as problem:
+            holder = os.pread(self._handle, 200, 0).decode(errors="replace").strip()
+            self._close()
+            raise faults.locked(shown, holder or "another process") from problem
+        os.ftruncate(self._handle, 0)
+        os.pwrite(self._handle, f"process {os.getpid()} on {socket.gethostname()}\n".encode(), 0)
+
+    @property
+    def held(self) -> bool:
+        """Whether this lock has not been released."""
+        return self._handle is not None
+
+    def release(self) -> None:
+        """Give the lock back; again does nothing. The file stays: removing it would race."""
+        if self._handle is not None:
+            os.ftruncate(self._handle, 0)
+            self._close()
+
+    def _close(self) -> None:
+        assert self._handle is not None
+        os.close(self._handle)
+        self._handle = None
+
+    def __enter__(self) -> WriterLock:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        problem: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.release()
+
+
+def _take(handle: int) -> None:
+    """Lock or raise BlockingIOError; without flock only the manifest keeps two writers apart."""
+    if fcntl is not None:
+        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)

@@ -1,0 +1,150 @@
+"""What an epoch is: the segments whose sum is the value of each relation.
+
+A manifest is a value. Nothing here reads or writes a file; `advance` is the only step there is,
+and it only adds: value(next) = value(this) + changes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Literal, TypeAlias
+
+from everview.store.bounds import Bound
+
+FORMAT = 1
+
+Kind: TypeAlias = Literal["change", "base"]
+Opaque: TypeAlias = Mapping[str, object]
+"""JSON that the store keeps for the pipeline and does not look into."""
+
+
+@dataclass(frozen=True, slots=True)
+class DataFile:
+    """One immutable Parquet file; `low` and `high` bound the first column it is sorted by."""
+
+    path: str
+    rows: int
+    bytes: int
+    checksum: str
+    low: Bound | None = None
+    high: Bound | None = None
+    has_null: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Segment:
+    """Weighted rows written together: a change, or a base that stands for all before it."""
+
+    id: str
+    epoch: int
+    kind: Kind
+    files: tuple[DataFile, ...]
+    sort_by: tuple[str, ...] = ()
+
+    @property
+    def rows(self) -> int:
+        """How many weighted rows the segment holds."""
+        return sum(file.rows for file in self.files)
+
+
+@dataclass(frozen=True, slots=True)
+class Relation:
+    """A finite map from rows to weights: Σ segments.
+
+    `feed` holds what this epoch changed, so that the feed of many epochs is read from their
+    manifests and no manifest grows with history; `since` is the epoch that created the relation.
+    """
+
+    name: str
+    segments: tuple[Segment, ...]
+    feed: tuple[Segment, ...] = ()
+    since: int = 0
+
+    @property
+    def files(self) -> tuple[DataFile, ...]:
+        """The files of all segments."""
+        return tuple(file for segment in self.segments for file in segment.files)
+
+    @property
+    def rows(self) -> int:
+        """How many weighted rows are stored; equal rows of two segments count twice."""
+        return sum(segment.rows for segment in self.segments)
+
+
+@dataclass(frozen=True, slots=True)
+class Manifest:
+    """Everything the store holds at one epoch."""
+
+    epoch: int
+    parent: int | None
+    created: str
+    catalog: Opaque = field(default_factory=dict)
+    relations: Mapping[str, Relation] = field(default_factory=dict)
+    note: Opaque = field(default_factory=dict)
+    format: int = FORMAT
+
+    def advance(
+        self,
+        *,
+        epoch: int,
+        created: str,
+        changes: Mapping[str, Segment] | None = None,
+        bases: Mapping[str, Segment] | None = None,
+        dropped: Collection[str] = (),
+        catalog: Opaque | None = None,
+        note: Opaque | None = None,
+    ) -> Manifest:
+        """The next epoch: drop, then let bases replace values, then add changes.
+
+        A relation in `bases` and in `changes` has the base as its value, and the change is only
+        told to the feed. The base of a new relation is itself its first change.
+        """
+        assert epoch == self.epoch + 1, f"epoch {epoch} does not follow {self.epoch}"
+        changes, bases = changes or {}, bases or {}
+        kept = {
+            name: replace(relation, feed=()) if relation.feed else relation
+            for name, relation in self.relations.items()
+            if name not in dropped
+        }
+        touched = {
+            name: _next(kept.get(name), name, epoch, changes.get(name), bases.get(name))
+            for name in sorted({*changes, *bases})
+        }
+        return Manifest(
+            epoch=epoch,
+            parent=self.epoch,
+            created=created,
+            catalog=self.catalog if catalog is None else catalog,
+            relations=kept | touched,
+            note={} if note is None else note,
+        )
+
+    @property
+    def files(self) -> tuple[DataFile, ...]:
+        """Every file this epoch needs, the change feed included, each once."""
+        found = {
+            file.path: file
+            for relation in self.relations.values()
+            for segment in relation.segments + relation.feed
+            for file in segment.files
+        }
+        return tuple(found.values())
+
+
+def _next(
+    old: Relation | None, name: str, epoch: int, change: Segment | None, base: Segment | None
+) -> Relation:
+    before = old.segments if old else ()
+    told = change or (base if old is None else None)
+    return Relation(
+        name=name,
+        segments=_filled(base) if base else before + _filled(change),
+        feed=_filled(told),
+        since=old.since if old else epoch,
+    )
+
+
+def _filled(segment: Segment | None) -> tuple[Segment, ...]:
+    """The segment as a sum, with nothing where it adds nothing."""
+    return (segment,) if segment and segment.files else ()

@@ -1,0 +1,165 @@
+"""Where a store lies: a folder on a pyarrow filesystem, and what can be promised about it.
+
+Atomic creation (`create`) and durability (`sync`) rest on the local filesystem. On any other,
+pyarrow offers no exclusive create: `create` checks, writes and moves, which is safe for one
+writer and not for two, so it is refused unless the caller vouches with `single_writer=True`.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import PurePosixPath
+from typing import TypeAlias
+from uuid import uuid4
+
+import pyarrow as pa
+from pyarrow import fs
+
+from everview.store import faults
+
+Location: TypeAlias = str | os.PathLike[str]
+
+_NO_LINKS = (errno.EPERM, errno.ENOTSUP, errno.EOPNOTSUPP, errno.EMLINK)
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """A folder; every path given to its methods is relative to it, with slashes."""
+
+    filesystem: fs.FileSystem
+    root: str
+    shown: str
+    single_writer: bool = False
+
+    @property
+    def is_local(self) -> bool:
+        """Whether links and syncs, and so all promises, are to be had."""
+        return isinstance(self.filesystem, fs.LocalFileSystem)
+
+    def inside(self, path: str) -> str:
+        """The path as the filesystem knows it."""
+        return f"{self.root}/{path}" if path else self.root
+
+    def absolute(self, path: str) -> str:
+        """The path as other programs, such as Spark, know it."""
+        return f"{self.shown}/{path}" if path else self.shown
+
+    def names(self, folder: str) -> list[str]:
+        """What lies directly in a folder, sorted; nothing when there is no such folder."""
+        selector = fs.FileSelector(self.inside(folder), allow_not_found=True)
+        return sorted(info.base_name for info in self.filesystem.get_file_info(selector))
+
+    def exists(self, path: str) -> bool:
+        """Whether a file or a folder is there."""
+        return bool(self._info(path).type != fs.FileType.NotFound)
+
+    def is_file(self, path: str) -> bool:
+        """Whether a file is there."""
+        return bool(self._info(path).type == fs.FileType.File)
+
+    def size(self, path: str) -> int | None:
+        """The size of a file in bytes, None when there is none."""
+        size: int | None = self._info(path).size
+        return size
+
+    def make_folder(self, path: str) -> None:
+        """Make a folder and those above it; again does nothing."""
+        self.filesystem.create_dir(self.inside(path), recursive=True)
+
+    def read(self, path: str) -> pa.Buffer:
+        """All bytes of a file."""
+        with self.filesystem.open_input_stream(self.inside(path)) as stream:
+            return stream.read_buffer()
+
+    def write(self, path: str, content: pa.Buffer | bytes) -> None:
+        """Write a file whole, not yet durably."""
+        with self.filesystem.open_output_stream(self.inside(path), compression=None) as stream:
+            stream.write(content)
+
+    def remove(self, path: str) -> None:
+        """Delete a file or a folder with all that is in it."""
+        if self.is_file(path):
+            self.filesystem.delete_file(self.inside(path))
+        else:
+            self.filesystem.delete_dir(self.inside(path))
+
+    def create(self, path: str, content: bytes) -> bool:
+        """Create a file with `content` if there is none; True when this call did it.
+
+        Readers see the whole file or no file; of many writers one gets True.
+        """
+        self.require_exclusive_create()
+        folder, _, name = path.rpartition("/")
+        temporary = f"{folder}/.{name}.{uuid4().hex}.tmp"
+        self.write(temporary, content)
+        return self._link(temporary, path) if self.is_local else self._move(temporary, path)
+
+    def require_exclusive_create(self) -> None:
+        """Refuse a filesystem on which two writers could both win."""
+        if not (self.is_local or self.single_writer):
+            reason = f"filesystem {self.filesystem.type_name!r} cannot create a file only if absent"
+            raise faults.no_exclusive_create(self.shown, reason)
+
+    def sync(self, paths: Iterable[str]) -> None:
+        """Make files and the folders above them survive a power cut, where that is ours to do."""
+        if not self.is_local:
+            return
+        files = sorted(paths)
+        folders = {str(above) for path in files for above in PurePosixPath(path).parents}
+        for path in [*files, *sorted(folders, reverse=True)]:
+            self._fsync(path)
+
+    def _fsync(self, path: str) -> None:
+        handle = os.open(self.inside(path), os.O_RDONLY)
+        try:
+            os.fsync(handle)
+        finally:
+            os.close(handle)
+
+    def _info(self, path: str) -> fs.FileInfo:
+        return self.filesystem.get_file_info(self.inside(path))
+
+    def _link(self, temporary: str, path: str) -> bool:
+        self._fsync(temporary)
+        try:
+            os.link(self.inside(temporary), self.inside(path))
+        except FileExistsError:
+            return False
+        except OSError as problem:
+            if problem.errno not in _NO_LINKS:
+                raise
+            raise faults.no_exclusive_create(self.shown, "it has no hard links") from problem
+        finally:
+            self.remove(temporary)
+        self._fsync(path.rpartition("/")[0])
+        return True
+
+    def _move(self, temporary: str, path: str) -> bool:
+        if self.exists(path):
+            self.remove(temporary)
+            return False
+        self.filesystem.move(self.inside(temporary), self.inside(path))
+        return True
+
+
+def resolve(
+    location: Location, filesystem: fs.FileSystem | None = None, *, single_writer: bool = False
+) -> Place:
+    """The place a path, a URI, or a path on a given filesystem stands for."""
+    text = os.fspath(location)
+    if filesystem is None and "://" in text:
+        try:
+            filesystem, path = fs.FileSystem.from_uri(text)
+        except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as problem:
+            raise faults.no_store(text, str(problem)) from problem
+    else:
+        path = text
+    while isinstance(filesystem, fs.SubTreeFileSystem):
+        filesystem, path = filesystem.base_fs, f"{filesystem.base_path}{path.lstrip('/')}"
+    if filesystem is None or isinstance(filesystem, fs.LocalFileSystem):
+        root = os.path.abspath(os.path.expanduser(path))
+        return Place(filesystem or fs.LocalFileSystem(), root, root)
+    return Place(filesystem, path.rstrip("/"), text.partition("?")[0].rstrip("/"), single_writer)

@@ -1,0 +1,48 @@
+"""What may be deleted: old manifests, and then the files that no remaining manifest names."""
+
+from __future__ import annotations
+
+from everview.store.segments import epoch_of
+from everview.store.store import Store, manifest_path
+
+
+def retire(store: Store, keep_epochs: int) -> list[str]:
+    """Keep the newest `keep_epochs` epochs, and return the paths that were deleted.
+
+    A file of an epoch after the newest is left alone: a running writer may be about to name it.
+    Manifests go first and oldest first, so that a crash, at worst, leaves files nobody names,
+    which the next call deletes.
+    """
+    assert keep_epochs >= 1, "the newest epoch always stays"
+    epochs = store.epochs()
+    old, kept = epochs[:-keep_epochs], epochs[-keep_epochs:]
+    named = {_entry(file.path) for epoch in kept for file in store.read(epoch).files}
+    stale = [manifest_path(epoch) for epoch in old] + _abandoned(store, kept[-1])
+    stale += [path for path in _written(store, kept[-1]) if path not in named]
+    for path in stale:
+        store.place.remove(path)
+    return stale
+
+
+def _written(store: Store, newest: int) -> list[str]:
+    """The files and directories of segments that belong to an epoch up to `newest`."""
+    return [
+        f"segments/{relation}/{name}"
+        for relation in store.place.names("segments")
+        for name in store.place.names(f"segments/{relation}")
+        if (epoch := epoch_of(name)) is not None and epoch <= newest
+    ]
+
+
+def _abandoned(store: Store, newest: int) -> list[str]:
+    """Temporary manifests that a crash left behind."""
+    return [
+        f"manifests/{name}"
+        for name in store.place.names("manifests")
+        if name.startswith(".") and name.endswith(".tmp") and int(name[1:21]) <= newest
+    ]
+
+
+def _entry(path: str) -> str:
+    """The file, or the directory of files, directly below the relation's folder."""
+    return "/".join(path.split("/")[:3])

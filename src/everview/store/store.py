@@ -1,0 +1,246 @@
+"""The store: a folder of immutable segments, and one manifest per epoch that names them.
+
+Writing a segment has no effect. `commit` creates the next manifest only if it is absent, and with
+that every relation moves to the next epoch at once; a crash before it leaves the old epoch.
+Durability: `commit` returns after the manifest and each file it newly names are on disk.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from datetime import UTC, datetime
+
+import pyarrow as pa
+import pyarrow.compute as pc
+from pyarrow import fs
+
+from everview.store import codec, faults, segments
+from everview.store.lock import WriterLock
+from everview.store.manifest import DataFile, Kind, Manifest, Relation, Segment
+from everview.store.place import Location, Place, resolve
+from everview.store.skip import files_for
+
+_MANIFEST = re.compile(r"(\d{20})\.json")
+_OURS = frozenset(("manifests", "segments", "lock"))
+
+
+class Store:
+    """Epochs of relations, in one place; safe to read from any number of processes."""
+
+    def __init__(self, place: Place) -> None:
+        self.place = place
+        self._last: Manifest | None = None
+
+    @classmethod
+    def create_or_open(
+        cls,
+        location: Location,
+        *,
+        filesystem: fs.FileSystem | None = None,
+        single_writer: bool = False,
+        created: str | None = None,
+    ) -> Store:
+        """The store at `location`; a new one begins with the empty epoch 0."""
+        store = cls(resolve(location, filesystem, single_writer=single_writer))
+        if not store.epochs():
+            store._create(created or datetime.now(UTC).isoformat())
+        return store
+
+    @classmethod
+    def open_existing(
+        cls,
+        location: Location,
+        *,
+        filesystem: fs.FileSystem | None = None,
+        single_writer: bool = False,
+    ) -> Store:
+        """The store at `location`, which must be there."""
+        store = cls(resolve(location, filesystem, single_writer=single_writer))
+        if not store.epochs():
+            raise faults.no_store(store.place.shown)
+        return store
+
+    def epochs(self) -> list[int]:
+        """The epochs that can be read, ascending and without gaps."""
+        found = (_MANIFEST.fullmatch(name) for name in self.place.names("manifests"))
+        return [int(each[1]) for each in found if each]
+
+    def latest(self) -> Manifest:
+        """The newest epoch; costs two existence checks while nothing new was committed."""
+        if self._last is None or not self._is_newest(self._last.epoch):
+            self._last = self._read_newest()
+        return self._last
+
+    def read(self, epoch: int) -> Manifest:
+        """The manifest of a retained epoch."""
+        if self._last is not None and self._last.epoch == epoch:
+            return self._last
+        path = manifest_path(epoch)
+        try:
+            raw = self.place.read(path)
+        except FileNotFoundError:
+            raise self._not_retained(f"epoch {epoch}", "read one of those epochs") from None
+        return codec.decode(raw.to_pybytes(), self.place.absolute(path))
+
+    def feed(self, name: str, after: int, upto: int | None = None) -> tuple[Segment, ...]:
+        """The changes of a relation after one epoch up to another, oldest first.
+
+        value(upto) = value(after) + Σ feed(after, upto), for a relation that existed at `after`.
+        """
+        newest = self.latest() if upto is None else self.read(upto)
+        first = max(after + 1, newest.relations[name].since)
+        if first <= newest.epoch and first < self.epochs()[0]:
+            remedy = f"read {name} whole, and follow its changes from that epoch on"
+            raise self._not_retained(f"the change feed of {name} after epoch {after}", remedy)
+        walked = (self.read(epoch) for epoch in range(first, newest.epoch + 1))
+        return tuple(segment for each in walked for segment in each.relations[name].feed)
+
+    def write_segment(
+        self,
+        relation: str,
+        epoch: int,
+        table: pa.Table,
+        sort_by: Sequence[str] = (),
+        *,
+        kind: Kind = "change",
+    ) -> Segment:
+        """Write rows as one sorted file under a fresh name, for `epoch` to name."""
+        return segments.write(self.place, relation, epoch, table, sort_by, kind)
+
+    def segment_directory(self, relation: str, epoch: int) -> str:
+        """A fresh directory, relative and not yet made, for executors to write into."""
+        return f"{segments.folder_of(relation)}/{segments.fresh_id(epoch)}"
+
+    def adopt_segment(
+        self,
+        relation: str,
+        epoch: int,
+        directory: str,
+        sort_by: Sequence[str] = (),
+        *,
+        kind: Kind = "change",
+    ) -> Segment:
+        """Register what executors wrote into a `segment_directory` of the relation."""
+        assert directory.startswith(segments.folder_of(relation) + "/"), directory
+        return segments.adopt(self.place, epoch, directory, sort_by, kind)
+
+    def absolute(self, path: str) -> str:
+        """A relative path as other programs can open it."""
+        return self.place.absolute(path)
+
+    def commit(self, manifest: Manifest) -> None:
+        """Make `manifest` the newest epoch, or raise S007 when another writer was first."""
+        self.place.require_exclusive_create()
+        assert manifest.parent == manifest.epoch - 1, "an epoch follows its parent"
+        if not self._is_newest(manifest.parent):
+            raise faults.lost_race(manifest.epoch)
+        self._sync(self._added(manifest))
+        if not self.place.create(manifest_path(manifest.epoch), codec.encode(manifest)):
+            raise faults.lost_race(manifest.epoch)
+        self._last = manifest
+
+    def writer_lock(self) -> WriterLock | None:
+        """Take the right to write; None where only `single_writer=True` keeps writers apart."""
+        self.place.require_exclusive_create()
+        if not self.place.is_local:
+            return None
+        return WriterLock(self.place.inside("lock"), self.place.shown)
+
+    def read_segments(
+        self,
+        relation: Relation,
+        *,
+        columns: Sequence[str] | None = None,
+        key: str | None = None,
+        keys: pa.Array | None = None,
+        schema: pa.Schema | None = None,
+        check: bool = False,
+    ) -> pa.Table:
+        """The weighted rows of all segments, not added up; with `keys`, those whose `key` is in it.
+
+        `schema` gives the columns of a relation without rows, and the types for the others.
+        """
+        files = files_for(relation, key, keys)
+        return self.read_files(
+            files, columns=columns, key=key, keys=keys, schema=schema, check=check
+        )
+
+    def read_files(
+        self,
+        files: Sequence[DataFile],
+        *,
+        columns: Sequence[str] | None = None,
+        key: str | None = None,
+        keys: pa.Array | None = None,
+        schema: pa.Schema | None = None,
+        check: bool = False,
+    ) -> pa.Table:
+        """The rows of `files`, filtered as `read_segments` does; null is a key like any other."""
+        needed = columns if columns is None or key is None else [*dict.fromkeys([*columns, key])]
+        tables = [segments.read(self.place, file, needed, check) for file in files]
+        if schema is not None:
+            chosen = schema if needed is None else pa.schema([schema.field(n) for n in needed])
+            tables = [table.select(chosen.names).cast(chosen) for table in tables]
+            tables = tables or [chosen.empty_table()]
+        rows = pa.concat_tables(tables, promote_options="default") if tables else pa.table({})
+        if key is not None and keys is not None and rows.num_columns:
+            rows = rows.filter(pc.is_in(rows[key], value_set=keys.cast(rows[key].type)))
+        return rows if columns is None or not rows.num_columns else rows.select(list(columns))
+
+    def verify(self, manifest: Manifest) -> dict[str, str]:
+        """Each damaged file of an epoch with what is wrong with it; empty when all is well."""
+        found = {file.path: segments.damage(self.place, file) for file in manifest.files}
+        return {path: problem for path, problem in found.items() if problem}
+
+    def _create(self, created: str) -> None:
+        place = self.place
+        if place.is_file(""):
+            raise faults.not_a_store(place.shown, "it is a file")
+        others = [name for name in place.names("") if name not in _OURS]
+        if others:
+            raise faults.not_a_store(place.shown, f"it is not empty (it holds {others[0]!r})")
+        place.require_exclusive_create()
+        place.make_folder("manifests")
+        place.make_folder("segments")
+        # Losing this race is fine: the winner made the same empty store.
+        place.create(manifest_path(0), codec.encode(Manifest(0, None, created)))
+        place.sync([manifest_path(0)])
+
+    def _is_newest(self, epoch: int) -> bool:
+        """There and without a successor.
+
+        Retention removes the oldest first, so a successor that was removed means that `epoch` was
+        too; asking for the successor first makes the answer right under a concurrent removal.
+        """
+        successor = self.place.exists(manifest_path(epoch + 1))
+        return not successor and self.place.exists(manifest_path(epoch))
+
+    def _read_newest(self) -> Manifest:
+        epochs = self.epochs()
+        if not epochs:
+            raise faults.no_store(self.place.shown)
+        return self.read(epochs[-1])
+
+    def _added(self, manifest: Manifest) -> list[str]:
+        """The files that the parent does not name."""
+        assert manifest.parent is not None
+        known = {file.path for file in self.read(manifest.parent).files}
+        return [file.path for file in manifest.files if file.path not in known]
+
+    def _sync(self, paths: list[str]) -> None:
+        try:
+            self.place.sync(paths)
+        except FileNotFoundError as problem:
+            raise faults.damaged_segment(str(problem.filename), "it is missing") from problem
+
+    def _not_retained(self, wanted: str, remedy: str) -> Exception:
+        epochs = self.epochs()
+        if not epochs:
+            return faults.no_store(self.place.shown)
+        return faults.not_retained(wanted, epochs[0], epochs[-1], remedy)
+
+
+def manifest_path(epoch: int) -> str:
+    """Zero-padded, so that the order of the names is the order of the epochs."""
+    return f"manifests/{epoch:020d}.json"

@@ -1,0 +1,157 @@
+"""Expressions that use every entry of the parity table, over the columns of the grid."""
+
+from __future__ import annotations
+
+from itertools import product
+
+_NUMBERS = ("ti", "sh", "i", "l", "f", "d", "n", "p")
+
+ARITHMETIC = (
+    *(f"{c} {op} {c}2" for c, op in product((*_NUMBERS, "q"), ("+", "-", "*", "%"))),
+    *(f"{c} / {c}2" for c in ("ti", "i", "l", "f", "d", "n", "p")),
+    *(f"{c} DIV {c}2" for c in ("ti", "i", "l")),
+    *(f"{a} {op} {b}2" for (a, b), op in product(
+        (("sh", "ti"), ("i", "l"), ("n", "i"), ("n", "l"), ("d", "i"), ("d", "n"), ("f", "i"),
+         ("f", "d"), ("n", "p"), ("p", "n"), ("n", "q")),
+        ("+", "-", "*", "%"))),
+    *(f"{a} / {b}2" for a, b in (
+        ("n", "i"), ("i", "n"), ("n", "l"), ("n", "p"), ("d", "i"), ("d", "n"), ("l", "d"),
+        ("q", "l"), ("q", "i"), ("m", "n"))),
+    "n * 1.1", "n * 2", "n / 3", "i / 2.0", "i * 0.1", "d * 0.1", "i + 1", "l + 1", "sh + 1",
+    "1.0 / 3", "10 / 4", "0.1 + 0.2", "n * (1 - n2)", "n * (1 - n2) * (1 + n3)", "CASE WHEN i2 <> 0 THEN n / i2 ELSE 0 END", "i % 3", "i % -1",
+    "i / 3", "l DIV 2", "d % 3", "w + w2", "w - w2", "m % m2", "sn + i2", "sn * d2", "i - sn2",
+    *(f"- {c}" for c in _NUMBERS), *(f"+ {c}" for c in ("i", "d")),
+    *(f"abs({c})" for c in _NUMBERS),
+    *(f"{name}({c})" for name in ("sign", "ceil", "floor") for c in ("i", "l", "f", "d", "n", "m")),
+    *(f"round({c})" for c in ("n", "p", "m", "i", "l")),
+    "round(n, 1)", "round(n, -1)", "round(p, 3)", "round(m, 4)", "round(n, 5)",
+    *(f"{name}({c})" for name in ("sqrt", "degrees", "radians") for c in ("i", "d", "n")),
+    "isnan(d)", "isnan(f)", "nanvl(d, d2)",
+    *(f"{c} {op} {c}2" for c in ("ti", "i", "l") for op in "&|^"), "sh & i2", "~i", "~l", "~ti",
+)  # fmt: skip
+
+LOGIC = (
+    *(f"{c} {op} {c}2" for c, op in product(
+        ("i", "l", "d", "f", "n", "m", "s", "b", "dt", "ts", "tn"), ("=", "<", "<=>"))),
+    *(f"{c} {op} {c}2" for c, op in product(("i", "d", "s", "dt"), ("<>", "<=", ">", ">="))),
+    *(f"{a} {op} {b}2" for (a, b), op in product(
+        (("i", "l"), ("i", "d"), ("n", "d"), ("m", "d"), ("l", "d"), ("n", "i"), ("n", "p"),
+         ("m", "w"), ("f", "d"), ("f", "n"), ("f", "i"), ("dt", "ts"), ("dt", "tn"), ("ts", "tn"),
+         ("sn", "i"), ("sn", "d"), ("sn", "n"), ("sd", "dt"), ("sb", "b")), ("=", "<"))),
+    "f = 0.1", "d = 0.1", "n = 1.15", "s = ''", "sn = 123", "dt < '2020-01-01'",
+    "dt = '2024-2-3'", "ts >= '2020-01-01'", "ts > '2024-01-01 00:00:00'", "ts < DATE '2024-01-01'",
+    "s = 'it''s'", "s = 'a\\\\%'", "i IS DISTINCT FROM i2", "d IS DISTINCT FROM d2",
+    "b AND b2", "b OR b2", "NOT b", "b IS TRUE", "b IS NOT FALSE", "b AND NULL",
+    "i IS NULL", "d IS NOT NULL", "isnull(s)", "isnotnull(s)",
+    "i BETWEEN i2 AND 5", "d BETWEEN d2 AND 1", "s BETWEEN 'A' AND 'b'", "i NOT BETWEEN 0 AND 10",
+    "dt BETWEEN '2000-01-01' AND '2024-12-31'",
+    "i IN (1, 2, NULL)", "i NOT IN (1, NULL)", "i IN (1, i2)", "s IN ('a', 'abc', NULL)",
+    "d IN (0.0D, double('NaN'))", "n IN (1, 2.25)", "i IN (1.0, 2.5)", "sn IN (1, 2)",
+    "dt IN ('2024-01-01', '2000-02-29')",
+    "CASE WHEN i > 0 THEN 'p' WHEN i < 0 THEN 'n' END",
+    "CASE i WHEN 1 THEN 1 WHEN NULL THEN 2 ELSE 0 END",
+    "CASE WHEN b THEN i2 ELSE l2 END", "CASE WHEN b THEN i2 ELSE n2 END",
+    "CASE WHEN b THEN n2 ELSE d2 END", "CASE WHEN b THEN n2 ELSE p2 END",
+    "CASE WHEN b THEN 1 ELSE 2.5 END", "CASE WHEN b THEN dt2 ELSE ts2 END",
+    "CASE WHEN b THEN i2 ELSE sn2 END", "CASE WHEN i2 = 0 THEN 0 ELSE 10 DIV i2 END",
+    "CASE WHEN i2 <> 0 THEN i / i2 ELSE 0 END", "CASE WHEN NULL THEN 1 ELSE 2 END",
+    "IF(b, i2, i3)", "IF(i > 1, 1, 0)", "IF(b, i2, d2)", "IF(b, NULL, s2)",
+    "COALESCE(i, i2, 0)", "COALESCE(n, d2)", "COALESCE(n, p2)", "COALESCE(i, 0.5)",
+    "COALESCE(dt, ts2)", "COALESCE(s, s2, 'none')", "COALESCE(n, 0)", "COALESCE(NULL, i)",
+    "NULLIF(i, i2)", "NULLIF(d, d2)", "NULLIF(s, '')", "NULLIF(n, 0)", "NVL(i, 7)", "NVL(s, s2)",
+    "NVL2(i, i2, 9)", "IFNULL(d, 0)",
+    *(f"{name}({c}, {c}2)" for name in ("greatest", "least") for c in ("i", "d", "n", "s", "dt")),
+    "greatest(i, d2)", "greatest(n, i2)", "greatest(i, NULL, 3)", "least(i, l2, 5)",
+    "least(ts, ts2)", "greatest(f, f2)", "greatest(b, b2)",
+)  # fmt: skip
+
+TEXTS = (
+    *(f"{name}(s)" for name in (
+        "length octet_length bit_length trim ltrim rtrim btrim reverse ascii md5 sha1 char_length"
+    ).split()),
+    "length(i)", "length(dt)", "concat(s, s2)", "s || s2", "s || i2", "concat(s, n2, dt3)",
+    "concat(s, NULL)", "concat(s, b2)", "concat(s, ts2)", "s || '-' || s2",
+    "concat_ws('-', s, s2)", "concat_ws(s2, s, 'z')", "concat_ws('-', s, i2)",
+    "substring(s, k2)", "substring(s, k2, k3)", "substring(s, 0, 2)", "substr(s, 2, 3)",
+    "substring(s, -2, 1)", "substring(s, 1, k2)", "substring(s, -3)", "substring(s, i2, i3)",
+    "left(s, k2)", "right(s, k2)", "left(s, 2)", "right(s, 2)",
+    "trim(BOTH 'a' FROM s)", "trim(LEADING s2 FROM s)", "trim(TRAILING 'a ' FROM s)",
+    "btrim(s, 'ab')", "replace(s, s2, s3)", "replace(s, 'a')", "replace(s, 'a', 'bb')",
+    "replace(s, '', 'x')", "translate(s, 'abé', 'xy')", "translate(s, s2, s3)",
+    "startswith(s, s2)", "endswith(s, s2)", "contains(s, s2)", "startswith(s, 'a')",
+    "instr(s, s2)", "locate(s2, s)", "position('a' IN s)", "locate(s2, s, k3)", "locate('a', s, 2)",
+    "lpad(s, k2, s3)", "rpad(s, k2, s3)", "lpad(s, 5)", "rpad(s, 5, 'xy')", "lpad(i, 8, '0')",
+    "lpad(s, k2, 'ab')", "rpad(s, k2)",
+    "repeat(s, k2)", "space(k)", "repeat('ab', 2)",
+    "split_part(s, ',', 2)", "split_part(s, 'a', -1)",
+    "s LIKE '%o%'", "s LIKE '_'", "s LIKE 'a%'", "s LIKE '%c'", "s LIKE '50\\\\%%'", "s LIKE ''",
+    "s LIKE '50!%!_%' ESCAPE '!'", "s NOT LIKE 'a%'", "s LIKE '_b_'", "s LIKE 'x%y'", "s LIKE '%'",
+    "s LIKE 'a\\\\\\\\\\\\%'", "i LIKE '1%'",
+)  # fmt: skip
+
+MOMENTS = (
+    "dt + k2", "dt - k2", "k + dt2", "dt + 1", "date_add(dt, k2)", "date_sub(dt, k2)",
+    "date_add(ts, k2)", "date_add(sd, 1)", "datediff(dt, dt2)", "datediff(ts, ts2)",
+    "datediff(dt, '2024-01-01')", "date_sub(dt, ti2)",
+    "add_months(dt, k2)", "add_months(dt, 1)", "last_day(dt)", "last_day(ts)",
+    *(f"{m} {sign} INTERVAL '{count}' {unit}" for m, sign, count, unit in (
+        ("dt", "+", 1, "MONTH"), ("dt", "-", 1, "YEAR"), ("dt", "+", 3, "DAY"),
+        ("dt", "+", 1, "WEEK"), ("ts", "+", 1, "MONTH"), ("ts", "-", 30, "DAY"),
+        ("ts", "+", 90, "MINUTE"), ("ts", "-", 1, "HOUR"), ("ts", "-", 1, "SECOND"),
+        ("tn", "+", 1, "MONTH"), ("tn", "-", 1, "HOUR"))),
+    *(f"{name}({c})" for name in (
+        "year quarter month day dayofyear weekofyear dayofweek weekday".split()
+    ) for c in ("dt", "ts", "tn")),
+    *(f"{name}({c})" for name in ("hour", "minute", "second") for c in ("ts", "tn", "dt")),
+    "extract(SECOND FROM ts)", "extract(SECOND FROM tn)", "extract(DOW FROM dt)", "year(sd)",
+    "extract(WEEK FROM ts)", "date_part('month', dt)",
+    "to_date(dt)", "to_date(ts)", "make_date(2024, k, 29)", "make_date(i, 1, 1)",
+    "make_date(2023, k, k2)",
+    *(f"trunc(dt, '{unit}')" for unit in ("WEEK", "MONTH", "mm", "QUARTER", "YEAR", "yy")),
+    "trunc(ts, 'MONTH')",
+    *(f"date_trunc('{unit}', ts)" for unit in (
+        "YEAR", "QUARTER", "MONTH", "week", "DAY", "HOUR", "MINUTE", "SECOND", "MILLISECOND",
+        "MICROSECOND")),
+    "date_trunc('MONTH', dt)", "date_trunc('DAY', tn)",
+    *(f"date_format({c}, '{pattern}')" for c, pattern in (
+        ("ts", "yyyy-MM-dd"), ("ts", "yyyy-MM-dd HH:mm:ss"), ("dt", "MM/dd/yyyy"),
+        ("dt", "yyyyMM"), ("dt", "yyyy-MM"), ("ts", "EEEE, MMM d"), ("dt", "EEE"),
+        ("dt", "MMMM yyyy"))),
+    "unix_date(dt)", "unix_micros(ts)", "unix_millis(ts)", "unix_seconds(ts)", "dayname(dt)",
+    "monthname(dt)",
+)  # fmt: skip
+
+CASTS = (
+    *(f"CAST({c} AS {t})" for c, t in product(
+        ("ti", "i", "l"),
+        ("TINYINT", "SMALLINT", "INT", "BIGINT", "FLOAT", "DOUBLE", "DECIMAL(5,1)",
+         "DECIMAL(20,4)", "STRING", "BOOLEAN"))),
+    *(f"CAST({c} AS {t})" for c, t in product(
+        ("n", "p", "m", "w"),
+        ("TINYINT", "INT", "BIGINT", "DOUBLE", "FLOAT", "DECIMAL(5,1)", "DECIMAL(20,4)", "BOOLEAN",
+         "STRING"))),
+    *(f"CAST({c} AS {t})" for c, t in product(
+        ("d", "f"),
+        ("TINYINT", "INT", "BIGINT", "FLOAT", "DOUBLE", "DECIMAL(5,1)", "DECIMAL(20,4)",
+         "DECIMAL(38,18)", "BOOLEAN"))),
+    *(f"CAST(b AS {t})" for t in ("INT", "BIGINT", "DOUBLE", "DECIMAL(5,1)", "STRING")),
+    *(f"CAST(sn AS {t})" for t in (
+        "TINYINT", "INT", "BIGINT", "FLOAT", "DOUBLE", "DECIMAL(5,1)", "DECIMAL(20,4)")),
+    "CAST(sb AS BOOLEAN)", "CAST(sd AS DATE)", "CAST(s AS BINARY)",
+    *(f"CAST(dt AS {t})" for t in ("STRING", "TIMESTAMP", "TIMESTAMP_NTZ")),
+    *(f"CAST(ts AS {t})" for t in ("DATE", "TIMESTAMP_NTZ", "STRING", "INT", "BIGINT")),
+    *(f"CAST(tn AS {t})" for t in ("DATE", "TIMESTAMP", "STRING")),
+    *(f"TRY_CAST({c} AS {t})" for c, t in (
+        ("sn", "INT"), ("sn", "BIGINT"), ("sn", "DOUBLE"), ("sn", "DECIMAL(5,1)"), ("d", "INT"),
+        ("sb", "BOOLEAN"), ("sd", "DATE"), ("l", "INT"), ("n", "TINYINT"), ("i", "DECIMAL(5,1)"))),
+    "CAST(NULL AS INT)", "i::string", "DATE '2024-02-29'", "TIMESTAMP '2024-02-29 12:00:00.5'",
+    "CAST('2024-01-01' AS TIMESTAMP)",
+)  # fmt: skip
+
+AVERAGES = (
+    "ev_avg_double(w, l2)", "ev_avg_double(l, l2)", "ev_avg_double(w, k2)",
+    "ev_avg_decimal(q, l2, 12, 2)", "ev_avg_decimal(q, k2, 12, 2)", "ev_avg_decimal(n, k2, 10, 2)",
+    "ev_avg_decimal(p, k2, 18, 6)",
+)  # fmt: skip
+
+EXAMPLES = (*ARITHMETIC, *LOGIC, *TEXTS, *MOMENTS, *CASTS, *AVERAGES)

@@ -1,0 +1,156 @@
+"""Boundary values of every type, arranged so that a few columns meet in all combinations.
+
+Row r of the grid is the pair (r // SIDE, r % SIDE). A column `x` runs through its values by the
+first number, `x2` by the second, `x3` by a mixture, so `x` beside `y2` is a cross product.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+from decimal import Decimal
+from typing import Any
+
+import pyarrow as pa
+
+from everview.plan.types import Column, Schema
+
+SIDE = 17
+UTC = dt.timezone.utc  # noqa: UP017
+
+
+def _decimals(*texts: str | None) -> list[Decimal | None]:
+    return [None if each is None else Decimal(each) for each in texts]
+
+
+_DATES = [
+    None,
+    *(
+        dt.date.fromisoformat(each)
+        for each in (
+            "1970-01-01 1969-12-31 2000-02-29 2024-02-29 2023-02-28 2023-12-31 2024-01-01 "
+            "2024-01-31 2021-01-03 2020-12-28 1900-03-01 1582-10-04 1582-10-15 0001-01-01 "
+            "9999-12-31 2024-03-31"
+        ).split()
+    ),
+]
+_STAMPS = [
+    None,
+    *(
+        dt.datetime.fromisoformat(each)
+        for each in (
+            "1970-01-01T00:00:00 1969-12-31T23:59:59.999999 2024-02-29T12:34:56.789012 "
+            "2000-02-29T00:00:00 2023-12-31T23:59:59 2024-01-01T00:00:00.000001 "
+            "2021-01-03T03:04:05 2024-03-31T02:30:00 1900-01-01T00:00:00 1582-10-15T00:00:00 "
+            "0001-01-01T00:00:00 9999-12-31T23:59:59.999999 1969-07-20T20:17:40.5 "
+            "2024-01-31T23:00:00 2024-11-03T01:30:00.123"
+        ).split()
+    ),
+]
+
+_NAN, _INF = float("nan"), float("inf")
+
+VALUES: dict[str, tuple[str, pa.DataType, list[Any]]] = {
+    "ti": ("tinyint", pa.int8(), [None, 0, 1, -1, 2, -2, 7, 100, 127, -128]),
+    "sh": ("smallint", pa.int16(), [None, 0, 1, -1, 2, -3, 1000, 32767, -32768]),
+    "i": (
+        "int",
+        pa.int32(),
+        [None, 0, 1, -1, 2, 3, -7, 10, 15, -15, 46341, 10**6, 2**31 - 1, -(2**31), 65, 320],
+    ),
+    "k": ("int", pa.int32(), [None, 0, 1, -1, 2, 3, 4, 5, -2, -5, 7, 12, -13, 100, -100]),
+    "l": (
+        "bigint",
+        pa.int64(),
+        [None, 0, 1, -1, 2, 3, -7, 10**12, 2**53 + 1, 2**63 - 1, -(2**63), 2**31, -(2**31) - 1],
+    ),
+    "f": (
+        "float",
+        pa.float32(),
+        [None, 0.0, -0.0, 1.0, -1.0, 0.1, 2.5, -2.5, 3.7, 1e30, 3.4e38, _NAN, _INF, -_INF, 1e-45],
+    ),
+    "d": (
+        "double",
+        pa.float64(),
+        [None, 0.0, -0.0, 1.0, -1.0, 0.1, 2.5, -2.5, 3.7, -0.5, 0.3, 1e17, 1e308, _NAN, _INF]
+        + [-_INF, 5e-324],
+    ),
+    "n": (
+        "decimal(10,2)",
+        pa.decimal128(10, 2),
+        _decimals(None, "0", "1", "-1", "0.01", "-0.01", "1.15", "2.5", "-2.5", "3", "12.34", "0.5")
+        + _decimals("-0.5", "7", "99999999.99", "-99999999.99", "-1.45"),
+    ),
+    "p": (
+        "decimal(18,6)",
+        pa.decimal128(18, 6),
+        _decimals(None, "0", "1", "-1", "0.000001", "-0.000001", "1.5", "-2.5", "3", "0.125")
+        + _decimals("999999999999.999999", "-999999999999.999999", "7.654321", "0.05"),
+    ),
+    "q": (
+        "decimal(22,2)",
+        pa.decimal128(22, 2),
+        _decimals(None, "0", "1", "-1", "0.01", "-0.05", "2.5", "10", "99999999999999999999.99")
+        + _decimals("-99999999999999999999.99", "12345678901234.56"),
+    ),
+    "m": (
+        "decimal(38,10)",
+        pa.decimal128(38, 10),
+        _decimals(None, "0", "1", "-1", "0.0000000001", "2.5", "-2.5", "1234567890123456789.01")
+        + _decimals("9999999999999999999999999999.9999999999"),
+    ),
+    "w": (
+        "decimal(38,0)",
+        pa.decimal128(38, 0),
+        _decimals(None, "0", "1", "-1", "7", "9223372036854775807", "-9223372036854775809")
+        + _decimals("85070591730234615847396907784232501249", "-12345678901234567890123456789"),
+    ),
+    "b": ("boolean", pa.bool_(), [None, True, False]),
+    "s": (
+        "string",
+        pa.string(),
+        [None, "", "a", "abc", "ABC", " a b ", "é", "😀x", "a,b,c", "50%", "o_o", "x\ny", "a\\%"]
+        + ["it's", "aaa", "\ta\n", "é😀é"],
+    ),
+    "sn": (
+        "string",
+        pa.string(),
+        [None, "", "1", "-1", "+5", " 42 ", "12.5", "1e3", "abc", "1_000", "9999999999", "NaN"]
+        + ["-inf", ".5", "1d", "\t7\n", "0.00"],
+    ),
+    "sd": (
+        "string",
+        pa.string(),
+        [None, "", "2024-02-29", "2023-02-29", "2024-2-3", "2024", "2024-05", " 2024-01-01 "]
+        + ["2024-01-01 10:00:00", "2024-01-01T", "epoch", "20240101", "abc", "1-1-1", "2024-13-01"]
+        + ["0001-01-01", "9999-12-31"],
+    ),
+    "sb": ("string", pa.string(), [None, "t", "TRUE", "yes", " n ", "0", "1", "on", "", "falsE"]),
+    "dt": ("date", pa.date32(), _DATES),
+    "ts": (
+        "timestamp",
+        pa.timestamp("us", tz="UTC"),
+        [None if each is None else each.replace(tzinfo=UTC) for each in _STAMPS],
+    ),
+    "tn": ("timestamp_ntz", pa.timestamp("us"), _STAMPS),
+}
+
+SUFFIXES = ("", "2", "3")
+
+
+def schema() -> Schema:
+    """Every column of the grid with its type."""
+    return tuple(
+        Column(name + suffix, type_) for name, (type_, _, _) in VALUES.items() for suffix in SUFFIXES
+    )
+
+
+def table() -> pa.Table:
+    """The grid, with the number of the row in `rid`."""
+    rows = [(row // SIDE, row % SIDE) for row in range(SIDE * SIDE)]
+    columns: dict[str, pa.Array] = {"rid": pa.array(range(len(rows)), pa.int32())}
+    for name, (_, arrow, values) in VALUES.items():
+        positions = ([a for a, _ in rows], [b for _, b in rows], [a * 5 + b * 3 for a, b in rows])
+        for suffix, position in zip(SUFFIXES, positions, strict=True):
+            cells = [values[at % len(values)] for at in position]
+            columns[name + suffix] = pa.array(cells, arrow)
+    return pa.table(columns)

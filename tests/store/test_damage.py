@@ -1,0 +1,65 @@
+"""Damage is found before it becomes an answer."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from everview.errors import UserError
+from everview.store.store import Store, manifest_path
+from store.worlds import add, rows, value
+
+
+def file_of(store: Store) -> Path:
+    return Path(store.absolute(store.latest().relations["orders"].files[0].path))
+
+
+def flip(path: Path, at: int) -> None:
+    content = bytearray(path.read_bytes())
+    content[at] ^= 1
+    path.write_bytes(content)
+
+
+def test_a_damaged_manifest_names_itself_and_the_way_out(store: Store) -> None:
+    add(store, rows((1, "a", 1)))
+    flip(Path(store.absolute(manifest_path(1))), 200)
+    with pytest.raises(UserError) as caught:
+        Store.open_existing(store.place.root).latest()
+    assert caught.value.code == "S002"
+    assert manifest_path(1) in caught.value.problem
+    assert Store.open_existing(store.place.root).read(0).epoch == 0
+
+
+def test_a_truncated_segment_is_refused_on_reading(store: Store) -> None:
+    manifest = add(store, rows((1, "a", 1)))
+    path = file_of(store)
+    path.write_bytes(path.read_bytes()[:-5])
+    with pytest.raises(UserError) as caught:
+        store.read_segments(manifest.relations["orders"])
+    assert caught.value.code == "S003"
+    assert path.name in caught.value.problem
+    assert "bytes" in store.verify(manifest)[manifest.files[0].path]
+
+
+def test_a_missing_segment_is_refused_on_reading(store: Store) -> None:
+    manifest = add(store, rows((1, "a", 1)))
+    file_of(store).unlink()
+    with pytest.raises(UserError, match=r"S003.*missing"):
+        store.read_segments(manifest.relations["orders"])
+    assert list(store.verify(manifest).values()) == ["it is missing"]
+
+
+def test_a_flipped_byte_in_a_segment_is_found_by_its_checksum(store: Store) -> None:
+    manifest = add(store, rows((1, "a", 1)))
+    flip(file_of(store), 30)
+    assert "checksum" in store.verify(manifest)[manifest.files[0].path]
+    with pytest.raises(UserError, match="S003"):
+        value(store, manifest)
+
+
+def test_a_destroyed_footer_is_damage_not_a_bug(store: Store) -> None:
+    manifest = add(store, rows((1, "a", 1)))
+    flip(file_of(store), -1)
+    with pytest.raises(UserError, match="S003"):
+        store.read_segments(manifest.relations["orders"])

@@ -1,0 +1,44 @@
+"""Small worlds for the tests of the store: tables of weighted rows, and epochs of them."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+import pyarrow as pa
+
+from everview.store.manifest import Manifest, Relation
+from everview.store.store import Store
+
+SCHEMA = pa.schema([("k", pa.int64()), ("v", pa.string()), ("_w", pa.int64())])
+
+
+def rows(*entries: tuple[int | None, str, int]) -> pa.Table:
+    columns = zip(*entries, strict=True) if entries else ((), (), ())
+    return pa.table(dict(zip(SCHEMA.names, columns, strict=True)), schema=SCHEMA)
+
+
+def add(store: Store, table: pa.Table, name: str = "orders") -> Manifest:
+    """Commit one more epoch that adds `table` to a relation."""
+    old = store.latest()
+    segment = store.write_segment(name, old.epoch + 1, table, ("k",))
+    new = old.advance(epoch=old.epoch + 1, created="t", changes={name: segment})
+    store.commit(new)
+    return new
+
+
+def value(store: Store, manifest: Manifest, name: str = "orders") -> dict[tuple[object, ...], int]:
+    """The relation as a finite map without zeros."""
+    relation = manifest.relations.get(name, Relation(name, ()))
+    return added_up(store.read_segments(relation, schema=SCHEMA, check=True))
+
+
+def added_up(table: pa.Table) -> dict[tuple[object, ...], int]:
+    total: Counter[tuple[object, ...]] = Counter()
+    for *row, weight in zip(*table.to_pydict().values(), strict=True):
+        total[tuple(row)] += weight
+    return {row: weight for row, weight in total.items() if weight}
+
+
+def combine(_: str, table: pa.Table) -> pa.Table:
+    """Add up equal rows, the slow and obvious way."""
+    return rows(*((*row, weight) for row, weight in added_up(table).items()))  # type: ignore[misc]
