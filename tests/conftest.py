@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 import pytest
+from hypothesis import Phase, settings
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -34,3 +35,11 @@ def spark() -> Iterator[SparkSession]:
     session.sparkContext.setLogLevel("ERROR")
     yield session
     session.stop()
+
+
+settings.register_profile("fast", max_examples=60, deadline=None, print_blob=True)
+settings.register_profile(
+    "quick", max_examples=200, deadline=None, phases=[Phase.explicit, Phase.reuse, Phase.generate]
+)
+settings.register_profile("thorough", max_examples=1000, deadline=None, print_blob=True)
+settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "fast"))

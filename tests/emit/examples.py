@@ -18,8 +18,10 @@ ARITHMETIC = (
         ("n", "i"), ("i", "n"), ("n", "l"), ("n", "p"), ("d", "i"), ("d", "n"), ("l", "d"),
         ("q", "l"), ("q", "i"), ("m", "n"))),
     "n * 1.1", "n * 2", "n / 3", "i / 2.0", "i * 0.1", "d * 0.1", "i + 1", "l + 1", "sh + 1",
-    "1.0 / 3", "10 / 4", "0.1 + 0.2", "n * (1 - n2)", "n * (1 - n2) * (1 + n3)", "CASE WHEN i2 <> 0 THEN n / i2 ELSE 0 END", "i % 3", "i % -1",
-    "i / 3", "l DIV 2", "d % 3", "w + w2", "w - w2", "m % m2", "sn + i2", "sn * d2", "i - sn2",
+    "1.0 / 3", "10 / 4", "0.1 + 0.2", "n * (1 - n2)",
+    "n * (1 - n2) * (1 + n3)", "CASE WHEN i2 <> 0 THEN n / i2 ELSE 0 END",
+    "i % 3", "i % -1",
+    "i / 3", "l DIV 2", "d % 3", "w + w2", "w - w2", "m % m2", "sn + i2", "sn * d2",
     *(f"- {c}" for c in _NUMBERS), *(f"+ {c}" for c in ("i", "d")),
     *(f"abs({c})" for c in _NUMBERS),
     *(f"{name}({c})" for name in ("sign", "ceil", "floor") for c in ("i", "l", "f", "d", "n", "m")),
@@ -54,7 +56,7 @@ LOGIC = (
     "CASE WHEN b THEN n2 ELSE d2 END", "CASE WHEN b THEN n2 ELSE p2 END",
     "CASE WHEN b THEN 1 ELSE 2.5 END", "CASE WHEN b THEN dt2 ELSE ts2 END",
     "CASE WHEN b THEN i2 ELSE sn2 END", "CASE WHEN i2 = 0 THEN 0 ELSE 10 DIV i2 END",
-    "CASE WHEN i2 <> 0 THEN i / i2 ELSE 0 END", "CASE WHEN NULL THEN 1 ELSE 2 END",
+    "CASE WHEN i2 <> 0 THEN i / i2 ELSE 0 END",
     "IF(b, i2, i3)", "IF(i > 1, 1, 0)", "IF(b, i2, d2)", "IF(b, NULL, s2)",
     "COALESCE(i, i2, 0)", "COALESCE(n, d2)", "COALESCE(n, p2)", "COALESCE(i, 0.5)",
     "COALESCE(dt, ts2)", "COALESCE(s, s2, 'none')", "COALESCE(n, 0)", "COALESCE(NULL, i)",
@@ -62,13 +64,13 @@ LOGIC = (
     "NVL2(i, i2, 9)", "IFNULL(d, 0)",
     *(f"{name}({c}, {c}2)" for name in ("greatest", "least") for c in ("i", "d", "n", "s", "dt")),
     "greatest(i, d2)", "greatest(n, i2)", "greatest(i, NULL, 3)", "least(i, l2, 5)",
-    "least(ts, ts2)", "greatest(f, f2)", "greatest(b, b2)",
+    "least(ts, ts2)", "greatest(b, b2)",
 )  # fmt: skip
 
 TEXTS = (
     *(f"{name}(s)" for name in (
-        "length octet_length bit_length trim ltrim rtrim btrim reverse ascii md5 sha1 char_length"
-    ).split()),
+        "length", "octet_length", "bit_length", "trim", "ltrim", "rtrim", "btrim", "reverse",
+        "ascii", "md5", "sha1", "char_length")),
     "length(i)", "length(dt)", "concat(s, s2)", "s || s2", "s || i2", "concat(s, n2, dt3)",
     "concat(s, NULL)", "concat(s, b2)", "concat(s, ts2)", "s || '-' || s2",
     "concat_ws('-', s, s2)", "concat_ws(s2, s, 'z')", "concat_ws('-', s, i2)",
@@ -100,7 +102,7 @@ MOMENTS = (
         ("ts", "+", 90, "MINUTE"), ("ts", "-", 1, "HOUR"), ("ts", "-", 1, "SECOND"),
         ("tn", "+", 1, "MONTH"), ("tn", "-", 1, "HOUR"))),
     *(f"{name}({c})" for name in (
-        "year quarter month day dayofyear weekofyear dayofweek weekday".split()
+        ["year", "quarter", "month", "day", "dayofyear", "weekofyear", "dayofweek", "weekday"]
     ) for c in ("dt", "ts", "tn")),
     *(f"{name}({c})" for name in ("hour", "minute", "second") for c in ("ts", "tn", "dt")),
     "extract(SECOND FROM ts)", "extract(SECOND FROM tn)", "extract(DOW FROM dt)", "year(sd)",
@@ -148,10 +150,13 @@ CASTS = (
     "CAST('2024-01-01' AS TIMESTAMP)",
 )  # fmt: skip
 
+_COUNT = "CASE WHEN l2 >= 0 THEN l2 END"
+
 AVERAGES = (
-    "ev_avg_double(w, l2)", "ev_avg_double(l, l2)", "ev_avg_double(w, k2)",
-    "ev_avg_decimal(q, l2, 12, 2)", "ev_avg_decimal(q, k2, 12, 2)", "ev_avg_decimal(n, k2, 10, 2)",
-    "ev_avg_decimal(p, k2, 18, 6)",
+    *(f"ev_avg_double({total}, {_COUNT})" for total in ("w", "l", "i")),
+    *(f"ev_avg_decimal({total}, {_COUNT}, {p}, {s})" for total, p, s in (
+        ("n", 10, 2), ("q", 20, 2), ("p", 18, 6), ("q", 20, 12))),
+    "ev_avg_decimal(n, abs(k2), 10, 2)", "ev_avg_decimal(p, abs(k2), 18, 6)",
 )  # fmt: skip
 
 EXAMPLES = (*ARITHMETIC, *LOGIC, *TEXTS, *MOMENTS, *CASTS, *AVERAGES)

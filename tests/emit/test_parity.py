@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import struct
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import duckdb
 import pyarrow as pa
 import pytest
+
 from emit import grid
 from emit.examples import EXAMPLES
-
 from everview.emit.casts import CASTS
 from everview.emit.kinds import is_kind
 from everview.emit.parity import TABLE, entry_for
@@ -26,7 +27,7 @@ SCHEMA = grid.schema()
 TEXTS = tuple(dict.fromkeys(text(parse(example)) for example in EXAMPLES))
 BATCH = 60
 ERROR = "error"
-CHECKED_ERRORS = 2
+ROWS = grid.table().to_pylist()
 
 
 @dataclass
@@ -47,7 +48,7 @@ def on_duckdb() -> dict[str, Answers]:
 
 def _duckdb_answers(connection: duckdb.DuckDBPyConnection, each: str) -> Answers:
     sql = to_duckdb(each, SCHEMA)
-    type_ = str(connection.execute(f"DESCRIBE SELECT {sql} AS v FROM grid").fetchall()[0][1])
+    type_ = str(connection.sql(f"SELECT {sql} AS v FROM grid").types[0])
     guarded = f"SELECT TRY({{'v': {sql}}}) AS r FROM grid ORDER BY rid"
     try:
         found = connection.sql(guarded).to_arrow_table().column("r").combine_chunks()
@@ -66,30 +67,50 @@ def _row(connection: duckdb.DuckDBPyConnection, sql: str, row: int) -> Any:
         return ERROR
 
 
-@pytest.fixture(scope="module")
-def on_spark(spark: SparkSession, on_duckdb: dict[str, Answers]) -> dict[str, Answers]:
+@pytest.fixture(
+    scope="module",
+    params=["NO_CODEGEN", pytest.param("CODEGEN_ONLY", marks=pytest.mark.slow)],
+)
+def on_spark(
+    spark: SparkSession, on_duckdb: dict[str, Answers], request: pytest.FixtureRequest
+) -> Iterator[dict[str, Answers]]:
     """Spark's answers on the rows where DuckDB gives a value, and ERROR where both raise.
 
     Spark stops at the first error, so each expression is asked only for the rows that DuckDB
-    answers; of the rows where DuckDB raises, a few are asked one by one.
+    answers; of the rows where DuckDB raises, one is asked by itself. Compiling as many expressions
+    costs Spark a minute, so the quick test runs them interpreted.
     """
-    rows = grid.table()
-    for number, each in enumerate(TEXTS):
-        asked = [value != ERROR for value in on_duckdb[each].values]
-        rows = rows.append_column(f"ok{number}", pa.array(asked))
-    spark.createDataFrame(rows).coalesce(1).cache().createOrReplaceTempView("parity_grid")
+    settings = {
+        "spark.sql.codegen.factoryMode": request.param,
+        "spark.sql.codegen.wholeStage": str(request.param != "NO_CODEGEN").lower(),
+    }
+    before = {name: spark.conf.get(name) for name in settings}
+    for name, value in settings.items():
+        spark.conf.set(name, value)
+    yield _all_spark_answers(spark, on_duckdb)
+    for name, former in before.items():
+        spark.conf.set(name, str(former))
+
+
+def _all_spark_answers(spark: SparkSession, on_duckdb: dict[str, Answers]) -> dict[str, Answers]:
+    asked = [[value != ERROR for value in on_duckdb[each].values] for each in TEXTS]
+    flags = pa.array([list(row) for row in zip(*asked, strict=True)], pa.list_(pa.bool_()))
+    rows = grid.table().append_column("ok", flags)
+    columns = ", ".join(f"{column.name} {column.type}" for column in SCHEMA)
+    frame = spark.createDataFrame(rows, schema=f"rid int, {columns}, ok array<boolean>")
+    frame.createOrReplaceTempView("parity_rows")
+    frame.coalesce(1).cache().createOrReplaceTempView("parity_grid")
     answers: dict[str, Answers] = {}
     for start in range(0, len(TEXTS), BATCH):
         answers |= _spark_answers(spark, range(start, min(start + BATCH, len(TEXTS))))
-    for number, each in enumerate(TEXTS):
-        _ask_errors(spark, number, answers[each], on_duckdb[each])
+    _ask_errors(spark, answers, on_duckdb)
     return answers
 
 
 def _spark_answers(spark: SparkSession, numbers: range) -> dict[str, Answers]:
-    items = ", ".join(f"CASE WHEN ok{n} THEN {to_spark(TEXTS[n])} END AS c{n}" for n in numbers)
-    frame = spark.sql(f"SELECT {items} FROM parity_grid ORDER BY rid")
+    items = ", ".join(f"CASE WHEN ok[{n}] THEN {to_spark(TEXTS[n])} END AS c{n}" for n in numbers)
     try:
+        frame = spark.sql(f"SELECT {items} FROM parity_grid ORDER BY rid")
         found = frame.toArrow()
     except Exception as problem:
         if len(numbers) == 1:
@@ -104,20 +125,25 @@ def _spark_answers(spark: SparkSession, numbers: range) -> dict[str, Answers]:
     }
 
 
-def _ask_errors(spark: SparkSession, number: int, ours: Answers, theirs: Answers) -> None:
-    """Mark the rows where DuckDB raises with what Spark does there, for a few of them."""
-    if not ours.values:
-        return
-    failed = [row for row, value in enumerate(theirs.values) if value == ERROR]
-    asked = {failed[0], failed[-1]} if failed else set()
-    for row in failed:
-        ours.values[row] = _asked(spark, number, row) if row in asked else ERROR
+def _ask_errors(
+    spark: SparkSession, answers: dict[str, Answers], on_duckdb: dict[str, Answers]
+) -> None:
+    """Fill in the rows where DuckDB raises: what Spark says to one of them, ERROR for the rest."""
+    for number, each in enumerate(TEXTS):
+        failed = [row for row, value in enumerate(on_duckdb[each].values) if value == ERROR]
+        if not failed or not answers[each].values:
+            continue
+        for row in failed:
+            answers[each].values[row] = ERROR
+        row = failed[number % len(failed)]
+        answers[each].values[row] = _asked(spark, number, row)
 
 
-def _asked(spark: SparkSession, number: int, row: int) -> Any:
-    sql = f"SELECT {to_spark(TEXTS[number])} AS v FROM parity_grid WHERE rid = {row}"
+def _asked(spark: SparkSession, number: int, row: int) -> str:
+    """Whether Spark raises for one row; of local rows, Spark knows without starting a job."""
+    sql = f"SELECT {to_spark(TEXTS[number])} IS NULL FROM parity_rows WHERE rid = {row}"
     try:
-        return _cells(spark.sql(sql).toArrow().column("v"))[0]
+        return f"an answer: {spark.sql(sql).collect()}"
     except Exception:
         return ERROR
 
@@ -145,10 +171,9 @@ def test_both_engines_agree(
     ours, theirs = on_spark[each], on_duckdb[each]
     assert annotate(each, SCHEMA).type == ours.type
     assert spark_type_to_duckdb(ours.type) == theirs.type
-    rows = grid.table().to_pylist()
     used = [c.this.name for c in parse(each).find_all(*_COLUMNS)]
     different = [
-        ({name: rows[row][name] for name in used}, spark_says, duckdb_says)
+        ({name: ROWS[row][name] for name in used}, spark_says, duckdb_says)
         for row, (spark_says, duckdb_says) in enumerate(
             zip(ours.values, theirs.values, strict=True)
         )
@@ -185,7 +210,9 @@ def _entries(node: Typed) -> list[Any]:
 def _casts(node: Typed) -> list[tuple[str, str]]:
     explicit = [(n.args[0].type or "", n.type or "") for n in _nodes(node) if "cast" in n.name]
     return explicit + [
-        (arg.type or "", to) for n in _nodes(node) for arg, to in zip(n.args, n.operands)  # noqa: B905
+        (arg.type or "", to)
+        for n in _nodes(node)
+        for arg, to in zip(n.args, n.operands)  # noqa: B905
     ]
 
 

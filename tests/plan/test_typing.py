@@ -126,15 +126,52 @@ UNARY = (
     "to_date({0})",
     *(
         f"{name}({{0}})"
-        for name in (
-            "abs sign ceil floor sqrt exp ln degrees isnan length octet_length upper reverse trim "
-            "ltrim ascii md5 sha1 year quarter month day dayofweek weekday dayofyear weekofyear "
-            "hour minute second last_day unix_date unix_seconds unix_millis unix_micros dayname "
-            "monthname bit_count space bit_length btrim"
-        ).split()
+        for name in [
+            "abs",
+            "sign",
+            "ceil",
+            "floor",
+            "sqrt",
+            "exp",
+            "ln",
+            "degrees",
+            "isnan",
+            "length",
+            "octet_length",
+            "upper",
+            "reverse",
+            "trim",
+            "ltrim",
+            "ascii",
+            "md5",
+            "sha1",
+            "year",
+            "quarter",
+            "month",
+            "day",
+            "dayofweek",
+            "weekday",
+            "dayofyear",
+            "weekofyear",
+            "hour",
+            "minute",
+            "second",
+            "last_day",
+            "unix_date",
+            "unix_seconds",
+            "unix_millis",
+            "unix_micros",
+            "dayname",
+            "monthname",
+            "bit_count",
+            "space",
+            "bit_length",
+            "btrim",
+        ]
     ),
 )
-PAIRS = tuple(product(("`ti`", "`i`", "`l`", "`n`", "`d`", "`s`", "`dt`", "`ts`", "1", "'x'"), repeat=2))
+SOME = ("`ti`", "`i`", "`l`", "`n`", "`d`", "`s`", "`dt`", "`ts`", "1", "'x'")
+PAIRS = tuple(product(SOME, repeat=2))
 EXPRESSIONS = tuple(
     dict.fromkeys(
         (

@@ -5,8 +5,8 @@ from __future__ import annotations
 from everview.plan.types import FLOATS, INTEGERS, Type, decimal_parts
 
 
-class NotEqual(Exception):
-    """A construct not shown to give Spark's answer on DuckDB; the step that uses it runs on Spark."""
+class NotEqual(Exception):  # noqa: N818 - a verdict about a construct, not a failure
+    """A construct not shown to give Spark's answer on DuckDB: its step runs on Spark."""
 
     def __init__(self, construct: str, why: str) -> None:
         super().__init__(f"{construct}: {why}")
@@ -14,11 +14,14 @@ class NotEqual(Exception):
         self.why = why
 
 
+_ORDERED = ("double", "decimal", "boolean", "string", "date", "timestamp", "timestamp_ntz", "void")
 _KINDS = {
     "integer": INTEGERS,
     "fraction": FLOATS,
+    "number": (*INTEGERS, *FLOATS, "decimal"),
     "stamp": ("timestamp", "timestamp_ntz"),
-    "moment": ("date", "timestamp", "timestamp_ntz"),
+    "ordered": (*INTEGERS, *_ORDERED),
+    "plain": (*INTEGERS, *_ORDERED, "float", "binary"),
 }
 
 
@@ -28,18 +31,8 @@ def is_kind(type_: Type, kind: str) -> bool:
     >>> is_kind("decimal(5,2)", "decimal"), is_kind("int", "integer"), is_kind("int", "bigint")
     (True, True, False)
     """
-    match kind:
-        case "any":
-            return True
-        case "decimal":
-            return decimal_parts(type_) is not None
-        case "number":
-            return type_ in (*INTEGERS, *FLOATS) or decimal_parts(type_) is not None
-        case "plain":
-            flat = (*INTEGERS, *FLOATS, "boolean", "string", "date", "timestamp", "timestamp_ntz")
-            return type_ in (*flat, "binary", "void") or decimal_parts(type_) is not None
-        case _:
-            return type_ in _KINDS.get(kind, (kind,))
+    name = "decimal" if decimal_parts(type_) else type_
+    return kind == "any" or name in _KINDS.get(kind, (kind,))
 
 
 def raised(problem: str, witness: str, target: str) -> str:

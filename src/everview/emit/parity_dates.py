@@ -9,14 +9,14 @@ from everview.emit.kinds import NotEqual
 from everview.emit.types import spark_type_to_duckdb
 
 _UNITS = {
-    **{unit: "year" for unit in ("YEAR", "YYYY", "YY")},
+    **dict.fromkeys(("YEAR", "YYYY", "YY"), "year"),
     "QUARTER": "quarter",
-    **{unit: "month" for unit in ("MONTH", "MM", "MON")},
+    **dict.fromkeys(("MONTH", "MM", "MON"), "month"),
     "WEEK": "week",
 }
 _TIME_UNITS = {
     **_UNITS,
-    **{unit: "day" for unit in ("DAY", "DD")},
+    **dict.fromkeys(("DAY", "DD"), "day"),
     "HOUR": "hour",
     "MINUTE": "minute",
     "SECOND": "second",

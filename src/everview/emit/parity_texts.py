@@ -29,11 +29,10 @@ def _concat(site: Site) -> str:
 def _substring(site: Site) -> str:
     """Spark counts a start beyond the left end as if the string began there."""
     string, start, *length = site.args
-    literal = site.literals[1]
     if not length:
         return f"substring({string}, {start})"
-    if literal is not None and not literal.startswith("-") and int(literal) <= 1:
-        return f"substring({string}, 1, greatest({length[0]}, 0))"
+    if all(literal is not None and int(literal) > 0 for literal in site.literals[1:]):
+        return f"substring({string}, {start}, {length[0]})"
     begin = (
         f"CASE WHEN {start} > 0 THEN {start} - 1::BIGINT "
         f"WHEN {start} < 0 THEN length({string}) + {start} ELSE 0 END"

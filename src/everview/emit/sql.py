@@ -100,6 +100,10 @@ def ring_columns(plan: Plan) -> tuple[str, ...]:
     return tuple(m.name for m in plan.measures) if isinstance(plan, Totals) else ()
 
 
+_ALWAYS = " HAVING COUNT(*) >= 0"
+"""Makes a SELECT without GROUP BY one group, even when it has no aggregate."""
+
+
 @dataclass(frozen=True, slots=True)
 class _Emitter:
     dialect: Dialect
@@ -127,8 +131,8 @@ class _Emitter:
             case Add(left, right):
                 return f"{self._ordered(left, plan)} UNION ALL {self._ordered(right, plan)}"
             case Negate(child):
-                columns = self._list(columns_of(child))
-                return f"SELECT {columns}-{WEIGHT} AS {WEIGHT} FROM {self._sub(child)}"
+                listed = self._list(columns_of(child))
+                return f"SELECT {listed}-{WEIGHT} AS {WEIGHT} FROM {self._sub(child)}"
             case Join():
                 return self._join(plan)
             case Distinct(child):
@@ -201,7 +205,7 @@ class _Emitter:
                 made.append(
                     f"CAST({total} AS {self.dialect.type_(column.type)}) AS {self._q(column.name)}, "
                 )
-        having = f" HAVING SUM({WEIGHT}) > 0" if keys else ""
+        having = f" HAVING SUM({WEIGHT}) > 0" if keys else _ALWAYS
         return (
             f"SELECT {self._list(keys)}{''.join(made)}{self._one()} "
             f"FROM {self._sub(child)}{self._grouped(keys)}{having}"
@@ -214,7 +218,8 @@ class _Emitter:
         schema = schema_of(child)
         made = "".join(f"{self._aggregate(a, schema)} AS {self._q(a.name)}, " for a in aggregates)
         return (
-            f"SELECT {self._list(keys)}{made}{self._one()} FROM ({rows}) AS q{self._grouped(keys)}"
+            f"SELECT {self._list(keys)}{made}{self._one()} FROM ({rows}) AS q"
+            f"{self._grouped(keys) or _ALWAYS}"
         )
 
     def _aggregate(self, aggregate: Aggregate, schema: Schema) -> str:

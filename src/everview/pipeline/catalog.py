@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -14,7 +14,7 @@ from everview.errors import UserError
 from everview.lang.sql.lower import Analyze, lower_query
 from everview.plan.build import columns_of
 from everview.plan.nodes import Plan, Source
-from everview.plan.traverse import schema_of, sources
+from everview.plan.traverse import children, schema_of, sources, walk, with_children
 from everview.plan.types import Column, Schema, names
 from everview.rewrite.passes import rewrite
 
@@ -205,11 +205,37 @@ class Catalog:
             found[state.name] = Stored(schema_of(state.plan), sort, rings)
         return found
 
-    def definitions(self) -> dict[str, Plan]:
-        """The plan of every view and state, views first."""
-        views = {name: self.compiled(name).plan for name in self.views}
+    def to_build(self, present: Collection[str]) -> list[tuple[str, Plan]]:
+        """The views and states that are not `present`, each over relations built before it.
+
+        What a state holds is read from the state and not computed again: cheaper, and for sums of
+        doubles, whose last digits depend on the order of addition, the only way to have one value.
+        """
         states = {s.name: s.plan for s in self.maintenance.states.stored.values()}
-        return {**views, **states}
+        views = {name: self.compiled(name).plan for name in self.views}
+        smallest_first = sorted(states, key=lambda name: len(tuple(walk(states[name]))))
+        waiting = [name for name in (*smallest_first, *views) if name not in present]
+        ready = {*present, *self.tables}
+        found: list[tuple[str, Plan]] = []
+        while waiting:
+            name = next(
+                n
+                for n in waiting
+                if all(s.name in ready for s in sources(states.get(n) or views[n]))
+            )
+            waiting.remove(name)
+            plan = states.get(name) or views[name]
+            known = {states[other]: other for other in states if other in ready}
+            found.append((name, reading(plan, known)))
+            ready.add(name)
+        return found
+
+
+def reading(plan: Plan, known: Mapping[Plan, str]) -> Plan:
+    """The plan with every subplan that a relation holds replaced by that relation."""
+    if plan in known:
+        return Source(known[plan], schema_of(plan))
+    return with_children(plan, tuple(reading(part, known) for part in children(plan)))
 
 
 def _view(name: str, plan: Plan) -> View:

@@ -15,7 +15,8 @@ from everview.engine.arrow import arrow_schema
 from everview.engine.protocol import Engine, Snapshot
 from everview.engine.results import Result
 from everview.errors import Span, UserError
-from everview.lang.sql import parse as sql
+
+from everview.lang.sql import parse as statements
 from everview.pipeline import dml, statistics
 from everview.pipeline.audit import Audit, ViewAudit, judge
 from everview.pipeline.catalog import Catalog, TableDefinition, ViewDefinition
@@ -25,7 +26,7 @@ from everview.pipeline.violations import violation
 from everview.program.steps import Program
 from everview.store.compaction import Policy, compact, compactable
 from everview.store.lock import WriterLock
-from everview.store.manifest import Manifest
+from everview.store.manifest import Manifest, Segment
 from everview.store.retention import retire
 from everview.store.store import Store
 
@@ -183,22 +184,22 @@ class Database:
     def sql(self, text: str, *, dialect: str | None = None) -> Result | None:
         """Run one or more statements; the rows of the last one, if it has any."""
         result = None
-        for statement in sql.parse_statements(text, dialect):
+        for statement in statements.parse_statements(text, dialect):
             result = self._execute(statement)
         return result
 
-    def _execute(self, statement: sql.Statement) -> Result | None:
+    def _execute(self, statement: statements.Statement) -> Result | None:
         match statement:
-            case sql.Query(text, reads, _):
+            case statements.Query(text, reads, _):
                 return self._select(text, reads)
-            case sql.Explain(name, _):
+            case statements.Explain(name, _):
                 lines = self.explain(name).splitlines()
                 return Result(lambda: pa.table({"plan": lines}))
-            case sql.Transaction(action, span):
+            case statements.Transaction(action, span):
                 self._bracket(action, span)
-            case sql.Insert() | sql.Delete() | sql.Update() | sql.Merge():
+            case statements.Insert() | statements.Delete() | statements.Update() | statements.Merge():
                 self._change(statement)
-            case sql.CreateTable() | sql.CreateView() | sql.Drop():
+            case statements.CreateTable() | statements.CreateView() | statements.Drop():
                 if self._transaction is not None:
                     raise UserError(
                         "T008",
@@ -231,27 +232,27 @@ class Database:
         else:
             open_.rollback()
 
-    def _change(self, statement: sql.Insert | sql.Delete | sql.Update | sql.Merge) -> None:
+    def _change(self, statement: statements.Insert | statements.Delete | statements.Update | statements.Merge) -> None:
         if self._transaction is not None:
             dml.apply(self._transaction, statement)
             return
         with self.transaction() as tx:
             dml.apply(tx, statement)
 
-    def _declare(self, statement: sql.CreateTable | sql.CreateView | sql.Drop) -> None:
+    def _declare(self, statement: statements.CreateTable | statements.CreateView | statements.Drop) -> None:
         self._must_write()
         match statement:
-            case sql.CreateTable(name, columns, key, not_null, lenient, _):
+            case statements.CreateTable(name, columns, key, not_null, lenient, _):
                 if not (lenient and self._catalog.find(name)):
                     table = TableDefinition(name, columns, key, not_null)
                     self._install(self._catalog.with_table(table))
-            case sql.CreateView(name, query, given, lenient, _):
+            case statements.CreateView(name, query, given, lenient, _):
                 if not (lenient and self._catalog.find(name)):
                     view = ViewDefinition(name, query, given)
                     with _placed_in(statement):
                         grown = self._catalog.with_view(view)
                     self._install(grown)
-            case sql.Drop(kind, name, lenient, span):
+            case statements.Drop(kind, name, lenient, span):
                 found = self._catalog.find(name)
                 if found is None and lenient:
                     return
@@ -269,16 +270,14 @@ class Database:
         manifest = self.store.latest()
         epoch = manifest.epoch + 1
         stored = catalog.stored()
-        present = set(manifest.relations) | set(self._catalog.tables)
-        bases = {}
+        new_tables = set(catalog.tables) - set(manifest.relations)
+        bases = {name: Segment("", epoch, "base", ()) for name in new_tables}
         snapshot = Snapshot(self.store, manifest, stored)
-        for name, plan in catalog.definitions().items():
-            if name not in present:
-                segment = self.engine.build(name, plan, snapshot, epoch)
-                bases[name] = segment
-                # What is built later may read what was built just now.
-                built = manifest.advance(epoch=epoch, created="", bases=bases)
-                snapshot = Snapshot(self.store, built, stored)
+        for name, plan in catalog.to_build(manifest.relations):
+            bases[name] = self.engine.build(name, plan, snapshot, epoch)
+            # What is built later may read what was built just now.
+            built = manifest.advance(epoch=epoch, created="", bases=bases)
+            snapshot = Snapshot(self.store, built, stored)
         dropped = set(manifest.relations) - set(stored)
         self.store.commit(
             manifest.advance(
@@ -325,7 +324,9 @@ class Database:
     def _audit(self, name: str, catalog: Catalog, snapshot: Snapshot) -> ViewAudit:
         if name not in catalog.views:
             raise UserError("C006", f"{name} is a table", remedy="audit a view")
-        needed, text, tables = [name], {}, []
+        needed: list[str] = [name]
+        text: dict[str, str] = {}
+        tables: list[str] = []
         for each in needed:
             for read in catalog.reads(each):
                 (tables if read in catalog.tables else needed).append(read)
@@ -359,7 +360,7 @@ class Database:
 
 
 @contextmanager
-def _placed_in(statement: sql.CreateView) -> Iterator[None]:
+def _placed_in(statement: statements.CreateView) -> Iterator[None]:
     """Show a place in a view's query as a place in the text that the user wrote."""
     try:
         yield

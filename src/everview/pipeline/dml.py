@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from sqlglot import exp
 
@@ -54,12 +54,8 @@ def update(tx: Transaction, statement: Update) -> None:
     table = tx.catalog.table(statement.table)
     changed = _assigned(table, statement.assignments, statement)
     where = f" WHERE {statement.where}" if statement.where else ""
-    values = ", ".join(
-        f"CAST({changed.get(c.name, f'{statement.alias}.`{c.name}`')} AS {c.type}) AS `{c.name}`"
-        for c in table.columns
-    )
     fresh = (
-        f"SELECT {values}, CAST(1 AS BIGINT) AS {WEIGHT} "
+        f"SELECT {_replaced(table, statement.alias, changed)}, CAST(1 AS BIGINT) AS {WEIGHT} "
         f"FROM `{table.name}` AS {statement.alias}{where}"
     )
     old = _old(table, statement.alias, statement.where)
@@ -102,12 +98,17 @@ def _merge_rows(
         else:
             pairs = tuple(zip(clause.columns, clause.values, strict=True))
             changed = _assigned(table, pairs, statement)
-        values = ", ".join(
-            f"CAST({changed.get(c.name, f'{statement.alias}.`{c.name}`')} AS {c.type}) AS `{c.name}`"
-            for c in table.columns
-        )
-        parts.append(f"SELECT {values}, CAST(1 AS BIGINT) AS {WEIGHT} {joined}")
+        fresh = _replaced(table, statement.alias, changed)
+        parts.append(f"SELECT {fresh}, CAST(1 AS BIGINT) AS {WEIGHT} {joined}")
     return parts
+
+
+def _replaced(table: TableDefinition, alias: str, changed: Mapping[str, str]) -> str:
+    """The columns of a row after assignments, cast to the table's types."""
+    return ", ".join(
+        f"CAST({changed.get(c.name, f'{alias}.`{c.name}`')} AS {c.type}) AS `{c.name}`"
+        for c in table.columns
+    )
 
 
 def _must_match_once(tx: Transaction, table: TableDefinition, statement: Merge) -> None:

@@ -40,7 +40,7 @@ def explain_view(catalog: Catalog, name: str, stage: str, fetched: Mapping[str, 
 
 def _program(catalog: Catalog, name: str) -> Program:
     """What a change of any table under the view does to this view."""
-    views, tables = [name], []
+    views, tables = [name], list[str]()
     for each in views:
         for read in catalog.reads(each):
             (tables if read in catalog.tables else views).append(read)

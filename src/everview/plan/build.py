@@ -144,12 +144,12 @@ def _has_exact_total(aggregate: Aggregate, schema: Schema) -> bool:
 
 def _measures(aggregate: Aggregate, schema: Schema) -> tuple[Measure, ...]:
     if aggregate.column is None:
-        return (Measure("n", "bigint", "count"),)
-    count = Measure(f"n.{aggregate.column}", "bigint", "count", aggregate.column)
+        return (Measure("count(*)", "bigint", "count"),)
+    count = Measure(f"count({aggregate.column})", "bigint", "count", aggregate.column)
     if aggregate.function == "count":
         return (count,)
     type_ = total_type(type_in(schema, aggregate.column))
-    return (count, Measure(f"sum.{aggregate.column}", type_, "sum", aggregate.column))
+    return (count, Measure(f"sum({aggregate.column})", type_, "sum", aggregate.column))
 
 
 def total_type(type_: Type) -> Type:
@@ -161,9 +161,9 @@ def total_type(type_: Type) -> Type:
 def _finish(aggregate: Aggregate, schema: Schema) -> str:
     """The aggregate as a scalar over its totals."""
     if aggregate.column is None:
-        return scalar.column("n")
-    count = scalar.column(f"n.{aggregate.column}")
-    total = scalar.column(f"sum.{aggregate.column}")
+        return scalar.column("count(*)")
+    count = scalar.column(f"count({aggregate.column})")
+    total = scalar.column(f"sum({aggregate.column})")
     if aggregate.function == "count":
         return count
     if aggregate.function == "sum":

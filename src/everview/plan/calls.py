@@ -204,16 +204,16 @@ _ALIASES = {
 }
 
 _EXTRACTS = {
-    **{unit: "year" for unit in ("YEAR", "Y", "YEARS", "YR", "YRS")},
-    **{unit: "quarter" for unit in ("QUARTER", "QTR")},
-    **{unit: "month" for unit in ("MONTH", "MON", "MONS", "MONTHS")},
-    **{unit: "weekofyear" for unit in ("WEEK", "W", "WEEKS")},
-    **{unit: "day" for unit in ("DAY", "D", "DAYS")},
-    **{unit: "dayofweek" for unit in ("DAYOFWEEK", "DOW")},
+    **dict.fromkeys(("YEAR", "Y", "YEARS", "YR", "YRS"), "year"),
+    **dict.fromkeys(("QUARTER", "QTR"), "quarter"),
+    **dict.fromkeys(("MONTH", "MON", "MONS", "MONTHS"), "month"),
+    **dict.fromkeys(("WEEK", "W", "WEEKS"), "weekofyear"),
+    **dict.fromkeys(("DAY", "D", "DAYS"), "day"),
+    **dict.fromkeys(("DAYOFWEEK", "DOW"), "dayofweek"),
     "DOY": "dayofyear",
-    **{unit: "hour" for unit in ("HOUR", "H", "HOURS", "HR", "HRS")},
-    **{unit: "minute" for unit in ("MINUTE", "M", "MIN", "MINS", "MINUTES")},
-    **{unit: "second_fraction" for unit in ("SECOND", "S", "SEC", "SECONDS", "SECS")},
+    **dict.fromkeys(("HOUR", "H", "HOURS", "HR", "HRS"), "hour"),
+    **dict.fromkeys(("MINUTE", "M", "MIN", "MINS", "MINUTES"), "minute"),
+    **dict.fromkeys(("SECOND", "S", "SEC", "SECONDS", "SECS"), "second_fraction"),
 }
 
 

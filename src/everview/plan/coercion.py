@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from functools import reduce
 
 from everview.plan.types import FLOATS, INTEGERS, Type, decimal_parts
 
@@ -91,10 +90,10 @@ def common_of(types: Iterable[Type], *, strings: bool = True) -> Type | None:
     """The type all are cast to; Spark looks at strings first."""
     ordered = sorted(types, key=lambda type_: type_ != "string")
 
-    def meet(left: Type | None, right: Type) -> Type | None:
-        return None if left is None else common(left, right, strings=strings)
-
-    return reduce(meet, ordered, "void")
+    meeting: Type | None = "void"
+    for type_ in ordered:
+        meeting = None if meeting is None else common(meeting, type_, strings=strings)
+    return meeting
 
 
 def _with_string(other: Type) -> Type | None:

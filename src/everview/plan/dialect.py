@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any, ClassVar
 
 from sqlglot import exp
 from sqlglot.dialects.spark import Spark
@@ -12,10 +13,16 @@ def _kept(name: str) -> Callable[[list[exp.Expression]], exp.Expression]:
     return lambda args: exp.Anonymous(this=name, expressions=args)
 
 
-KEPT = (
-    "DATE_FORMAT DATE_SUB FROM_UNIXTIME TO_DATE TO_TIMESTAMP TO_UNIX_TIMESTAMP UNIX_DATE "
-    "UNIX_TIMESTAMP"
-).split()
+KEPT = [
+    "DATE_FORMAT",
+    "DATE_SUB",
+    "FROM_UNIXTIME",
+    "TO_DATE",
+    "TO_TIMESTAMP",
+    "TO_UNIX_TIMESTAMP",
+    "UNIX_DATE",
+    "UNIX_TIMESTAMP",
+]
 """Functions sqlglot prints as something that is not quite the same."""
 
 
@@ -28,10 +35,14 @@ class Spark4(Spark):
     """
 
     class Tokenizer(Spark.Tokenizer):
-        STRING_ESCAPES = ["\\", "'", '"']
+        """Reads a doubled quote as Spark 4 does."""
 
-    class Parser(Spark.Parser):
-        FUNCTIONS = {
+        STRING_ESCAPES: ClassVar[list[str]] = ["\\", "'", '"']
+
+    class Parser(Spark.Parser):  # type: ignore[valid-type, misc]
+        """Keeps the functions that sqlglot would rewrite."""
+
+        FUNCTIONS: ClassVar[dict[str, Any]] = {
             **Spark.Parser.FUNCTIONS,
             **{name: _kept(name) for name in KEPT},
         }

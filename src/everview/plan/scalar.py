@@ -13,7 +13,9 @@ from everview.plan.dialect import DIALECT
 @lru_cache(maxsize=8192)
 def parse(text: str) -> exp.Expression:
     """The tree of a scalar text. Shared: copy it before an edit."""
-    return parse_one(text, read=DIALECT)
+    tree = parse_one(text, read=DIALECT)
+    assert isinstance(tree, exp.Expression)
+    return tree
 
 
 def text(tree: exp.Expression) -> str:
@@ -126,16 +128,35 @@ _VOLATILE_NODES = (
     exp.CurrentTimezone,
 )
 _VOLATILE_NAMES = frozenset(
-    "now curdate random rand randn randstr uniform shuffle uuid monotonically_increasing_id "
-    "spark_partition_id input_file_name localtimestamp current_catalog current_database "
-    "current_schema session_user user version unix_timestamp".split()
+    [
+        "now",
+        "curdate",
+        "random",
+        "rand",
+        "randn",
+        "randstr",
+        "uniform",
+        "shuffle",
+        "uuid",
+        "monotonically_increasing_id",
+        "spark_partition_id",
+        "input_file_name",
+        "localtimestamp",
+        "current_catalog",
+        "current_database",
+        "current_schema",
+        "session_user",
+        "user",
+        "version",
+    ]
 )
 
 
-def is_volatile(node: exp.Expression) -> bool:
+def is_volatile(node: exp.Expr) -> bool:
     """Whether a call gives another answer in another session or at another moment."""
     if isinstance(node, exp.Anonymous):
-        return node.name.lower() in _VOLATILE_NAMES
+        name = node.name.lower()
+        return name in _VOLATILE_NAMES or (name == "unix_timestamp" and not node.expressions)
     return isinstance(node, _VOLATILE_NODES)
 
 
@@ -162,7 +183,7 @@ _OPERATORS = (
 )
 
 
-def _binds(node: exp.Expression | None) -> bool:
+def _binds(node: exp.Expr | None) -> bool:
     """Whether the node is printed with an operator, so that precedence matters around it."""
     return isinstance(node, _OPERATORS) and not isinstance(node, exp.Paren)
 

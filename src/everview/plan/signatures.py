@@ -15,9 +15,8 @@ from everview.plan.coercion import (
     decimal_result,
     is_numeric,
 )
+from everview.plan.parameters import MOMENTS, Parameter
 from everview.plan.types import FLOATS, INTEGERS, Type, decimal_parts
-
-MOMENTS = ("date", "timestamp", "timestamp_ntz")
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +36,6 @@ class Signature:
 
 
 Rule: TypeAlias = Callable[[tuple[Operand, ...], str | None], Signature | None]
-Parameter: TypeAlias = Callable[[Type], Type | None]
 
 
 def castable(source: Type, target: Type | None) -> bool:
@@ -50,7 +48,9 @@ def castable(source: Type, target: Type | None) -> bool:
         return is_numeric(target) or target in ("boolean", "timestamp")
     if source == "boolean":
         return is_numeric(target)
-    return source in MOMENTS and (target in MOMENTS or is_numeric(target) and source == "timestamp")
+    return source in MOMENTS and (
+        target in MOMENTS or (is_numeric(target) and source == "timestamp")
+    )
 
 
 def arithmetic(operator: str) -> Rule:
@@ -83,8 +83,8 @@ def _of_numbers(operator: str, left: Operand, right: Operand) -> Signature | Non
         return None if operator == "div" else Signature((meeting, meeting), meeting)
     if any(decimal_parts(type_) for type_ in types):
         return _of_decimals(operator, left, right)
-    meeting = {"/": "double", "div": "bigint"}.get(operator) or common(*types)
-    return Signature((meeting, meeting), meeting) if meeting else None
+    whole = {"/": "double", "div": "bigint"}.get(operator) or common(*types)
+    return Signature((whole, whole), whole) if whole else None
 
 
 def _of_decimals(operator: str, left: Operand, right: Operand) -> Signature | None:
@@ -180,7 +180,7 @@ def case(args: tuple[Operand, ...], _: str | None) -> Signature | None:
     *pairs, default = args
     conditions, values = pairs[0::2], [*pairs[1::2], default]
     meeting = common_of(value.type for value in values)
-    if meeting is None or any(test.type not in ("boolean", "void") for test in conditions):
+    if meeting is None or any(test.type != "boolean" for test in conditions):
         return None
     return Signature(("boolean", meeting) * len(conditions) + (meeting,), meeting)
 
@@ -273,177 +273,7 @@ def average_decimal(args: tuple[Operand, ...], _: str | None) -> Signature | Non
     return Signature((decimal(MAX_PRECISION, scale), "bigint", "int", "int"), result)
 
 
-def exactly(*types: Type) -> Parameter:
-    """A parameter that takes these types as they are; NULL becomes the first."""
-    return lambda type_: type_ if type_ in types else types[0] if type_ == "void" else None
-
-
-def number(type_: Type) -> Type | None:
-    """A parameter for any number, as it is; a string becomes a double."""
-    return "double" if type_ in ("string", "void") else type_ if is_numeric(type_) else None
-
-
-def a_double(type_: Type) -> Type | None:
-    """A parameter for which everything numeric becomes a double."""
-    return "double" if type_ in ("string", "void") or is_numeric(type_) else None
-
-
-def a_string(type_: Type) -> Type | None:
-    """A parameter for which every atomic value but binary becomes a string."""
-    known = type_ in ("string", "void", "boolean", *MOMENTS) or is_numeric(type_)
-    return "string" if known else None
-
-
-def an_int(type_: Type) -> Type | None:
-    """A parameter for which integers become int."""
-    return "int" if type_ in (*INTEGERS, "void") else None
-
-
-def a_small_int(type_: Type) -> Type | None:
-    """A parameter for which the integers up to int become int."""
-    return "int" if type_ in ("tinyint", "smallint", "int") else None
-
-
-def a_date(type_: Type) -> Type | None:
-    """A parameter for which moments and strings become dates."""
-    return "date" if type_ in (*MOMENTS, "string", "void") else None
-
-
-def a_timestamp(type_: Type) -> Type | None:
-    """A parameter for which dates and strings become timestamps, but those without zone stay."""
-    if type_ == "timestamp_ntz":
-        return type_
-    return "timestamp" if type_ in (*MOMENTS, "string", "void") else None
-
-
-def a_zoned_timestamp(type_: Type) -> Type | None:
-    """A parameter for which moments and strings become timestamps."""
-    return "timestamp" if type_ in (*MOMENTS, "string", "void") else None
-
-
-def an_integer(type_: Type) -> Type | None:
-    """A parameter for any integer, as it is."""
-    return type_ if type_ in INTEGERS else None
-
-
-def anything(type_: Type) -> Type | None:
-    """A parameter that takes everything as it is."""
-    return type_
-
-
 def bitwise(args: tuple[Operand, ...], _: str | None) -> Signature | None:
     """& | ^ on the wider of two integers."""
     meeting = common(args[0].type, args[1].type, strings=False) if len(args) == 2 else None
     return Signature((meeting, meeting), meeting) if meeting in INTEGERS and meeting else None
-
-
-def shifted(type_: Type) -> Type | None:
-    """The value of a shift: int or bigint."""
-    return {"tinyint": "int", "smallint": "int", "int": "int", "bigint": "bigint"}.get(type_)
-
-
-_truth = exactly("boolean")
-_pure_string = exactly("string")
-_logical = function("boolean", _truth, _truth)
-_date_part = function("int", a_date)
-_time_part = function("int", a_timestamp)
-
-RULES: dict[str, Rule] = {
-    "+": either(arithmetic("+"), date_plus, days_plus_date, plus_interval),
-    "-": either(arithmetic("-"), date_plus, plus_interval),
-    **{name: arithmetic(name) for name in ("*", "/", "%", "pmod", "div")},
-    "interval": interval,
-    "negative": same(number),
-    "abs": same(number),
-    **{name: bitwise for name in ("&", "|", "^")},
-    "~": same(an_integer),
-    "shiftleft": same(shifted, an_int),
-    "shiftright": same(shifted, an_int),
-    "shiftrightunsigned": same(shifted, an_int),
-    "bit_count": function("int", exactly(*INTEGERS, "boolean")),
-    **{name: comparison for name in ("=", "<>", "<", "<=", ">", ">=", "<=>", "is distinct from")},
-    "and": _logical,
-    "or": _logical,
-    "not": function("boolean", _truth),
-    "is null": function("boolean", anything),
-    "is not null": function("boolean", anything),
-    "is true": function("boolean", _truth),
-    "is false": function("boolean", _truth),
-    "in": membership,
-    **{name: function("boolean", a_string, a_string) for name in ("like", "not like")},
-    **{name: function("boolean", a_string, a_string) for name in ("ilike", "not ilike", "rlike")},
-    "case": case,
-    "coalesce": choice(strings=True),
-    "greatest": choice(strings=False),
-    "least": choice(strings=False),
-    "sign": function("double", a_double),
-    "ceil": to_whole,
-    "floor": to_whole,
-    "round": rounding,
-    "bround": rounding,
-    **{
-        name: function("double", a_double)
-        for name in "sqrt degrees radians exp ln cbrt rint log10 log2 log1p expm1".split()
-    },
-    "power": function("double", a_double, a_double),
-    "pi": function("double"),
-    "e": function("double"),
-    "isnan": function("boolean", exactly("double", "float")),
-    "nanvl": function("double", exactly("double"), exactly("double")),
-    "length": function("int", a_string),
-    "octet_length": function("int", _pure_string),
-    "bit_length": function("int", _pure_string),
-    "substring": function("string", a_string, an_int, an_int, optional=1),
-    "left": function("string", _pure_string, an_int),
-    "right": function("string", _pure_string, an_int),
-    "concat": variadic("string", a_string),
-    "concat_ws": variadic("string", a_string, least=1),
-    **{name: function("string", a_string) for name in "upper lower initcap reverse".split()},
-    **{
-        name: function("string", a_string, a_string, optional=1)
-        for name in "trim ltrim rtrim btrim".split()
-    },
-    "replace": function("string", a_string, a_string, a_string, optional=1),
-    "translate": function("string", a_string, a_string, a_string),
-    **{
-        name: function("boolean", a_string, a_string)
-        for name in "startswith endswith contains".split()
-    },
-    "locate": function("int", a_string, a_string, an_int, optional=1),
-    "lpad": function("string", a_string, an_int, a_string, optional=1),
-    "rpad": function("string", a_string, an_int, a_string, optional=1),
-    "repeat": function("string", a_string, an_int),
-    "space": function("string", an_int),
-    "ascii": function("int", a_string),
-    "md5": function("string", _pure_string),
-    "sha": function("string", _pure_string),
-    "split_part": function("string", a_string, a_string, an_int),
-    "substring_index": function("string", a_string, a_string, an_int),
-    "find_in_set": function("int", a_string, a_string),
-    **{
-        name: _date_part
-        for name in "year quarter month day dayofweek weekday dayofyear weekofyear".split()
-    },
-    **{name: _time_part for name in ("hour", "minute", "second")},
-    "second_fraction": function("decimal(8,6)", a_timestamp),
-    "date_add": function("date", a_date, a_small_int),
-    "date_sub": function("date", a_date, a_small_int),
-    "datediff": function("int", a_date, a_date),
-    "add_months": function("date", a_date, an_int),
-    "last_day": function("date", a_date),
-    "next_day": function("date", a_date, a_string),
-    "to_date": function("date", a_date),
-    "make_date": function("date", an_int, an_int, an_int),
-    "trunc": function("date", a_date, a_string),
-    "date_trunc": function("timestamp", a_zoned_timestamp),
-    "date_format": function("string", a_zoned_timestamp, a_string),
-    "unix_date": function("int", exactly("date")),
-    **{
-        name: function("bigint", exactly("timestamp"))
-        for name in "unix_seconds unix_millis unix_micros".split()
-    },
-    "dayname": function("string", a_date),
-    "monthname": function("string", a_date),
-    "ev_avg_double": average_double,
-    "ev_avg_decimal": average_decimal,
-}

@@ -8,10 +8,10 @@ from decimal import Decimal
 
 from sqlglot import exp
 
-from everview.plan import signatures
 from everview.plan.calls import call, target_type
+from everview.plan.functions import RULES
 from everview.plan.scalar import parse
-from everview.plan.signatures import Operand
+from everview.plan.signatures import Operand, castable
 from everview.plan.types import Schema, Type
 
 _INT_MAX = 2**31 - 1
@@ -110,7 +110,7 @@ def _integer_type(number: int) -> Type:
 def _cast(node: exp.Cast, types: dict[str, Type]) -> Typed:
     arg = _typed(node.this, types)
     name = "try_cast" if node.args.get("safe") else "cast"
-    known = arg.type is not None and signatures.castable(arg.type, target_type(node))
+    known = arg.type is not None and castable(arg.type, target_type(node))
     return Typed(name, (arg,), (arg.type or "",), target_type(node) if known else None)
 
 
@@ -123,7 +123,7 @@ def _call(node: exp.Expression, types: dict[str, Type]) -> Typed:
 
 
 def _applied(name: str, args: tuple[Typed, ...], value: str | None = None) -> Typed:
-    rule = signatures.RULES.get(name)
+    rule = RULES.get(name)
     if rule is None or any(arg.type is None for arg in args):
         return Typed(name, args, (), None, value)
     signature = rule(tuple(Operand(arg.type or "", arg.literal) for arg in args), value)

@@ -57,7 +57,9 @@ class Materializer:
     states: States
     steps: list[Step] = field(default_factory=list)
     _computed: dict[Plan, Ref] = field(default_factory=dict)
-    _fetched: dict[tuple[str, str | None, Ref | None], Ref] = field(default_factory=dict)
+    _fetched: dict[tuple[str, Schema, str | None, KeySet | None], Ref] = field(
+        default_factory=dict
+    )
 
     def compute(self, plan: Plan, name: str | None = None) -> Ref:
         """The result of `plan` as a step of its own; equal plans are computed once."""
@@ -78,16 +80,18 @@ class Materializer:
         match plan:
             case Join(left, right, on, residual) if bounded(left):
                 driver = self.compute(self.lower(left))
-                brought = self.bring(right, tuple(b for _, b in on), driver, _lefts(on))
+                brought = self.bring(right, _rights(on), driver, _lefts(on))
                 return join(driver, brought, on, residual)
             case Join(left, right, on, residual) if bounded(right):
                 driver = self.compute(self.lower(right))
-                brought = self.bring(left, _lefts(on), driver, tuple(b for _, b in on))
+                brought = self.bring(left, _lefts(on), driver, _rights(on))
                 return join(brought, driver, on, residual)
             case Restrict(child, to, on):
                 keys = self.compute(self.lower(to))
-                theirs = tuple(b for _, b in on)
-                return restrict(self.bring(child, _lefts(on), keys, theirs), keys, on)
+                made = restrict(self.bring(child, _lefts(on), keys, _rights(on)), keys, on)
+                # Summing doubles twice may give two answers: what is published and what is
+                # stored must be one result.
+                return self.compute(made) if isinstance(child, Partition) else made
             case Source() | Join():
                 return self.bring(plan, (), None, ())
             case _:
@@ -129,7 +133,7 @@ class Materializer:
                 return groups(self.bring(child, by, keys, theirs), group)
             case Partition(child, group, aggregates) if set(by) <= set(group):
                 if is_old(plan):
-                    return self._stored(plan, by or group, keys, theirs)
+                    return self._stored(plan, by, keys, theirs, group)
                 return partition(self.bring(child, by, keys, theirs), group, aggregates)
             case _:
                 pass
@@ -149,7 +153,7 @@ class Materializer:
         pairs = tuple(zip(by, theirs, strict=True))
         on_left = tuple((b, t) for b, t in pairs if b in left_columns)
         on_right = tuple((b, t) for b, t in pairs if b not in left_columns)
-        lefts, rights = _lefts(plan.on), tuple(b for _, b in plan.on)
+        lefts, rights = _lefts(plan.on), _rights(plan.on)
         if on_left or not on_right:
             given = on_left
             first = self.compute(self.bring(plan.left, _lefts(given), keys, _rights(given)))
@@ -198,9 +202,11 @@ class Materializer:
 
         return onto(plan)
 
-    def _stored(self, plan: Plan, by: Columns, keys: Ref | None, theirs: Columns) -> Plan:
+    def _stored(
+        self, plan: Plan, by: Columns, keys: Ref | None, theirs: Columns, sort: Columns = ()
+    ) -> Plan:
         """The slice of a state that holds the value of `plan` itself."""
-        state = self.states.store(plan, by or columns_of(plan))
+        state = self.states.store(plan, by or sort or columns_of(plan))
         column = next((c for c in state.sort if c in by), by[0] if by else None)
         key = theirs[by.index(column)] if column is not None else None
         return self._fetch(state.name, schema_of(plan), column, keys, key)
@@ -214,7 +220,7 @@ class Materializer:
         key: str | None,
     ) -> Plan:
         by = column if keys is not None else None
-        mark = (f"{relation}/{key}", by, keys if by else None)
+        mark = (relation, schema, by, KeySet(keys.name, str(key)) if by and keys else None)
         known = self._fetched.get(mark)
         if known is None:
             known = Ref(f"s{len(self.steps)}", schema)

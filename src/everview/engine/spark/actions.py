@@ -27,7 +27,7 @@ def collect_some(frame: DataFrame, limit: int) -> pa.Table:
 def fetch_slices(session: SparkSession, tasks: pa.Table, read: Read) -> pa.Table:
     """Run one round of fetches as one job, a task for every few files."""
     frame = session.createDataFrame(tasks)
-    return frame.mapInArrow(read, ANSWER_TYPE).toArrow()  # type: ignore[arg-type]
+    return frame.mapInArrow(read, ANSWER_TYPE).toArrow()
 
 
 def write_sorted(frame: DataFrame, path: str, sort: Sequence[str]) -> None:

@@ -14,7 +14,7 @@ from everview.plan import scalar
 from everview.plan.nodes import Aggregate, Output
 from everview.plan.types import FLOATS, INTEGERS, Type, decimal_parts
 
-_FUNCTIONS: dict[type[exp.Expression], Literal["count", "sum", "avg"]] = {
+_FUNCTIONS: dict[type[exp.Expr], Literal["count", "sum", "avg"]] = {
     exp.Count: "count",
     exp.Sum: "sum",
     exp.Avg: "avg",
@@ -56,10 +56,10 @@ class Grouping:
         self.inputs[name] = Output(name, type_, text)
         return name
 
-    def over_groups(self, tree: exp.Expression) -> exp.Expression:
+    def over_groups(self, tree: exp.Expr) -> exp.Expr:
         """The expression over group keys and aggregates instead of rows."""
 
-        def replaced(node: exp.Expression) -> exp.Expression:
+        def replaced(node: exp.Expr) -> exp.Expr:
             shown = scalar.text(node)
             if shown in self.keys:
                 return _column(self.keys[shown])
@@ -77,7 +77,7 @@ class Grouping:
         return tree.transform(replaced)
 
 
-def aggregates_in(tree: exp.Expression) -> list[exp.AggFunc]:
+def aggregates_in(tree: exp.Expr) -> list[exp.AggFunc]:
     """The aggregate calls of an expression, outermost first."""
     return [node for node in tree.walk() if isinstance(node, exp.AggFunc)]
 

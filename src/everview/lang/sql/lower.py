@@ -56,7 +56,7 @@ class _Lowering:
     analyze: Analyze
     ctes: Mapping[str, Plan]
 
-    def query(self, tree: exp.Expression) -> Plan:
+    def query(self, tree: exp.Expr) -> Plan:
         """Any query: with CTEs, in parentheses, a set operation or a SELECT."""
         inner = self._with_ctes(tree)
         match tree:
@@ -74,7 +74,7 @@ class _Lowering:
                 name = tree.key.upper()
                 raise refused(name, tree, self.text, "write a SELECT")
 
-    def _with_ctes(self, tree: exp.Expression) -> _Lowering:
+    def _with_ctes(self, tree: exp.Expr) -> _Lowering:
         clause = tree.args.get("with_")
         if clause is None:
             return self
@@ -106,7 +106,7 @@ class _Lowering:
         both = add(_as_types(left, pairs), _as_types(right, pairs))
         return distinct(both) if tree.args.get("distinct") else both
 
-    def _common(self, name: str, a: Type, b: Type, tree: exp.Expression) -> tuple[str, Type]:
+    def _common(self, name: str, a: Type, b: Type, tree: exp.Expr) -> tuple[str, Type]:
         if a == b:
             return name, a
         schema = (Column("a", a), Column("b", b))
@@ -158,7 +158,7 @@ class _Lowering:
             return filter_(made, self._condition(condition, made, scope, "ON"))
         return made
 
-    def _item(self, node: exp.Expression, scope: Scope) -> Plan:
+    def _item(self, node: exp.Expr, scope: Scope) -> Plan:
         """A FROM item, its columns named after its alias."""
         refuse_clauses(node, self.text)
         match node:
@@ -201,9 +201,9 @@ class _Lowering:
             remedy=f"create it first; there are: {known}" if known else "create it first",
         )
 
-    def _projections(self, tree: exp.Select, scope: Scope) -> list[tuple[str, exp.Expression]]:
+    def _projections(self, tree: exp.Select, scope: Scope) -> list[tuple[str, exp.Expr]]:
         """The SELECT list with stars expanded: output names and resolved expressions."""
-        found: list[tuple[str, exp.Expression]] = []
+        found: list[tuple[str, exp.Expr]] = []
         for node in tree.expressions:
             star = node if isinstance(node, exp.Star) else node.this
             if isinstance(star, exp.Star) and isinstance(node, exp.Star | exp.Column):
@@ -217,11 +217,11 @@ class _Lowering:
             found.append((_output_name(node), self._resolve(inner, scope)))
         return found
 
-    def _resolve(self, tree: exp.Expression, scope: Scope) -> exp.Expression:
+    def _resolve(self, tree: exp.Expr, scope: Scope) -> exp.Expr:
         """The expression with plan columns instead of names, its places kept."""
         refuse_parts(tree, self.text)
 
-        def replaced(node: exp.Expression) -> exp.Expression:
+        def replaced(node: exp.Expr) -> exp.Expr:
             if not isinstance(node, exp.Column):
                 return node
             made = exp.Column(this=exp.Identifier(this=scope.resolve(node), quoted=True))
@@ -230,7 +230,7 @@ class _Lowering:
 
         return tree.transform(replaced)
 
-    def _condition(self, tree: exp.Expression, plan: Plan, scope: Scope, clause: str) -> str:
+    def _condition(self, tree: exp.Expr, plan: Plan, scope: Scope, clause: str) -> str:
         resolved = self._resolve(tree, scope)
         for node in aggregates_in(resolved):
             raise UserError(
@@ -241,7 +241,7 @@ class _Lowering:
             )
         return self._boolean(resolved, schema_of(plan), clause)
 
-    def _boolean(self, tree: exp.Expression, schema: Schema, clause: str) -> str:
+    def _boolean(self, tree: exp.Expr, schema: Schema, clause: str) -> str:
         text = scalar.text(tree)
         found = self._type(text, schema, tree)
         if found not in ("boolean", "void"):
@@ -258,8 +258,8 @@ class _Lowering:
         tree: exp.Select,
         plan: Plan,
         scope: Scope,
-        wanted: list[tuple[str, exp.Expression]],
-    ) -> tuple[Plan, list[tuple[str, exp.Expression]], str | None]:
+        wanted: list[tuple[str, exp.Expr]],
+    ) -> tuple[Plan, list[tuple[str, exp.Expr]], str | None]:
         """Group the rows; the SELECT list and HAVING then speak of groups."""
         grouping, schema = Grouping(self.text), schema_of(plan)
         for node in self._group_keys(tree, scope, wanted):
@@ -280,8 +280,8 @@ class _Lowering:
         return grouped, over, kept
 
     def _group_keys(
-        self, tree: exp.Select, scope: Scope, wanted: list[tuple[str, exp.Expression]]
-    ) -> list[exp.Expression]:
+        self, tree: exp.Select, scope: Scope, wanted: list[tuple[str, exp.Expr]]
+    ) -> list[exp.Expr]:
         clause = tree.args.get("group")
         if clause is None:
             return []
@@ -294,8 +294,8 @@ class _Lowering:
         return [self._group_key(node, scope, wanted) for node in clause.expressions]
 
     def _group_key(
-        self, node: exp.Expression, scope: Scope, wanted: list[tuple[str, exp.Expression]]
-    ) -> exp.Expression:
+        self, node: exp.Expr, scope: Scope, wanted: list[tuple[str, exp.Expr]]
+    ) -> exp.Expr:
         """A key by position, by an alias of the SELECT list, or by expression."""
         if isinstance(node, exp.Literal) and not node.is_string:
             position = int(node.name) if node.name.isdigit() else 0
@@ -351,7 +351,7 @@ class _Lowering:
         column = grouping.input(text, type_, "value")
         grouping.aggregates[shown] = Aggregate(name, result, function, column)
 
-    def _output(self, name: str, tree: exp.Expression, schema: Schema) -> Output:
+    def _output(self, name: str, tree: exp.Expr, schema: Schema) -> Output:
         text = scalar.text(tree)
         type_ = self._type(text, schema, tree)
         if storable_type(type_) is None:
@@ -363,7 +363,7 @@ class _Lowering:
             )
         return Output(name, type_, text)
 
-    def _type(self, text: str, schema: Schema, node: exp.Expression) -> Type:
+    def _type(self, text: str, schema: Schema, node: exp.Expr) -> Type:
         known = type_of(text, schema)
         return known if known is not None else self.analyze(text, schema, span_of(node, self.text))
 
@@ -398,7 +398,7 @@ def _renamed(plan: Plan, given: tuple[str, ...], text: str) -> Plan:
     return _as_types(plan, [(n, c.type) for n, c in zip(given, schema, strict=True)])
 
 
-def _output_name(node: exp.Expression) -> str:
+def _output_name(node: exp.Expr) -> str:
     """The alias, the column's own name, or the expression as Spark would call it."""
     if isinstance(node, exp.Alias | exp.Column):
         return str(node.alias_or_name)

@@ -10,7 +10,7 @@ from typing import TypeAlias
 import sqlglot
 from sqlglot import exp
 from sqlglot.errors import ParseError, TokenError
-from sqlglot.tokens import Token, TokenType
+from sqlglot.tokenizer_core import Token, TokenType
 
 from everview.errors import Span, UserError
 from everview.lang.sql.place import span_of
@@ -153,7 +153,7 @@ def parse_statements(text: str, dialect: str | None = None) -> tuple[Statement, 
     return tuple(_statement(tree, text, tokens) for tree, tokens in zip(*_trees(text), strict=True))
 
 
-def parse_query(text: str) -> exp.Expression:
+def parse_query(text: str) -> exp.Expr:
     """The tree of one query."""
     trees, _ = _trees(text)
     if len(trees) != 1:
@@ -161,7 +161,7 @@ def parse_query(text: str) -> exp.Expression:
     return trees[0]
 
 
-def _trees(text: str) -> tuple[list[exp.Expression], list[list[Token]]]:
+def _trees(text: str) -> tuple[list[exp.Expr], list[list[Token]]]:
     try:
         tokens = DIALECT().tokenize(text)
         parts = [part for part in _split(tokens) if part]
@@ -207,7 +207,7 @@ def _syntax_error(problem: ParseError, text: str) -> UserError:
 
 def _translate(text: str, dialect: str) -> str:
     try:
-        parts = sqlglot.transpile(text, read=dialect, write=DIALECT, unsupported_level=None)
+        parts = sqlglot.transpile(text, read=dialect, write=DIALECT)
     except ParseError as problem:
         raise _syntax_error(problem, text) from None
     except ValueError as problem:
@@ -215,7 +215,7 @@ def _translate(text: str, dialect: str) -> str:
     return ";\n".join(parts)
 
 
-def _statement(tree: exp.Expression, text: str, tokens: list[Token]) -> Statement:
+def _statement(tree: exp.Expr, text: str, tokens: list[Token]) -> Statement:
     span = Span(text, tokens[0].start, tokens[-1].end + 1)
     match tree:
         case exp.Create(kind="TABLE"):
@@ -423,21 +423,21 @@ def _clause(when: exp.When, text: str, span: Span) -> MergeClause:
             return MergeClause(matched, shown, "delete", (), ())
 
 
-def _assignment(pair: exp.Expression) -> tuple[str, str]:
+def _assignment(pair: exp.Expr) -> tuple[str, str]:
     return pair.this.name, pair.expression.sql(dialect=DIALECT)
 
 
-def _where(tree: exp.Expression) -> str | None:
+def _where(tree: exp.Expr) -> str | None:
     where = tree.args.get("where")
     return where.this.sql(dialect=DIALECT) if where else None
 
 
-def _target(node: exp.Expression, text: str) -> tuple[str, str]:
+def _target(node: exp.Expr, text: str) -> tuple[str, str]:
     name = _table_name(node, text)
     return name, node.alias or name
 
 
-def _table_name(node: exp.Expression, text: str) -> str:
+def _table_name(node: exp.Expr, text: str) -> str:
     if not isinstance(node, exp.Table) or node.args.get("db") or not node.name:
         raise UserError(
             "Q006",
@@ -448,7 +448,7 @@ def _table_name(node: exp.Expression, text: str) -> str:
     return node.name
 
 
-def _reads(tree: exp.Expression) -> tuple[str, ...]:
+def _reads(tree: exp.Expr) -> tuple[str, ...]:
     """The tables a query names, those it defines itself left out."""
     own = {cte.alias.lower() for cte in tree.find_all(exp.CTE)}
     named = (table.name for table in tree.find_all(exp.Table) if table.name)

@@ -7,7 +7,7 @@ from sqlglot import exp
 from everview.errors import Span
 
 
-def span_of(node: exp.Expression, text: str) -> Span | None:
+def span_of(node: exp.Expr, text: str) -> Span | None:
     """The stretch of `text` that `node` was read from, as far as its tokens tell."""
     places = [
         (found.meta["start"], found.meta["end"]) for found in node.walk() if "start" in found.meta

@@ -25,7 +25,7 @@ _CLAUSES = {
     "into": ("INTO", "leave it out"),
     "kind": ("SELECT AS STRUCT", "select the columns"),
 }
-_NODES: tuple[tuple[type[exp.Expression], str, str], ...] = (
+_NODES: tuple[tuple[type[exp.Expr], str, str], ...] = (
     (exp.Window, "a window function", "use GROUP BY and join the result"),
     (exp.Filter, "FILTER on an aggregate", "aggregate a CASE expression instead"),
     (exp.Exists, "EXISTS", "join with SELECT DISTINCT of the other table"),
@@ -37,7 +37,7 @@ _NODES: tuple[tuple[type[exp.Expression], str, str], ...] = (
 )
 
 
-def refused(construct: str, node: exp.Expression, text: str, remedy: str) -> UserError:
+def refused(construct: str, node: exp.Expr, text: str, remedy: str) -> UserError:
     """The error for a construct outside the language."""
     return UserError(
         "Q020",
@@ -47,21 +47,21 @@ def refused(construct: str, node: exp.Expression, text: str, remedy: str) -> Use
     )
 
 
-def refuse_clauses(tree: exp.Expression, text: str) -> None:
+def refuse_clauses(tree: exp.Expr, text: str) -> None:
     """Refuse the clauses of a query that are outside the language."""
     for clause, (construct, remedy) in _CLAUSES.items():
         found = tree.args.get(clause)
         if found:
             node = found[0] if isinstance(found, list) else found
-            place = node if isinstance(node, exp.Expression) else tree
+            place = node if isinstance(node, exp.Expr) else tree
             raise refused(construct, place, text, remedy)
 
 
-def refuse_parts(tree: exp.Expression, text: str) -> None:
+def refuse_parts(tree: exp.Expr, text: str) -> None:
     """Refuse what cannot stand in a scalar expression of a view."""
     for node in tree.walk():
         if is_volatile(node):
-            name = node.name if isinstance(node, exp.Anonymous) else node.sql_name()
+            name = node.sql(dialect="spark").partition("(")[0]
             raise UserError(
                 "Q021",
                 f"{name.lower()}() gives another answer every time, so no view can stay equal to it",

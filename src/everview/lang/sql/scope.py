@@ -52,7 +52,7 @@ class Scope:
             raise self._unknown(node, [name for item in items for name, _ in item.columns])
         return found[0][1]
 
-    def star(self, table: str | None, node: exp.Expression) -> list[tuple[str, str]]:
+    def star(self, table: str | None, node: exp.Expr) -> list[tuple[str, str]]:
         """The columns that `*` or `table.*` stands for, as (name, plan column)."""
         items = [i for i in self.items if table is None or i.alias.lower() == table.lower()]
         if not items:
@@ -69,7 +69,7 @@ class Scope:
             remedy=f"{hint}the columns here are {', '.join(known) or 'none'}",
         )
 
-    def _unknown_table(self, node: exp.Expression) -> UserError:
+    def _unknown_table(self, node: exp.Expr) -> UserError:
         shown = ", ".join(item.alias for item in self.items) or "nothing"
         table = node.args.get("table") or node
         return UserError(

@@ -1,0 +1,96 @@
+"""`everview audit`: the law, checked on the stored data."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import islice
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from everview.cli.exits import DIFFERENCE
+from everview.cli.options import JSON, STORE
+
+if TYPE_CHECKING:
+    from everview.pipeline.audit import Audit, ViewAudit
+
+SHOWN = 10
+"""How many missing and how many surplus rows of a view are shown."""
+
+COLUMNS = ("view", "rows", "verdict", "missing", "surplus")
+
+Names = Mapping[str, Sequence[str]]
+
+
+@click.command()
+@STORE
+@click.argument("view", required=False)
+@JSON
+@click.pass_context
+def audit(ctx: click.Context, store: str, view: str | None, as_json: bool) -> None:
+    """Compare views with their queries.
+
+    Spark evaluates the query of VIEW, or of every view of STORE, from scratch and over the tables
+    alone. Rows are compared as bags: missing rows are in the query and not in the view, surplus
+    rows are in the view and not in the query. Works beside a writer.
+
+    \b
+    Example:
+      everview audit shop
+      everview audit shop revenue --json | jq .ok
+
+    \b
+    Exit codes:
+      0  every view equals its query
+      3  a difference was found
+    """
+    from everview.cli.opening import reading
+    from everview.plan.types import names
+
+    with reading(store) as db:
+        found = db.audit(view)
+        columns = {each.view: names(db.catalog.schema(each.view)) for each in found}
+    if as_json:
+        _print_json(found, columns)
+    else:
+        _print_tables(found, columns)
+    if not found.ok:
+        ctx.exit(DIFFERENCE)
+
+
+def _print_tables(found: Audit, columns: Names) -> None:
+    from everview.cli.output import print_rows
+
+    click.echo(f"epoch {found.epoch}")
+    verdicts = [
+        (v.view, v.rows, "equal" if v.ok else "DIFFERENT", len(v.missing), len(v.surplus))
+        for v in found
+    ]
+    print_rows(COLUMNS, verdicts, right=("rows", "missing", "surplus"))
+    for each in found:
+        if not each.ok:
+            click.echo(f"\n{each.view}: the first rows that differ")
+            print_rows(("", *columns[each.view]), _differing(each))
+
+
+def _differing(view: ViewAudit) -> Iterator[tuple[Any, ...]]:
+    for word, rows in (("missing", view.missing), ("surplus", view.surplus)):
+        yield from ((word, *row) for row in islice(rows, SHOWN))
+
+
+def _print_json(found: Audit, columns: Names) -> None:
+    from everview.cli.output import print_json, records
+
+    def view(each: ViewAudit) -> dict[str, Any]:
+        names = columns[each.view]
+        return {
+            "view": each.view,
+            "rows": each.rows,
+            "ok": each.ok,
+            "missing": len(each.missing),
+            "surplus": len(each.surplus),
+            "first_missing": records(names, each.missing[:SHOWN]),
+            "first_surplus": records(names, each.surplus[:SHOWN]),
+        }
+
+    print_json({"epoch": found.epoch, "ok": found.ok, "views": [view(each) for each in found]})

@@ -1,0 +1,85 @@
+"""How a text of statements is run: one after the other, each result shown as it comes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
+
+import click
+import pyarrow as pa
+
+from everview.cli.opening import reading, writing
+from everview.errors import Span, UserError
+from everview.lang.sql.parse import Explain, Query, Statement, Transaction, parse_statements
+from everview.pipeline.database import Database
+
+Show = Callable[[pa.Table], None]
+
+QUIT = ("\\q", "quit", "exit")
+
+
+def run_text(location: str, text: str, dialect: str | None, show: Show) -> None:
+    """Run all statements of a text; one that only reads takes no lock and makes no store."""
+    statements = parse_statements(text, dialect)
+    only_reads = bool(statements) and all(isinstance(s, Query | Explain) for s in statements)
+    with (reading if only_reads else writing)(location) as db:
+        _run(db, statements, show)
+    brackets = [s.action for s in statements if isinstance(s, Transaction)]
+    if brackets and brackets[-1] == "begin":
+        click.echo("the last transaction was rolled back: it has no COMMIT", err=True)
+
+
+def run_prompt(location: str, dialect: str | None, show: Show) -> None:
+    """Run statements as they are typed; an error ends the statement, not the session."""
+    with suppress(ImportError):
+        import readline  # noqa: F401  (line editing and history, where there is one)
+    with writing(location) as db:
+        click.echo("Statements end with a semicolon; \\q quits.", err=True)
+        for text in _typed():
+            try:
+                _run(db, parse_statements(text, dialect), show)
+            except UserError as problem:
+                click.echo(problem.render(), err=True)
+
+
+def _typed() -> Iterator[str]:
+    """The texts typed at the prompt, each up to a line that ends with a semicolon."""
+    text = ""
+    while True:
+        try:
+            line = input("     ...> " if text else "everview> ")
+        except EOFError:
+            return
+        except KeyboardInterrupt:
+            click.echo()
+            text = ""
+            continue
+        if not text and line.strip() in QUIT:
+            return
+        text += f"{line}\n"
+        if line.rstrip().endswith(";"):
+            yield text
+            text = ""
+        elif not text.strip():
+            text = ""
+
+
+def _run(db: Database, statements: Sequence[Statement], show: Show) -> None:
+    for statement in statements:
+        span = statement.span
+        with _placed_in(span):
+            result = db.sql(span.text[span.start : span.stop])
+            if result is not None:
+                show(result.to_arrow())
+
+
+@contextmanager
+def _placed_in(whole: Span) -> Iterator[None]:
+    """Show a place in one statement as a place in the text that the user wrote."""
+    try:
+        yield
+    except UserError as problem:
+        span = problem.span
+        if span is not None and span.text == whole.text[whole.start : whole.stop]:
+            problem.span = Span(whole.text, span.start + whole.start, span.stop + whole.start)
+        raise

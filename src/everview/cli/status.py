@@ -1,0 +1,40 @@
+"""`everview status`: what a store holds."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+
+import click
+
+from everview.cli.options import JSON, STORE
+
+COLUMNS = ("name", "kind", "rows", "bytes", "segments", "reads")
+
+
+@click.command()
+@STORE
+@JSON
+def status(store: str, as_json: bool) -> None:
+    """Show the epoch, tables, views and states of STORE.
+
+    A state is what is stored so that views need not be recomputed; segments are the immutable
+    pieces of a relation. Works beside a writer, and as a rule without starting Spark.
+
+    \b
+    Example:
+      everview status shop
+      everview status shop --json | jq '.relations[] | select(.kind == "view") | .rows'
+    """
+    from everview.cli.opening import reading
+    from everview.cli.output import human_size, print_json, print_rows
+
+    with reading(store) as db:
+        epoch, found = db.epoch, db.status()
+    if as_json:
+        print_json({"epoch": epoch, "relations": [asdict(each) for each in found]})
+        return
+    click.echo(f"epoch {epoch}")
+    rows = [
+        (r.name, r.kind, r.rows, human_size(r.bytes), r.segments, ", ".join(r.reads)) for r in found
+    ]
+    print_rows(COLUMNS, rows, right=("rows", "bytes", "segments"))

@@ -1,0 +1,53 @@
+"""The documents say what the program does."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from cli.shop import lines
+from everview.cli.main import COMMANDS
+from everview.differentiate.rules import RULES, UNDIFFERENTIATED
+
+ROOT = Path(__file__).parents[2]
+
+
+def test_the_page_of_rules_is_current(run):
+    # When this fails: everview rules --markdown > docs/rules.md
+    assert run("rules", "--markdown").stdout == (ROOT / "docs/rules.md").read_text()
+
+
+def test_every_operator_is_on_the_page_of_rules():
+    page = (ROOT / "docs/rules.md").read_text()
+    for operator in (*RULES, *UNDIFFERENTIATED):
+        assert f"`{operator.__name__}`" in page
+
+
+def test_rules_have_an_operator_a_law_and_a_citation(run):
+    [found] = lines(run("rules", "--json"))
+    assert [rule["operator"] for rule in found["rules"]] == [o.__name__ for o in RULES]
+    shown = run("rules").stdout
+    for rule in found["rules"]:
+        assert rule["law"] in shown
+        assert rule["citation"] in shown
+
+
+def test_the_page_of_commands_has_them_all():
+    page = (ROOT / "docs/cli.md").read_text()
+    for command in COMMANDS:
+        assert f"everview {command.name}" in page
+
+
+@pytest.mark.spark
+def test_the_example_of_the_readme_runs_as_written(spark, tmp_path, monkeypatch, capsys):
+    text = (ROOT / "README.md").read_text()
+    [example] = re.findall(r"```python\n(.*?)```", text, re.DOTALL)
+    monkeypatch.chdir(tmp_path)
+    exec(compile(example, "README.md", "exec"), {})
+    promised = re.findall(r"^# prints (.*)$", example, re.MULTILINE)
+    assert promised
+    printed = capsys.readouterr().out
+    for each in promised:
+        assert each in printed

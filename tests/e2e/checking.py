@@ -1,0 +1,41 @@
+"""Views against plain Spark SQL over the tables: as bags, both ways, all in one query."""
+
+from __future__ import annotations
+
+from everview.pipeline.database import Database
+from everview.plan.types import names
+
+
+def differences(db: Database, queries: dict[str, str]) -> list[tuple[str, str, int]]:
+    """(view, row, weight) for every row that a view lacks (+) or has too many (−).
+
+    `queries` are the views' texts in order of declaration. The tables are read back row by row
+    and given to Spark afresh, so nothing of the store is used to compute what is expected.
+    """
+    session = db.engine.session
+    made = []
+    try:
+        for table in db.catalog.tables:
+            rows = session.createDataFrame(db.read(table).to_arrow())
+            rows.createOrReplaceTempView(table)
+            made.append(table)
+        parts = []
+        for view, text in queries.items():
+            expected = session.sql(text)
+            expected.createOrReplaceTempView(view)
+            made.append(view)
+            stored = session.createDataFrame(db.read(view).to_arrow())
+            stored.createOrReplaceTempView(f"stored_{view}")
+            made.append(f"stored_{view}")
+            columns = ", ".join(f"`{name}`" for name in names(db.catalog.schema(view)))
+            for source, sign in ((view, 1), (f"stored_{view}", -1)):
+                row = f"to_json(struct({columns}), map('ignoreNullFields', 'false'))"
+                parts.append(f"SELECT '{view}' AS view, {row} AS r, {sign} AS w FROM {source}")
+        found = session.sql(
+            f"SELECT view, r, SUM(w) AS w FROM ({' UNION ALL '.join(parts)}) "
+            "GROUP BY view, r HAVING SUM(w) <> 0"
+        )
+        return [(row.view, row.r, row.w) for row in found.collect()]
+    finally:
+        for name in made:
+            session.catalog.dropTempView(name)

@@ -1,0 +1,40 @@
+"""Views that cover the language, built from shapes that fit on each other.
+
+Every shape reads relations with the columns (k INT, v DECIMAL(10,2), s STRING) and has those
+columns itself, so any shape can be a view over any other.
+"""
+
+from __future__ import annotations
+
+SHAPES: dict[str, str] = {
+    "filter": "SELECT k, v, s FROM {a} WHERE v > 0.5 OR s IS NULL",
+    "project": """SELECT k + 1 AS k, CAST(v * 2 AS DECIMAL(10,2)) AS v,
+        CASE WHEN s = 'p' THEN 'q' ELSE s END AS s FROM {a}""",
+    "spark_only": "SELECT k, v, upper(concat(s, 'é')) AS s FROM {a} WHERE NOT s <=> lower('P')",
+    "join": "SELECT x.k, y.v, x.s FROM {a} AS x JOIN {b} AS y ON x.k = y.k AND x.v <= y.v",
+    "self_join": "SELECT x.k, y.v, x.s FROM {a} x, {a} y WHERE x.k = y.k AND x.s = y.s",
+    "product": "SELECT x.k, y.v, y.s FROM {a} x CROSS JOIN {b} y WHERE x.k + y.k > 2",
+    "three_tables": """SELECT x.k, z.v, y.s FROM {a} x JOIN {b} y ON x.k = y.k
+        JOIN {c} z ON z.s = y.s AND z.k >= x.k""",
+    "union_all": "SELECT * FROM {a} UNION ALL SELECT k, v, 'u' FROM {b} WHERE k IS NOT NULL",
+    "union": "SELECT k, v, s FROM {a} UNION SELECT k, v, s FROM {b}",
+    "distinct": "SELECT DISTINCT k, CAST(1 AS DECIMAL(10,2)) AS v, s FROM {a}",
+    "group": """SELECT k, CAST(SUM(v) AS DECIMAL(10,2)) AS v, CAST(COUNT(*) AS STRING) AS s
+        FROM {a} GROUP BY k""",
+    "average": """SELECT CAST(COUNT(s) AS INT) AS k, CAST(AVG(v) AS DECIMAL(10,2)) AS v, s
+        FROM {a} GROUP BY s HAVING COUNT(*) > 1 OR SUM(k) IS NULL""",
+    "global": """SELECT CAST(COUNT(v) AS INT) AS k, CAST(SUM(v) AS DECIMAL(10,2)) AS v,
+        CAST(AVG(k) AS STRING) AS s FROM {a}""",
+    "doubles": """SELECT k, CAST(SUM(CAST(v AS DOUBLE)) AS DECIMAL(10,2)) AS v, MAXS AS s FROM (
+        SELECT k, v, CASE WHEN v > 1 THEN 'big' END AS MAXS FROM {a}) GROUP BY k, MAXS""",
+    "cte": """WITH g AS (SELECT s, COUNT(*) AS n FROM {b} GROUP BY s)
+        SELECT x.k, CAST(g.n AS DECIMAL(10,2)) AS v, x.s FROM {a} x JOIN g ON g.s = x.s""",
+    "subquery": """SELECT d.k, d.v, d.s FROM (SELECT DISTINCT k, v, s FROM {a}) AS d
+        JOIN (SELECT k FROM {b} WHERE v IS NOT NULL) AS e ON e.k = d.k""",
+}
+
+
+def query(shape: str, first: str) -> str:
+    """The query of a shape over one relation, with the base tables beside it."""
+    others = [name for name in ("t", "u") if name != first] * 2
+    return SHAPES[shape].format(a=first, b=others[0], c=others[1])

@@ -1,0 +1,91 @@
+"""Random transactions through every shape of view and every pair of shapes, on Spark."""
+
+from __future__ import annotations
+
+import random
+
+import pytest
+
+import everview as ev
+from e2e.checking import differences
+from e2e.shapes import SHAPES, query
+
+pytestmark = pytest.mark.spark
+
+KEYS = [None, 0, 1, 2, 3]
+AMOUNTS = [None, "0.00", "1.25", "-3.10", "7.00"]
+WORDS = [None, "", "p", "q", "ß"]
+
+
+class World:
+    """Two tables without keys and one with, and a seeded source of changes."""
+
+    def __init__(self, db, seed: int) -> None:
+        self.db = db
+        self.random = random.Random(seed)
+        db.sql(
+            "CREATE TABLE t (k INT, v DECIMAL(10,2), s STRING);"
+            "CREATE TABLE u (k INT, v DECIMAL(10,2), s STRING);"
+            "CREATE TABLE p (id BIGINT PRIMARY KEY, k INT, v DECIMAL(10,2), s STRING)"
+        )
+        self.queries: dict[str, str] = {}
+
+    def view(self, name: str, text: str) -> None:
+        self.db.sql(f"CREATE MATERIALIZED VIEW {name} AS {text}")
+        self.queries[name] = text
+
+    def row(self):
+        pick = self.random.choice
+        return (pick(KEYS), pick(AMOUNTS), pick(WORDS))
+
+    def transact(self, number: int) -> None:
+        """Insert, delete and update rows of several tables; now and then empty a table."""
+        with self.db.transaction() as tx:
+            for table in ("t", "u"):
+                present = self.db.read(table).rows()
+                if present and number % 4 == 3:
+                    tx.delete(table, present)
+                    continue
+                gone = self.random.sample(present, min(len(present), self.random.randint(0, 3)))
+                tx.delete(table, gone)
+                tx.insert(table, [self.row() for _ in range(self.random.randint(0, 5))])
+                # an update: the same rows again with another amount
+                tx.insert(table, [(row[0], "7.00", row[2]) for row in gone[:1]])
+            ids = self.random.sample(range(6), 3)
+            tx.upsert("p", [(i, *self.row()) for i in ids])
+
+    def check(self) -> None:
+        assert differences(self.db, self.queries) == []
+
+
+def seeds(config_seed: str) -> int:
+    return sum(map(ord, config_seed))
+
+
+@pytest.fixture
+def world(spark, tmp_path, request):
+    db = ev.open(str(tmp_path / "store"), spark=spark)
+    yield World(db, seeds(request.node.name))
+    db.close()
+
+
+@pytest.mark.parametrize("lower", SHAPES)
+def test_a_view_and_every_view_over_it_equal_their_queries(world, lower):
+    world.transact(0)
+    world.view("base", query(lower, "t"))
+    for upper in SHAPES:
+        world.view(f"over_{upper}", query(upper, "base"))
+    world.check()
+    for number in range(1, 5):
+        world.transact(number)
+        world.check()
+
+
+def test_views_made_before_any_row_arrives_equal_their_queries(world):
+    for shape in SHAPES:
+        world.view(shape, query(shape, "p"))
+    world.check()
+    for number in range(4):
+        world.transact(number)
+        world.check()
+    assert world.db.audit().ok

@@ -1,0 +1,82 @@
+"""Q(R + ΔR) = Q(R) + ΔQ(R, ΔR), for every operator and their compositions."""
+
+from __future__ import annotations
+
+from typing import get_args
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from everview.analysis.degree import degree
+from everview.analysis.keys import keys
+from everview.analysis.sign import Sign, sign
+from everview.differentiate.derive import derive
+from everview.differentiate.rules import RULES, UNDIFFERENTIATED
+from everview.plan.nodes import Plan
+from everview.plan.text import parse_plan, print_plan
+from everview.plan.types import names
+from everview.plan.traverse import schema_of
+from everview.rewrite.passes import PASSES, rewrite
+from evaluation import evaluate
+from strategies import after, changes, plans, total, worlds
+
+
+@given(data=st.data(), plan=plans(), world=worlds())
+def test_a_derivative_is_the_difference_it_stands_for(data, plan, world):
+    change = data.draw(changes(world))
+    new = after(world, change)
+    derivative = derive(plan)
+    assert evaluate(plan, new) == total(evaluate(plan, world), evaluate(derivative, world, change))
+
+
+@given(data=st.data(), plan=plans(), world=worlds())
+def test_a_derivative_for_one_changed_table_ignores_the_others(data, plan, world):
+    change = data.draw(changes(world))
+    change["u"].clear()
+    derivative = derive(plan, frozenset({"t"}))
+    assert not any("Change \"u\"" in line for line in print_plan(derivative).splitlines())
+    new = after(world, change)
+    assert evaluate(plan, new) == total(evaluate(plan, world), evaluate(derivative, world, change))
+
+
+@given(plan=plans())
+def test_differentiation_lowers_a_finite_degree_by_one(plan):
+    if 0 < degree(plan) < float("inf"):
+        assert degree(derive(plan)) == degree(plan) - 1
+
+
+def test_every_operator_is_differentiated_or_occurs_only_in_derivatives():
+    assert set(get_args(Plan)) == set(RULES) | UNDIFFERENTIATED
+    assert not set(RULES) & UNDIFFERENTIATED
+    assert all(rule.law and rule.cites for rule in RULES.values())
+
+
+@given(plan=plans())
+def test_a_plan_is_what_its_text_says(plan):
+    for form in (plan, derive(plan), rewrite(plan)):
+        assert parse_plan(print_plan(form)) == form
+
+
+@given(plan=plans(), world=worlds())
+def test_every_pass_keeps_the_meaning(plan, world):
+    expected = evaluate(plan, world)
+    for simplify in PASSES:
+        plan = simplify(plan)
+        assert evaluate(plan, world) == expected, simplify.__name__
+
+
+@given(plan=plans())
+def test_rewriting_keeps_names_and_types(plan):
+    assert schema_of(rewrite(plan)) == schema_of(plan)
+
+
+@given(plan=plans(), world=worlds())
+def test_keys_are_unique_and_signs_are_sound(plan, world):
+    value = evaluate(plan, world)
+    if sign(plan) is Sign.POSITIVE:
+        assert all(weight > 0 for weight in value.values())
+    columns = names(schema_of(plan))
+    for key in keys(plan):
+        places = [columns.index(name) for name in key]
+        seen = [tuple(row[i] for i in places) for row in value.elements()]
+        assert len(seen) == len(set(seen))

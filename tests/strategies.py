@@ -1,0 +1,247 @@
+"""Random small worlds: tables, changes and plans, well formed by construction.
+
+Values are few and NULL is among them, so that joins meet, rows cancel and groups vanish.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping
+from decimal import Decimal
+from math import inf, isnan
+
+import pyarrow as pa
+from hypothesis import strategies as st
+
+from everview.engine.arrow import arrow_schema
+from everview.plan import scalar
+from everview.plan.build import (
+    add,
+    distinct,
+    filter_,
+    group_by,
+    join,
+    map_,
+    negate,
+)
+from everview.plan.nodes import Aggregate, Output, Plan, Source, Values
+from everview.plan.traverse import schema_of
+from everview.plan.types import Column, Schema, is_exact, names
+from everview.lang.sql.aggregates import result_type
+
+T = Source("t", (Column("a", "int"), Column("b", "int"), Column("x", "decimal(6,2)")))
+U = Source("u", (Column("a", "int"), Column("d", "double"), Column("s", "string")))
+SOURCES = {"t": T, "u": U}
+
+_VALUES = {
+    "int": st.sampled_from([None, 0, 1, 2]),
+    "decimal(6,2)": st.sampled_from([None, Decimal("0.00"), Decimal("1.25"), Decimal("-3.10")]),
+    "double": st.sampled_from([None, 0.5, -1.0, 4.0, inf]),
+    "string": st.sampled_from([None, "", "p", "q"]),
+}
+
+Row = tuple[object, ...]
+Bag = Counter[Row]
+World = Mapping[str, Bag]
+
+
+def rows(schema: Schema) -> st.SearchStrategy[Row]:
+    """One row."""
+    return st.tuples(*(_VALUES[column.type] for column in schema))
+
+
+def bags(schema: Schema, size: int = 4) -> st.SearchStrategy[Bag]:
+    """A bag of a few rows, duplicates among them."""
+    return st.lists(rows(schema), max_size=size).map(Counter)
+
+
+@st.composite
+def worlds(draw: st.DrawFn) -> dict[str, Bag]:
+    """A value for every source."""
+    return {name: draw(bags(source.schema)) for name, source in SOURCES.items()}
+
+
+@st.composite
+def changes(draw: st.DrawFn, world: World) -> dict[str, Bag]:
+    """A change after which no row has a negative weight: new rows, old rows removed."""
+    found = {}
+    for name, source in SOURCES.items():
+        change: Bag = Counter()
+        present = sorted(world[name].elements(), key=repr)
+        if present:
+            for row in draw(st.lists(st.sampled_from(present), max_size=3)):
+                if world[name][row] + change[row] > 0:
+                    change[row] -= 1
+        for row in draw(bags(source.schema, 3)).elements():
+            change[row] += 1
+        found[name] = Counter({row: weight for row, weight in change.items() if weight})
+    return found
+
+
+def after(world: World, change: World) -> dict[str, Bag]:
+    """The world with a change added."""
+    found = {}
+    for name, bag in world.items():
+        total = Counter(bag)
+        for row, weight in change[name].items():
+            total[row] += weight
+        found[name] = Counter({row: weight for row, weight in total.items() if weight})
+    return found
+
+
+def as_arrow(bag: Bag, schema: Schema) -> pa.Table:
+    """A bag as a weighted Arrow table."""
+    wanted = arrow_schema(schema)
+    entries = [(*row, weight) for row, weight in bag.items()]
+    columns = list(zip(*entries, strict=True)) or [()] * len(wanted)
+    arrays = [pa.array(column, field.type) for column, field in zip(columns, wanted, strict=True)]
+    return pa.table(arrays, schema=wanted)
+
+
+def as_bag(table: pa.Table) -> Bag:
+    """A weighted Arrow table as a bag; NaN is one value, as in SQL."""
+    found: Bag = Counter()
+    for *row, weight in zip(*(column.to_pylist() for column in table.columns), strict=True):
+        found[tuple(_plain(value) for value in row)] += weight
+    return Counter({row: weight for row, weight in found.items() if weight})
+
+
+def _plain(value: object) -> object:
+    return "NaN" if isinstance(value, float) and isnan(value) else value
+
+
+def total(*bags_: Bag) -> Bag:
+    """The sum of bags, rows that cancel gone."""
+    found: Bag = Counter()
+    for bag in bags_:
+        for row, weight in bag.items():
+            found[row] += weight
+    return Counter({row: weight for row, weight in found.items() if weight})
+
+
+@st.composite
+def plans(draw: st.DrawFn, depth: int = 3) -> Plan:
+    """A plan of at most `depth` operators above the sources."""
+    if depth == 0:
+        return draw(st.sampled_from([T, U, T, U, CONSTANT]))
+    kind = draw(st.sampled_from(["source", "filter", "map", "add", "join", "distinct", "group"]))
+    if kind == "source":
+        return draw(plans(0))
+    child = draw(plans(depth - 1))
+    match kind:
+        case "filter":
+            return filter_(child, draw(predicates(schema_of(child))))
+        case "map":
+            return draw(_mapped(child))
+        case "add":
+            other = draw(plans(depth - 1))
+            left, right = draw(_two_ints(child)), draw(_two_ints(other))
+            return add(left, right) if draw(st.booleans()) else add(left, negate(negate(right)))
+        case "join":
+            return draw(_joined(child, draw(plans(depth - 1))))
+        case "distinct":
+            return distinct(child)
+        case _:
+            return draw(_grouped(child))
+
+
+CONSTANT = Values((Column("a", "int"), Column("k", "int")), (("1", "2"), ("CAST(NULL AS INT)", "0")))
+
+
+def predicates(schema: Schema) -> st.SearchStrategy[str]:
+    """A condition over columns of `schema`."""
+    if not schema:
+        return st.just("TRUE")
+    column = st.sampled_from(schema)
+    ints = [c for c in schema if c.type == "int"]
+    choices = [
+        column.map(lambda c: f"{scalar.column(c.name)} IS NULL"),
+        column.map(lambda c: f"NOT {scalar.column(c.name)} IS NULL"),
+    ]
+    if ints:
+        picked = st.sampled_from(ints)
+        choices += [
+            st.tuples(picked, st.integers(0, 2)).map(lambda p: f"{scalar.column(p[0].name)} > {p[1]}"),
+            st.tuples(picked, picked).map(
+                lambda p: f"{scalar.column(p[0].name)} = {scalar.column(p[1].name)}"
+            ),
+            st.tuples(picked, picked).map(
+                lambda p: f"{scalar.column(p[0].name)} < {scalar.column(p[1].name)} + 1"
+            ),
+        ]
+    return st.one_of(*choices).map(scalar.canonical)
+
+
+@st.composite
+def _mapped(draw: st.DrawFn, child: Plan) -> Plan:
+    schema = schema_of(child)
+    kept = draw(st.lists(st.sampled_from(schema), max_size=3, unique=True)) if schema else []
+    outputs = [Output(f"m.{i}", c.type, scalar.column(c.name)) for i, c in enumerate(kept)]
+    ints = [c for c in schema if c.type == "int"]
+    if ints and draw(st.booleans()):
+        c = draw(st.sampled_from(ints))
+        outputs.append(Output("m.n", "int", scalar.canonical(f"{scalar.column(c.name)} + 1")))
+    if not outputs:
+        outputs = [Output("m.c", "int", "1")]
+    return map_(child, tuple(outputs))
+
+
+@st.composite
+def _two_ints(draw: st.DrawFn, child: Plan) -> Plan:
+    ints = [c.name for c in schema_of(child) if c.type == "int"]
+    texts = [scalar.column(draw(st.sampled_from(ints))) if ints else "1" for _ in range(2)]
+    return map_(child, tuple(Output(f"p.{i}", "int", text) for i, text in enumerate(texts)))
+
+
+def _prefixed(plan: Plan, prefix: str) -> Plan:
+    outputs = (
+        Output(f"{prefix}{i}", c.type, scalar.column(c.name))
+        for i, c in enumerate(schema_of(plan))
+    )
+    return map_(plan, tuple(outputs))
+
+
+@st.composite
+def _joined(draw: st.DrawFn, left: Plan, right: Plan) -> Plan:
+    left, right = _prefixed(left, "l"), _prefixed(right, "r")
+    pairs = [
+        (a.name, b.name)
+        for a in schema_of(left)
+        for b in schema_of(right)
+        if a.type == b.type != "double"
+    ]
+    on = draw(st.lists(st.sampled_from(pairs), max_size=2, unique=True)) if pairs else []
+    residual = None
+    if draw(st.booleans()):
+        residual = draw(predicates(schema_of(left) + schema_of(right)))
+    return join(left, right, tuple(on), residual)
+
+
+@st.composite
+def _grouped(draw: st.DrawFn, child: Plan) -> Plan:
+    schema = schema_of(child)
+    groupable = [c.name for c in schema if c.type != "double"]
+    keys = draw(st.lists(st.sampled_from(groupable), max_size=2, unique=True)) if groupable else []
+    aggregates: list[Aggregate] = []
+    taken = [int(c.name[1:].split(".")[0]) for c in schema if c.name.startswith("g")]
+    depth = max(taken, default=0) + 1
+    for i in range(draw(st.integers(1, 2))):
+        function = draw(st.sampled_from(["count", "sum", "avg"]))
+        numeric = [c for c in schema if is_exact(c.type) or c.type == "double"]
+        if function == "count" and draw(st.booleans()) or not schema:
+            aggregates.append(Aggregate(f"g{depth}.{i}", "bigint", "count"))
+            continue
+        usable = list(schema) if function == "count" else numeric
+        if not usable:
+            aggregates.append(Aggregate(f"g{depth}.{i}", "bigint", "count"))
+            continue
+        column = draw(st.sampled_from(usable))
+        type_ = result_type(function, column.type)
+        assert type_ is not None
+        aggregates.append(Aggregate(f"g{depth}.{i}", type_, function, column.name))
+    return group_by(child, tuple(keys), tuple(aggregates))
+
+
+def column_names(plan: Plan) -> tuple[str, ...]:
+    """The columns of a plan."""
+    return names(schema_of(plan))
