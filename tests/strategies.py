@@ -14,6 +14,7 @@ import pyarrow as pa
 from hypothesis import strategies as st
 
 from everview.engine.arrow import arrow_schema
+from everview.lang.sql.aggregates import result_type
 from everview.plan import scalar
 from everview.plan.build import (
     add,
@@ -27,7 +28,6 @@ from everview.plan.build import (
 from everview.plan.nodes import Aggregate, Output, Plan, Source, Values
 from everview.plan.traverse import schema_of
 from everview.plan.types import Column, Schema, is_exact, names
-from everview.lang.sql.aggregates import result_type
 
 T = Source("t", (Column("a", "int"), Column("b", "int"), Column("x", "decimal(6,2)")))
 U = Source("u", (Column("a", "int"), Column("d", "double"), Column("s", "string")))
@@ -145,7 +145,9 @@ def plans(draw: st.DrawFn, depth: int = 3) -> Plan:
             return draw(_grouped(child))
 
 
-CONSTANT = Values((Column("a", "int"), Column("k", "int")), (("1", "2"), ("CAST(NULL AS INT)", "0")))
+CONSTANT = Values(
+    (Column("a", "int"), Column("k", "int")), (("1", "2"), ("CAST(NULL AS INT)", "0"))
+)
 
 
 def predicates(schema: Schema) -> st.SearchStrategy[str]:
@@ -161,7 +163,9 @@ def predicates(schema: Schema) -> st.SearchStrategy[str]:
     if ints:
         picked = st.sampled_from(ints)
         choices += [
-            st.tuples(picked, st.integers(0, 2)).map(lambda p: f"{scalar.column(p[0].name)} > {p[1]}"),
+            st.tuples(picked, st.integers(0, 2)).map(
+                lambda p: f"{scalar.column(p[0].name)} > {p[1]}"
+            ),
             st.tuples(picked, picked).map(
                 lambda p: f"{scalar.column(p[0].name)} = {scalar.column(p[1].name)}"
             ),
@@ -195,8 +199,7 @@ def _two_ints(draw: st.DrawFn, child: Plan) -> Plan:
 
 def _prefixed(plan: Plan, prefix: str) -> Plan:
     outputs = (
-        Output(f"{prefix}{i}", c.type, scalar.column(c.name))
-        for i, c in enumerate(schema_of(plan))
+        Output(f"{prefix}{i}", c.type, scalar.column(c.name)) for i, c in enumerate(schema_of(plan))
     )
     return map_(plan, tuple(outputs))
 
@@ -228,7 +231,7 @@ def _grouped(draw: st.DrawFn, child: Plan) -> Plan:
     for i in range(draw(st.integers(1, 2))):
         function = draw(st.sampled_from(["count", "sum", "avg"]))
         numeric = [c for c in schema if is_exact(c.type) or c.type == "double"]
-        if function == "count" and draw(st.booleans()) or not schema:
+        if (function == "count" and draw(st.booleans())) or not schema:
             aggregates.append(Aggregate(f"g{depth}.{i}", "bigint", "count"))
             continue
         usable = list(schema) if function == "count" else numeric

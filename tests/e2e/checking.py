@@ -5,6 +5,15 @@ from __future__ import annotations
 from everview.pipeline.database import Database
 from everview.plan.types import names
 
+PLAIN = {
+    "spark.sql.ansi.enabled": "true",
+    "spark.sql.session.timeZone": "UTC",
+    # For a handful of rows, compiling code costs more than running it.
+    "spark.sql.codegen.wholeStage": "false",
+    "spark.sql.codegen.factoryMode": "NO_CODEGEN",
+    "spark.sql.adaptive.enabled": "false",
+}
+
 
 def differences(db: Database, queries: dict[str, str]) -> list[tuple[str, str, int]]:
     """(view, row, weight) for every row that a view lacks (+) or has too many (−).
@@ -12,7 +21,9 @@ def differences(db: Database, queries: dict[str, str]) -> list[tuple[str, str, i
     `queries` are the views' texts in order of declaration. The tables are read back row by row
     and given to Spark afresh, so nothing of the store is used to compute what is expected.
     """
-    session = db.engine.session
+    session = db.engine.session.newSession()
+    for key, value in PLAIN.items():
+        session.conf.set(key, value)
     made = []
     try:
         for table in db.catalog.tables:

@@ -83,7 +83,7 @@ def test_a_view_and_every_view_over_it_equal_their_queries(world, lower):
 
 def test_views_made_before_any_row_arrives_equal_their_queries(world):
     for shape in SHAPES:
-        world.view(shape, query(shape, "p"))
+        world.view(f"v_{shape}", query(shape, "p"))
     world.check()
     for number in range(4):
         world.transact(number)

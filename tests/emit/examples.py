@@ -26,6 +26,8 @@ ARITHMETIC = (
     *(f"abs({c})" for c in _NUMBERS),
     *(f"{name}({c})" for name in ("sign", "ceil", "floor") for c in ("i", "l", "f", "d", "n", "m")),
     *(f"round({c})" for c in ("n", "p", "m", "i", "l")),
+    "CASE WHEN abs(d) < 1e6 THEN round(d, 2) END", "CASE WHEN abs(d) < 1e15 THEN round(d) END",
+    "n DIV n2", "p DIV n2", "n DIV i2",
     "round(n, 1)", "round(n, -1)", "round(p, 3)", "round(m, 4)", "round(n, 5)",
     *(f"{name}({c})" for name in ("sqrt", "degrees", "radians") for c in ("i", "d", "n")),
     "isnan(d)", "isnan(f)", "nanvl(d, d2)",
@@ -134,8 +136,8 @@ CASTS = (
          "STRING"))),
     *(f"CAST({c} AS {t})" for c, t in product(
         ("d", "f"),
-        ("TINYINT", "INT", "BIGINT", "FLOAT", "DOUBLE", "DECIMAL(5,1)", "DECIMAL(20,4)",
-         "DECIMAL(38,18)", "BOOLEAN"))),
+        ("TINYINT", "INT", "BIGINT", "FLOAT", "DOUBLE", "DECIMAL(5,1)", "DECIMAL(12,2)",
+         "DECIMAL(15,6)", "BOOLEAN"))),
     *(f"CAST(b AS {t})" for t in ("INT", "BIGINT", "DOUBLE", "DECIMAL(5,1)", "STRING")),
     *(f"CAST(sn AS {t})" for t in (
         "TINYINT", "INT", "BIGINT", "FLOAT", "DOUBLE", "DECIMAL(5,1)", "DECIMAL(20,4)")),

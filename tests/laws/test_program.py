@@ -9,6 +9,7 @@ import pyarrow.compute as pc
 from hypothesis import given
 from hypothesis import strategies as st
 
+from evaluation import evaluate
 from everview.compiler import Maintenance, Table, View
 from everview.emit.sql import ring_columns
 from everview.engine.duckdb import Calculator
@@ -17,7 +18,6 @@ from everview.plan.traverse import schema_of
 from everview.program.explain import explain
 from everview.program.steps import Add, Check, Compute, Fetch, Program, Publish, change_name
 from everview.rewrite.passes import rewrite
-from evaluation import evaluate
 from strategies import SOURCES, after, as_arrow, as_bag, changes, plans, total, worlds
 
 
@@ -51,7 +51,11 @@ class Memory:
                     rows = self.values[relation].select([*(c.name for c in schema), "_w"])
                     if by is not None:
                         wanted = pa.chunked_array(
-                            [c for k in keys for c in self.calculator.keys(k.relation, k.column).chunks],
+                            [
+                                c
+                                for k in keys
+                                for c in self.calculator.keys(k.relation, k.column).chunks
+                            ],
                             rows.column(by).type,
                         )
                         rows = rows.filter(pc.is_in(rows.column(by), value_set=wanted))
@@ -123,9 +127,8 @@ def test_a_view_over_a_view_follows_it(data, first, world):
 
 @st.composite
 def _over(draw: st.DrawFn, source: Source) -> Plan:
-    from strategies import _grouped, predicates
-
     from everview.plan.build import distinct, filter_
+    from strategies import _grouped, predicates
 
     kind = draw(st.sampled_from(["filter", "distinct", "group"]))
     if kind == "filter":

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 
 import click
 import pyarrow as pa
 
 from everview.cli.opening import reading, writing
-from everview.errors import Span, UserError
+from everview.errors import UserError
 from everview.lang.sql.parse import Explain, Query, Statement, Transaction, parse_statements
 from everview.pipeline.database import Database
 
@@ -66,20 +66,6 @@ def _typed() -> Iterator[str]:
 
 def _run(db: Database, statements: Sequence[Statement], show: Show) -> None:
     for statement in statements:
-        span = statement.span
-        with _placed_in(span):
-            result = db.sql(span.text[span.start : span.stop])
-            if result is not None:
-                show(result.to_arrow())
-
-
-@contextmanager
-def _placed_in(whole: Span) -> Iterator[None]:
-    """Show a place in one statement as a place in the text that the user wrote."""
-    try:
-        yield
-    except UserError as problem:
-        span = problem.span
-        if span is not None and span.text == whole.text[whole.start : whole.stop]:
-            problem.span = Span(whole.text, span.start + whole.start, span.stop + whole.start)
-        raise
+        result = db.execute(statement)
+        if result is not None:
+            show(result.to_arrow())

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import TypeAlias
 
 from everview.emit.kinds import NotEqual, is_kind, raised
+from everview.emit.numbers import parts
 from everview.emit.types import spark_type_to_duckdb
 from everview.plan.types import Type
 
@@ -17,6 +18,7 @@ Spelling: TypeAlias = Callable[[str, str], str]
 BLANKS = r"E' \t\n\r\x0b\x0c'"
 _INTEGER_TEXT = r"\s*[+-]?[0-9]+\s*"
 _DECIMAL_TEXT = r"\s*[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?\s*"
+_PLAIN_DECIMAL_TEXT = r"\s*[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)\s*"
 _DOUBLE_TEXT = r"\s*[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?[dDfF]?\s*"
 _DATE_TEXT = r"^\s*(\d{4,7})(?:-(\d{1,2})(?:-(\d{1,2})(?:[ T].*)?)?)?\s*$"
 _FLOAT_LIMIT = "3.4028235677973366e38"
@@ -71,7 +73,33 @@ def _double_to_float(sql: str, target: str) -> str:
 
 def _float_to_decimal(sql: str, target: str) -> str:
     digits = f"CAST(CAST(CAST({sql} AS DOUBLE) AS VARCHAR) AS {target})"
-    return f"CASE WHEN isnan({sql}) OR isinf({sql}) THEN NULL ELSE {digits} END"
+    limit = _limit(target)
+    too_large = raised("NUMERIC_VALUE_OUT_OF_RANGE", sql, target)
+    return (
+        f"CASE WHEN isnan({sql}) OR isinf({sql}) THEN NULL "
+        f"WHEN abs({sql}) >= {limit} THEN {too_large} ELSE {digits} END"
+    )
+
+
+def _limit(target: str) -> str:
+    """The smallest power of ten a decimal type cannot hold; DuckDB overflows on exponents."""
+    precision, scale = parts(target.lower())
+    return f"1e{precision - scale}::DOUBLE"
+
+
+def _by_digits(sql: str, target: str) -> str:
+    return f"CAST(CAST({sql} AS VARCHAR) AS {target})"
+
+
+def _string_to_decimal(sql: str, target: str) -> str:
+    bare = f"trim({sql}, {BLANKS})"
+    return (
+        f"CASE WHEN {sql} IS NULL THEN NULL "
+        f"WHEN regexp_full_match({sql}, '{_PLAIN_DECIMAL_TEXT}') THEN CAST({bare} AS {target}) "
+        f"WHEN regexp_full_match({sql}, '{_DECIMAL_TEXT}') "
+        f"AND abs(CAST({bare} AS DOUBLE)) < {_limit(target)} THEN CAST({bare} AS {target}) "
+        f"ELSE {_invalid(sql, target)} END"
+    )
 
 
 def _invalid(sql: str, target: str) -> str:
@@ -140,19 +168,19 @@ CASTS: tuple[Cast, ...] = (
     Cast("integer", "boolean", _plain),
     Cast("decimal", "decimal", _plain, "both round half up and raise on overflow"),
     Cast("decimal", "integer", _truncated, "DuckDB alone rounds"),
-    Cast("decimal", "double", _plain),
-    Cast("decimal", "float", _plain),
+    Cast("decimal", "double", _by_digits, "DuckDB rounds twice"),
+    Cast("decimal", "float", _by_digits, "DuckDB rounds twice"),
     Cast("decimal", "boolean", _plain),
     Cast("decimal", "string", _plain),
     Cast("float", "double", _plain),
     Cast("double", "float", _double_to_float, "DuckDB raises where Spark gives infinity"),
     Cast("fraction", "integer", _truncated, "DuckDB alone rounds"),
-    Cast("fraction", "decimal", _float_to_decimal, "Spark goes through the shortest digits"),
+    Cast("fraction", "short decimal", _float_to_decimal, "beyond 15 digits, Java's may differ"),
     Cast("fraction", "boolean", _plain),
     Cast("boolean", "number", _plain),
     Cast("boolean", "string", _plain),
     Cast("string", "integer", _checked(_INTEGER_TEXT, _trimmed), "'12.5' is no integer"),
-    Cast("string", "decimal", _checked(_DECIMAL_TEXT, _trimmed), "'1_000' is no number"),
+    Cast("string", "decimal", _string_to_decimal, "'1_000' is no number"),
     Cast("string", "fraction", _string_to_double, "'1_000' is no number"),
     Cast("string", "boolean", _string_to_boolean, "'yes' is true in Spark"),
     Cast("string", "date", _string_to_date, "'2024-2' is a date in Spark, 'epoch' is not"),

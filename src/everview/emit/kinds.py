@@ -14,6 +14,9 @@ class NotEqual(Exception):  # noqa: N818 - a verdict about a construct, not a fa
         self.why = why
 
 
+SHORT = 15
+"""Digits that every double tells apart."""
+
 _ORDERED = ("double", "decimal", "boolean", "string", "date", "timestamp", "timestamp_ntz", "void")
 _KINDS = {
     "integer": INTEGERS,
@@ -31,7 +34,10 @@ def is_kind(type_: Type, kind: str) -> bool:
     >>> is_kind("decimal(5,2)", "decimal"), is_kind("int", "integer"), is_kind("int", "bigint")
     (True, True, False)
     """
-    name = "decimal" if decimal_parts(type_) else type_
+    parts = decimal_parts(type_)
+    if kind == "short decimal":
+        return parts is not None and parts[0] <= SHORT
+    name = "decimal" if parts else type_
     return kind == "any" or name in _KINDS.get(kind, (kind,))
 
 

@@ -16,7 +16,7 @@ from functools import cache
 
 from everview.emit import averages, numbers, parity_dates, parity_texts
 from everview.emit.entry import Entry, Site
-from everview.emit.kinds import NotEqual
+from everview.emit.kinds import NotEqual, raised
 from everview.emit.types import spark_type_to_duckdb
 from everview.plan.types import Type
 
@@ -79,6 +79,33 @@ def _decimal_remainder(site: Site) -> str:
     return f"CAST(({site.args[0]} % {site.args[1]}) AS {spark_type_to_duckdb(site.result)})"
 
 
+def _decimal_whole_quotient(site: Site) -> str:
+    (p1, s1), (p2, s2) = map(numbers.parts, site.types)
+    scale = max(s1, s2)
+    if p1 - s1 + s2 > 18 or p1 - s1 + scale > 38 or p2 - s2 + scale > 38:
+        raise NotEqual(f"{site.types[0]} DIV {site.types[1]}", "may not fit a bigint")
+    over, under = (
+        f"({numbers.unscaled(arg, type_)} * {numbers.power_of_ten(scale - own)})"
+        for arg, type_, own in zip(site.args, site.types, (s1, s2), strict=True)
+    )
+    return f"CAST({over} // {under} AS BIGINT)"
+
+
+def _round_double(site: Site) -> str:
+    """Half up on the digits Java prints; beyond 15 of them those may differ, and we raise."""
+    value = site.args[0]
+    digits = int(site.literals[1] or 0) if len(site.args) == 2 else 0
+    if not 0 <= digits <= 9:
+        raise NotEqual(f"round(double, {digits})", "not shown equal")
+    rounded = f"round(CAST(CAST({value} AS VARCHAR) AS DECIMAL(38,18)), {digits})"
+    failure = raised("MORE_THAN_15_DIGITS", value, "DOUBLE")
+    return (
+        f"CASE WHEN isnan({value}) OR isinf({value}) THEN {value} "
+        f"WHEN abs({value}) < 1e{15 - digits} THEN CAST(CAST({rounded} AS VARCHAR) AS DOUBLE) "
+        f"ELSE {failure} END"
+    )
+
+
 def _case(site: Site) -> str:
     *pairs, default = site.args
     branches = zip(pairs[0::2], pairs[1::2], strict=True)
@@ -127,6 +154,7 @@ _ARITHMETIC = (
     Entry("%", "fraction fraction", _division("%")),
     Entry("%", "decimal decimal", _decimal_remainder),
     Entry("div", "bigint bigint", "({0} // {1})"),
+    Entry("div", "decimal decimal", _decimal_whole_quotient),
     Entry("negative", "number", "(-{0})"),
     Entry("abs", "number", "abs({0})"),
     Entry("sign", "double", _SIGN),
@@ -139,6 +167,8 @@ _ARITHMETIC = (
     Entry("round", "decimal", _round_decimal),
     Entry("round", "decimal int", _round_decimal),
     Entry("round", "integer", "{0}"),
+    Entry("round", "double", _round_double),
+    Entry("round", "double int", _round_double),
     Entry("sqrt", "double", "sqrt({0})"),
     Entry("degrees", "double", "degrees({0})"),
     Entry("radians", "double", "radians({0})"),

@@ -15,7 +15,6 @@ from everview.engine.arrow import arrow_schema
 from everview.engine.protocol import Engine, Snapshot
 from everview.engine.results import Result
 from everview.errors import Span, UserError
-
 from everview.lang.sql import parse as statements
 from everview.pipeline import dml, statistics
 from everview.pipeline.audit import Audit, ViewAudit, judge
@@ -185,8 +184,13 @@ class Database:
         """Run one or more statements; the rows of the last one, if it has any."""
         result = None
         for statement in statements.parse_statements(text, dialect):
-            result = self._execute(statement)
+            result = self.execute(statement)
         return result
+
+    def execute(self, statement: statements.Statement) -> Result | None:
+        """Run one statement, with errors placed in the text it was written in."""
+        with _placed_in(statement.span):
+            return self._execute(statement)
 
     def _execute(self, statement: statements.Statement) -> Result | None:
         match statement:
@@ -197,7 +201,9 @@ class Database:
                 return Result(lambda: pa.table({"plan": lines}))
             case statements.Transaction(action, span):
                 self._bracket(action, span)
-            case statements.Insert() | statements.Delete() | statements.Update() | statements.Merge():
+            case (
+                statements.Insert() | statements.Delete() | statements.Update() | statements.Merge()
+            ):
                 self._change(statement)
             case statements.CreateTable() | statements.CreateView() | statements.Drop():
                 if self._transaction is not None:
@@ -232,14 +238,19 @@ class Database:
         else:
             open_.rollback()
 
-    def _change(self, statement: statements.Insert | statements.Delete | statements.Update | statements.Merge) -> None:
+    def _change(
+        self,
+        statement: statements.Insert | statements.Delete | statements.Update | statements.Merge,
+    ) -> None:
         if self._transaction is not None:
             dml.apply(self._transaction, statement)
             return
         with self.transaction() as tx:
             dml.apply(tx, statement)
 
-    def _declare(self, statement: statements.CreateTable | statements.CreateView | statements.Drop) -> None:
+    def _declare(
+        self, statement: statements.CreateTable | statements.CreateView | statements.Drop
+    ) -> None:
         self._must_write()
         match statement:
             case statements.CreateTable(name, columns, key, not_null, lenient, _):
@@ -248,10 +259,7 @@ class Database:
                     self._install(self._catalog.with_table(table))
             case statements.CreateView(name, query, given, lenient, _):
                 if not (lenient and self._catalog.find(name)):
-                    view = ViewDefinition(name, query, given)
-                    with _placed_in(statement):
-                        grown = self._catalog.with_view(view)
-                    self._install(grown)
+                    self._install(self._catalog.with_view(ViewDefinition(name, query, given)))
             case statements.Drop(kind, name, lenient, span):
                 found = self._catalog.find(name)
                 if found is None and lenient:
@@ -360,15 +368,16 @@ class Database:
 
 
 @contextmanager
-def _placed_in(statement: statements.CreateView) -> Iterator[None]:
-    """Show a place in a view's query as a place in the text that the user wrote."""
+def _placed_in(whole: Span) -> Iterator[None]:
+    """Show a place in a part of a statement as a place in the text that the user wrote."""
     try:
         yield
     except UserError as problem:
-        span, whole = problem.span, statement.span
-        if span is not None and span.text == statement.query:
-            offset = whole.text.index(statement.query, whole.start)
-            problem.span = Span(whole.text, span.start + offset, span.stop + offset)
+        span = problem.span
+        if span is not None and span.text != whole.text:
+            offset = whole.text.find(span.text, whole.start)
+            moved = Span(whole.text, span.start + offset, span.stop + offset)
+            problem.span = moved if offset >= 0 else whole
         raise
 
 

@@ -44,5 +44,5 @@ def _program(catalog: Catalog, name: str) -> Program:
     for each in views:
         for read in catalog.reads(each):
             (tables if read in catalog.tables else views).append(read)
-    touched = {table: True for table in dict.fromkeys(tables)}
+    touched = dict.fromkeys(dict.fromkeys(tables), True)
     return catalog.maintenance.program(touched, frozenset(views))

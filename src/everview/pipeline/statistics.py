@@ -51,10 +51,10 @@ def fetched(manifest: Manifest) -> Mapping[str, int]:
 
 def status(catalog: Catalog, manifest: Manifest) -> list[RelationStatus]:
     """Tables, then views, then states."""
-    kinds = {name: "table" for name in catalog.tables} | {name: "view" for name in catalog.views}
+    kinds = dict.fromkeys(catalog.tables, "table") | dict.fromkeys(catalog.views, "view")
     reads = {name: catalog.reads(name) for name in catalog.views}
     states = catalog.maintenance.states.stored
-    kinds |= {name: "state" for name in states}
+    kinds |= dict.fromkeys(states, "state")
     found = []
     for name, kind in kinds.items():
         relation = manifest.relations.get(name)

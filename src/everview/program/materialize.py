@@ -57,9 +57,7 @@ class Materializer:
     states: States
     steps: list[Step] = field(default_factory=list)
     _computed: dict[Plan, Ref] = field(default_factory=dict)
-    _fetched: dict[tuple[str, Schema, str | None, KeySet | None], Ref] = field(
-        default_factory=dict
-    )
+    _fetched: dict[tuple[str, Schema, str | None, KeySet | None], Ref] = field(default_factory=dict)
 
     def compute(self, plan: Plan, name: str | None = None) -> Ref:
         """The result of `plan` as a step of its own; equal plans are computed once."""

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from functools import partial
+from contextlib import suppress
+from functools import cached_property, partial
 from itertools import groupby
 from typing import Any
 
@@ -56,10 +57,17 @@ class SparkEngine:
         large_rows: int = LARGE_ROWS,
         driver_bytes: int = DRIVER_BYTES,
     ) -> None:
-        self.session, self._owns = session_for(spark)
+        self._given = spark
+        self._owns = False
         self._calculator = Calculator()
         self._large_rows = large_rows
         self._driver_bytes = driver_bytes
+
+    @cached_property
+    def session(self) -> SparkSession:
+        """Spark, started when something first needs it."""
+        session, self._owns = session_for(self._given)
+        return session
 
     def analyze(self, scalar: str, schema: Schema, span: Span | None) -> Type:
         """The type that Spark's own analyzer gives a scalar."""
@@ -79,17 +87,12 @@ class SparkEngine:
         violation: Violation,
     ) -> Outcome:
         """Run a transaction's program in the gear its size asks for."""
-        large = LargeGear(self.session, snapshot, epoch, violation)
         with explained():
-            if (
-                sum(map(_rows, (part for parts in changes.values() for part in parts)))
-                > self._large_rows
-            ):
-                return large.run(program, changes)
-            try:
-                return self._run_small(program, changes, snapshot, epoch, violation)
-            except TooLarge:
-                return large.run(program, changes)
+            parts = (part for each in changes.values() for part in each)
+            if sum(map(_rows, parts)) <= self._large_rows:
+                with suppress(TooLarge):
+                    return self._run_small(program, changes, snapshot, epoch, violation)
+            return LargeGear(self.session, snapshot, epoch, violation).run(program, changes)
 
     def _run_small(
         self,

@@ -273,27 +273,34 @@ def _create_table(tree: exp.Create, text: str, span: Span) -> CreateTable:
             case exp.ColumnDef():
                 columns.append(Column(part.name, _column_type(part, text)))
                 kinds = [constraint.args["kind"] for constraint in part.args["constraints"]]
-                if any(isinstance(kind, exp.PrimaryKeyColumnConstraint) for kind in kinds):
-                    key = (part.name,)
-                if any(
-                    isinstance(kind, exp.NotNullColumnConstraint)
-                    and not kind.args.get("allow_null")
-                    for kind in kinds
-                ):
-                    not_null.append(part.name)
+                for kind in kinds:
+                    match kind:
+                        case exp.PrimaryKeyColumnConstraint():
+                            key = (part.name,)
+                        case exp.NotNullColumnConstraint():
+                            if not kind.args.get("allow_null"):
+                                not_null.append(part.name)
+                        case exp.CommentColumnConstraint():
+                            pass
+                        case _:
+                            raise _not_in_table(kind, text, span)
             case exp.PrimaryKey():
                 key = tuple(name.name for name in part.expressions)
             case _:
-                raise UserError(
-                    "Q004",
-                    f"this part of CREATE TABLE is not supported: {part.sql(dialect=DIALECT)}",
-                    span=span_of(part, text) or span,
-                    remedy="declare columns, NOT NULL and PRIMARY KEY",
-                )
+                raise _not_in_table(part, text, span)
     _check_columns(columns, key, schema, text)
     name = _table_name(schema.this, text)
     required = tuple(dict.fromkeys((*key, *not_null)))
     return CreateTable(name, tuple(columns), key, required, bool(tree.args.get("exists")), span)
+
+
+def _not_in_table(part: exp.Expr, text: str, span: Span) -> UserError:
+    return UserError(
+        "Q004",
+        f"this part of CREATE TABLE is not supported: {part.sql(dialect=DIALECT)}",
+        span=span_of(part, text) or span,
+        remedy="declare columns, NOT NULL and PRIMARY KEY",
+    )
 
 
 def _check_columns(
