@@ -13,7 +13,7 @@ __version__ = "0.1.0"
 __all__ = ["Span", "UserError", "__version__", "open"]
 
 
-def open(
+def open(  # noqa: A001  (ev.open, as in io.open and gzip.open)
     location: str,
     *,
     engine: str = "spark",

@@ -7,7 +7,7 @@ columns itself, so any shape can be a view over any other.
 from __future__ import annotations
 
 SHAPES: dict[str, str] = {
-    "filter": "SELECT k, v, s FROM {a} WHERE v > 0.5 OR s IS NULL",
+    "filter": "SELECT f.* FROM (SELECT k, v, s FROM {a}) AS f WHERE f.v > 0.5 OR s IS NULL",
     "project": """SELECT k + 1 AS k, CAST(v * 2 AS DECIMAL(10,2)) AS v,
         CASE WHEN s = 'p' THEN 'q' ELSE s END AS s FROM {a}""",
     "spark_only": "SELECT k, v, upper(concat(s, 'é')) AS s FROM {a} WHERE NOT s <=> lower('P')",
@@ -16,7 +16,7 @@ SHAPES: dict[str, str] = {
     "product": "SELECT x.k, y.v, y.s FROM {a} x CROSS JOIN {b} y WHERE x.k + y.k > 2",
     "three_tables": """SELECT x.k, z.v, y.s FROM {a} x JOIN {b} y ON x.k = y.k
         JOIN {c} z ON z.s = y.s AND z.k >= x.k""",
-    "union_all": "SELECT * FROM {a} UNION ALL SELECT k, v, 'u' FROM {b} WHERE k IS NOT NULL",
+    "union_all": "SELECT k, v, s FROM {a} UNION ALL SELECT k, v, 'u' FROM {b} WHERE k IS NOT NULL",
     "union": "SELECT k, v, s FROM {a} UNION SELECT k, v, s FROM {b}",
     "distinct": "SELECT DISTINCT k, CAST(1 AS DECIMAL(10,2)) AS v, s FROM {a}",
     "group": """SELECT k, CAST(SUM(v) AS DECIMAL(10,2)) AS v, CAST(COUNT(*) AS STRING) AS s

@@ -201,10 +201,8 @@ class _Emitter:
         made = []
         for column in schema_of(child):
             if column.name not in keys:
-                total = f"COALESCE(SUM({self._q(column.name)}), 0)"
-                made.append(
-                    f"CAST({total} AS {self.dialect.type_(column.type)}) AS {self._q(column.name)}, "
-                )
+                name, type_ = self._q(column.name), self.dialect.type_(column.type)
+                made.append(f"CAST(COALESCE(SUM({name}), 0) AS {type_}) AS {name}, ")
         having = f" HAVING SUM({WEIGHT}) > 0" if keys else _ALWAYS
         return (
             f"SELECT {self._list(keys)}{''.join(made)}{self._one()} "
@@ -286,8 +284,9 @@ class _Emitter:
 
     def _row(self, schema: Schema, row: tuple[str, ...]) -> str:
         made = (
-            f"CAST({self.dialect.scalar(text, ())} AS {self.dialect.type_(c.type)}) AS {self._q(c.name)}"
-            for text, c in zip(row, schema, strict=True)
+            f"CAST({self.dialect.scalar(text, ())} AS {self.dialect.type_(column.type)}) "
+            f"AS {self._q(column.name)}"
+            for text, column in zip(row, schema, strict=True)
         )
         return f"SELECT {', '.join((*made, self._one()))}"
 

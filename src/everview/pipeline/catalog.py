@@ -30,10 +30,12 @@ class TableDefinition:
 
     @property
     def source(self) -> Source:
+        """The table as plans read it."""
         return Source(self.name, self.columns, self.key)
 
     @property
     def sort(self) -> tuple[str, ...]:
+        """The order its segments are stored in."""
         return self.key or (self.columns[0].name,)
 
 
@@ -110,7 +112,7 @@ class Catalog:
         if readers:
             raise UserError(
                 "C003",
-                f"{name} cannot be dropped: {', '.join(readers)} read{'s' * (len(readers) == 1)} it",
+                f"{name} cannot be dropped, because it is read by {', '.join(readers)}",
                 remedy=f"drop {', '.join(reversed(readers))} first",
             )
         tables = {key: value for key, value in self.tables.items() if key != name}

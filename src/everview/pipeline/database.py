@@ -15,7 +15,20 @@ from everview.engine.arrow import arrow_schema
 from everview.engine.protocol import Engine, Snapshot
 from everview.engine.results import Result
 from everview.errors import Span, UserError
-from everview.lang.sql import parse as statements
+from everview.lang.sql.parse import (
+    CreateTable,
+    CreateView,
+    Delete,
+    Drop,
+    Explain,
+    Insert,
+    Merge,
+    Query,
+    Statement,
+    Update,
+    parse_statements,
+)
+from everview.lang.sql.parse import Transaction as Bracket
 from everview.pipeline import dml, statistics
 from everview.pipeline.audit import Audit, ViewAudit, judge
 from everview.pipeline.catalog import Catalog, TableDefinition, ViewDefinition
@@ -183,29 +196,27 @@ class Database:
     def sql(self, text: str, *, dialect: str | None = None) -> Result | None:
         """Run one or more statements; the rows of the last one, if it has any."""
         result = None
-        for statement in statements.parse_statements(text, dialect):
+        for statement in parse_statements(text, dialect):
             result = self.execute(statement)
         return result
 
-    def execute(self, statement: statements.Statement) -> Result | None:
+    def execute(self, statement: Statement) -> Result | None:
         """Run one statement, with errors placed in the text it was written in."""
         with _placed_in(statement.span):
             return self._execute(statement)
 
-    def _execute(self, statement: statements.Statement) -> Result | None:
+    def _execute(self, statement: Statement) -> Result | None:
         match statement:
-            case statements.Query(text, reads, _):
+            case Query(text, reads, _):
                 return self._select(text, reads)
-            case statements.Explain(name, _):
+            case Explain(name, _):
                 lines = self.explain(name).splitlines()
                 return Result(lambda: pa.table({"plan": lines}))
-            case statements.Transaction(action, span):
+            case Bracket(action, span):
                 self._bracket(action, span)
-            case (
-                statements.Insert() | statements.Delete() | statements.Update() | statements.Merge()
-            ):
+            case Insert() | Delete() | Update() | Merge():
                 self._change(statement)
-            case statements.CreateTable() | statements.CreateView() | statements.Drop():
+            case CreateTable() | CreateView() | Drop():
                 if self._transaction is not None:
                     raise UserError(
                         "T008",
@@ -240,7 +251,7 @@ class Database:
 
     def _change(
         self,
-        statement: statements.Insert | statements.Delete | statements.Update | statements.Merge,
+        statement: Insert | Delete | Update | Merge,
     ) -> None:
         if self._transaction is not None:
             dml.apply(self._transaction, statement)
@@ -248,19 +259,17 @@ class Database:
         with self.transaction() as tx:
             dml.apply(tx, statement)
 
-    def _declare(
-        self, statement: statements.CreateTable | statements.CreateView | statements.Drop
-    ) -> None:
+    def _declare(self, statement: CreateTable | CreateView | Drop) -> None:
         self._must_write()
         match statement:
-            case statements.CreateTable(name, columns, key, not_null, lenient, _):
+            case CreateTable(name, columns, key, not_null, lenient, _):
                 if not (lenient and self._catalog.find(name)):
                     table = TableDefinition(name, columns, key, not_null)
                     self._install(self._catalog.with_table(table))
-            case statements.CreateView(name, query, given, lenient, _):
+            case CreateView(name, query, given, lenient, _):
                 if not (lenient and self._catalog.find(name)):
                     self._install(self._catalog.with_view(ViewDefinition(name, query, given)))
-            case statements.Drop(kind, name, lenient, span):
+            case Drop(kind, name, lenient, span):
                 found = self._catalog.find(name)
                 if found is None and lenient:
                     return

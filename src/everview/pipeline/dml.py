@@ -39,7 +39,10 @@ def insert(tx: Transaction, statement: Insert) -> None:
             remedy=f"give {', '.join(columns)}",
         )
     aliases = ", ".join(f"`{name}`" for name in columns)
-    rows = f"SELECT {_cast(table, columns)}, CAST(1 AS BIGINT) AS {WEIGHT} FROM ({statement.query}) AS t({aliases})"
+    rows = (
+        f"SELECT {_cast(table, columns)}, CAST(1 AS BIGINT) AS {WEIGHT} "
+        f"FROM ({statement.query}) AS t({aliases})"
+    )
     _apply(tx, table, rows, removes=False)
 
 

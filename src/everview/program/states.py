@@ -50,7 +50,7 @@ class Serving:
 
 @dataclass(slots=True)
 class States:
-    """The states of a catalog. Demands are gathered first; `settle` decides; then all are served."""
+    """The states of a catalog: demands are gathered, `settle` decides, then all are served."""
 
     sorts: Mapping[str, Columns]
     """The sort order of every table and view."""

@@ -46,7 +46,7 @@ LARGE_ROWS = 100_000
 
 
 class SparkEngine:
-    """Programs on Apache Spark: slices by key with arithmetic in process, or Spark SQL throughout."""
+    """Programs on Apache Spark: slices and arithmetic in process, or Spark SQL throughout."""
 
     name = "spark"
 

@@ -17,7 +17,7 @@ SLICE_ROWS = 2_000_000
 """A slice of more rows is not brought to the driver; the program runs in the large gear."""
 
 
-class TooLarge(Exception):
+class TooLarge(Exception):  # noqa: N818  (a signal between gears, not an error)
     """A slice has more rows than the driver should hold."""
 
 
@@ -112,7 +112,7 @@ def slice_reader(wanted: Sequence[Wanted], limit: int) -> Read:
 
 
 def _filter(slice_: Wanted) -> tuple[str, Any, Any, bytes, bool] | None:
-    """What identifies the wanted rows, in a form that can be sent: nulls apart, bounds for pruning."""
+    """What identifies the wanted rows, as it can be sent: nulls apart, bounds for pruning."""
     if slice_.by is None or slice_.keys is None:
         return None
     type_ = arrow_schema(slice_.schema).field(slice_.by).type

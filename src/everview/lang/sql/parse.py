@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import re
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import TypeAlias
 
 import sqlglot
@@ -249,7 +250,7 @@ def _statement(tree: exp.Expr, text: str, tokens: list[Token]) -> Statement:
         case _:
             raise UserError(
                 "Q003",
-                f"this statement is not part of the language: {text[span.start : span.stop][:40]!r}",
+                f"not a statement of the language: {text[span.start : span.stop][:40]!r}",
                 span=Span(text, tokens[0].start, tokens[0].end + 1),
                 remedy="use CREATE or DROP TABLE or VIEW, INSERT, DELETE, UPDATE, MERGE, "
                 "BEGIN, COMMIT, ROLLBACK, EXPLAIN or SELECT",
@@ -364,9 +365,7 @@ def _create_view(tree: exp.Create, text: str, tokens: list[Token], span: Span) -
                 remedy="leave it out",
             )
     start = next(
-        after.start
-        for before, after in zip(tokens, tokens[1:], strict=False)
-        if before.token_type == TokenType.ALIAS
+        after.start for before, after in pairwise(tokens) if before.token_type == TokenType.ALIAS
     )
     query = text[start : span.stop]
     return CreateView(

@@ -64,7 +64,7 @@ def refuse_parts(tree: exp.Expr, text: str) -> None:
             name = node.sql(dialect="spark").partition("(")[0]
             raise UserError(
                 "Q021",
-                f"{name.lower()}() gives another answer every time, so no view can stay equal to it",
+                f"{name.lower()}() gives another answer every time: no view can stay equal to it",
                 span=span_of(node, text),
                 remedy="compute the value when you insert, and store it in a column",
             )

@@ -14,7 +14,7 @@ from everview.plan.types import Schema, names
 
 @dataclass(frozen=True, slots=True)
 class Item:
-    """A table, view or subquery in FROM: its alias, and the plan column behind each of its names."""
+    """A table, view or subquery in FROM: its alias, and the plan column behind each name."""
 
     alias: str
     columns: tuple[tuple[str, str], ...]
