@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cache
 from itertools import product
 from typing import TYPE_CHECKING
 
@@ -34,7 +35,6 @@ SCHEMA = tuple(
         "ts": "timestamp",
         "tn": "timestamp_ntz",
         "bin": "binary",
-        "o.id": "int",
     }.items()
 )
 ATOMS = (
@@ -42,14 +42,22 @@ ATOMS = (
     "NULL",
     "1",
     "-3",
-    "0",
-    "3000000000",
     "1.5",
     "0.05",
-    "1e0",
     "'x'",
     "TRUE",
     "DATE '2024-02-29'",
+)
+LITERALS = (
+    "0",
+    "3000000000",
+    "-2147483648",
+    "1e0",
+    "1.",
+    "99999999999999999999",
+    "3L",
+    "1.5D",
+    "2BD",
 )
 BINARY = (
     "{0} + {1}",
@@ -176,6 +184,7 @@ EXPRESSIONS = tuple(
     dict.fromkeys(
         (
             *ATOMS,
+            *LITERALS,
             *(shape.format(atom) for shape, atom in product(UNARY, ATOMS)),
             *(shape.format(*pair) for shape, pair in product(BINARY, product(ATOMS, ATOMS))),
             *(shape.format(*pair) for shape, pair in product(BINARY_FUNCTIONS, PAIRS)),
@@ -184,6 +193,7 @@ EXPRESSIONS = tuple(
 )
 
 
+@cache
 def known() -> list[tuple[str, str]]:
     """The canonical text and our type of every expression that our rules know."""
     texts = (text(parse(expression)) for expression in EXPRESSIONS)

@@ -10,7 +10,8 @@ import pyarrow as pa
 
 from everview.cli.opening import reading, writing
 from everview.errors import UserError
-from everview.lang.sql.parse import Explain, Query, Statement, Transaction, parse_statements
+from everview.lang.sql.parse import parse_statements
+from everview.lang.sql.statements import Explain, Query, Statement, Transaction
 from everview.pipeline.database import Database
 
 Show = Callable[[pa.Table], None]

@@ -40,18 +40,16 @@ def quotient(left: str, right: str, types: tuple[Type, ...], to: Type) -> str:
     if shift < 0 or p1 + shift > 38 or p2 > 37:
         raise NotEqual(f"{types[0]} / {types[1]}", "the quotient needs more than 128 bits")
     over = f"({unscaled(left, types[0])} * {power_of_ten(shift)})"
-    slack = 10 ** (39 - scale) if scale + p2 > 38 else None
-    return scaled(half_up(over, unscaled(right, types[1]), slack), to)
+    return scaled(half_up(over, unscaled(right, types[1])), to)
 
 
-def half_up(over: str, under: str, slack: int | None = None) -> str:
+def half_up(over: str, under: str) -> str:
     """over / under for HUGEINT, rounded half away from zero; raises where under is zero.
 
-    Spark divides to 39 digits after the point and rounds again, so a quotient closer to a tie than
-    that is rounded up too: with remainder r, where |under| - 2|r| ≤ |under| / slack.
+    Spark rounds the quotient to 39 significant digits first. That cannot reach a tie: a quotient
+    that is none is further from it than 1 / (2 · over), relatively, and over has 38 digits.
     """
-    near = f" - abs({under}) // {slack}::HUGEINT" if slack else ""
-    tie = f"2 * abs({over} % {under}) >= abs({under}){near}"
+    tie = f"2 * abs({over} % {under}) >= abs({under})"
     return f"({over} // {under} + CASE WHEN {tie} THEN sign({over}) * sign({under}) ELSE 0 END)"
 
 

@@ -15,7 +15,8 @@ from everview.engine.arrow import arrow_schema
 from everview.engine.protocol import Engine, Snapshot
 from everview.engine.results import Result
 from everview.errors import Span, UserError
-from everview.lang.sql.parse import (
+from everview.lang.sql.parse import parse_statements
+from everview.lang.sql.statements import (
     CreateTable,
     CreateView,
     Delete,
@@ -26,9 +27,8 @@ from everview.lang.sql.parse import (
     Query,
     Statement,
     Update,
-    parse_statements,
 )
-from everview.lang.sql.parse import Transaction as Bracket
+from everview.lang.sql.statements import Transaction as Bracket
 from everview.pipeline import dml, statistics
 from everview.pipeline.audit import Audit, ViewAudit, judge
 from everview.pipeline.catalog import Catalog, TableDefinition, ViewDefinition
@@ -37,6 +37,7 @@ from everview.pipeline.transaction import Transaction
 from everview.pipeline.violations import violation
 from everview.program.steps import Program
 from everview.store.compaction import Policy, compact, compactable
+from everview.store.faults import damaged_segment
 from everview.store.lock import WriterLock
 from everview.store.manifest import Manifest, Segment
 from everview.store.retention import retire
@@ -87,7 +88,13 @@ class Database:
         """The rows of a table or view, now or at an earlier epoch."""
         snapshot = self._snapshot(epoch)
         catalog = self.catalog if epoch is None else self._load(snapshot.manifest)
-        return self.engine.read(catalog.relation(name), snapshot)
+        result = self.engine.read(catalog.relation(name), snapshot)
+
+        def arrow() -> pa.Table:
+            with sound(snapshot):
+                return result.to_arrow()
+
+        return Result(arrow, result.frame)
 
     def changes(self, name: str, *, after: int = 0) -> Result:
         """The change feed of a table or view: rows with `_w` and `_epoch`, oldest first."""
@@ -143,7 +150,8 @@ class Database:
             )
         touched = {name: name in tx.removes for name in tx.pending}
         program = self._program(touched)
-        outcome = self.engine.run(program, tx.pending, snapshot, epoch, violation)
+        with sound(snapshot):
+            outcome = self.engine.run(program, tx.pending, snapshot, epoch, violation)
         note = statistics.note(outcome, perf_counter() - began)
         changes = {name: s for name, s in outcome.segments.items() if s.rows}
         if not changes:
@@ -291,7 +299,8 @@ class Database:
         bases = {name: Segment("", epoch, "base", ()) for name in new_tables}
         snapshot = Snapshot(self.store, manifest, stored)
         for name, plan in catalog.to_build(manifest.relations):
-            bases[name] = self.engine.build(name, plan, snapshot, epoch)
+            with sound(snapshot):
+                bases[name] = self.engine.build(name, plan, snapshot, epoch)
             # What is built later may read what was built just now.
             built = manifest.advance(epoch=epoch, created="", bases=bases)
             snapshot = Snapshot(self.store, built, stored)
@@ -351,7 +360,8 @@ class Database:
             if each in needed:
                 text[each] = catalog.views[each].query
         unique = tuple(dict.fromkeys(tables))
-        rows, difference = self.engine.difference(name, text, unique, snapshot)
+        with sound(snapshot):
+            rows, difference = self.engine.difference(name, text, unique, snapshot)
         return judge(name, catalog.schema(name), rows, difference)
 
     def status(self) -> list[statistics.RelationStatus]:
@@ -374,6 +384,19 @@ class Database:
         trace: TracebackType | None,
     ) -> None:
         self.close()
+
+
+@contextmanager
+def sound(snapshot: Snapshot) -> Iterator[None]:
+    """Name the damaged file when a failure comes from one."""
+    try:
+        yield
+    except UserError:
+        raise
+    except Exception as problem:
+        for path, reason in snapshot.store.verify(snapshot.manifest).items():
+            raise damaged_segment(snapshot.store.absolute(path), reason) from problem
+        raise
 
 
 @contextmanager

@@ -7,7 +7,8 @@ from collections.abc import Mapping, Sequence
 from sqlglot import exp
 
 from everview.errors import UserError
-from everview.lang.sql.parse import Delete, Insert, Merge, MergeClause, Update, parse_query
+from everview.lang.sql.parse import parse_query
+from everview.lang.sql.statements import Delete, Insert, Merge, MergeClause, Update
 from everview.pipeline.catalog import TableDefinition
 from everview.pipeline.transaction import Transaction
 from everview.plan.types import WEIGHT

@@ -9,6 +9,9 @@ from pyspark.errors import AnalysisException, PySparkException, QueryContextType
 
 from everview.errors import Span, UserError
 
+DATA_EXCEPTION = "22"
+"""The class of SQL states for values that cannot be computed with."""
+
 
 def not_accepted(problem: PySparkException, span: Span | None, sql: str = "") -> UserError:
     """What Spark's analyzer does not accept, without its plan dump; its place in `sql`."""
@@ -31,7 +34,7 @@ def explained() -> Iterator[None]:
     except AnalysisException as problem:
         raise not_accepted(problem, None) from problem
     except PySparkException as problem:
-        if not problem.getSqlState() or problem.getSqlState() == "XX000":
+        if not (problem.getSqlState() or "").startswith(DATA_EXCEPTION):
             raise
         raise UserError(
             "E010",

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import logging
 import re
-from dataclasses import dataclass
 from itertools import pairwise
-from typing import TypeAlias
 
 import sqlglot
 from sqlglot import exp
@@ -15,136 +13,24 @@ from sqlglot.tokenizer_core import Token, TokenType
 
 from everview.errors import Span, UserError
 from everview.lang.sql.place import span_of
+from everview.lang.sql.statements import (
+    CreateTable,
+    CreateView,
+    Delete,
+    Drop,
+    Explain,
+    Insert,
+    Merge,
+    MergeClause,
+    Query,
+    Statement,
+    Transaction,
+    Update,
+)
 from everview.plan.dialect import DIALECT
-from everview.plan.types import Column, Schema, storable_type
+from everview.plan.types import Column, storable_type
 
 logging.getLogger("sqlglot").setLevel(logging.ERROR)
-
-
-@dataclass(frozen=True, slots=True)
-class CreateTable:
-    """CREATE TABLE with its columns and constraints."""
-
-    name: str
-    columns: Schema
-    key: tuple[str, ...]
-    not_null: tuple[str, ...]
-    if_not_exists: bool
-    span: Span
-
-
-@dataclass(frozen=True, slots=True)
-class CreateView:
-    """CREATE [MATERIALIZED] VIEW over a query, kept as it was written."""
-
-    name: str
-    query: str
-    columns: tuple[str, ...]
-    if_not_exists: bool
-    span: Span
-
-
-@dataclass(frozen=True, slots=True)
-class Drop:
-    """DROP TABLE or DROP VIEW."""
-
-    kind: str
-    name: str
-    if_exists: bool
-    span: Span
-
-
-@dataclass(frozen=True, slots=True)
-class Insert:
-    """INSERT INTO a table, from VALUES or a query."""
-
-    table: str
-    columns: tuple[str, ...]
-    query: str
-    span: Span
-
-
-@dataclass(frozen=True, slots=True)
-class Delete:
-    """DELETE FROM a table."""
-
-    table: str
-    alias: str
-    where: str | None
-    span: Span
-
-
-@dataclass(frozen=True, slots=True)
-class Update:
-    """UPDATE a table: new values for columns of the rows that satisfy a condition."""
-
-    table: str
-    alias: str
-    assignments: tuple[tuple[str, str], ...]
-    where: str | None
-    span: Span
-
-
-@dataclass(frozen=True, slots=True)
-class MergeClause:
-    """One WHEN of a MERGE: for which rows, and what happens to them."""
-
-    matched: bool
-    condition: str | None
-    action: str
-    columns: tuple[str, ...]
-    values: tuple[str, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class Merge:
-    """MERGE INTO a table USING a source."""
-
-    table: str
-    alias: str
-    source: str
-    on: str
-    clauses: tuple[MergeClause, ...]
-    span: Span
-
-
-@dataclass(frozen=True, slots=True)
-class Transaction:
-    """BEGIN, COMMIT or ROLLBACK."""
-
-    action: str
-    span: Span
-
-
-@dataclass(frozen=True, slots=True)
-class Explain:
-    """EXPLAIN of a view."""
-
-    name: str
-    span: Span
-
-
-@dataclass(frozen=True, slots=True)
-class Query:
-    """A SELECT over tables and views."""
-
-    text: str
-    reads: tuple[str, ...]
-    span: Span
-
-
-Statement: TypeAlias = (
-    CreateTable
-    | CreateView
-    | Drop
-    | Insert
-    | Delete
-    | Update
-    | Merge
-    | Transaction
-    | Explain
-    | Query
-)
 
 
 def parse_statements(text: str, dialect: str | None = None) -> tuple[Statement, ...]:

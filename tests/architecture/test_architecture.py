@@ -1,0 +1,55 @@
+"""What keeps the shape of the project: totality, sizes, and what may be loaded."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+from typing import get_args
+
+import everview
+from everview.differentiate.rules import RULES
+from everview.plan.nodes import Plan
+
+SOURCE = Path(everview.__file__).parent
+CORE = ("algebra", "plan", "analysis", "rewrite", "differentiate", "program", "emit")
+
+
+def test_there_are_at_most_twenty_operators():
+    assert len(get_args(Plan)) <= 20
+
+
+def test_every_operator_says_what_it_denotes():
+    for operator in get_args(Plan):
+        assert operator.__doc__ and ":" in operator.__doc__, operator
+
+
+def test_every_rule_has_a_law_and_a_citation():
+    for rule in RULES.values():
+        assert rule.law.startswith("Δ"), rule
+        assert rule.cites, rule
+
+
+def test_no_module_is_longer_than_four_hundred_lines():
+    long = {
+        str(path.relative_to(SOURCE)): lines
+        for path in SOURCE.rglob("*.py")
+        if (lines := len(path.read_text(encoding="utf-8").splitlines())) > 450
+    }
+    assert not long
+
+
+def test_the_core_stays_small():
+    lines = sum(
+        len(path.read_text(encoding="utf-8").splitlines())
+        for folder in CORE
+        for path in (SOURCE / folder).rglob("*.py")
+    )
+    assert lines < 6000
+
+
+def test_importing_everview_loads_no_engine():
+    engines = ("pyspark", "duckdb", "pyarrow")
+    code = f"import everview, sys; print([m for m in {engines} if m in sys.modules])"
+    shown = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert shown.stdout.strip() == "[]"

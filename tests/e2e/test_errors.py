@@ -1,0 +1,245 @@
+"""Bad input: a clear error with its place and remedy, and nothing changed."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+import everview as ev
+
+pytestmark = pytest.mark.spark
+
+SETUP = """
+CREATE TABLE orders (
+  id BIGINT PRIMARY KEY, customer BIGINT NOT NULL, amount DECIMAL(12,2), day DATE);
+CREATE TABLE customers (id BIGINT, name STRING);
+CREATE MATERIALIZED VIEW revenue AS
+  SELECT customer, SUM(amount) AS total FROM orders GROUP BY customer;
+CREATE MATERIALIZED VIEW big AS SELECT customer FROM revenue WHERE total > 10
+"""
+
+BAD_SQL = {
+    "SELEC 1": ("Q001", "SELEC 1", None),
+    "SELECT * FROM orders WHERE (": ("Q001", None, None),
+    "SELECT 'open": ("Q001", None, "quote"),
+    "GRANT ALL ON orders TO me": ("Q003", "GRANT", None),
+    "CREATE VIEW v AS SELECT * FROM nowhere": ("Q006", "nowhere", "orders"),
+    "CREATE VIEW v AS SELECT amuont FROM orders": ("Q007", "amuont", "amount"),
+    "CREATE VIEW v AS SELECT x.id FROM orders": ("Q006", "x", "orders"),
+    "CREATE VIEW v AS SELECT frobnicate(id) FROM orders": ("Q010", "frobnicate(id", "spelling"),
+    "CREATE VIEW v AS SELECT id FROM orders o JOIN customers c ON o.customer = c.id": (
+        "Q008",
+        "id",
+        "o.id or c.id",
+    ),
+    "CREATE VIEW v AS SELECT id + TRUE AS x FROM orders": ("Q010", None, None),
+    "CREATE VIEW v AS SELECT id FROM orders WHERE amount": ("Q013", "amount", "compare"),
+    "CREATE VIEW v AS SELECT SUM(day) FROM orders": ("Q013", "SUM(day", "CAST"),
+    "CREATE VIEW v AS SELECT rand() AS r FROM orders": ("Q021", "rand", "store it"),
+    "CREATE VIEW v AS SELECT id, now() AS t FROM orders": ("Q021", "now", "store it"),
+    "CREATE VIEW v AS SELECT uuid() AS u FROM orders": ("Q021", "uuid", "store it"),
+    "CREATE VIEW v AS SELECT current_date() AS u FROM orders": ("Q021", "current_date", "store"),
+    "CREATE VIEW v AS SELECT id, amount FROM orders GROUP BY id": ("Q009", "amount", "GROUP BY"),
+    "CREATE VIEW v AS SELECT id FROM orders WHERE SUM(amount) > 1": ("Q009", None, "HAVING"),
+    "CREATE VIEW v AS SELECT id AS a, customer AS A FROM orders": ("Q011", None, "AS"),
+    "CREATE VIEW v AS SELECT id FROM orders UNION ALL SELECT id, 1 FROM orders": (
+        "Q012",
+        None,
+        "both sides",
+    ),
+    "CREATE VIEW v AS SELECT id FROM orders LIMIT 3": ("Q020", None, "read the view"),
+    "CREATE VIEW v AS SELECT id FROM orders ORDER BY id": ("Q020", "id", "read the view"),
+    "CREATE VIEW v AS SELECT o.id FROM orders o LEFT JOIN customers c ON o.id = c.id": (
+        "Q020",
+        None,
+        "inner join",
+    ),
+    "CREATE VIEW v AS SELECT id FROM orders WHERE id IN (SELECT id FROM customers)": (
+        "Q020",
+        None,
+        "join",
+    ),
+    "CREATE VIEW v AS SELECT MAX(id) FROM orders": ("Q020", "MAX(id", "SUM"),
+    "CREATE VIEW v AS SELECT COUNT(DISTINCT id) FROM orders": ("Q020", None, "DISTINCT"),
+    "CREATE VIEW v AS SELECT row_number() OVER (ORDER BY id) AS n FROM orders": (
+        "Q020",
+        None,
+        "GROUP BY",
+    ),
+    "CREATE VIEW v AS SELECT id FROM orders EXCEPT SELECT id FROM customers": ("Q020", None, None),
+    "CREATE VIEW v AS WITH RECURSIVE r AS (SELECT 1 AS n) SELECT n FROM r": ("Q020", None, None),
+    "CREATE VIEW v AS SELECT ARRAY(id) AS a FROM orders": ("Q014", None, "CAST"),
+    "CREATE VIEW v AS SELECT NULL AS nothing FROM orders": ("Q014", None, "CAST NULL"),
+    "CREATE VIEW revenue AS SELECT 1 AS x FROM orders": ("C001", None, "another name"),
+    "CREATE TABLE orders (id INT)": ("C001", None, "IF NOT EXISTS"),
+    "CREATE TABLE bad (id INT, _w INT)": ("Q004", None, "_w"),
+    "CREATE TABLE bad (id INT CHECK (id > 0))": ("Q004", None, "PRIMARY KEY"),
+    "CREATE TABLE bad (id INT, PRIMARY KEY (nope))": ("Q006", None, "id"),
+    "CREATE TABLE bad (x INTERVAL)": ("Q005", "x", "DATE"),
+    "DROP TABLE orders": ("C003", None, "drop revenue first"),
+    "DROP VIEW revenue": ("C003", None, "drop big first"),
+    "DROP TABLE revenue": ("C005", None, "DROP VIEW"),
+    "DROP TABLE nowhere": ("C002", None, "orders"),
+    "INSERT INTO nowhere VALUES (1)": ("C002", None, "orders"),
+    "INSERT INTO revenue VALUES (1, 2)": ("C004", None, "orders"),
+    "INSERT INTO orders VALUES (1, 2)": ("T002", None, "id, customer"),
+    "INSERT INTO orders (id, nope) VALUES (1, 2)": ("Q007", None, "amount"),
+    "INSERT INTO orders VALUES (5, 'abc', 1, NULL)": ("E010", None, None),
+    "INSERT INTO orders VALUES (5, 1, 99999999999999, NULL)": ("E010", None, None),
+    "INSERT INTO orders VALUES (5, NULL, 1, NULL)": ("T012", None, "value"),
+    "INSERT INTO orders VALUES (1, 1, 1, NULL)": ("T010", None, "upsert"),
+    "INSERT INTO orders VALUES (5, 1, 1, NULL), (5, 2, 1, NULL)": ("T010", None, "upsert"),
+    "UPDATE orders SET id = 2 WHERE id = 1": ("T010", None, "upsert"),
+    "UPDATE orders SET nope = 1": ("Q007", None, "amount"),
+    "DELETE FROM orders WHERE nope = 1": ("Q010", None, None),
+    "MERGE INTO orders USING (SELECT 1 AS id UNION ALL SELECT 1) s ON orders.id = s.id"
+    " WHEN MATCHED THEN DELETE": ("T006", None, "unique"),
+    "SELECT nope FROM orders": ("Q010", "nope", None),
+    "SELECT * FROM nowhere": ("Q010", None, None),
+    "COMMIT": ("T008", "COMMIT", "BEGIN"),
+    "EXPLAIN nowhere": ("C002", None, "orders"),
+}
+
+
+@pytest.fixture(scope="module")
+def shop(spark, tmp_path_factory):
+    db = ev.open(str(tmp_path_factory.mktemp("errors") / "store"), spark=spark)
+    db.sql(SETUP)
+    db.insert("orders", [(1, 7, "10.00", "2026-01-01"), (2, 7, "5.50", None)])
+    yield db
+    db.close()
+
+
+def unchanged(db, do) -> ev.UserError:
+    """The error that `do` raises; afterwards everything is as it was."""
+    before = (db.epoch, db.read("orders").rows(), db.read("revenue").rows(), db.catalog.to_json())
+    with pytest.raises(ev.UserError) as caught:
+        do()
+    after = (db.epoch, db.read("orders").rows(), db.read("revenue").rows(), db.catalog.to_json())
+    assert after == before
+    assert caught.value.remedy
+    return caught.value
+
+
+@pytest.mark.parametrize("text", BAD_SQL)
+def test_bad_sql_is_refused_with_its_place_and_a_remedy(shop, text):
+    code, place, remedy = BAD_SQL[text]
+    error = unchanged(shop, lambda: shop.sql(text))
+    assert error.code == code, error.render()
+    if place is not None:
+        assert error.span is not None, error.render()
+        found = error.span.text[error.span.start : error.span.stop]
+        assert (found and found in place) or place in found, error.render()
+    if remedy is not None:
+        assert remedy in error.remedy, error.render()
+
+
+def test_a_place_counts_from_the_text_the_user_wrote(shop):
+    text = "SELECT 1;\n\nCREATE VIEW v AS\n  SELECT amuont FROM orders"
+    error = unchanged(shop, lambda: shop.sql(text))
+    assert (error.span.line, error.span.column) == (4, 10)
+    assert "4 |   SELECT amuont FROM orders" in error.render()
+
+
+BAD_ROWS = {
+    "a text in a number": [(3, "x", "1.00", None)],
+    "a float in a decimal": [(3, 1, 1.5, None)],
+    "too many digits": [(3, 1, "1.005", None)],
+    "too large": [(3, 1, "12345678901234.00", None)],
+    "not a date": [(3, 1, "1.00", "tomorrow")],
+    "too few values": [(3, 1)],
+    "an unknown column": [{"id": 3, "customer": 1, "colour": "red"}],
+    "not a row": [5],
+    "out of range": [(2**63, 1, "1.00", None)],
+    "not rows": "id=3",
+}
+
+
+@pytest.mark.parametrize("what", BAD_ROWS)
+def test_rows_that_do_not_fit_are_refused(shop, what):
+    error = unchanged(shop, lambda: shop.insert("orders", BAD_ROWS[what]))
+    assert error.code == "T001", error.render()
+    assert "orders" in error.problem
+
+
+def test_deleting_what_is_not_there_is_refused(shop):
+    for rows in ([(9, 9, "1.00", None)], [(1, 7, "10.01", "2026-01-01")]):
+        error = unchanged(shop, lambda rows=rows: shop.delete("orders", rows))
+        assert error.code == "T011"
+        assert str(rows[0][0]) in error.problem
+
+
+def test_deleting_a_row_twice_is_refused(shop):
+    row = (2, 7, "5.50", None)
+    error = unchanged(shop, lambda: shop.delete("orders", [row, row]))
+    assert error.code == "T011"
+
+
+def test_an_error_inside_a_transaction_leaves_nothing(shop):
+    def do() -> None:
+        with shop.transaction() as tx:
+            tx.insert("orders", [(50, 1, "1.00", None)])
+            tx.insert("customers", [(1, "a")])
+            raise ev.UserError("X", "stop", remedy="none")
+
+    unchanged(shop, do)
+    assert shop.read("customers").rows() == []
+
+
+def test_division_by_zero_in_a_view_refuses_the_transaction(spark, tmp_path):
+    with ev.open(str(tmp_path / "s"), spark=spark) as db:
+        db.sql("CREATE TABLE orders (id INT, n INT)")
+        db.sql("CREATE VIEW revenue AS SELECT id, 10 / n AS x FROM orders")
+        db.insert("orders", [(1, 5)])
+        error = unchanged(db, lambda: db.insert("orders", [(2, 0)]))
+        assert error.code == "E010"
+
+
+def test_a_second_writer_is_told_who_has_the_store(shop, spark):
+    with pytest.raises(ev.UserError) as caught:
+        ev.open(str(shop.store.place.shown), spark=spark)
+    assert caught.value.code == "S008"
+    with ev.open(str(shop.store.place.shown), spark=spark, read_only=True) as reader:
+        assert sorted(reader.read("revenue").rows()) == sorted(shop.read("revenue").rows())
+        with pytest.raises(ev.UserError) as refused:
+            reader.insert("orders", [])
+        assert refused.value.code == "T009"
+
+
+def test_a_damaged_or_newer_store_is_refused(spark, tmp_path):
+    path = tmp_path / "store"
+    with ev.open(str(path), spark=spark) as db:
+        db.sql("CREATE TABLE t (a INT)")
+        db.insert("t", [(1,)])
+    newest = sorted((path / "manifests").glob("*.json"))[-1]
+    good = newest.read_bytes()
+    newest.write_bytes(good[: len(good) // 2])
+    with pytest.raises(ev.UserError) as caught:
+        ev.open(str(path), spark=spark)
+    assert caught.value.code == "S002"
+    raw = json.loads(good)
+    raw["format"] = 99
+    newest.write_text(json.dumps(raw))
+    with pytest.raises(ev.UserError) as caught:
+        ev.open(str(path), spark=spark)
+    assert caught.value.code == "S001"
+    newest.write_bytes(good)
+    segment = next(iter((path / "segments").rglob("*.parquet")))
+    segment.write_bytes(segment.read_bytes()[:100])
+    with ev.open(str(path), spark=spark) as db, pytest.raises(ev.UserError) as caught:
+        db.read("t").rows()
+    assert caught.value.code == "S003"
+
+
+def test_opening_what_is_not_a_store_says_so(spark, tmp_path):
+    (tmp_path / "notes.txt").write_text("hello")
+    with pytest.raises(ev.UserError) as caught:
+        ev.open(str(tmp_path), spark=spark)
+    assert caught.value.code == "S005"
+    with pytest.raises(ev.UserError) as caught:
+        ev.open(str(tmp_path / "none"), spark=spark, read_only=True)
+    assert caught.value.code == "S004"
+    with pytest.raises(ev.UserError) as caught:
+        ev.open(str(tmp_path / "none"), engine="abacus")
+    assert caught.value.code == "E002"

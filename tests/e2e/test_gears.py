@@ -1,0 +1,58 @@
+"""An engine's gear may never change an answer."""
+
+from __future__ import annotations
+
+import pytest
+
+from e2e.shapes import SHAPES, query
+from e2e.test_views import World
+from everview.engine.spark.engine import SparkEngine
+from everview.pipeline.database import Database
+from everview.store.store import Store
+
+pytestmark = pytest.mark.spark
+
+GEARS = {
+    "slices fetched by Spark jobs": {"driver_bytes": -1},
+    "Spark SQL throughout": {"large_rows": -1},
+}
+CHOSEN = ("join", "three_tables", "union", "average", "global", "doubles", "spark_only", "cte")
+
+
+def opened(path, spark, **settings) -> Database:
+    store = Store.create_or_open(str(path))
+    return Database(store, SparkEngine(spark, **settings), store.writer_lock())
+
+
+@pytest.mark.parametrize("gear", GEARS)
+def test_every_gear_gives_the_answers_of_plain_spark_sql(spark, tmp_path, gear):
+    with opened(tmp_path, spark, **GEARS[gear]) as db:
+        world = World(db, seed=7)
+        world.transact(0)
+        for shape in CHOSEN if gear.startswith("slices") else CHOSEN[:5]:
+            world.view(f"v_{shape}", query(shape, "p"))
+        for number in range(1, 4):
+            world.transact(number)
+            world.check()
+
+
+def test_gears_can_change_from_one_transaction_to_the_next(spark, tmp_path):
+    with opened(tmp_path, spark) as db:
+        world = World(db, seed=11)
+        for shape in ("group", "average", "doubles", "distinct"):
+            world.view(f"v_{shape}", query(shape, "t"))
+        world.transact(0)
+        settings = [{"large_rows": -1}, {}, {"driver_bytes": -1}, {}]
+        queries, seed = world.queries, 12
+    for change in settings:
+        with opened(tmp_path, spark, **change) as db:
+            world = World.__new__(World)
+            world.db, world.queries = db, queries
+            world.random = __import__("random").Random(seed)
+            seed += 1
+            world.transact(1)
+            world.check()
+
+
+def test_every_shape_is_in_the_language():
+    assert len(SHAPES) >= 16

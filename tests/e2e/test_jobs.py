@@ -1,0 +1,75 @@
+"""How many Spark jobs a transaction starts, counted by Spark's own status tracker."""
+
+from __future__ import annotations
+
+from contextlib import contextmanager
+from itertools import count
+
+import pytest
+
+from e2e.test_gears import opened
+
+pytestmark = pytest.mark.spark
+
+_GROUPS = count()
+
+
+@contextmanager
+def counted_jobs(spark):
+    """The number of jobs started inside the block, as a list of one number."""
+    group, found = f"counted {next(_GROUPS)}", [0]
+    context = spark.sparkContext
+    context.setJobGroup(group, group)
+    try:
+        yield found
+    finally:
+        found[0] = len(context.statusTracker().getJobIdsForGroup(group))
+        context.setLocalProperty("spark.jobGroup.id", None)
+
+
+def shop(db) -> None:
+    db.sql(
+        "CREATE TABLE orders (id BIGINT PRIMARY KEY, customer BIGINT);"
+        "CREATE TABLE lines (order_id BIGINT, line INT, amount DECIMAL(10,2),"
+        " PRIMARY KEY (order_id, line));"
+        "CREATE MATERIALIZED VIEW revenue AS"
+        " SELECT o.customer, SUM(l.amount) AS total, COUNT(*) AS n"
+        " FROM orders o JOIN lines l ON l.order_id = o.id GROUP BY o.customer"
+    )
+    with db.transaction() as tx:
+        tx.insert("orders", [(i, i % 7) for i in range(200)])
+        tx.insert("lines", [(i, j, "1.50") for i in range(200) for j in range(3)])
+
+
+def test_a_hundred_rows_under_a_join_and_group_view_start_at_most_three_jobs(spark, tmp_path):
+    """Every slice by Spark: no file is small enough for the driver."""
+    with opened(tmp_path, spark, driver_bytes=-1) as db:
+        shop(db)
+        with counted_jobs(spark) as jobs, db.transaction() as tx:
+            tx.insert("lines", [(i, 9, "2.00") for i in range(100)])
+        assert 1 <= jobs[0] <= 3
+        with counted_jobs(spark) as jobs, db.transaction() as tx:
+            tx.insert("orders", [(i, 1) for i in range(1000, 1050)])
+            tx.delete("orders", [(i, i % 7) for i in range(50)])
+        assert 1 <= jobs[0] <= 3
+        with counted_jobs(spark) as jobs:
+            db.upsert("orders", [(i, 3) for i in range(60, 160)])
+        assert 1 <= jobs[0] <= 3
+        assert db.audit().ok
+
+
+def test_small_files_are_read_without_any_job(spark, tmp_path):
+    with opened(tmp_path, spark) as db:
+        shop(db)
+        with counted_jobs(spark) as jobs, db.transaction() as tx:
+            tx.insert("lines", [(i, 9, "2.00") for i in range(100)])
+        assert jobs[0] == 0
+
+
+def test_a_transaction_that_no_view_reads_runs_no_program(spark, tmp_path):
+    with opened(tmp_path, spark, driver_bytes=-1) as db:
+        shop(db)
+        db.sql("CREATE TABLE notes (text STRING)")
+        with counted_jobs(spark) as jobs:
+            db.insert("notes", [("hello",)])
+        assert jobs[0] == 0

@@ -1,0 +1,80 @@
+"""Plans, derivatives and programs as text, reviewed like code.
+
+Run with EVERVIEW_GOLDEN=write to write the files anew, and read the difference.
+"""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+from everview.compiler import Maintenance, Table, View
+from everview.differentiate.derive import derive
+from everview.lang.sql.lower import lower_query
+from everview.plan.nodes import Source
+from everview.plan.text import print_plan
+from everview.plan.traverse import schema_of
+from everview.plan.types import Column
+from everview.program.explain import explain
+from everview.rewrite.passes import rewrite
+
+ORDERS = Source(
+    "orders",
+    (Column("id", "bigint"), Column("customer", "bigint"), Column("day", "date")),
+    ("id",),
+)
+LINES = Source(
+    "lines",
+    (
+        Column("order_id", "bigint"),
+        Column("line", "int"),
+        Column("quantity", "int"),
+        Column("price", "decimal(10,2)"),
+        Column("weight", "double"),
+    ),
+    ("order_id", "line"),
+)
+TABLES = {source.name: source for source in (ORDERS, LINES)}
+
+VIEWS = {
+    "filter": "SELECT id, customer + 1 AS next FROM orders WHERE day > DATE '2026-01-01'",
+    "join": "SELECT o.customer, l.price FROM orders o JOIN lines l ON l.order_id = o.id",
+    "distinct": "SELECT DISTINCT customer FROM orders",
+    "group": """SELECT o.customer, SUM(l.quantity * l.price) AS total FROM orders o
+        JOIN lines l ON l.order_id = o.id WHERE l.quantity > 0 GROUP BY o.customer""",
+    "average": "SELECT AVG(quantity) AS a, COUNT(*) AS n FROM lines",
+    "doubles": "SELECT order_id, SUM(weight) AS w FROM lines GROUP BY order_id",
+    "union_all": "SELECT id FROM orders UNION ALL SELECT order_id FROM lines",
+}
+
+
+def stages(text: str) -> str:
+    """The way of a view: plan, derivative, states, program."""
+    plan = rewrite(lower_query(text, TABLES, _unknown))
+    view = View(Source("v", schema_of(plan)), (), plan)
+    tables = {name: Table(source, source.key) for name, source in TABLES.items()}
+    maintenance = Maintenance(tables, (view,))
+    touched = dict.fromkeys(TABLES, False)
+    states = "\n".join(
+        f"{state.name} sorted by {', '.join(state.sort)}\n{print_plan(state.plan, 1)}"
+        for state in maintenance.states.stored.values()
+    )
+    return (
+        f"-- query\n{text}\n-- plan\n{print_plan(plan)}\n-- derivative\n{print_plan(derive(plan))}\n"
+        f"-- states\n{states}\n-- program\n{explain(maintenance.program(touched))}\n"
+    )
+
+
+def _unknown(scalar, schema, span):
+    raise AssertionError(f"our own rules know the type of {scalar}")
+
+
+@pytest.mark.parametrize("name", VIEWS)
+def test_the_way_of_a_view_is_the_one_reviewed(name):
+    path = Path(__file__).parent / f"{name}.txt"
+    found = stages(VIEWS[name])
+    if os.environ.get("EVERVIEW_GOLDEN") == "write":
+        path.write_text(found, encoding="utf-8")
+    assert found == path.read_text(encoding="utf-8")
