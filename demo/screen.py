@@ -49,7 +49,7 @@ def steps_table(
     """A row for each transaction so far."""
     wide = console.width >= WIDTH
     table = Table(
-        title="Transactions: rows changed in the tables and in each view; time; computing all again",
+        title="Rows changed in the tables and in each view; time; time to compute all again",
         title_justify="left",
         box=box.SIMPLE_HEAD,
         padding=(0, 1, 0, 0),
@@ -129,9 +129,8 @@ def _show_next(console: Console, report: Report) -> None:
     again = "" if report.store else " keep the store with --store DIR, then"
     console.print(
         f"\nWhere to look next:{again}\n"
-        f"  everview explain {store} big_spenders        how a view is kept fresh, step by step\n"
-        f"  everview explain {store} big_spenders --sql  the statements that are run\n"
-        f"  everview changes {store} big_spenders        the rows that came and went",
-        highlight=False,
+        f"  everview explain {store} big_spenders              how a view is kept fresh\n"
+        f"  everview explain {store} big_spenders --stage sql  the statements that are run\n"
+        f"  everview changes {store} big_spenders              the rows that came and went",
         soft_wrap=True,
     )

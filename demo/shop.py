@@ -12,6 +12,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from time import perf_counter
+from typing import Any
 
 from rich.console import Console
 from rich.live import Live
@@ -100,8 +101,8 @@ def apply(db: Database, changes: Changes, number: int) -> Step:
         tx.insert(table, rows)
     epoch = tx.commit()
     seconds = perf_counter() - began
-    note = db.store.read(epoch).note
-    return Step(number, changes.rows, dict(note["published"]), seconds)
+    published: Any = db.store.read(epoch).note["published"]
+    return Step(number, changes.rows, dict(published), seconds)
 
 
 def _recompute(console: Console, db: Database, scratch: Path) -> float:

@@ -208,10 +208,7 @@ def _prefixed(plan: Plan, prefix: str) -> Plan:
 def _joined(draw: st.DrawFn, left: Plan, right: Plan) -> Plan:
     left, right = _prefixed(left, "l"), _prefixed(right, "r")
     pairs = [
-        (a.name, b.name)
-        for a in schema_of(left)
-        for b in schema_of(right)
-        if a.type == b.type != "double"
+        (a.name, b.name) for a in schema_of(left) for b in schema_of(right) if a.type == b.type
     ]
     on = draw(st.lists(st.sampled_from(pairs), max_size=2, unique=True)) if pairs else []
     residual = None
@@ -223,7 +220,7 @@ def _joined(draw: st.DrawFn, left: Plan, right: Plan) -> Plan:
 @st.composite
 def _grouped(draw: st.DrawFn, child: Plan) -> Plan:
     schema = schema_of(child)
-    groupable = [c.name for c in schema if c.type != "double"]
+    groupable = [c.name for c in schema]
     keys = draw(st.lists(st.sampled_from(groupable), max_size=2, unique=True)) if groupable else []
     aggregates: list[Aggregate] = []
     taken = [int(c.name[1:].split(".")[0]) for c in schema if c.name.startswith("g")]

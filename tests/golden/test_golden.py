@@ -62,7 +62,8 @@ def stages(text: str) -> str:
         for state in maintenance.states.stored.values()
     )
     return (
-        f"-- query\n{text}\n-- plan\n{print_plan(plan)}\n-- derivative\n{print_plan(derive(plan))}\n"
+        f"-- query\n{text}\n-- plan\n{print_plan(plan)}\n"
+        f"-- derivative\n{print_plan(derive(plan))}\n"
         f"-- states\n{states}\n-- program\n{explain(maintenance.program(touched))}\n"
     )
 

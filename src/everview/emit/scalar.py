@@ -86,7 +86,7 @@ def _literal(value: str, type_: Type) -> str:
     return f"CAST('{value}' AS {spark_type_to_duckdb(type_)})"
 
 
-def _spelled_for_spark(node: exp.Expression) -> exp.Expression:
+def _spelled_for_spark(node: exp.Expr) -> exp.Expr:
     if not isinstance(node, exp.Anonymous):
         return node
     args = [text(arg.transform(_spelled_for_spark)) for arg in node.expressions]
@@ -100,5 +100,5 @@ def _spelled_for_spark(node: exp.Expression) -> exp.Expression:
             return node
 
 
-def _paren(sql: str) -> exp.Expression:
+def _paren(sql: str) -> exp.Expr:
     return exp.Paren(this=parse(sql).copy())

@@ -17,6 +17,10 @@ from everview.plan.traverse import schema_of
 from everview.plan.types import Schema, names
 
 
+class CalculationError(UserError):
+    """A value that DuckDB cannot compute. Spark may: it skips operands that do not matter."""
+
+
 class Calculator:
     """Named relations in memory and the results computed from them."""
 
@@ -105,7 +109,7 @@ def _explained() -> Iterator[None]:
         duckdb.InvalidInputException,
         duckdb.OutOfRangeException,
     ) as problem:
-        raise UserError(
+        raise CalculationError(
             "E010",
             f"a value cannot be computed: {str(problem).splitlines()[0]}",
             remedy="change the data, or guard the expression with CASE or a try_ function",

@@ -15,11 +15,11 @@ class Call:
     """A construct applied to arguments; `value` is what is fixed in the text (a unit, a name)."""
 
     name: str
-    args: tuple[exp.Expression, ...] = ()
+    args: tuple[exp.Expr, ...] = ()
     value: str | None = None
 
 
-def call(node: exp.Expression) -> Call | None:
+def call(node: exp.Expr) -> Call | None:
     """The construct of a node, None where we do not know it."""
     special = _SPECIAL.get(type(node))
     if special is not None:
@@ -33,7 +33,7 @@ def call(node: exp.Expression) -> Call | None:
     return Call(name, _arguments(node, keys))
 
 
-def _named(name: str, args: tuple[exp.Expression, ...]) -> Call | None:
+def _named(name: str, args: tuple[exp.Expr, ...]) -> Call | None:
     if name == "date_part" and len(args) == 2 and isinstance(args[0], exp.Literal):
         return _extracted(args[0].name, args[1])
     return Call(_ALIASES.get(name, name), args)
@@ -73,22 +73,22 @@ _TYPE_NAMES: dict[object, Type] = {
 }
 
 
-def _arguments(node: exp.Expression, keys: str) -> tuple[exp.Expression, ...]:
+def _arguments(node: exp.Expr, keys: str) -> tuple[exp.Expr, ...]:
     """The arguments under `keys`, lists flattened, absent ones left out, wrappers taken off."""
-    found: list[exp.Expression] = []
+    found: list[exp.Expr] = []
     for key in keys.split():
         value = node.args.get(key)
         found.extend(value if isinstance(value, list) else [value] if value is not None else [])
     return tuple(_unwrapped(arg) for arg in found)
 
 
-def _unwrapped(node: exp.Expression) -> exp.Expression:
+def _unwrapped(node: exp.Expr) -> exp.Expr:
     """sqlglot marks arguments it believes to be dates; Spark's text has no such mark."""
     marks = (exp.TsOrDsToDate, exp.TimeStrToTime)
     return node.this if isinstance(node, marks) and not node.args.get("format") else node
 
 
-_PLAIN: dict[type[exp.Expression], tuple[str, str]] = {
+_PLAIN: dict[type[exp.Expr], tuple[str, str]] = {
     exp.Add: ("+", "this expression"),
     exp.Sub: ("-", "this expression"),
     exp.Mul: ("*", "this expression"),
@@ -217,16 +217,16 @@ _EXTRACTS = {
 }
 
 
-def _extract(node: exp.Expression) -> Call | None:
+def _extract(node: exp.Expr) -> Call | None:
     return _extracted(node.this.name, node.expression)
 
 
-def _extracted(unit: str, moment: exp.Expression) -> Call | None:
+def _extracted(unit: str, moment: exp.Expr) -> Call | None:
     name = _EXTRACTS.get(unit.upper())
     return Call(name, (moment,)) if name else None
 
 
-def _is(node: exp.Expression) -> Call | None:
+def _is(node: exp.Expr) -> Call | None:
     match node.expression:
         case exp.Null():
             return Call("is null", (node.this,))
@@ -236,7 +236,7 @@ def _is(node: exp.Expression) -> Call | None:
             return None
 
 
-def _like(node: exp.Expression) -> Call | None:
+def _like(node: exp.Expr) -> Call | None:
     """A LIKE, with its escape character; one of ANY or ALL is not one construct."""
     escape = "\\"
     if isinstance(node, exp.Escape):
@@ -247,57 +247,57 @@ def _like(node: exp.Expression) -> Call | None:
     return Call(("not " if node.args.get("negate") else "") + name, _pair(node), escape)
 
 
-def _pair(node: exp.Expression) -> tuple[exp.Expression, ...]:
+def _pair(node: exp.Expr) -> tuple[exp.Expr, ...]:
     return _arguments(node, "this expression")
 
 
-def _trim(node: exp.Expression) -> Call:
+def _trim(node: exp.Expr) -> Call:
     side = {"LEADING": "ltrim", "TRAILING": "rtrim"}.get(node.args.get("position") or "", "trim")
     return Call(side, _pair(node))
 
 
-def _pad(node: exp.Expression) -> Call:
+def _pad(node: exp.Expr) -> Call:
     side = "lpad" if node.args.get("is_left") else "rpad"
     return Call(side, _arguments(node, "this expression fill_pattern"))
 
 
-def _date_add(node: exp.Expression) -> Call:
+def _date_add(node: exp.Expr) -> Call:
     return Call("date_add", _pair(node))
 
 
-def _date_diff(node: exp.Expression) -> Call:
+def _date_diff(node: exp.Expr) -> Call:
     unit = node.args.get("unit")
     return Call("timestampdiff" if unit else "datediff", _pair(node), unit and unit.name.upper())
 
 
-def _timestamp_add(node: exp.Expression) -> Call:
+def _timestamp_add(node: exp.Expr) -> Call:
     return Call("timestampadd", _pair(node), node.args["unit"].name.upper())
 
 
-def _timestamp_diff(node: exp.Expression) -> Call:
+def _timestamp_diff(node: exp.Expr) -> Call:
     return Call("timestampdiff", _pair(node), node.args["unit"].name.upper())
 
 
-def _to_date(node: exp.Expression) -> Call:
+def _to_date(node: exp.Expr) -> Call:
     return Call("to_date", _arguments(node, "this format"))
 
 
-def _date_trunc(node: exp.Expression) -> Call:
+def _date_trunc(node: exp.Expr) -> Call:
     return Call("date_trunc", (_unwrapped(node.this),), node.args["unit"].name.upper())
 
 
-def _in(node: exp.Expression) -> Call | None:
+def _in(node: exp.Expr) -> Call | None:
     return Call("in", _arguments(node, "this expressions")) if node.expressions else None
 
 
-def _interval(node: exp.Expression) -> Call | None:
+def _interval(node: exp.Expr) -> Call | None:
     unit = node.args.get("unit")
     if not isinstance(unit, exp.Var) or not isinstance(node.this, exp.Literal):
         return None
     return Call("interval", (), f"{node.this.name} {unit.name.upper().removesuffix('S')}")
 
 
-_SPECIAL: dict[type[exp.Expression], Callable[[exp.Expression], Call | None]] = {
+_SPECIAL: dict[type[exp.Expr], Callable[[exp.Expr], Call | None]] = {
     exp.Extract: _extract,
     exp.Is: _is,
     exp.Like: _like,

@@ -9,7 +9,7 @@ from sqlglot import exp
 from sqlglot.dialects.spark import Spark
 
 
-def _kept(name: str) -> Callable[[list[exp.Expression]], exp.Expression]:
+def _kept(name: str) -> Callable[[list[exp.Expr]], exp.Expr]:
     return lambda args: exp.Anonymous(this=name, expressions=args)
 
 

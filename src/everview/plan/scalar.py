@@ -11,14 +11,14 @@ from everview.plan.dialect import DIALECT
 
 
 @lru_cache(maxsize=8192)
-def parse(text: str) -> exp.Expression:
+def parse(text: str) -> exp.Expr:
     """The tree of a scalar text. Shared: copy it before an edit."""
     tree = parse_one(text, read=DIALECT)
-    assert isinstance(tree, exp.Expression)
+    assert isinstance(tree, exp.Expr)
     return tree
 
 
-def text(tree: exp.Expression) -> str:
+def text(tree: exp.Expr) -> str:
     """The canonical text of a tree, a fixed point: text(parse(text(t))) = text(t).
 
     >>> text(parse("a+1 >= 0 and b is not null"))
@@ -59,7 +59,7 @@ def substitute(text_: str, mapping: Mapping[str, str]) -> str:
     '(`x` + 1) * `b`'
     """
 
-    def replaced(node: exp.Expression) -> exp.Expression:
+    def replaced(node: exp.Expr) -> exp.Expr:
         if not isinstance(node, exp.Column) or node.name not in mapping:
             return node
         new = parse(mapping[node.name]).copy()
@@ -82,7 +82,7 @@ def conjuncts(text_: str) -> tuple[str, ...]:
     ('`a`', '`b`', '`c` OR `d`')
     """
 
-    def parts(tree: exp.Expression) -> Iterable[exp.Expression]:
+    def parts(tree: exp.Expr) -> Iterable[exp.Expr]:
         tree = _bare(tree)
         if isinstance(tree, exp.And):
             yield from parts(tree.this)
@@ -160,7 +160,7 @@ def is_volatile(node: exp.Expr) -> bool:
     return isinstance(node, _VOLATILE_NODES)
 
 
-def _bare(tree: exp.Expression) -> exp.Expression:
+def _bare(tree: exp.Expr) -> exp.Expr:
     while isinstance(tree, exp.Paren):
         tree = tree.this
     return tree

@@ -49,13 +49,13 @@ def type_of(text: str, schema: Schema) -> Type | None:
     return None if found is not None and found.startswith("interval") else found
 
 
-def annotate(tree: str | exp.Expression, schema: Schema) -> Typed:
+def annotate(tree: str | exp.Expr, schema: Schema) -> Typed:
     """The expression with types, from the leaves up."""
     types = {column.name: column.type for column in schema}
     return _typed(parse(tree) if isinstance(tree, str) else tree, types)
 
 
-def _typed(node: exp.Expression, types: dict[str, Type]) -> Typed:
+def _typed(node: exp.Expr, types: dict[str, Type]) -> Typed:
     match node:
         case exp.Paren():
             return _typed(node.this, types)
@@ -114,7 +114,7 @@ def _cast(node: exp.Cast, types: dict[str, Type]) -> Typed:
     return Typed(name, (arg,), (arg.type or "",), target_type(node) if known else None)
 
 
-def _call(node: exp.Expression, types: dict[str, Type]) -> Typed:
+def _call(node: exp.Expr, types: dict[str, Type]) -> Typed:
     found = call(node)
     if found is None:
         return Typed(type(node).__name__.lower(), (), (), None)
@@ -132,10 +132,10 @@ def _applied(name: str, args: tuple[Typed, ...], value: str | None = None) -> Ty
     return Typed(name, args, signature.operands, signature.result, value)
 
 
-def _branching(node: exp.Expression, types: dict[str, Type]) -> Typed:
+def _branching(node: exp.Expr, types: dict[str, Type]) -> Typed:
     """CASE in all its forms, as one construct: condition, value, condition, value, …, default."""
 
-    def typed(part: exp.Expression | None) -> Typed:
+    def typed(part: exp.Expr | None) -> Typed:
         return _leaf("void", "NULL") if part is None else _typed(part, types)
 
     match node:

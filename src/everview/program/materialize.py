@@ -44,7 +44,7 @@ from everview.plan.nodes import (
 )
 from everview.plan.traverse import children, schema_of, transform, walk, with_children
 from everview.plan.types import Schema
-from everview.program.states import Demand, States
+from everview.program.states import Demand, States, lookup_column
 from everview.program.steps import Compute, Fetch, KeySet, Step, change_name
 
 Columns = tuple[str, ...]
@@ -205,7 +205,7 @@ class Materializer:
     ) -> Plan:
         """The slice of a state that holds the value of `plan` itself."""
         state = self.states.store(plan, by or sort or columns_of(plan))
-        column = next((c for c in state.sort if c in by), by[0] if by else None)
+        column = lookup_column(schema_of(plan), state.sort, by)
         key = theirs[by.index(column)] if column is not None else None
         return self._fetch(state.name, schema_of(plan), column, keys, key)
 

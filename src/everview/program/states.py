@@ -11,7 +11,7 @@ from everview.plan.build import filter_, project
 from everview.plan.nodes import Filter, Map, Plan, Source
 from everview.plan.text import print_plan
 from everview.plan.traverse import schema_of, sources
-from everview.plan.types import Schema, names
+from everview.plan.types import FLOATS, Schema, names, type_in
 from everview.program.steps import State
 
 Columns = tuple[str, ...]
@@ -42,10 +42,17 @@ class Serving:
     filtered: bool
 
     def lookup(self, by: Columns) -> str | None:
-        """The column to look up by: the first of the sort order where it is wanted."""
-        if not by:
-            return None
-        return next((column for column in self.sort if column in by), by[0])
+        """The column to look up by, None to bring the whole relation."""
+        return lookup_column(self.schema, self.sort, by)
+
+
+def lookup_column(schema: Schema, sort: Columns, by: Columns) -> str | None:
+    """The column of `by` to look up by: the first in the sort order, else any; never a float.
+
+    Floats that are equal can differ in their bits (0.0 and -0.0), and files are searched by bits.
+    """
+    usable = [name for name in by if type_in(schema, name) not in FLOATS]
+    return next((name for name in sort if name in usable), usable[0] if usable else None)
 
 
 @dataclass(slots=True)

@@ -15,7 +15,7 @@ from pyspark.sql import DataFrame, SparkSession
 from everview.emit.parity import NotEqual
 from everview.emit.sql import SPARK, emit_consolidated
 from everview.engine.arrow import conform
-from everview.engine.duckdb import Calculator
+from everview.engine.duckdb import CalculationError, Calculator
 from everview.engine.protocol import Changes, Outcome, Snapshot, Violation
 from everview.engine.results import Result
 from everview.engine.spark import actions, queries
@@ -150,7 +150,7 @@ class SparkEngine:
     def _compute(self, step: Compute) -> None:
         try:
             self._calculator.compute(step.result, step.plan)
-        except NotEqual:
+        except (NotEqual, CalculationError):
             self._calculator.give(step.result, self._on_spark(step.plan))
 
     def _on_spark(self, plan: Plan) -> pa.Table:
@@ -182,7 +182,7 @@ class SparkEngine:
         with explained():
             try:
                 rows = self._evaluate_small(plan, snapshot)
-            except (TooLarge, NotEqual):
+            except (TooLarge, NotEqual, CalculationError):
                 return LargeGear(self.session, snapshot, epoch, None).build(name, plan)
         return snapshot.store.write_segment(name, epoch, rows, stored.sort, kind="base")
 
