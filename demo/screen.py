@@ -105,10 +105,10 @@ def show_report(console: Console, report: Report) -> None:
     console.print(facts)
     console.print(
         "\nWhat was compared: the time of a transaction is all of it, from its beginning to its "
-        "commit: finding the old\nrows, checking primary keys, changing tables and views, writing "
-        "and compacting files. Recomputing is plain Spark SQL\nin the same session over ordinary "
-        "Parquet copies of the tables, the better of two runs, its results not even written.\n",
-        highlight=False,
+        "commit: finding the old rows, checking primary keys, changing tables and views, writing "
+        "and compacting files. Computing again is plain Spark SQL in the same session over "
+        "ordinary Parquet copies of the tables, the better of two runs, its results not even "
+        "written; the faster of start and end counts.\n"
     )
     if wrong:
         for each in wrong:

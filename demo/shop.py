@@ -86,6 +86,8 @@ def trade(
         for number in range(1, transactions + 1):
             steps.append(apply(db, shop.trade(CHANGED_ROWS), number))
             live.update(steps_table(console, tuple(VIEWS), steps, recomputed), refresh=True)
+    if not console.is_terminal:
+        console.line()
     return steps
 
 

@@ -22,6 +22,12 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 LINES, TRANSACTIONS, ROWS = 3_000, 3, 200
+PLAIN = {
+    "spark.sql.adaptive.enabled": "false",
+    "spark.sql.codegen.wholeStage": "false",
+    "spark.sql.shuffle.partitions": "1",
+}
+"""With few rows and many plans, cleverness about each plan takes longer than running it."""
 
 
 def test_the_same_seed_trades_the_same() -> None:
@@ -64,6 +70,8 @@ def _line_keys(lines: object) -> set[tuple[int, int]]:
 @pytest.fixture
 def db(spark: SparkSession, tmp_path: Path) -> Iterator[Database]:
     with ev.open(str(tmp_path / "store"), spark=spark) as opened:
+        for setting, value in PLAIN.items():
+            opened.engine.session.conf.set(setting, value)  # type: ignore[attr-defined]
         yield opened
 
 

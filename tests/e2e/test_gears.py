@@ -29,9 +29,9 @@ def test_every_gear_gives_the_answers_of_plain_spark_sql(spark, tmp_path, gear):
     with opened(tmp_path, spark, **GEARS[gear]) as db:
         world = World(db, seed=7)
         world.transact(0)
-        for shape in CHOSEN if gear.startswith("slices") else CHOSEN[:5]:
+        for shape in CHOSEN if gear.startswith("slices") else CHOSEN[1:5]:
             world.view(f"v_{shape}", query(shape, "p"))
-        for number in range(1, 4):
+        for number in range(1, 3):
             world.transact(number)
             world.check()
 

@@ -60,10 +60,10 @@ class Memory:
                         )
                         rows = rows.filter(pc.is_in(rows.column(by), value_set=wanted))
                     self.calculator.give(result, rows)
-                case Compute(result, plan):
-                    self.calculator.compute(result, plan)
-                case Check(_, _, _, result):
-                    assert self.calculator.count(result) == 0
+                case Compute():
+                    self.calculator.compute(step)
+                case Check(_, _, _, plan):
+                    assert self.calculator.evaluate(plan).num_rows == 0
                 case Add(name, made) | Publish(name, made):
                     pending[name] = self.calculator.result(made, self.schemas[name])
         self.calculator.forget()

@@ -48,7 +48,7 @@ def test_a_store_survives_sigkill_at_random_moments(spark, tmp_path):
         db.sql(SETUP)
     chance, batch = random.Random(5), 0
     for _ in range(8):
-        batch = killed_while_writing(path, batch, 0.05 + chance.random() * 0.6)
+        batch = killed_while_writing(path, batch, chance.randint(0, 3), chance.random() * 0.2)
         with ev.open(path, spark=spark) as db:
             batch = whole(db, batch)
     with ev.open(path, spark=spark) as db:
@@ -63,8 +63,8 @@ def test_a_store_survives_sigkill_at_random_moments(spark, tmp_path):
         assert db.audit().ok
 
 
-def killed_while_writing(path: str, batch: int, seconds: float) -> int:
-    """Start a writer, kill it in the middle of its work; the last batch it told us of."""
+def killed_while_writing(path: str, batch: int, commits: int, seconds: float) -> int:
+    """Start a writer, kill it some time after some commits; the first batch it did not tell of."""
     child = subprocess.Popen(
         [sys.executable, "-c", WRITER, path, str(batch)],
         stdout=subprocess.PIPE,
@@ -75,10 +75,11 @@ def killed_while_writing(path: str, batch: int, seconds: float) -> int:
     assert child.stdout is not None
     with child.stdout as told:
         assert told.readline().strip() == "ready"
+        done = [int(told.readline()) for _ in range(commits)]
         time.sleep(seconds)
         child.send_signal(signal.SIGKILL)
         child.wait()
-        done = [int(line) for line in told.read().split()]
+        done += [int(line) for line in told.read().split()]
     return done[-1] + 1 if done else batch
 
 

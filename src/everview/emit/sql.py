@@ -30,6 +30,7 @@ from everview.plan.nodes import (
 )
 from everview.plan.traverse import schema_of
 from everview.plan.types import WEIGHT, Schema, Type, decimal_parts, type_in
+from everview.program.steps import Compute
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,6 +87,12 @@ def emit_consolidated(
             return emitter.query(plan)
         case _:
             return emitter.consolidate(emitter.query(plan), columns_of(plan), ())
+
+
+def emit_step(step: Compute, dialect: Dialect, relations: Mapping[str, str] | None = None) -> str:
+    """The SQL of a step; only what is written need be consolidated."""
+    write = emit_consolidated if step.consolidated else emit
+    return write(step.plan, dialect, relations)
 
 
 def consolidate(

@@ -4,17 +4,31 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import dataclass
 from functools import lru_cache
 
 import duckdb
 import pyarrow as pa
 
-from everview.emit.sql import DUCKDB, consolidate, emit_consolidated
+from everview.emit.sql import DUCKDB, consolidate, emit, emit_consolidated, emit_step
 from everview.engine.arrow import arrow_schema, conform
 from everview.errors import UserError
-from everview.plan.nodes import Plan
+from everview.plan.nodes import Empty, Plan
 from everview.plan.traverse import schema_of
-from everview.plan.types import Schema, names
+from everview.plan.types import WEIGHT, Schema, names
+from everview.program.steps import Compute, KeySet
+
+_SPACE = "results"
+"""The schema that holds what is computed, so that one statement drops it all."""
+
+
+@dataclass(frozen=True, slots=True)
+class Files:
+    """Parquet files of one relation, the keys wanted of them, and whether a key can be null."""
+
+    paths: tuple[str, ...]
+    keys: tuple[KeySet, ...] = ()
+    nullable: bool = True
 
 
 class CalculationError(UserError):
@@ -27,23 +41,31 @@ class Calculator:
     def __init__(self) -> None:
         self._connection = duckdb.connect(config={"threads": 2})
         self._connection.execute("SET TimeZone = 'UTC'")
-        self._given: set[str] = set()
-        self._made: set[str] = set()
+        self._given: dict[str, pa.Table] = {}
+        self._empty = True
+        self._connection.execute(f"CREATE SCHEMA {_SPACE}; USE {_SPACE}")
 
     def give(self, name: str, table: pa.Table) -> None:
         """Make an Arrow table known under a name."""
         self._connection.register(name, table)
-        self._given.add(name)
+        self._given[name] = table
 
-    def compute(self, name: str, plan: Plan) -> None:
-        """Evaluate `plan` over the known relations and name the result.
+    def fetch(self, name: str, files: Files, schema: Schema, by: str | None = None) -> int:
+        """Bring the rows of Parquet files whose column `by` is among the keys; how many came."""
+        rows = _scan(files, schema, by) if files.paths else emit(Empty(schema), DUCKDB)
+        made = self._connection.execute(f'CREATE TABLE "{name}" AS {rows}').fetchall()
+        self._empty = False
+        return int(made[0][0])
+
+    def compute(self, step: Compute) -> None:
+        """Evaluate a step over the known relations and name the result.
 
         Raises `NotEqual` when the plan uses something not shown equal to Spark's answer.
         """
-        sql = _sql(plan)
+        sql = _step_sql(step)
         with _explained():
-            self._connection.execute(f'CREATE TEMP TABLE "{name}" AS {sql}')
-        self._made.add(name)
+            self._connection.execute(f'CREATE TABLE "{step.result}" AS {sql}')
+        self._empty = False
 
     def evaluate(self, plan: Plan) -> pa.Table:
         """The rows of `plan`, consolidated."""
@@ -63,13 +85,10 @@ class Calculator:
         columns = ", ".join(f'"{column}"' for column in arrow_schema(schema).names)
         return conform(self._rows(f'SELECT {columns} FROM "{name}"'), schema)
 
-    def count(self, name: str) -> int:
-        """How many rows a relation has."""
-        found = self._connection.execute(f'SELECT count(*) FROM "{name}"').fetchall()
-        return int(found[0][0])
-
     def keys(self, name: str, column: str) -> pa.ChunkedArray:
         """The distinct values of one column."""
+        if name in self._given:
+            return pa.chunked_array([self._given[name].column(column).unique()])
         return self._rows(f'SELECT DISTINCT "{column}" AS k FROM "{name}"').column("k")
 
     def add_up(self, rows: pa.Table, schema: Schema, rings: tuple[str, ...]) -> pa.Table:
@@ -85,10 +104,13 @@ class Calculator:
         """Drop everything known."""
         for name in self._given:
             self._connection.unregister(name)
-        for name in self._made:
-            self._connection.execute(f'DROP TABLE "{name}"')
         self._given.clear()
-        self._made.clear()
+        if not self._empty:
+            # One statement, however many results there are.
+            self._connection.execute(
+                f"USE main; DROP SCHEMA {_SPACE} CASCADE; CREATE SCHEMA {_SPACE}; USE {_SPACE}"
+            )
+            self._empty = True
 
     def close(self) -> None:
         """Give the memory back."""
@@ -97,6 +119,21 @@ class Calculator:
     def _rows(self, sql: str) -> pa.Table:
         with _explained():
             return self._connection.sql(sql).to_arrow_table()
+
+
+def _scan(files: Files, schema: Schema, by: str | None) -> str:
+    """The wanted rows; null keys apart, so that the others are found by a pushed-down filter."""
+    columns = ", ".join(f'CAST("{c.name}" AS {DUCKDB.type_(c.type)}) AS "{c.name}"' for c in schema)
+    listed = ", ".join("'" + path.replace("'", "''") + "'" for path in files.paths)
+    every = f"SELECT {columns or ''}{', ' * bool(schema)}{WEIGHT} FROM read_parquet([{listed}])"
+    if by is None:
+        return every
+    keys = " UNION ALL ".join(f'SELECT "{k.column}" AS k FROM "{k.relation}"' for k in files.keys)
+    some = f'{every} WHERE "{by}" IN (SELECT k FROM ({keys}))'
+    if not files.nullable:
+        return some
+    nulls = f"EXISTS (SELECT 1 FROM ({keys}) WHERE k IS NULL)"
+    return f'{some} UNION ALL {every} WHERE "{by}" IS NULL AND {nulls}'
 
 
 @contextmanager
@@ -114,6 +151,11 @@ def _explained() -> Iterator[None]:
             f"a value cannot be computed: {str(problem).splitlines()[0]}",
             remedy="change the data, or guard the expression with CASE or a try_ function",
         ) from problem
+
+
+@lru_cache(maxsize=4096)
+def _step_sql(step: Compute) -> str:
+    return emit_step(step, DUCKDB)
 
 
 @lru_cache(maxsize=4096)

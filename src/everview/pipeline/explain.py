@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from everview.differentiate.derive import derive
-from everview.emit.sql import SPARK, emit_consolidated
+from everview.emit.sql import SPARK, emit_step
 from everview.errors import UserError
 from everview.pipeline.catalog import Catalog
 from everview.plan.text import print_plan
@@ -32,7 +32,7 @@ def explain_view(catalog: Catalog, name: str, stage: str, fetched: Mapping[str, 
     if stage == "program":
         return explain(program, fetched)
     return "\n\n".join(
-        f"-- {step.result}\n{emit_consolidated(step.plan, SPARK)}"
+        f"-- {step.result}\n{emit_step(step, SPARK)}"
         for step in program.steps
         if isinstance(step, Compute)
     )

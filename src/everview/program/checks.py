@@ -34,8 +34,8 @@ def checks(
     found: list[Step] = []
     if not_null:
         nulls = " OR ".join(f"{scalar.column(name)} IS NULL" for name in not_null)
-        bad = lowering.compute(distinct(filter_(change, scalar.canonical(nulls))))
-        found.append(Check(NOT_NULL, source.name, not_null, bad.name))
+        bad = distinct(filter_(change, scalar.canonical(nulls)))
+        found.append(Check(NOT_NULL, source.name, not_null, bad))
     if not (source.key or deletes):
         return found
     by = source.key or sort[:1]
@@ -44,9 +44,9 @@ def checks(
     if source.key:
         count = Measure("n", "bigint", "count")
         counted = groups(totals(after, source.key, (count,)), source.key)
-        twice = lowering.compute(filter_(counted, scalar.canonical("`n` > 1")))
-        found.append(Check(DUPLICATE_KEY, source.name, source.key, twice.name))
+        twice = filter_(counted, scalar.canonical("`n` > 1"))
+        found.append(Check(DUPLICATE_KEY, source.name, source.key, twice))
     if deletes:
-        missing = lowering.compute(distinct(negate(after)))
-        found.append(Check(MISSING_ROW, source.name, columns_of(source), missing.name))
+        missing = distinct(negate(after))
+        found.append(Check(MISSING_ROW, source.name, columns_of(source), missing))
     return found

@@ -32,10 +32,10 @@ def _line(step: Step, rows: Mapping[str, int]) -> str:
             mark = fetch_mark(step)
             brought = f"  -- {rows[mark]} rows last time" if mark in rows else ""
             return f"{result} := fetch {relation} ({columns}) {where}{brought}"
-        case Compute(result, plan):
+        case Compute(result, plan, _):
             return f"{result} :=\n{print_plan(plan, 1)}"
-        case Check(rule, table, _, result):
-            return f"check {rule} of {table}: {result} is empty"
+        case Check(rule, table, _, plan):
+            return f"check {rule} of {table}: nothing in\n{print_plan(plan, 1)}"
         case Add(state, change):
             return f"{state} += {change}"
         case Publish(view, change):

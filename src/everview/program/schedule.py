@@ -20,7 +20,7 @@ def schedule(steps: Iterable[Step]) -> tuple[Step, ...]:
         match step:
             case Fetch(result, _, _, _, keys):
                 level = 1 + max((levels.get(key.relation, 0) for key in keys), default=0)
-            case Compute(result, plan):
+            case Compute(result, plan, _):
                 level = max((levels.get(name, 0) for name in _refs(plan)), default=0)
             case Check() | Add() | Publish():
                 endings.append(step)
@@ -34,7 +34,14 @@ def schedule(steps: Iterable[Step]) -> tuple[Step, ...]:
         ordered += [s for s in rounds[level] if isinstance(s, Compute)]
     checks = [step for step in endings if isinstance(step, Check)]
     writes = [step for step in endings if not isinstance(step, Check)]
-    return tuple(_with_names(step, renamed) for step in (*ordered, *checks, *writes))
+    written = {step.change for step in writes if isinstance(step, Add | Publish)}
+    named = (_with_names(step, renamed) for step in (*ordered, *checks, *writes))
+    return tuple(
+        replace(step, consolidated=True)
+        if isinstance(step, Compute) and step.result in written
+        else step
+        for step in named
+    )
 
 
 def _refs(plan: Plan) -> tuple[str, ...]:
@@ -62,7 +69,7 @@ def _shared(fetches: list[Fetch], renamed: dict[str, tuple[str, Schema]]) -> lis
 
 
 def _with_names(step: Step, renamed: dict[str, tuple[str, Schema]]) -> Step:
-    if not isinstance(step, Compute):
+    if not isinstance(step, Compute | Check):
         return step
 
     def rename(node: Plan) -> Plan:

@@ -46,20 +46,24 @@ class Fetch:
 
 @dataclass(frozen=True, slots=True)
 class Compute:
-    """Evaluate `plan` over changes, slices and earlier results, and name the result."""
+    """Evaluate `plan` over changes, slices and earlier results, and name the result.
+
+    A result that is written is consolidated: equal rows added up, rows that cancel gone.
+    """
 
     result: str
     plan: Plan
+    consolidated: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class Check:
-    """The computed relation must have no rows, or the transaction is refused."""
+    """`plan` must have no rows, or the transaction is refused."""
 
     rule: str
     table: str
     columns: tuple[str, ...]
-    result: str
+    plan: Plan
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from functools import cached_property, partial
 from itertools import groupby
@@ -15,17 +15,17 @@ from pyspark.sql import DataFrame, SparkSession
 from everview.emit.parity import NotEqual
 from everview.emit.sql import SPARK, emit_consolidated
 from everview.engine.arrow import conform
-from everview.engine.duckdb import CalculationError, Calculator
+from everview.engine.duckdb import CalculationError, Calculator, Files
 from everview.engine.protocol import Changes, Outcome, Snapshot, Violation
 from everview.engine.results import Result
 from everview.engine.spark import actions, queries
-from everview.engine.spark.fetch import DRIVER_BYTES, TooLarge, Wanted, fetch_round
+from everview.engine.spark.fetch import DRIVER_BYTES, TooLarge, Wanted, fetch_by_job
 from everview.engine.spark.large import LargeGear
 from everview.engine.spark.problems import explained, not_accepted
 from everview.engine.spark.relations import Relations
 from everview.engine.spark.session import session_for
 from everview.errors import Span
-from everview.plan.nodes import Plan, Ref
+from everview.plan.nodes import Plan, Ref, Source
 from everview.plan.traverse import schema_of, sources, walk
 from everview.plan.types import Schema, Type
 from everview.program.steps import (
@@ -33,12 +33,13 @@ from everview.program.steps import (
     Check,
     Compute,
     Fetch,
+    KeySet,
     Program,
     Publish,
     change_name,
     fetch_mark,
 )
-from everview.store.manifest import Segment
+from everview.store.manifest import DataFile, Segment
 from everview.store.skip import files_for
 
 LARGE_ROWS = 100_000
@@ -119,7 +120,7 @@ class SparkEngine:
                         case Compute():
                             self._compute(step)
                         case Check():
-                            self._check(step, program, violation)
+                            self._check(step, violation)
                         case Add() | Publish():
                             self._write(step, snapshot, epoch, outcome)
         finally:
@@ -127,29 +128,57 @@ class SparkEngine:
         return outcome
 
     def _fetch(self, steps: Sequence[Fetch], snapshot: Snapshot, outcome: Outcome) -> None:
-        """One round: skip files by key range, then read what is left, together."""
-        wanted = [self._wanted(step, snapshot) for step in steps]
-        slices = self._fetch_round(wanted)
+        """One round: small slices are read here, the others by one Spark job together."""
+        far: list[Wanted] = []
         for step in steps:
-            mark = fetch_mark(step)
-            rows = slices[step.result]
-            outcome.fetched[mark] = outcome.fetched.get(mark, 0) + rows.num_rows
-            self._calculator.give(step.result, rows)
+            wanted = self._far(step, snapshot)
+            if wanted is not None:
+                far.append(wanted)
+            else:
+                self._count(step, outcome, self._near(step, snapshot))
+        if far:
+            slices = fetch_by_job(far, partial(actions.fetch_slices, self.session))
+            for step in steps:
+                if step.result in slices:
+                    self._calculator.give(step.result, slices[step.result])
+                    self._count(step, outcome, slices[step.result].num_rows)
 
-    def _fetch_round(self, wanted: Sequence[Wanted]) -> dict[str, pa.Table]:
-        job = partial(actions.fetch_slices, self.session)
-        return fetch_round(wanted, job, self._driver_bytes)
+    def _count(self, step: Fetch, outcome: Outcome, rows: int) -> None:
+        mark = fetch_mark(step)
+        outcome.fetched[mark] = outcome.fetched.get(mark, 0) + rows
 
-    def _wanted(self, step: Fetch, snapshot: Snapshot) -> Wanted:
+    def _near(self, step: Fetch, snapshot: Snapshot) -> int:
+        """Read a slice in the driver; how many rows it has."""
+        relation = snapshot.relation(step.relation)
         keys = None
-        if step.by is not None:
-            found = [self._calculator.keys(key.relation, key.column) for key in step.keys]
-            keys = pa.chunked_array([c for array in found for c in array.chunks], found[0].type)
-        return _slice(step.result, step.relation, step.schema, step.by, keys, snapshot)
+        if step.by is not None and _bytes(relation.files) > self._driver_bytes:
+            keys = self._keys(step)
+        files = files_for(relation, step.by, keys)
+        sorted_by = all(segment.sort_by[:1] == (step.by,) for segment in relation.segments)
+        nullable = not sorted_by or any(file.has_null for file in files)
+        paths = tuple(snapshot.store.absolute(file.path) for file in files)
+        found = Files(paths, step.keys, nullable)
+        return self._calculator.fetch(step.result, found, step.schema, step.by)
+
+    def _far(self, step: Fetch, snapshot: Snapshot) -> Wanted | None:
+        """What a Spark task needs to read a slice; None where the driver had better read it."""
+        relation = snapshot.relation(step.relation)
+        if _bytes(relation.files) <= self._driver_bytes:
+            return None
+        keys = self._keys(step) if step.by is not None else None
+        files = files_for(relation, step.by, keys)
+        if _bytes(files) <= self._driver_bytes:
+            return None
+        paths = tuple(snapshot.store.absolute(file.path) for file in files)
+        return Wanted(step.result, paths, step.schema, step.by, keys)
+
+    def _keys(self, step: Fetch) -> pa.ChunkedArray:
+        found = [self._calculator.keys(key.relation, key.column) for key in step.keys]
+        return pa.chunked_array([c for array in found for c in array.chunks], found[0].type)
 
     def _compute(self, step: Compute) -> None:
         try:
-            self._calculator.compute(step.result, step.plan)
+            self._calculator.compute(step)
         except (NotEqual, CalculationError):
             self._calculator.give(step.result, self._on_spark(step.plan))
 
@@ -162,12 +191,10 @@ class SparkEngine:
             sql = emit_consolidated(plan, SPARK, relations.names)
             return conform(actions.collect(self.session.sql(sql)), schema_of(plan))
 
-    def _check(self, step: Check, program: Program, violation: Violation) -> None:
-        if self._calculator.count(step.result):
-            plan = next(
-                s.plan for s in program.steps if isinstance(s, Compute) and s.result == step.result
-            )
-            raise violation(step, self._calculator.result(step.result, schema_of(plan)))
+    def _check(self, step: Check, violation: Violation) -> None:
+        found = self._calculator.evaluate(step.plan)
+        if found.num_rows:
+            raise violation(step, found)
 
     def _write(self, step: Add | Publish, snapshot: Snapshot, epoch: int, outcome: Outcome) -> None:
         name = step.state if isinstance(step, Add) else step.view
@@ -190,8 +217,13 @@ class SparkEngine:
         read = sources(plan)
         if sum(snapshot.relation(source.name).rows for source in read) > self._large_rows:
             raise TooLarge("a backfill")
-        wanted = [_slice(s.name, s.name, s.schema, None, None, snapshot) for s in read]
-        return self._calculator.calculate(plan, self._fetch_round(wanted))
+        try:
+            for source in read:
+                whole = Fetch(source.name, source.name, source.schema, None, ())
+                self._near(whole, snapshot)
+            return self._calculator.evaluate(plan)
+        finally:
+            self._calculator.forget()
 
     def weighted(self, rows: DataFrame, table: str, schema: Schema, weight: int) -> DataFrame:
         """A Spark DataFrame as weighted rows of a table, still on Spark."""
@@ -200,8 +232,13 @@ class SparkEngine:
     def lookup(self, name: str, by: str, keys: pa.ChunkedArray, snapshot: Snapshot) -> pa.Table:
         """The weighted rows of a relation whose column `by` is among `keys`."""
         schema = snapshot.stored[name].schema
-        wanted = _slice(name, name, schema, by, keys.unique(), snapshot)
-        return self._fetch_round([wanted])[name]
+        wanted = Fetch("found", name, schema, by, (KeySet("wanted", by),))
+        try:
+            self._calculator.give("wanted", pa.table({by: keys}))
+            self._fetch((wanted,), snapshot, Outcome())
+            return self._calculator.result("found", schema)
+        finally:
+            self._calculator.forget()
 
     def calculate(self, plan: Plan, relations: Mapping[str, pa.Table]) -> pa.Table:
         """A plan over relations in memory."""
@@ -218,9 +255,7 @@ class SparkEngine:
             schema = snapshot.stored[name].schema
             if snapshot.relation(name).rows > self._large_rows:
                 return actions.collect(queries.plain_frame(self.session, name, snapshot, {}))
-            wanted = _slice(name, name, schema, None, None, snapshot)
-            rows = self._fetch_round([wanted])[name]
-            return queries.repeated(self._calculator.add_up(rows, schema, ()))
+            return queries.repeated(self._evaluate_small(Source(name, schema), snapshot))
 
         return Result(arrow, lambda: queries.plain_frame(self.session, name, snapshot, {}))
 
@@ -255,18 +290,8 @@ class SparkEngine:
             self.session.stop()
 
 
-def _slice(
-    result: str,
-    relation: str,
-    schema: Schema,
-    by: str | None,
-    keys: pa.ChunkedArray | None,
-    snapshot: Snapshot,
-) -> Wanted:
-    none = keys is not None and not len(keys)
-    files = () if none else files_for(snapshot.relation(relation), by, keys)
-    paths = tuple(snapshot.store.absolute(file.path) for file in files)
-    return Wanted(result, paths, sum(file.bytes for file in files), schema, by, keys)
+def _bytes(files: Iterable[DataFile]) -> int:
+    return sum(file.bytes for file in files)
 
 
 def _rows(change: Any) -> float:

@@ -1,4 +1,4 @@
-"""Slices of stored relations, by key: a round of fetches is one Spark job, or none at all."""
+"""Slices of stored relations, by key: a round of fetches is one Spark job."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ import pyarrow as pa
 from everview.engine.arrow import arrow_schema
 from everview.plan.types import Schema
 
-DRIVER_BYTES = 8 << 20
-"""Files of a round that add up to less are read by the driver: a job costs more than that."""
+DRIVER_BYTES = 32 << 20
+"""A slice whose files add up to less is read by the driver: a job costs more than that."""
 SLICE_ROWS = 2_000_000
 """A slice of more rows is not brought to the driver; the program runs in the large gear."""
 
@@ -27,7 +27,6 @@ class Wanted:
 
     result: str
     paths: tuple[str, ...]
-    bytes: int
     schema: Schema
     by: str | None
     keys: pa.ChunkedArray | None
@@ -36,20 +35,14 @@ class Wanted:
 Read = Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]
 
 
-def fetch_round(
-    wanted: Sequence[Wanted], run_job: Callable[[pa.Table, Read], pa.Table], driver_bytes: int
+def fetch_by_job(
+    wanted: Sequence[Wanted], run_job: Callable[[pa.Table, Read], pa.Table]
 ) -> dict[str, pa.Table]:
-    """The slices, each unsummed: small files read here, the others by one job together."""
-    reader = slice_reader(wanted, SLICE_ROWS)
-    tasks = _tasks(wanted)
-    if sum(slice_.bytes for slice_ in wanted) <= driver_bytes:
-        answers = pa.Table.from_batches(reader(iter(tasks.to_batches())), _ANSWER)
-    else:
-        answers = run_job(tasks, reader)
+    """The slices of one round, not added up, by one Spark job together."""
+    answers = run_job(_tasks(wanted), slice_reader(wanted, SLICE_ROWS))
     return _collect(wanted, answers)
 
 
-_ANSWER = pa.schema([("slice", pa.int32()), ("rows", pa.binary())])
 ANSWER_TYPE = "slice int, rows binary"
 
 

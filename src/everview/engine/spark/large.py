@@ -11,7 +11,7 @@ from typing import Any
 
 from pyspark.sql import DataFrame, SparkSession
 
-from everview.emit.sql import SPARK, consolidate, emit_consolidated
+from everview.emit.sql import SPARK, consolidate, emit, emit_consolidated, emit_step
 from everview.engine.protocol import Changes, Outcome, Snapshot, Violation
 from everview.engine.spark import actions
 from everview.engine.spark.queries import as_frame
@@ -45,8 +45,8 @@ class LargeGear:
                 match step:
                     case Fetch():
                         relations.give(step.result, self._fetch(step, relations))
-                    case Compute(result, plan):
-                        frame = self.session.sql(emit_consolidated(plan, SPARK, relations.names))
+                    case Compute(result):
+                        frame = self.session.sql(emit_step(step, SPARK, relations.names))
                         if uses[result] > 1:
                             frame = held.enter_context(actions.kept(frame))
                         relations.give(result, frame)
@@ -104,7 +104,8 @@ class LargeGear:
 
     def _check(self, step: Check, relations: Relations) -> None:
         assert self.violation is not None
-        found = actions.collect_some(self.session.table(relations.names[step.result]), SHOWN_ROWS)
+        rows = self.session.sql(emit(step.plan, SPARK, relations.names))
+        found = actions.collect_some(rows, SHOWN_ROWS)
         if found.num_rows:
             raise self.violation(step, found)
 
@@ -124,10 +125,8 @@ def _uses(program: Program) -> Counter[str]:
         match step:
             case Fetch(_, _, _, _, keys):
                 found.update({key.relation for key in keys})
-            case Compute(_, plan):
+            case Compute(_, plan) | Check(_, _, _, plan):
                 found.update({node.name for node in walk(plan) if isinstance(node, Ref)})
-            case Check(_, _, _, result):
-                found[result] += 1
             case Add(_, change) | Publish(_, change):
                 found[change] += 1
     return found
