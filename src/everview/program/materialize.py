@@ -120,9 +120,7 @@ class Materializer:
             case Join():
                 return self._bring_join(plan, by, keys, theirs)
             case Distinct(child):
-                if is_old(child):
-                    return distinct(self._stored(child, by, keys, theirs))
-                return distinct(self.bring(child, by, keys, theirs))
+                return distinct(self._input(child, by, keys, theirs))
             case Totals(child, group, measures):
                 if is_old(plan):
                     return self._stored(plan, by, keys, theirs)
@@ -132,13 +130,24 @@ class Materializer:
             case Partition(child, group, aggregates) if set(by) <= set(group):
                 if is_old(plan):
                     return self._stored(plan, by, keys, theirs, group)
-                return partition(self.bring(child, by, keys, theirs), group, aggregates)
+                if self.states.linear_demand(_old_part(child), by) is not None:
+                    return partition(self.bring(child, by, keys, theirs), group, aggregates)
+                return partition(self._input(child, by, keys, theirs), group, aggregates)
             case _:
                 pass
         if not is_old(plan):
             parts = tuple(self.bring(part, (), None, ()) for part in children(plan))
             return with_children(plan, parts)
         return self._stored(plan, by, keys, theirs)
+
+    def _input(self, plan: Plan, by: Columns, keys: Ref | None, theirs: Columns) -> Plan:
+        """The input of a distinct or a partition: what is old of it comes from a state."""
+        if isinstance(plan, Add):
+            left = self._input(plan.left, by, keys, theirs)
+            return add(left, self._input(plan.right, by, keys, theirs))
+        if is_old(plan):
+            return self._stored(plan, by, keys, theirs)
+        return self.bring(plan, by, keys, theirs)
 
     def _once(self, plan: Plan) -> Plan:
         """A step of its own where the work is worth sharing; filters and maps are not."""
@@ -246,6 +255,11 @@ def bounded(plan: Plan) -> bool:
 def is_old(plan: Plan) -> bool:
     """Whether `plan` reads stored relations only."""
     return not any(isinstance(node, Change | Ref) for node in walk(plan))
+
+
+def _old_part(plan: Plan) -> Plan:
+    """Of an old value plus its change, the old value."""
+    return _old_part(plan.left) if isinstance(plan, Add) and not is_old(plan) else plan
 
 
 def _refer(node: Plan) -> Plan:

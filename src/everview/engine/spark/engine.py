@@ -42,7 +42,7 @@ from everview.program.steps import (
 from everview.store.manifest import DataFile, Segment
 from everview.store.skip import files_for
 
-LARGE_ROWS = 100_000
+LARGE_ROWS = 500_000
 """A change of more rows, or a backfill from more, runs as Spark SQL end to end."""
 
 

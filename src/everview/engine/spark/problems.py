@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from pyspark.errors import AnalysisException, PySparkException, QueryContextType
+from pyspark.errors import PySparkException, QueryContextType
 
 from everview.errors import Span, UserError
 
@@ -31,9 +31,8 @@ def explained() -> Iterator[None]:
     """Turn what goes wrong while Spark computes with the user's data into a UserError."""
     try:
         yield
-    except AnalysisException as problem:
-        raise not_accepted(problem, None) from problem
     except PySparkException as problem:
+        # Anything else, an analysis error too, is our bug: the plan is ours.
         if not (problem.getSqlState() or "").startswith(DATA_EXCEPTION):
             raise
         raise UserError(
