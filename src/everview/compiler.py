@@ -84,4 +84,5 @@ class Maintenance:
             derivative = derive(state.plan, frozenset(changed))
             if not isinstance(derivative, Empty):
                 endings.append(Add(state.name, lowering.compute(lowering.lower(derivative)).name))
-        return Program(tuple(touched), schedule((*lowering.steps, *endings)))
+        removing = frozenset(name for name, deletes in touched.items() if deletes)
+        return Program(tuple(touched), schedule((*lowering.steps, *endings)), removing)

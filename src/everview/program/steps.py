@@ -87,10 +87,14 @@ Step: TypeAlias = Fetch | Compute | Check | Add | Publish
 
 @dataclass(frozen=True, slots=True)
 class Program:
-    """What a transaction that touches `inputs` does, in rounds: fetches first, then arithmetic."""
+    """What a transaction that touches `inputs` does, in rounds: fetches first, then arithmetic.
+
+    Only from the tables in `removing` are rows removed.
+    """
 
     inputs: tuple[str, ...]
     steps: tuple[Step, ...]
+    removing: frozenset[str] = frozenset()
 
 
 def change_name(relation: str) -> str:

@@ -40,7 +40,7 @@ class LargeGear:
         uses = _uses(program)
         with Relations(self.session) as relations, ExitStack() as held:
             for table, parts in changes.items():
-                self._take_in(table, parts, relations, outcome)
+                self._take_in(table, parts, table in program.removing, relations, outcome)
             for step in program.steps:
                 match step:
                     case Fetch():
@@ -67,15 +67,24 @@ class LargeGear:
             return self._write(name, frame, base=True)
 
     def _take_in(
-        self, table: str, parts: Sequence[Any], relations: Relations, outcome: Outcome
+        self,
+        table: str,
+        parts: Sequence[Any],
+        removes: bool,
+        relations: Relations,
+        outcome: Outcome,
     ) -> None:
-        """Write the change of a table, summed; what is computed from it reads what was written."""
+        """Write the change of a table; what is computed from it reads what was written.
+
+        Rows that cancel are taken out first. Rows that are only inserted need not be added up.
+        """
         stored = self.snapshot.stored[table]
         frames = [as_frame(self.session, rows) for rows in parts]
         relations.give(f"given {table}", reduce(DataFrame.unionByName, frames))
-        given = f"SELECT * FROM {relations.names[f'given {table}']}"
-        summed = self.session.sql(consolidate(given, names(stored.schema), stored.rings, SPARK))
-        segment = self._write(table, summed)
+        rows = f"SELECT * FROM {relations.names[f'given {table}']}"
+        if removes:
+            rows = consolidate(rows, names(stored.schema), stored.rings, SPARK)
+        segment = self._write(table, self.session.sql(rows))
         outcome.segments[table] = segment
         relations.give(change_name(table), self._frame_of(table, segment))
 
