@@ -73,3 +73,22 @@ def test_a_transaction_that_no_view_reads_runs_no_program(spark, tmp_path):
         with counted_jobs(spark) as jobs:
             db.insert("notes", [("hello",)])
         assert jobs[0] == 0
+
+
+def test_a_hundred_rows_under_all_views_of_the_demo_start_at_most_ten_jobs(spark, tmp_path):
+    from demo.catalog import TABLES, VIEWS
+    from demo.shop import apply
+    from demo.trade import Shop
+
+    with opened(tmp_path, spark, driver_bytes=-1) as db:
+        trading = Shop(2_000, seed=3)
+        for name, rows in trading.tables().items():
+            db.sql(f"CREATE TABLE {name} ({TABLES[name]})")
+            db.insert(name, rows)
+        for name, query in VIEWS.items():
+            db.sql(f"CREATE MATERIALIZED VIEW {name} AS {query}")
+        for number in range(2):
+            changes = trading.trade(100)
+            with counted_jobs(spark) as jobs:
+                apply(db, changes, number)
+            assert 1 <= jobs[0] <= 10

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from functools import reduce
+from uuid import uuid4
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -97,9 +98,20 @@ def weighted(
         for c in schema
     ]
     try:
-        return rows.selectExpr(*casts, f"CAST({weight} AS BIGINT) AS {WEIGHT}")
+        ours = _in_session(session, rows)
+        return ours.selectExpr(*casts, f"CAST({weight} AS BIGINT) AS {WEIGHT}")
     except PySparkException as problem:
         raise not_accepted(problem, None) from None
+
+
+def _in_session(session: SparkSession, rows: DataFrame) -> DataFrame:
+    """A frame of another session of the same Spark, as one of ours."""
+    name = f"everview_{uuid4().hex}"
+    rows.createGlobalTempView(name)
+    try:
+        return session.table(f"global_temp.{name}")
+    finally:
+        session.catalog.dropGlobalTempView(name)
 
 
 def difference(

@@ -1,0 +1,304 @@
+"""What a user does with a database: SQL, transactions, reads at epochs, feeds, upkeep."""
+
+from __future__ import annotations
+
+from collections import Counter
+from datetime import UTC, date, datetime
+from decimal import Decimal
+
+import pyarrow as pa
+import pytest
+
+import everview as ev
+
+pytestmark = pytest.mark.spark
+
+
+@pytest.fixture
+def db(spark, tmp_path):
+    with ev.open(str(tmp_path / "store"), spark=spark) as opened:
+        opened.sql(
+            "CREATE TABLE orders (id BIGINT PRIMARY KEY, customer BIGINT, amount DECIMAL(12,2));"
+            "CREATE MATERIALIZED VIEW revenue AS SELECT customer, SUM(amount) AS total, "
+            "COUNT(*) AS n FROM orders GROUP BY customer"
+        )
+        yield opened
+
+
+def rows(db, name, **options) -> Counter:
+    return Counter(db.read(name, **options).rows())
+
+
+def test_the_example_of_the_design_runs_as_written(spark, tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    db = ev.open("shop", engine="spark", spark=spark)
+    db.sql("CREATE TABLE orders (id BIGINT PRIMARY KEY, customer BIGINT, amount DECIMAL(12,2))")
+    db.sql(
+        "CREATE MATERIALIZED VIEW revenue AS SELECT customer, SUM(amount) AS total, "
+        "COUNT(*) AS n FROM orders GROUP BY customer"
+    )
+    with db.transaction() as tx:
+        tx.insert("orders", [(1, 7, "10.00"), (2, 7, "5.50")])
+        tx.delete("orders", [(1, 7, "10.00")])
+    assert db.read("revenue").rows() == [(7, Decimal("5.50"), 1)]
+    assert db.read("revenue").to_arrow().num_rows == 1
+    assert list(db.read("revenue").to_pandas().columns) == ["customer", "total", "n"]
+    assert [tuple(row) for row in db.read("revenue").to_spark().collect()] == [
+        (7, Decimal("5.50"), 1)
+    ]
+    db.read("revenue").show()
+    assert "5.50" in capsys.readouterr().out
+    assert db.changes("revenue", after=0).rows() == [(7, Decimal("5.50"), 1, 1, 3)]
+    assert "fetch" in db.explain("revenue")
+    assert db.audit("revenue").ok
+    assert db.epoch == 3
+    db.close()
+
+
+def test_rows_come_as_dicts_tuples_arrow_pandas_and_spark(db, spark):
+    import pandas
+
+    db.insert("orders", [{"id": 1, "customer": 7}, {"ID": 2, "Amount": Decimal("2.50")}])
+    db.insert("orders", pa.table({"id": [3], "amount": pa.array([Decimal("1.00")])}))
+    db.insert("orders", pandas.DataFrame({"id": [4], "customer": [7]}))
+    db.insert(
+        "orders", spark.createDataFrame([(5, 7, 9.5)], "id bigint, customer int, amount double")
+    )
+    assert rows(db, "orders") == Counter(
+        [
+            (1, 7, None),
+            (2, None, Decimal("2.50")),
+            (3, None, Decimal("1.00")),
+            (4, 7, None),
+            (5, 7, Decimal("9.50")),
+        ]
+    )
+    assert rows(db, "revenue") == Counter([(7, Decimal("9.50"), 3), (None, Decimal("3.50"), 2)])
+
+
+def test_sql_changes_tables_and_views_follow(db):
+    db.sql("INSERT INTO orders VALUES (1, 7, 10), (2, 7, 5.5), (3, 8, 1.25)")
+    db.sql("INSERT INTO orders (amount, id) SELECT amount + 1, id + 10 FROM orders WHERE id < 3")
+    db.sql("UPDATE orders SET amount = amount * 2, customer = 9 WHERE customer IS NULL")
+    db.sql("DELETE FROM orders AS o WHERE o.id = 2")
+    assert rows(db, "orders") == Counter(
+        [
+            (1, 7, Decimal("10.00")),
+            (3, 8, Decimal("1.25")),
+            (11, 9, Decimal("22.00")),
+            (12, 9, Decimal("13.00")),
+        ]
+    )
+    db.sql(
+        "MERGE INTO orders AS o"
+        " USING (SELECT * FROM VALUES (1, 100), (3, 300), (50, 500) AS v(id, x)) s"
+        " ON o.id = s.id WHEN MATCHED AND s.x > 200 THEN DELETE"
+        " WHEN MATCHED THEN UPDATE SET amount = s.x"
+        " WHEN NOT MATCHED THEN INSERT (id, amount) VALUES (s.id, s.x)"
+    )
+    assert rows(db, "orders") == Counter(
+        [
+            (1, 7, Decimal("100.00")),
+            (11, 9, Decimal("22.00")),
+            (12, 9, Decimal("13.00")),
+            (50, None, Decimal("500.00")),
+        ]
+    )
+    assert rows(db, "revenue") == Counter(
+        [
+            (7, Decimal("100.00"), 1),
+            (9, Decimal("35.00"), 2),
+            (None, Decimal("500.00"), 1),
+        ]
+    )
+    assert db.audit().ok
+
+
+def test_statements_of_a_transaction_see_each_other_and_nobody_else_does(db):
+    db.sql("INSERT INTO orders VALUES (1, 7, 10)")
+    before = db.epoch
+    db.sql("BEGIN; INSERT INTO orders VALUES (2, 7, 5); UPDATE orders SET amount = amount + 1")
+    assert Counter(db.sql("SELECT id, amount FROM orders").rows()) == Counter(
+        [(1, Decimal("11.00")), (2, Decimal("6.00"))]
+    )
+    assert db.epoch == before
+    assert rows(db, "revenue") == Counter([(7, Decimal("10.00"), 1)])
+    db.sql("ROLLBACK")
+    assert rows(db, "orders") == Counter([(1, 7, Decimal("10.00"))])
+    db.sql("BEGIN; DELETE FROM orders; INSERT INTO orders VALUES (1, 8, 3); COMMIT")
+    assert db.epoch == before + 1
+    assert rows(db, "revenue") == Counter([(8, Decimal("3.00"), 1)])
+
+
+def test_an_upsert_replaces_by_key_and_the_last_of_several_wins(db):
+    db.upsert("orders", [(1, 7, "1.00"), (1, 7, "2.00"), (2, 8, "5.00")])
+    with db.transaction() as tx:
+        tx.insert("orders", [(3, 7, "3.00")])
+        tx.upsert("orders", [(3, 9, "4.00"), (2, None, None)])
+    assert rows(db, "orders") == Counter(
+        [(1, 7, Decimal("2.00")), (2, None, None), (3, 9, Decimal("4.00"))]
+    )
+    assert db.audit().ok
+
+
+def test_a_change_that_cancels_makes_no_epoch(db):
+    before = db.epoch
+    with db.transaction() as tx:
+        tx.insert("orders", [(1, 7, "1.00")])
+        tx.delete("orders", [(1, 7, "1.00")])
+    with db.transaction():
+        pass
+    assert db.epoch == before
+
+
+def test_earlier_epochs_stay_readable_through_compaction(db):
+    history = {}
+    for number in range(1, 8):
+        db.upsert("orders", [(number % 3, number, f"{number}.00")])
+        history[db.epoch] = (rows(db, "orders"), rows(db, "revenue"))
+    db.compact()
+    history[db.epoch] = (rows(db, "orders"), rows(db, "revenue"))
+    for epoch, (orders, revenue) in history.items():
+        assert rows(db, "orders", epoch=epoch) == orders
+        assert rows(db, "revenue", epoch=epoch) == revenue
+    assert all(status.segments <= 1 for status in db.status())
+    assert db.audit().ok
+
+
+def test_the_change_feed_adds_up_to_the_difference_of_two_epochs(db):
+    for number in range(1, 6):
+        db.upsert("orders", [(number % 2, number, f"{number}.00")])
+        if number == 3:
+            db.compact()
+    for name in ("orders", "revenue"):
+        for after in range(3, db.epoch):
+            total = rows(db, name, epoch=after)
+            for *row, weight, epoch in db.changes(name, after=after).rows():
+                assert after < epoch <= db.epoch
+                total[tuple(row)] += weight
+            assert +total == rows(db, name)
+            assert all(weight >= 0 for weight in total.values())
+
+
+def test_many_small_transactions_are_compacted_by_themselves(db):
+    for number in range(40):
+        db.insert("orders", [(number, number % 3, "1.00")])
+    assert max(status.segments for status in db.status()) < 25
+    assert db.audit().ok
+
+
+def test_retention_removes_what_only_old_epochs_need(db):
+    for number in range(6):
+        db.insert("orders", [(number, 1, "1.00")])
+    db.compact()
+    removed = db.retain(2)
+    assert removed
+    assert rows(db, "revenue") == Counter([(1, Decimal("6.00"), 6)])
+    with pytest.raises(ev.UserError) as caught:
+        db.read("orders", epoch=1)
+    assert caught.value.code == "S006"
+    db.insert("orders", [(99, 1, "1.00")])
+    assert db.audit().ok
+
+
+def test_a_view_over_existing_data_is_filled_in_one_epoch(db):
+    db.insert("orders", [(i, i % 4, f"{i}.00") for i in range(50)])
+    before = db.epoch
+    db.sql("CREATE VIEW large AS SELECT id, customer FROM orders WHERE amount > 20")
+    assert db.epoch == before + 1
+    assert sum(rows(db, "large").values()) == 29
+    assert {row[-2] for row in db.changes("large").rows()} == {1}
+    db.delete("orders", [(49, 1, "49.00")])
+    assert db.audit().ok
+
+
+def test_dropping_a_view_drops_its_state_and_a_new_one_may_take_its_name(db):
+    db.insert("orders", [(1, 7, "1.00")])
+    states = [s.name for s in db.status() if s.kind == "state"]
+    assert states
+    db.sql("DROP VIEW revenue")
+    assert [s.name for s in db.status()] == ["orders"]
+    db.sql("CREATE VIEW revenue AS SELECT COUNT(*) AS n FROM orders; DROP TABLE IF EXISTS nothing")
+    db.insert("orders", [(2, 7, "1.00")])
+    assert rows(db, "revenue") == Counter([(2,)])
+    db.sql("DROP VIEW revenue; DROP TABLE orders")
+    assert db.status() == []
+
+
+def test_equal_subplans_of_two_views_are_stored_once(db):
+    before = sum(s.kind == "state" for s in db.status())
+    db.sql(
+        "CREATE VIEW again AS SELECT customer, SUM(amount) AS t, COUNT(*) AS m"
+        " FROM orders GROUP BY customer"
+    )
+    assert sum(s.kind == "state" for s in db.status()) == before
+
+
+def test_state_holds_only_the_columns_that_derivatives_read(db):
+    db.sql("CREATE TABLE wide (k BIGINT, a INT, b INT, c STRING)")
+    db.sql(
+        "CREATE VIEW v AS SELECT o.amount, w.a FROM orders o"
+        " JOIN wide w ON w.a = o.customer WHERE w.b > 1"
+    )
+    held = {
+        state.name: [column.name for column in db.catalog.stored()[state.name].schema]
+        for state in db.catalog.maintenance.states.stored.values()
+        if state.name.startswith("wide")
+    }
+    assert list(held.values()) == [["a"]]
+
+
+def test_a_database_opens_again_where_it_was_left(db, spark):
+    db.insert("orders", [(1, 7, "1.00")])
+    path, epoch = str(db.store.place.shown), db.epoch
+    with ev.open(path, spark=spark, read_only=True) as reader:
+        db.insert("orders", [(2, 7, "1.00")])
+        assert reader.epoch == epoch + 1
+        assert rows(reader, "revenue") == Counter([(7, Decimal("2.00"), 2)])
+
+
+def test_every_type_survives_the_way_through_a_view(spark, tmp_path):
+    row = (
+        True, -128, 32767, 2**31 - 1, -(2**63), 1.5, -2.25, Decimal("123.45"), "ünï", b"\x00\xff",
+        date(2024, 2, 29), datetime(2026, 1, 2, 3, 4, 5, 6, tzinfo=UTC),
+        datetime(1999, 12, 31, 23, 59),
+    )  # fmt: skip
+    names = ["b", "t", "s", "i", "l", "f", "d", "m", "x", "y", "dt", "ts", "tn"]
+    types = [
+        "boolean",
+        "tinyint",
+        "smallint",
+        "int",
+        "bigint",
+        "float",
+        "double",
+        "decimal(5,2)",
+        "string",
+        "binary",
+        "date",
+        "timestamp",
+        "timestamp_ntz",
+    ]
+    columns = ", ".join(f"{name} {type_}" for name, type_ in zip(names, types, strict=True))
+    with ev.open(str(tmp_path / "s"), spark=spark) as db:
+        db.sql(f"CREATE TABLE t ({columns})")
+        db.sql("CREATE VIEW once AS SELECT DISTINCT * FROM t")
+        db.sql(
+            f"CREATE VIEW grouped AS SELECT {', '.join(names)}, COUNT(*) AS n"
+            f" FROM t GROUP BY {', '.join(names)}"
+        )
+        db.insert("t", [row, row, (None,) * len(row)])
+        assert rows(db, "once") == Counter([row, (None,) * len(row)])
+        db.delete("t", [row])
+        assert rows(db, "grouped") == Counter([(*row, 1), (*(None,) * len(row), 1)])
+        assert db.audit().ok
+
+
+def test_another_dialect_is_stored_in_its_spark_meaning(db):
+    db.sql(
+        "CREATE VIEW names AS SELECT id::text || '!' AS shout"
+        " FROM orders WHERE amount > 1::numeric(12,2)",
+        dialect="postgres",
+    )
+    db.insert("orders", [(1, 7, "2.00")])
+    assert rows(db, "names") == Counter([("1!",)])
