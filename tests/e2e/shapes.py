@@ -23,6 +23,9 @@ SHAPES: dict[str, str] = {
         FROM {a} GROUP BY k""",
     "average": """SELECT CAST(COUNT(s) AS INT) AS k, CAST(AVG(v) AS DECIMAL(10,2)) AS v, s
         FROM {a} GROUP BY s HAVING COUNT(*) > 1 OR SUM(k) IS NULL""",
+    "aliases": """SELECT key AS k, CAST(w AS DECIMAL(10,2)) AS v, CAST(next AS STRING) AS s FROM (
+        SELECT k AS key, key + 1 AS next, SUM(v) AS total, total * 2 AS w
+        FROM {a} GROUP BY key HAVING total > 0 OR COUNT(v) = 0)""",
     "global": """SELECT CAST(COUNT(v) AS INT) AS k, CAST(SUM(v) AS DECIMAL(10,2)) AS v,
         CAST(AVG(k) AS STRING) AS s FROM {a}""",
     "doubles": """SELECT k, CAST(SUM(CAST(v AS DOUBLE)) AS DECIMAL(10,2)) AS v, MAXS AS s FROM (

@@ -9,6 +9,7 @@ from functools import lru_cache
 
 import duckdb
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from everview.emit.sql import DUCKDB, consolidate, emit, emit_consolidated, emit_step
 from everview.engine.arrow import arrow_schema, conform
@@ -97,6 +98,19 @@ class Calculator:
         sql = consolidate('SELECT * FROM "__rows"', names(schema), rings, DUCKDB)
         try:
             return conform(self._rows(sql), schema)
+        finally:
+            self._connection.unregister("__rows")
+
+    def repeat(self, rows: pa.Table) -> pa.Table:
+        """Consolidated rows, each as often as its weight says, without the weight."""
+        plain = rows.drop_columns([WEIGHT])
+        if pc.all(pc.equal(rows.column(WEIGHT), 1)).as_py() is not False:
+            return plain
+        columns = ", ".join(f'"{name}"' for name in plain.column_names)
+        self._connection.register("__rows", rows)
+        sql = f'SELECT {columns} FROM (SELECT *, unnest(range({WEIGHT})) FROM "__rows")'
+        try:
+            return self._rows(sql).cast(plain.schema)
         finally:
             self._connection.unregister("__rows")
 

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from datetime import UTC, datetime
 from time import perf_counter
 from types import TracebackType
@@ -14,7 +13,7 @@ import pyarrow as pa
 from everview.engine.arrow import arrow_schema
 from everview.engine.protocol import Engine, Snapshot
 from everview.engine.results import Result
-from everview.errors import Span, UserError
+from everview.errors import UserError
 from everview.lang.sql.parse import parse_statements
 from everview.lang.sql.statements import (
     CreateTable,
@@ -33,11 +32,11 @@ from everview.pipeline import dml, statistics
 from everview.pipeline.audit import Audit, ViewAudit, judge
 from everview.pipeline.catalog import Catalog, TableDefinition, ViewDefinition
 from everview.pipeline.explain import explain_view
+from everview.pipeline.telling import placed_in, sound
 from everview.pipeline.transaction import Transaction
 from everview.pipeline.violations import violation
 from everview.program.steps import Program
 from everview.store.compaction import Policy, compact, compactable
-from everview.store.faults import damaged_segment
 from everview.store.lock import WriterLock
 from everview.store.manifest import Manifest, Segment
 from everview.store.retention import retire
@@ -58,6 +57,7 @@ class Database:
         self._read_only = read_only
         self._transaction: Transaction | None = None
         self._programs: dict[tuple[tuple[str, bool], ...], Program] = {}
+        self._declared = store.latest().catalog
         self._catalog = self._load(store.latest())
 
     @property
@@ -67,9 +67,10 @@ class Database:
 
     @property
     def catalog(self) -> Catalog:
-        """What is declared at the newest epoch."""
-        if self._read_only:
-            self._catalog = self._load(self.store.latest())
+        """What is declared at the newest epoch; a writer may have declared more for a reader."""
+        manifest = self.store.latest()
+        if self._read_only and manifest.catalog != self._declared:
+            self._catalog, self._declared = self._load(manifest), manifest.catalog
         return self._catalog
 
     def _load(self, manifest: Manifest) -> Catalog:
@@ -210,7 +211,7 @@ class Database:
 
     def execute(self, statement: Statement) -> Result | None:
         """Run one statement, with errors placed in the text it was written in."""
-        with _placed_in(statement.span):
+        with placed_in(statement.span):
             return self._execute(statement)
 
     def _execute(self, statement: Statement) -> Result | None:
@@ -384,33 +385,6 @@ class Database:
         trace: TracebackType | None,
     ) -> None:
         self.close()
-
-
-@contextmanager
-def sound(snapshot: Snapshot) -> Iterator[None]:
-    """Name the damaged file when a failure comes from one."""
-    try:
-        yield
-    except UserError:
-        raise
-    except Exception as problem:
-        for path, reason in snapshot.store.verify(snapshot.manifest).items():
-            raise damaged_segment(snapshot.store.absolute(path), reason) from problem
-        raise
-
-
-@contextmanager
-def _placed_in(whole: Span) -> Iterator[None]:
-    """Show a place in a part of a statement as a place in the text that the user wrote."""
-    try:
-        yield
-    except UserError as problem:
-        span = problem.span
-        if span is not None and span.text != whole.text:
-            offset = whole.text.find(span.text, whole.start)
-            moved = Span(whole.text, span.start + offset, span.stop + offset)
-            problem.span = moved if offset >= 0 else whole
-        raise
 
 
 def _now() -> str:

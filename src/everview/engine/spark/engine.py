@@ -255,7 +255,7 @@ class SparkEngine:
             schema = snapshot.stored[name].schema
             if snapshot.relation(name).rows > self._large_rows:
                 return actions.collect(queries.plain_frame(self.session, name, snapshot, {}))
-            return queries.repeated(self._evaluate_small(Source(name, schema), snapshot))
+            return self._calculator.repeat(self._evaluate_small(Source(name, schema), snapshot))
 
         return Result(arrow, lambda: queries.plain_frame(self.session, name, snapshot, {}))
 

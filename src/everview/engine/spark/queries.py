@@ -8,7 +8,6 @@ from functools import reduce
 from uuid import uuid4
 
 import pyarrow as pa
-import pyarrow.compute as pc
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 
@@ -67,17 +66,6 @@ def _plain(name: str, schema: Schema) -> str:
         f"SELECT {columns} FROM ({total} HAVING SUM({WEIGHT}) > 0) AS q "
         f"LATERAL VIEW {repeated} AS _copy"
     )
-
-
-def repeated(rows: pa.Table) -> pa.Table:
-    """Consolidated rows, each as often as its weight says, without the weight."""
-    weights = rows.column(WEIGHT)
-    plain = rows.drop_columns([WEIGHT])
-    if not rows.num_rows or pc.max(weights).as_py() == 1:
-        return plain
-    counts = weights.to_numpy()
-    positions = pa.array(range(rows.num_rows), pa.int64()).to_numpy().repeat(counts)
-    return plain.take(pa.array(positions))
 
 
 def weighted(

@@ -9,9 +9,11 @@ from sqlglot import exp
 
 from everview.errors import Span, UserError
 from everview.lang.sql.aggregates import Grouping, aggregates_in, function_of, result_type
+from everview.lang.sql.naming import output_name
 from everview.lang.sql.parse import parse_query
 from everview.lang.sql.place import span_of
-from everview.lang.sql.refuse import refuse_clauses, refuse_parts, refused
+from everview.lang.sql.refuse import refuse_clauses, refused
+from everview.lang.sql.resolve import resolve, resolve_having
 from everview.lang.sql.scope import Item, Scope, qualified
 from everview.plan import scalar
 from everview.plan.build import add, columns_of, distinct, filter_, group_by, identity, join, map_
@@ -214,24 +216,11 @@ class _Lowering:
                 found += [(name, scalar.parse(scalar.column(plan))) for name, plan in pairs]
                 continue
             inner = node.this if isinstance(node, exp.Alias) else node
-            found.append((_output_name(node), self._resolve(inner, scope)))
+            found.append((output_name(node), resolve(inner, scope, dict(reversed(found)))))
         return found
 
-    def _resolve(self, tree: exp.Expr, scope: Scope) -> exp.Expr:
-        """The expression with plan columns instead of names, its places kept."""
-        refuse_parts(tree, self.text)
-
-        def replaced(node: exp.Expr) -> exp.Expr:
-            if not isinstance(node, exp.Column):
-                return node
-            made = exp.Column(this=exp.Identifier(this=scope.resolve(node), quoted=True))
-            made.meta.update(node.this.meta)
-            return made
-
-        return tree.transform(replaced)
-
     def _condition(self, tree: exp.Expr, plan: Plan, scope: Scope, clause: str) -> str:
-        resolved = self._resolve(tree, scope)
+        resolved = resolve(tree, scope)
         for node in aggregates_in(resolved):
             raise UserError(
                 "Q009",
@@ -266,7 +255,9 @@ class _Lowering:
             text = scalar.text(node)
             grouping.keys[text] = grouping.input(text, self._type(text, schema, node), "key")
         having = tree.args.get("having")
-        condition = self._resolve(having.this, scope) if having else None
+        condition = None
+        if having:
+            condition = resolve_having(having.this, scope, wanted, grouping)
         for expression in (*(e for _, e in wanted), *((condition,) if condition else ())):
             for node in aggregates_in(expression):
                 self._aggregate(node, grouping, schema)
@@ -307,13 +298,11 @@ class _Lowering:
                     remedy=f"use 1 to {len(wanted)}",
                 )
             return wanted[position - 1][1]
-        if isinstance(node, exp.Column) and not node.table:
-            visible = {name.lower() for item in scope.items for name, _ in item.columns}
-            if node.name.lower() not in visible:
-                for name, expression in wanted:
-                    if name.lower() == node.name.lower() and not aggregates_in(expression):
-                        return expression
-        resolved = self._resolve(node, scope)
+        if isinstance(node, exp.Column) and not node.table and not scope.has(node.name):
+            for name, expression in wanted:
+                if name.lower() == node.name.lower() and not aggregates_in(expression):
+                    return expression
+        resolved = resolve(node, scope)
         for found in aggregates_in(resolved):
             raise UserError(
                 "Q009",
@@ -396,12 +385,3 @@ def _renamed(plan: Plan, given: tuple[str, ...], text: str) -> Plan:
         )
     schema = schema_of(plan)
     return _as_types(plan, [(n, c.type) for n, c in zip(given, schema, strict=True)])
-
-
-def _output_name(node: exp.Expr) -> str:
-    """The alias, the column's own name, or the expression as Spark would call it."""
-    if isinstance(node, exp.Alias | exp.Column):
-        return str(node.alias_or_name)
-    if isinstance(node, exp.Count) and isinstance(node.this, exp.Star):
-        return "count(1)"
-    return node.sql(dialect="spark", normalize_functions="lower")

@@ -52,6 +52,11 @@ class Scope:
             raise self._unknown(node, [name for item in items for name, _ in item.columns])
         return found[0][1]
 
+    def has(self, name: str) -> bool:
+        """Whether any item has a column of that name."""
+        wanted = name.lower()
+        return any(wanted == known.lower() for item in self.items for known, _ in item.columns)
+
     def star(self, table: str | None, node: exp.Expr) -> list[tuple[str, str]]:
         """The columns that `*` or `table.*` stands for, as (name, plan column)."""
         items = [i for i in self.items if table is None or i.alias.lower() == table.lower()]
