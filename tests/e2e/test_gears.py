@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from collections import Counter
+
 import pytest
 
+from e2e.every_type import COLUMNS, NAMES, NULLS, ROW
 from e2e.shapes import SHAPES, query
 from e2e.test_views import World
 from everview.engine.spark.engine import SparkEngine
@@ -52,6 +55,20 @@ def test_gears_can_change_from_one_transaction_to_the_next(spark, tmp_path):
             seed += 1
             world.transact(1)
             world.check()
+
+
+def test_what_executors_write_and_what_the_driver_writes_is_read_alike(spark, tmp_path):
+    with opened(tmp_path, spark, large_rows=-1) as db:
+        db.sql(f"CREATE TABLE t (id INT PRIMARY KEY, {COLUMNS})")
+        db.sql(f"CREATE VIEW v AS SELECT {NAMES}, COUNT(*) AS n FROM t GROUP BY {NAMES}")
+        db.insert("t", [(1, *ROW), (2, *ROW), (3, *NULLS)])
+        assert Counter(db.read("v").rows()) == Counter([(*ROW, 2), (*NULLS, 1)])
+    with opened(tmp_path, spark) as db:
+        db.delete("t", [(1, *ROW)])
+        db.insert("t", [(4, *NULLS)])
+        assert Counter(db.read("v").rows()) == Counter([(*ROW, 1), (*NULLS, 2)])
+        assert len(db.changes("v").rows()) == 6
+        assert db.audit().ok
 
 
 def test_every_shape_is_in_the_language():

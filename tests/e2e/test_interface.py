@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections import Counter
-from datetime import UTC, date, datetime
 from decimal import Decimal
 
 import pyarrow as pa
 import pytest
 
 import everview as ev
+from e2e.every_type import COLUMNS, NAMES, NULLS, ROW
 
 pytestmark = pytest.mark.spark
 
@@ -258,39 +258,14 @@ def test_a_database_opens_again_where_it_was_left(db, spark):
 
 
 def test_every_type_survives_the_way_through_a_view(spark, tmp_path):
-    row = (
-        True, -128, 32767, 2**31 - 1, -(2**63), 1.5, -2.25, Decimal("123.45"), "ünï", b"\x00\xff",
-        date(2024, 2, 29), datetime(2026, 1, 2, 3, 4, 5, 6, tzinfo=UTC),
-        datetime(1999, 12, 31, 23, 59),
-    )  # fmt: skip
-    names = ["b", "t", "s", "i", "l", "f", "d", "m", "x", "y", "dt", "ts", "tn"]
-    types = [
-        "boolean",
-        "tinyint",
-        "smallint",
-        "int",
-        "bigint",
-        "float",
-        "double",
-        "decimal(5,2)",
-        "string",
-        "binary",
-        "date",
-        "timestamp",
-        "timestamp_ntz",
-    ]
-    columns = ", ".join(f"{name} {type_}" for name, type_ in zip(names, types, strict=True))
     with ev.open(str(tmp_path / "s"), spark=spark) as db:
-        db.sql(f"CREATE TABLE t ({columns})")
+        db.sql(f"CREATE TABLE t ({COLUMNS})")
         db.sql("CREATE VIEW once AS SELECT DISTINCT * FROM t")
-        db.sql(
-            f"CREATE VIEW grouped AS SELECT {', '.join(names)}, COUNT(*) AS n"
-            f" FROM t GROUP BY {', '.join(names)}"
-        )
-        db.insert("t", [row, row, (None,) * len(row)])
-        assert rows(db, "once") == Counter([row, (None,) * len(row)])
-        db.delete("t", [row])
-        assert rows(db, "grouped") == Counter([(*row, 1), (*(None,) * len(row), 1)])
+        db.sql(f"CREATE VIEW grouped AS SELECT {NAMES}, COUNT(*) AS n FROM t GROUP BY {NAMES}")
+        db.insert("t", [ROW, ROW, NULLS])
+        assert rows(db, "once") == Counter([ROW, NULLS])
+        db.delete("t", [ROW])
+        assert rows(db, "grouped") == Counter([(*ROW, 1), (*NULLS, 1)])
         assert db.audit().ok
 
 
@@ -302,3 +277,24 @@ def test_another_dialect_is_stored_in_its_spark_meaning(db):
     )
     db.insert("orders", [(1, 7, "2.00")])
     assert rows(db, "names") == Counter([("1!",)])
+
+
+def test_explain_shows_what_the_last_transaction_fetched(db):
+    db.insert("orders", [(1, 7, "1.00"), (2, 8, "1.00")])
+    db.upsert("orders", [(1, 7, "3.00")])
+    shown = "\n".join(row[0] for row in db.sql("EXPLAIN revenue").rows())
+    assert "fetch orders" in shown
+    assert "1 rows last time" in shown
+    for stage in ("plan", "derivative", "program", "sql"):
+        assert db.explain("revenue", stage)
+    asked = db.sql("EXPLAIN SELECT customer FROM orders WHERE amount > 1").rows()
+    assert any("publish query" in row[0] for row in asked)
+
+
+def test_a_spark_dataframe_can_be_upserted_and_deleted(db, spark):
+    frame = spark.createDataFrame([(1, 7, 1.5), (2, 8, 2.5)], "id int, customer int, amount double")
+    db.upsert("orders", frame)
+    db.upsert("orders", frame.selectExpr("id", "customer + 1 AS customer", "amount"))
+    assert rows(db, "orders") == Counter([(1, 8, Decimal("1.50")), (2, 9, Decimal("2.50"))])
+    db.delete("orders", db.read("orders").to_spark())
+    assert rows(db, "revenue") == Counter()

@@ -218,8 +218,8 @@ class Database:
         match statement:
             case Query(text, reads, _):
                 return self._select(text, reads)
-            case Explain(name, _):
-                lines = self.explain(name).splitlines()
+            case Explain(what, _):
+                lines = self._explained(what).splitlines()
                 return Result(lambda: pa.table({"plan": lines}))
             case Bracket(action, span):
                 self._bracket(action, span)
@@ -331,6 +331,13 @@ class Database:
         """How a view is kept fresh, at one stage: plan, derivative, program or sql."""
         catalog = self.catalog
         return explain_view(catalog, catalog.relation(view), stage, self._last_fetches())
+
+    def _explained(self, what: str) -> str:
+        """EXPLAIN of a view, or of a query as if it were one."""
+        if self.catalog.find(what) is not None or what.isidentifier():
+            return self.explain(what)
+        grown = self.catalog.with_view(ViewDefinition("query", what))
+        return explain_view(grown, "query", "program", {})
 
     def _last_fetches(self) -> Mapping[str, int]:
         """The rows each fetch brought, in the newest transaction that fetched it."""

@@ -10,6 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from everview.engine.protocol import Engine, Snapshot
+from everview.engine.results import Result
 from everview.errors import UserError
 from everview.pipeline import rows as given
 from everview.pipeline.catalog import Catalog, TableDefinition
@@ -62,9 +63,15 @@ class Transaction:
                 f"{found.name} has no primary key, so no row can be replaced",
                 remedy="declare a PRIMARY KEY, or delete and insert",
             )
-        if given.is_frame(rows):
-            rows = rows.toArrow()
-        fresh = given.weighted(rows, found.name, found.columns, 1)
+        fresh = self._weighted(found, rows, 1)
+        if given.is_frame(fresh):
+            fresh = self.engine.change_of(Result(fresh.toArrow, lambda: fresh), found.columns)
+        if not isinstance(fresh, pa.Table):
+            raise UserError(
+                "T005",
+                f"the DataFrame has too many rows to be upserted into {found.name}",
+                remedy="insert it into a table of its own and MERGE that",
+            )
         old = self._current(found, fresh)
         if old.num_rows:
             negative = pc.negate(old.column(WEIGHT))
@@ -110,11 +117,11 @@ class Transaction:
 
     def _change(self, table: TableDefinition, rows: Any, weight: int) -> None:
         self._must_be_open()
-        if given.is_frame(rows):
-            rows = self.engine.weighted(rows, table.name, table.columns, weight)
-        else:
-            rows = given.weighted(rows, table.name, table.columns, weight)
-        self.add_weighted(table.name, rows, removes=weight < 0)
+        self.add_weighted(table.name, self._weighted(table, rows, weight), removes=weight < 0)
+
+    def _weighted(self, table: TableDefinition, rows: Any, weight: int) -> Any:
+        convert = self.engine.weighted if given.is_frame(rows) else given.weighted
+        return convert(rows, table.name, table.columns, weight)
 
     def _current(self, table: TableDefinition, like: pa.Table) -> pa.Table:
         """The rows with the same keys as `like`, stored or pending in this transaction."""

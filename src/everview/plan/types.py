@@ -10,6 +10,21 @@ Type: TypeAlias = str
 
 WEIGHT = "_w"
 """The column that carries the weight of a row wherever a Z-set is written as a table."""
+EPOCH = "_epoch"
+"""The column that carries the epoch of a row in a change feed."""
+
+
+def unusable_name(name: str) -> str | None:
+    """Why a name cannot be given to a column, a table or a view; None when it can.
+
+    >>> unusable_name("total"), unusable_name("_W")
+    (None, '_W is a name that Everview uses itself')
+    """
+    if name.lower() in (WEIGHT, EPOCH):
+        return f"{name} is a name that Everview uses itself"
+    if not name.strip() or any(mark in name for mark in '`"\n\r\0/'):
+        return f"{name!r} is empty or has a quote, a slash or a line break in it"
+    return None
 
 
 @dataclass(frozen=True, slots=True)

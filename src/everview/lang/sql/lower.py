@@ -19,7 +19,7 @@ from everview.plan import scalar
 from everview.plan.build import add, columns_of, distinct, filter_, group_by, identity, join, map_
 from everview.plan.nodes import Aggregate, Output, Plan, Source, Values
 from everview.plan.traverse import schema_of
-from everview.plan.types import Column, Schema, Type, storable_type
+from everview.plan.types import Column, Schema, Type, storable_type, unusable_name
 from everview.plan.typing import type_of
 
 Analyze = Callable[[str, Schema, Span | None], Type]
@@ -40,10 +40,11 @@ def lower_query(
         lowered = _renamed(lowered, columns, text)
     seen: set[str] = set()
     for name in columns_of(lowered):
-        if name.lower() in seen:
+        unusable = unusable_name(name)
+        if name.lower() in seen or unusable:
             raise UserError(
                 "Q011",
-                f"two columns of the view are called {name}",
+                unusable or f"two columns of the view are called {name}",
                 span=Span(text, 0, len(text)),
                 remedy="give one of them another name with AS",
             )

@@ -35,7 +35,8 @@ def _shown(node: exp.Expr) -> str:
         case exp.Count() | exp.Sum() | exp.Avg():
             return f"{node.key}({_shown(node.this)})"
         case _:
-            return node.sql(dialect="spark", normalize_functions="lower")
+            shown = node.sql(dialect="spark", normalize_functions="lower")
+            return shown.replace("`", "").replace('"', "")
 
 
 _SYMBOLS: dict[type[exp.Expr], str] = {

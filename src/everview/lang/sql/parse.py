@@ -28,7 +28,7 @@ from everview.lang.sql.statements import (
     Update,
 )
 from everview.plan.dialect import DIALECT
-from everview.plan.types import Column, storable_type
+from everview.plan.types import Column, storable_type, unusable_name
 
 logging.getLogger("sqlglot").setLevel(logging.ERROR)
 
@@ -195,12 +195,13 @@ def _check_columns(
 ) -> None:
     seen: set[str] = set()
     for column in columns:
-        if column.name.lower() in seen or column.name.startswith("_w"):
+        unusable = unusable_name(column.name)
+        if column.name.lower() in seen or unusable:
             raise UserError(
                 "Q004",
-                f"the column name {column.name} is taken",
+                unusable or f"two columns are called {column.name}",
                 span=span_of(schema, text),
-                remedy="give every column a name of its own, other than _w",
+                remedy="give every column a plain name of its own, other than _w and _epoch",
             )
         seen.add(column.name.lower())
     for name in key:
@@ -330,7 +331,7 @@ def _target(node: exp.Expr, text: str) -> tuple[str, str]:
 
 
 def _table_name(node: exp.Expr, text: str) -> str:
-    if not isinstance(node, exp.Table) or node.args.get("db") or not node.name:
+    if not isinstance(node, exp.Table) or node.args.get("db") or unusable_name(node.name):
         raise UserError(
             "Q006",
             f"{node.sql(dialect=DIALECT)} is not a table's name",
