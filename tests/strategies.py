@@ -136,13 +136,13 @@ def plans(draw: st.DrawFn, depth: int = 3) -> Plan:
         case "add":
             other = draw(plans(depth - 1))
             left, right = draw(_two_ints(child)), draw(_two_ints(other))
-            return add(left, right) if draw(st.booleans()) else add(left, negate(negate(right)))
+            return add(left, right) if draw(st.booleans()) else add(left, negate(right))
         case "join":
             return draw(_joined(child, draw(plans(depth - 1))))
         case "distinct":
             return distinct(child)
         case _:
-            return draw(_grouped(child))
+            return draw(grouped(child))
 
 
 CONSTANT = Values(
@@ -218,7 +218,8 @@ def _joined(draw: st.DrawFn, left: Plan, right: Plan) -> Plan:
 
 
 @st.composite
-def _grouped(draw: st.DrawFn, child: Plan) -> Plan:
+def grouped(draw: st.DrawFn, child: Plan) -> Plan:
+    """A GROUP BY over `child`, with keys or without."""
     schema = schema_of(child)
     groupable = [c.name for c in schema]
     keys = draw(st.lists(st.sampled_from(groupable), max_size=2, unique=True)) if groupable else []

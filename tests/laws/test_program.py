@@ -13,12 +13,24 @@ from evaluation import evaluate
 from everview.compiler import Maintenance, Table, View
 from everview.emit.sql import ring_columns
 from everview.engine.duckdb import Calculator
-from everview.plan.nodes import Plan, Source
+from everview.plan.build import distinct, filter_, join, map_
+from everview.plan.nodes import Output, Plan, Source
 from everview.plan.traverse import schema_of
 from everview.program.explain import explain
 from everview.program.steps import Add, Check, Compute, Fetch, Program, Publish, change_name
 from everview.rewrite.passes import rewrite
-from strategies import SOURCES, after, as_arrow, as_bag, changes, plans, total, worlds
+from strategies import (
+    SOURCES,
+    after,
+    as_arrow,
+    as_bag,
+    changes,
+    grouped,
+    plans,
+    predicates,
+    total,
+    worlds,
+)
 
 
 class Memory:
@@ -102,6 +114,30 @@ def test_views_and_states_equal_their_queries_after_every_epoch(data, first, sec
             assert as_bag(memory.values[state.name]) == evaluate(state.plan, world)
 
 
+def _joined_where(predicate: str | None) -> Plan:
+    """u ⋈ σ(t) by a column that t is not sorted by."""
+    t, u = SOURCES["t"], SOURCES["u"]
+    left = map_(u, (Output("l.a", "int", "`a`"), Output("l.s", "string", "`s`")))
+    kept = (Output("r.b", "int", "`b`"), Output("r.x", "decimal(6,2)", "`x`"))
+    right = map_(filter_(t, predicate), kept)
+    return join(left, right, (("l.a", "r.b"),))
+
+
+@given(data=st.data(), world=worlds())
+def test_views_with_different_filters_share_an_arrangement_rightly(data, world):
+    chosen = [_joined_where(p) for p in ("`a` > 0", "`x` IS NULL", None)]
+    for some in (chosen[:1], chosen[:2], chosen):
+        maintenance = _maintenance(*some)
+        memory, now = Memory(maintenance, world), world
+        for _ in range(2):
+            change = data.draw(changes(now))
+            touched = {name: True for name, bag in change.items() if bag}
+            memory.run(maintenance.program(touched), change)
+            now = after(now, change)
+            for view in maintenance.views:
+                assert as_bag(memory.values[view.source.name]) == evaluate(view.plan, now)
+
+
 @given(data=st.data(), first=plans(depth=2), world=worlds())
 def test_a_view_over_a_view_follows_it(data, first, world):
     base = rewrite(first)
@@ -127,13 +163,10 @@ def test_a_view_over_a_view_follows_it(data, first, world):
 
 @st.composite
 def _over(draw: st.DrawFn, source: Source) -> Plan:
-    from everview.plan.build import distinct, filter_
-    from strategies import _grouped, predicates
-
     kind = draw(st.sampled_from(["filter", "distinct", "group"]))
     if kind == "filter":
         return filter_(source, draw(predicates(source.schema)))
-    return distinct(source) if kind == "distinct" else draw(_grouped(source))
+    return distinct(source) if kind == "distinct" else draw(grouped(source))
 
 
 def test_the_empty_change_has_an_empty_program():

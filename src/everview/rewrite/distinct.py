@@ -17,7 +17,9 @@ def eliminate_distinct(plan: Plan) -> Plan:
 def _simplify(node: Plan) -> Plan:
     if not isinstance(node, Distinct):
         return node
-    child = _without_inner(node.child)
+    # The proposition is about positive operators: distinct(distinct(i) − j) keeps its inner one.
+    positive = sign(node.child) <= Sign.POSITIVE
+    child = _without_inner(node.child) if positive else node.child
     return child if is_set(child) else distinct(child)
 
 
