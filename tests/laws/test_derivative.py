@@ -13,12 +13,14 @@ from everview.analysis.keys import keys
 from everview.analysis.sign import Sign, sign
 from everview.differentiate.derive import derive
 from everview.differentiate.rules import RULES, UNDIFFERENTIATED
-from everview.plan.nodes import Plan
+from everview.plan.build import add, distinct, map_, negate
+from everview.plan.nodes import Output, Plan
 from everview.plan.text import parse_plan, print_plan
 from everview.plan.traverse import schema_of
 from everview.plan.types import names
+from everview.rewrite.distinct import eliminate_distinct
 from everview.rewrite.passes import PASSES, rewrite
-from strategies import after, changes, plans, total, worlds
+from strategies import SOURCES, after, changes, plans, total, worlds
 
 
 @given(data=st.data(), plan=plans(), world=worlds())
@@ -63,6 +65,14 @@ def test_every_pass_keeps_the_meaning(plan, world):
     for simplify in PASSES:
         plan = simplify(plan)
         assert evaluate(plan, world) == expected, simplify.__name__
+
+
+@given(world=worlds())
+def test_a_distinct_below_a_subtraction_stays(world):
+    one, other = (map_(SOURCES[n], (Output("p", "int", "`a`"),)) for n in ("t", "u"))
+    plan = distinct(add(distinct(one), negate(other)))
+    assert rewrite(plan) == plan
+    assert evaluate(eliminate_distinct(plan), world) == evaluate(plan, world)
 
 
 @given(plan=plans())
