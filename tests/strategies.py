@@ -27,7 +27,7 @@ from everview.plan.build import (
 )
 from everview.plan.nodes import Aggregate, Output, Plan, Source, Values
 from everview.plan.traverse import schema_of
-from everview.plan.types import Column, Schema, is_exact, names
+from everview.plan.types import Column, Schema, is_exact
 
 T = Source("t", (Column("a", "int"), Column("b", "int"), Column("x", "decimal(6,2)")))
 U = Source("u", (Column("a", "int"), Column("d", "double"), Column("s", "string")))
@@ -241,8 +241,3 @@ def grouped(draw: st.DrawFn, child: Plan) -> Plan:
         assert type_ is not None
         aggregates.append(Aggregate(f"g{depth}.{i}", type_, function, column.name))
     return group_by(child, tuple(keys), tuple(aggregates))
-
-
-def column_names(plan: Plan) -> tuple[str, ...]:
-    """The columns of a plan."""
-    return names(schema_of(plan))

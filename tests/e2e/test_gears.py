@@ -7,7 +7,7 @@ from collections import Counter
 import pytest
 
 from e2e.every_type import COLUMNS, NAMES, NULLS, ROW
-from e2e.shapes import SHAPES, query
+from e2e.shapes import query
 from e2e.test_views import World
 from everview.engine.spark.engine import SparkEngine
 from everview.pipeline.database import Database
@@ -69,7 +69,3 @@ def test_what_executors_write_and_what_the_driver_writes_is_read_alike(spark, tm
         assert Counter(db.read("v").rows()) == Counter([(*ROW, 1), (*NULLS, 2)])
         assert len(db.changes("v").rows()) == 6
         assert db.audit().ok
-
-
-def test_every_shape_is_in_the_language():
-    assert len(SHAPES) >= 16

@@ -298,3 +298,13 @@ def test_a_spark_dataframe_can_be_upserted_and_deleted(db, spark):
     assert rows(db, "orders") == Counter([(1, 8, Decimal("1.50")), (2, 9, Decimal("2.50"))])
     db.delete("orders", db.read("orders").to_spark())
     assert rows(db, "revenue") == Counter()
+
+
+def test_a_key_column_may_have_any_name(db):
+    db.sql("CREATE TABLE odd (n INT, k INT, q INT, PRIMARY KEY (n, k))")
+    db.sql("CREATE VIEW by_n AS SELECT n, SUM(k) AS k, COUNT(*) AS q FROM odd GROUP BY n")
+    db.insert("odd", [(1, 1, 1), (1, 2, 1)])
+    with pytest.raises(ev.UserError) as caught:
+        db.insert("odd", [(1, 2, 9)])
+    assert caught.value.code == "T010"
+    assert rows(db, "by_n") == Counter([(1, 3, 2)])

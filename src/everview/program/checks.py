@@ -42,9 +42,9 @@ def checks(
     touched = lowering.bring(source, by, change, by)
     after = lowering.compute(add(restrict_to_keys(touched, change, by), change))
     if source.key:
-        count = Measure("n", "bigint", "count")
+        count = Measure("count(*)", "bigint", "count")
         counted = groups(totals(after, source.key, (count,)), source.key)
-        twice = filter_(counted, scalar.canonical("`n` > 1"))
+        twice = filter_(counted, scalar.canonical("`count(*)` > 1"))
         found.append(Check(DUPLICATE_KEY, source.name, source.key, twice))
     if deletes:
         missing = distinct(negate(after))

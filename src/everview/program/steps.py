@@ -11,10 +11,7 @@ from everview.plan.types import Schema
 
 @dataclass(frozen=True, slots=True)
 class State:
-    """A stored relation that derivatives read: the value of `plan`, sorted for lookups by `sort`.
-
-    `adds` says how segments add up: a Z-set by its weights, totals by every ring column.
-    """
+    """A stored relation that derivatives read: the value of `plan`, sorted by `sort`."""
 
     name: str
     plan: Plan
