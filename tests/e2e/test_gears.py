@@ -17,6 +17,7 @@ pytestmark = pytest.mark.spark
 
 GEARS = {
     "slices fetched by Spark jobs": {"driver_bytes": -1},
+    "slices fetched by jobs where the files left are large": {"driver_bytes": 2_500},
     "Spark SQL throughout": {"large_rows": -1},
 }
 CHOSEN = ("join", "three_tables", "union", "average", "global", "doubles", "spark_only", "cte")

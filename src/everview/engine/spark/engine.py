@@ -131,11 +131,12 @@ class SparkEngine:
         """One round: small slices are read here, the others by one Spark job together."""
         far: list[Wanted] = []
         for step in steps:
-            wanted = self._far(step, snapshot)
-            if wanted is not None:
-                far.append(wanted)
+            files, keys = self._surviving(step, snapshot)
+            if _bytes(files) <= self._driver_bytes:
+                self._count(step, outcome, self._near(step, files, snapshot))
             else:
-                self._count(step, outcome, self._near(step, snapshot))
+                paths = tuple(snapshot.store.absolute(file.path) for file in files)
+                far.append(Wanted(step.result, paths, step.schema, step.by, keys))
         if far:
             slices = fetch_by_job(far, partial(actions.fetch_slices, self.session))
             for step in steps:
@@ -147,30 +148,24 @@ class SparkEngine:
         mark = fetch_mark(step)
         outcome.fetched[mark] = outcome.fetched.get(mark, 0) + rows
 
-    def _near(self, step: Fetch, snapshot: Snapshot) -> int:
-        """Read a slice in the driver; how many rows it has."""
+    def _surviving(
+        self, step: Fetch, snapshot: Snapshot
+    ) -> tuple[tuple[DataFile, ...], pa.ChunkedArray | None]:
+        """The files that may hold the slice, and the keys they were chosen by, if any were."""
         relation = snapshot.relation(step.relation)
-        keys = None
-        if step.by is not None and _bytes(relation.files) > self._driver_bytes:
-            keys = self._keys(step)
-        files = files_for(relation, step.by, keys)
-        sorted_by = all(segment.sort_by[:1] == (step.by,) for segment in relation.segments)
+        if step.by is None or _bytes(relation.files) <= self._driver_bytes:
+            return relation.files, None
+        keys = self._keys(step)
+        return files_for(relation, step.by, keys), keys
+
+    def _near(self, step: Fetch, files: tuple[DataFile, ...], snapshot: Snapshot) -> int:
+        """Read a slice in the driver; how many rows it has."""
+        segments = snapshot.relation(step.relation).segments
+        sorted_by = all(segment.sort_by[:1] == (step.by,) for segment in segments)
         nullable = not sorted_by or any(file.has_null for file in files)
         paths = tuple(snapshot.store.absolute(file.path) for file in files)
         found = Files(paths, step.keys, nullable)
         return self._calculator.fetch(step.result, found, step.schema, step.by)
-
-    def _far(self, step: Fetch, snapshot: Snapshot) -> Wanted | None:
-        """What a Spark task needs to read a slice; None where the driver had better read it."""
-        relation = snapshot.relation(step.relation)
-        if _bytes(relation.files) <= self._driver_bytes:
-            return None
-        keys = self._keys(step) if step.by is not None else None
-        files = files_for(relation, step.by, keys)
-        if _bytes(files) <= self._driver_bytes:
-            return None
-        paths = tuple(snapshot.store.absolute(file.path) for file in files)
-        return Wanted(step.result, paths, step.schema, step.by, keys)
 
     def _keys(self, step: Fetch) -> pa.ChunkedArray:
         found = [self._calculator.keys(key.relation, key.column) for key in step.keys]
@@ -220,7 +215,7 @@ class SparkEngine:
         try:
             for source in read:
                 whole = Fetch(source.name, source.name, source.schema, None, ())
-                self._near(whole, snapshot)
+                self._near(whole, snapshot.relation(source.name).files, snapshot)
             return self._calculator.evaluate(plan)
         finally:
             self._calculator.forget()
