@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 import pyarrow as pa
 
-from everview.engine.duckdb import Calculator
+from everview.engine.duckdb.calculator import Calculator
 from everview.plan.nodes import Change, Plan, Source
 from everview.plan.traverse import walk
 from everview.program.steps import change_name

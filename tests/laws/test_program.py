@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from evaluation import evaluate
 from everview.compiler import Maintenance, Table, View
 from everview.emit.sql import ring_columns
-from everview.engine.duckdb import Calculator
+from everview.engine.duckdb.calculator import Calculator
 from everview.plan.build import distinct, filter_, join, map_
 from everview.plan.nodes import Output, Plan, Source
 from everview.plan.traverse import schema_of

@@ -52,6 +52,9 @@ class Outcome:
 Violation = Callable[[Check, pa.Table], Exception]
 """Makes the error for a check that found rows."""
 
+SIGN = "change weight"
+"""The column of a query by which the rows of a change carry their weights, always the last."""
+
 Changes = Mapping[str, Sequence[Any]]
 """For each table, weighted rows: Arrow tables, or frames of the engine's own."""
 
@@ -102,6 +105,9 @@ class Engine(Protocol):
         self, name: str, queries: Mapping[str, str], tables: Sequence[str], snapshot: Snapshot
     ) -> tuple[int, pa.Table]:
         """How many rows a view has, and its query minus the view as weighted rows."""
+
+    def moved(self, before: Snapshot, after: Manifest) -> None:
+        """Compaction gave relations other segments with the same sum."""
 
     def close(self) -> None:
         """Release what the engine holds."""

@@ -193,6 +193,7 @@ class Database:
             policy=policy,
         )
         self.store.commit(following)
+        self.engine.moved(snapshot, following)
         return following.epoch
 
     def retain(self, epochs: int) -> list[str]:

@@ -6,12 +6,12 @@ from collections.abc import Mapping, Sequence
 
 from sqlglot import exp
 
+from everview.engine.protocol import SIGN
 from everview.errors import UserError
 from everview.lang.sql.parse import parse_query
 from everview.lang.sql.statements import Delete, Insert, Merge, MergeClause, Update
 from everview.pipeline.catalog import TableDefinition
 from everview.pipeline.transaction import Transaction
-from everview.plan.types import WEIGHT
 
 
 def apply(tx: Transaction, statement: Insert | Delete | Update | Merge) -> None:
@@ -41,7 +41,7 @@ def insert(tx: Transaction, statement: Insert) -> None:
         )
     aliases = ", ".join(f"`{name}`" for name in columns)
     rows = (
-        f"SELECT {_cast(table, columns)}, CAST(1 AS BIGINT) AS {WEIGHT} "
+        f"SELECT {_cast(table, columns)}, CAST(1 AS BIGINT) AS `{SIGN}` "
         f"FROM ({statement.query}) AS t({aliases})"
     )
     _apply(tx, table, rows, removes=False)
@@ -59,7 +59,7 @@ def update(tx: Transaction, statement: Update) -> None:
     changed = _assigned(table, statement.assignments, statement)
     where = f" WHERE {statement.where}" if statement.where else ""
     fresh = (
-        f"SELECT {_replaced(table, statement.alias, changed)}, CAST(1 AS BIGINT) AS {WEIGHT} "
+        f"SELECT {_replaced(table, statement.alias, changed)}, CAST(1 AS BIGINT) AS `{SIGN}` "
         f"FROM `{table.name}` AS {statement.alias}{where}"
     )
     old = _old(table, statement.alias, statement.where)
@@ -91,10 +91,10 @@ def _merge_rows(
             f"CAST({given.get(c.name, 'NULL')} AS {c.type}) AS `{c.name}`" for c in table.columns
         )
         anti = f"FROM {statement.source} LEFT ANTI JOIN {target} ON {statement.on}"
-        return [f"SELECT {fresh}, CAST(1 AS BIGINT) AS {WEIGHT} {anti} WHERE {guard}"]
+        return [f"SELECT {fresh}, CAST(1 AS BIGINT) AS `{SIGN}` {anti} WHERE {guard}"]
     joined = f"FROM {target} JOIN {statement.source} ON {statement.on} WHERE {guard}"
     own = ", ".join(f"{statement.alias}.`{c.name}` AS `{c.name}`" for c in table.columns)
-    parts = [f"SELECT {own}, CAST(-1 AS BIGINT) AS {WEIGHT} {joined}"]
+    parts = [f"SELECT {own}, CAST(-1 AS BIGINT) AS `{SIGN}` {joined}"]
     if clause.action == "update":
         if not clause.columns:
             source = _source_alias(statement)
@@ -103,7 +103,7 @@ def _merge_rows(
             pairs = tuple(zip(clause.columns, clause.values, strict=True))
             changed = _assigned(table, pairs, statement)
         fresh = _replaced(table, statement.alias, changed)
-        parts.append(f"SELECT {fresh}, CAST(1 AS BIGINT) AS {WEIGHT} {joined}")
+        parts.append(f"SELECT {fresh}, CAST(1 AS BIGINT) AS `{SIGN}` {joined}")
     return parts
 
 
@@ -149,7 +149,7 @@ def _guard(clause: MergeClause, earlier: Sequence[MergeClause]) -> str:
 def _old(table: TableDefinition, alias: str, where: str | None) -> str:
     own = ", ".join(f"{alias}.`{column.name}` AS `{column.name}`" for column in table.columns)
     condition = f" WHERE {where}" if where else ""
-    return f"SELECT {own}, CAST(-1 AS BIGINT) AS {WEIGHT} FROM `{table.name}` AS {alias}{condition}"
+    return f"SELECT {own}, CAST(-1 AS BIGINT) AS `{SIGN}` FROM `{table.name}` AS {alias}{condition}"
 
 
 def _apply(tx: Transaction, table: TableDefinition, sql: str, *, removes: bool) -> None:

@@ -14,8 +14,12 @@ def open_database(
     location: str, *, engine: str, spark: Any, read_only: bool, create: bool
 ) -> Database:
     """The database at `location`; everything that can be refused is refused before Spark starts."""
-    if engine != "spark":
-        raise UserError("E002", f"there is no engine {engine}", remedy="use engine='spark'")
+    if engine not in ("spark", "duckdb"):
+        raise UserError("E002", f"there is no engine {engine}", remedy="use 'spark' or 'duckdb'")
+    if engine == "duckdb" and spark is not None:
+        raise UserError(
+            "E002", "the embedded engine uses no Spark session", remedy="leave out spark, or engine"
+        )
     if create and not read_only:
         store = Store.create_or_open(location)
     else:
@@ -23,14 +27,18 @@ def open_database(
     store.latest()
     lock = None if read_only else store.writer_lock()
     try:
-        return Database(store, _spark(spark), lock, read_only=read_only)
+        return Database(store, _engine(engine, spark), lock, read_only=read_only)
     except BaseException:
         if lock is not None:
             lock.release()
         raise
 
 
-def _spark(session: Any) -> Engine:
+def _engine(name: str, session: Any) -> Engine:
+    if name == "duckdb":
+        from everview.engine.duckdb.engine import DuckDBEngine
+
+        return DuckDBEngine()
     from everview.engine.spark.engine import SparkEngine
 
     return SparkEngine(session)

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from functools import cached_property, partial
-from itertools import groupby
 from typing import Any
 
 import pyarrow as pa
@@ -15,9 +14,10 @@ from pyspark.sql import DataFrame, SparkSession
 from everview.emit.parity import NotEqual
 from everview.emit.sql import SPARK, emit_consolidated
 from everview.engine.arrow import conform
-from everview.engine.duckdb import CalculationError, Calculator, Files
-from everview.engine.protocol import Changes, Outcome, Snapshot, Violation
+from everview.engine.duckdb.calculator import CalculationError, Calculator, Files
+from everview.engine.protocol import SIGN, Changes, Outcome, Snapshot, Violation
 from everview.engine.results import Result
+from everview.engine.small import count_fetched, run_small
 from everview.engine.spark import actions, queries
 from everview.engine.spark.fetch import DRIVER_BYTES, TooLarge, Wanted, fetch_by_job
 from everview.engine.spark.large import LargeGear
@@ -27,19 +27,9 @@ from everview.engine.spark.session import session_for
 from everview.errors import Span
 from everview.plan.nodes import Plan, Ref, Source
 from everview.plan.traverse import schema_of, sources, walk
-from everview.plan.types import Schema, Type
-from everview.program.steps import (
-    Add,
-    Check,
-    Compute,
-    Fetch,
-    KeySet,
-    Program,
-    Publish,
-    change_name,
-    fetch_mark,
-)
-from everview.store.manifest import DataFile, Segment
+from everview.plan.types import WEIGHT, Schema, Type
+from everview.program.steps import Compute, Fetch, KeySet, Program
+from everview.store.manifest import DataFile, Manifest, Segment
 from everview.store.skip import files_for
 
 LARGE_ROWS = 500_000
@@ -103,37 +93,19 @@ class SparkEngine:
         epoch: int,
         violation: Violation,
     ) -> Outcome:
-        calculator, outcome = self._calculator, Outcome()
+        calculator = self._calculator
         try:
-            for table, parts in changes.items():
-                stored = snapshot.stored[table]
-                summed = calculator.add_up(pa.concat_tables(parts), stored.schema, stored.rings)
-                calculator.give(change_name(table), summed)
-                outcome.segments[table] = _write(snapshot, table, summed, epoch)
-            for kind, group in groupby(program.steps, type):
-                steps: Sequence[Any] = tuple(group)
-                if kind is Fetch:
-                    self._fetch(steps, snapshot, outcome)
-                    continue
-                for step in steps:
-                    match step:
-                        case Compute():
-                            self._compute(step)
-                        case Check():
-                            self._check(step, violation)
-                        case Add() | Publish():
-                            self._write(step, snapshot, epoch, outcome)
+            return run_small(self, calculator, program, changes, snapshot, epoch, violation)
         finally:
             calculator.forget()
-        return outcome
 
-    def _fetch(self, steps: Sequence[Fetch], snapshot: Snapshot, outcome: Outcome) -> None:
+    def fetch(self, steps: Sequence[Fetch], snapshot: Snapshot, outcome: Outcome) -> None:
         """One round: small slices are read here, the others by one Spark job together."""
         far: list[Wanted] = []
         for step in steps:
             files, keys = self._surviving(step, snapshot)
             if _bytes(files) <= self._driver_bytes:
-                self._count(step, outcome, self._near(step, files, snapshot))
+                count_fetched(step, outcome, self._near(step, files, snapshot))
             else:
                 paths = tuple(snapshot.store.absolute(file.path) for file in files)
                 far.append(Wanted(step.result, paths, step.schema, step.by, keys))
@@ -142,11 +114,7 @@ class SparkEngine:
             for step in steps:
                 if step.result in slices:
                     self._calculator.give(step.result, slices[step.result])
-                    self._count(step, outcome, slices[step.result].num_rows)
-
-    def _count(self, step: Fetch, outcome: Outcome, rows: int) -> None:
-        mark = fetch_mark(step)
-        outcome.fetched[mark] = outcome.fetched.get(mark, 0) + rows
+                    count_fetched(step, outcome, slices[step.result].num_rows)
 
     def _surviving(
         self, step: Fetch, snapshot: Snapshot
@@ -171,7 +139,8 @@ class SparkEngine:
         found = [self._calculator.keys(key.relation, key.column) for key in step.keys]
         return pa.chunked_array([c for array in found for c in array.chunks], found[0].type)
 
-    def _compute(self, step: Compute) -> None:
+    def compute(self, step: Compute) -> None:
+        """Evaluate a step in process, and on Spark where only Spark is known to be right."""
         try:
             self._calculator.compute(step)
         except (NotEqual, CalculationError):
@@ -185,18 +154,6 @@ class SparkEngine:
                 relations.give(node.name, self.session.createDataFrame(rows))
             sql = emit_consolidated(plan, SPARK, relations.names)
             return conform(actions.collect(self.session.sql(sql)), schema_of(plan))
-
-    def _check(self, step: Check, violation: Violation) -> None:
-        found = self._calculator.evaluate(step.plan)
-        if found.num_rows:
-            raise violation(step, found)
-
-    def _write(self, step: Add | Publish, snapshot: Snapshot, epoch: int, outcome: Outcome) -> None:
-        name = step.state if isinstance(step, Add) else step.view
-        rows = self._calculator.result(step.change, snapshot.stored[name].schema)
-        outcome.segments[name] = _write(snapshot, name, rows, epoch)
-        if isinstance(step, Publish):
-            outcome.published[name] = rows.num_rows
 
     def build(self, name: str, plan: Plan, snapshot: Snapshot, epoch: int) -> Segment:
         """The value of `plan` over the stored relations, as the base of a new relation."""
@@ -230,7 +187,7 @@ class SparkEngine:
         wanted = Fetch("found", name, schema, by, (KeySet("wanted", by),))
         try:
             self._calculator.give("wanted", pa.table({by: keys}))
-            self._fetch((wanted,), snapshot, Outcome())
+            self.fetch((wanted,), snapshot, Outcome())
             return self._calculator.result("found", schema)
         finally:
             self._calculator.forget()
@@ -266,7 +223,7 @@ class SparkEngine:
 
     def change_of(self, result: Result, schema: Schema) -> pa.Table | DataFrame:
         """Few rows come to the driver; many stay a DataFrame and go the large way."""
-        frame: DataFrame = result.to_spark()
+        frame: DataFrame = result.to_spark().withColumnRenamed(SIGN, WEIGHT)
         with explained():
             some = actions.collect_some(frame, self._large_rows + 1)
         return frame if some.num_rows > self._large_rows else conform(some, schema)
@@ -277,6 +234,9 @@ class SparkEngine:
         """How many rows a view has, and its query minus the view as weighted rows."""
         with explained():
             return queries.difference(self.session, name, text, tables, snapshot)
+
+    def moved(self, before: Snapshot, after: Manifest) -> None:
+        """Nothing: slices are read from the segments of the epoch they belong to."""
 
     def close(self) -> None:
         """Stop the local Spark this engine started; leave a session it was given alone."""
@@ -291,7 +251,3 @@ def _bytes(files: Iterable[DataFile]) -> int:
 
 def _rows(change: Any) -> float:
     return change.num_rows if isinstance(change, pa.Table) else float("inf")
-
-
-def _write(snapshot: Snapshot, name: str, rows: pa.Table, epoch: int) -> Segment:
-    return snapshot.store.write_segment(name, epoch, rows, snapshot.stored[name].sort)

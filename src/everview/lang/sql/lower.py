@@ -14,9 +14,21 @@ from everview.lang.sql.parse import parse_query
 from everview.lang.sql.place import span_of
 from everview.lang.sql.refuse import refuse_clauses, refused
 from everview.lang.sql.resolve import resolve, resolve_having
-from everview.lang.sql.scope import Item, Scope, qualified
+from everview.lang.sql.scope import Scope, qualified
+from everview.lang.sql.shaping import as_types, behind, renamed, with_partner
+from everview.lang.sql.values import lower_values
 from everview.plan import scalar
-from everview.plan.build import add, columns_of, distinct, filter_, group_by, identity, join, map_
+from everview.plan.build import (
+    add,
+    columns_of,
+    distinct,
+    filter_,
+    group_by,
+    join,
+    map_,
+    negate,
+    project,
+)
 from everview.plan.nodes import Aggregate, Output, Plan, Source, Values
 from everview.plan.traverse import schema_of
 from everview.plan.types import Column, Schema, Type, storable_type, unusable_name
@@ -36,20 +48,30 @@ def lower_query(
     `analyze` gives the type of a scalar that our own rules do not know.
     """
     lowered = _Lowering(text, relations, analyze, {}).query(parse_query(text))
-    if columns:
-        lowered = _renamed(lowered, columns, text)
+    return _named(renamed(lowered, columns, text) if columns else lowered, text)
+
+
+def lower_tree(
+    tree: exp.Expr, text: str, relations: Mapping[str, Source], analyze: Analyze
+) -> Plan:
+    """The plan of a parsed query; `text` is where its places are."""
+    return _named(_Lowering(text, relations, analyze, {}).query(tree), text)
+
+
+def _named(plan: Plan, text: str) -> Plan:
+    """The plan, when its columns have usable names."""
     seen: set[str] = set()
-    for name in columns_of(lowered):
+    for name in columns_of(plan):
         unusable = unusable_name(name)
         if name.lower() in seen or unusable:
             raise UserError(
                 "Q011",
-                unusable or f"two columns of the view are called {name}",
+                unusable or f"two columns are called {name}",
                 span=Span(text, 0, len(text)),
                 remedy="give one of them another name with AS",
             )
         seen.add(name.lower())
-    return lowered
+    return plan
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,6 +92,8 @@ class _Lowering:
                 return inner.union(tree)
             case exp.Select():
                 return inner.select(tree)
+            case exp.Values():
+                return lower_values(tree, self.text, self._type)
             case exp.SetOperation():
                 name = f"{tree.key.upper()}"
                 raise refused(name, tree, self.text, "use joins and SELECT DISTINCT")
@@ -87,7 +111,7 @@ class _Lowering:
         for cte in clause.expressions:
             plan = inner.query(cte.this)
             given = tuple(column.name for column in cte.args["alias"].columns)
-            plan = _renamed(plan, given, self.text) if given else plan
+            plan = renamed(plan, given, self.text) if given else plan
             inner = replace(inner, ctes={**inner.ctes, cte.alias.lower(): plan})
         return inner
 
@@ -106,7 +130,7 @@ class _Lowering:
                 remedy="select as many columns on both sides",
             )
         pairs = [self._common(x.name, x.type, y.type, tree) for x, y in zip(a, b, strict=True)]
-        both = add(_as_types(left, pairs), _as_types(right, pairs))
+        both = add(as_types(left, pairs), as_types(right, pairs))
         return distinct(both) if tree.args.get("distinct") else both
 
     def _common(self, name: str, a: Type, b: Type, tree: exp.Expr) -> tuple[str, Type]:
@@ -151,6 +175,8 @@ class _Lowering:
             for part in ("method", "side", "kind")
             if node.args.get(part)
         )
+        if words in ("LEFT SEMI", "SEMI", "LEFT ANTI", "ANTI"):
+            return self._semi_join(plan, node, scope, keep="SEMI" in words)
         if words not in ("", "INNER", "CROSS"):
             remedy = "use an inner join, and UNION ALL for the rows without a partner"
             raise refused(f"{words} JOIN", node, self.text, remedy)
@@ -161,23 +187,33 @@ class _Lowering:
             return filter_(made, self._condition(condition, made, scope, "ON"))
         return made
 
+    def _semi_join(self, plan: Plan, node: exp.Join, scope: Scope, *, keep: bool) -> Plan:
+        """The rows of `plan` that have a partner, or those that have none."""
+        if node.args.get("using"):
+            raise refused("JOIN … USING", node, self.text, "write ON a.key = b.key")
+        outer = len(scope.items)
+        made = join(plan, self._item(node.this, scope))
+        if condition := node.args.get("on"):
+            made = filter_(made, self._condition(condition, made, scope, "ON"))
+        del scope.items[outer:]
+        found = with_partner(plan, distinct(project(made, columns_of(plan))))
+        return found if keep else add(plan, negate(found))
+
     def _item(self, node: exp.Expr, scope: Scope) -> Plan:
         """A FROM item, its columns named after its alias."""
         refuse_clauses(node, self.text)
         match node:
             case exp.Table() if isinstance(node.this, exp.Identifier):
                 plan, alias = self._relation(node), node.alias or node.name
-            case exp.Subquery():
-                plan, alias = (
-                    self.query(node.this),
-                    node.alias or f"subquery {len(scope.items) + 1}",
-                )
+            case exp.Subquery() | exp.Values():
+                inner = node if isinstance(node, exp.Values) else node.this
+                plan, alias = self.query(inner), node.alias or f"item {len(scope.items) + 1}"
             case _:
                 raise refused(
                     f"{node.key.upper()} in FROM", node, self.text, "name a table, view or subquery"
                 )
         given = tuple(column.name for column in node.args["alias"].columns) if node.alias else ()
-        plan = _renamed(plan, given, self.text) if given else plan
+        plan = renamed(plan, given, self.text) if given else plan
         if any(item.alias.lower() == alias.lower() for item in scope.items):
             raise UserError(
                 "Q008",
@@ -187,7 +223,7 @@ class _Lowering:
             )
         item = qualified(alias, schema_of(plan))
         scope.items.append(item)
-        return map_(plan, _behind(item, schema_of(plan)))
+        return map_(plan, behind(item, schema_of(plan)))
 
     def _relation(self, node: exp.Table) -> Plan:
         name = node.name.lower()
@@ -356,33 +392,3 @@ class _Lowering:
     def _type(self, text: str, schema: Schema, node: exp.Expr) -> Type:
         known = type_of(text, schema)
         return known if known is not None else self.analyze(text, schema, span_of(node, self.text))
-
-
-def _as_types(plan: Plan, wanted: list[tuple[str, Type]]) -> Plan:
-    """The plan with the names and types given, in order."""
-    outputs = []
-    for column, (name, type_) in zip(schema_of(plan), wanted, strict=True):
-        text = scalar.column(column.name)
-        if column.type != type_:
-            text = scalar.canonical(f"CAST({text} AS {type_})")
-        outputs.append(Output(name, type_, text))
-    return map_(plan, tuple(outputs))
-
-
-def _behind(item: Item, schema: Schema) -> tuple[Output, ...]:
-    return tuple(
-        Output(plan, output.type, output.scalar)
-        for (_, plan), output in zip(item.columns, identity(schema), strict=True)
-    )
-
-
-def _renamed(plan: Plan, given: tuple[str, ...], text: str) -> Plan:
-    if len(given) != len(columns_of(plan)):
-        raise UserError(
-            "Q012",
-            f"{len(given)} names are given to {len(columns_of(plan))} columns",
-            span=Span(text, 0, len(text)),
-            remedy="name every column once",
-        )
-    schema = schema_of(plan)
-    return _as_types(plan, [(n, c.type) for n, c in zip(given, schema, strict=True)])

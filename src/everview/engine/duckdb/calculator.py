@@ -6,6 +6,9 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import lru_cache
+from pathlib import Path
+from tempfile import gettempdir
+from uuid import uuid4
 
 import duckdb
 import pyarrow as pa
@@ -31,6 +34,16 @@ class Files:
     keys: tuple[KeySet, ...] = ()
     nullable: bool = True
 
+    def rows(self, schema: Schema) -> str:
+        """SQL for all weighted rows of the files."""
+        if not self.paths:
+            return emit(Empty(schema), DUCKDB)
+        columns = "".join(
+            f'CAST("{c.name}" AS {DUCKDB.type_(c.type)}) AS "{c.name}", ' for c in schema
+        )
+        listed = ", ".join("'" + path.replace("'", "''") + "'" for path in self.paths)
+        return f"SELECT {columns}{WEIGHT} FROM read_parquet([{listed}])"
+
 
 class CalculationError(UserError):
     """A value that DuckDB cannot compute. Spark may: it skips operands that do not matter."""
@@ -39,8 +52,8 @@ class CalculationError(UserError):
 class Calculator:
     """Named relations in memory and the results computed from them."""
 
-    def __init__(self) -> None:
-        self._connection = duckdb.connect(config={"threads": 2})
+    def __init__(self, memory: str | None = None) -> None:
+        self._connection = duckdb.connect(config=_settings(memory))
         self._connection.execute("SET TimeZone = 'UTC'")
         self._given: dict[str, pa.Table] = {}
         self._empty = True
@@ -53,8 +66,14 @@ class Calculator:
 
     def fetch(self, name: str, files: Files, schema: Schema, by: str | None = None) -> int:
         """Bring the rows of Parquet files whose column `by` is among the keys; how many came."""
-        rows = _scan(files, schema, by) if files.paths else emit(Empty(schema), DUCKDB)
-        made = self._connection.execute(f'CREATE TABLE "{name}" AS {rows}').fetchall()
+        rows = files.rows(schema)
+        if by is not None and files.paths:
+            rows = among(rows, by, files.keys, nullable=files.nullable)
+        return self.keep(name, rows)
+
+    def keep(self, name: str, sql: str) -> int:
+        """Name the rows of a query; how many there are."""
+        made = self._connection.execute(f'CREATE TABLE "{name}" AS {sql}').fetchall()
         self._empty = False
         return int(made[0][0])
 
@@ -70,7 +89,7 @@ class Calculator:
 
     def evaluate(self, plan: Plan) -> pa.Table:
         """The rows of `plan`, consolidated."""
-        return conform(self._rows(_sql(plan)), schema_of(plan))
+        return conform(self.rows(_sql(plan)), schema_of(plan))
 
     def calculate(self, plan: Plan, relations: Mapping[str, pa.Table]) -> pa.Table:
         """The rows of `plan` over the relations given, which are forgotten again."""
@@ -84,20 +103,20 @@ class Calculator:
     def result(self, name: str, schema: Schema) -> pa.Table:
         """A known relation as Arrow."""
         columns = ", ".join(f'"{column}"' for column in arrow_schema(schema).names)
-        return conform(self._rows(f'SELECT {columns} FROM "{name}"'), schema)
+        return conform(self.rows(f'SELECT {columns} FROM "{name}"'), schema)
 
     def keys(self, name: str, column: str) -> pa.ChunkedArray:
         """The distinct values of one column."""
         if name in self._given:
             return pa.chunked_array([self._given[name].column(column).unique()])
-        return self._rows(f'SELECT DISTINCT "{column}" AS k FROM "{name}"').column("k")
+        return self.rows(f'SELECT DISTINCT "{column}" AS k FROM "{name}"').column("k")
 
     def add_up(self, rows: pa.Table, schema: Schema, rings: tuple[str, ...]) -> pa.Table:
         """The sum of weighted rows."""
         self._connection.register("__rows", rows)
         sql = consolidate('SELECT * FROM "__rows"', names(schema), rings, DUCKDB)
         try:
-            return conform(self._rows(sql), schema)
+            return conform(self.rows(sql), schema)
         finally:
             self._connection.unregister("__rows")
 
@@ -110,7 +129,7 @@ class Calculator:
         self._connection.register("__rows", rows)
         sql = f'SELECT {columns} FROM (SELECT *, unnest(range({WEIGHT})) FROM "__rows")'
         try:
-            return self._rows(sql).cast(plain.schema)
+            return self.rows(sql).cast(plain.schema)
         finally:
             self._connection.unregister("__rows")
 
@@ -130,24 +149,33 @@ class Calculator:
         """Give the memory back."""
         self._connection.close()
 
-    def _rows(self, sql: str) -> pa.Table:
+    def rows(self, sql: str) -> pa.Table:
+        """The rows of a query."""
         with _explained():
             return self._connection.sql(sql).to_arrow_table()
 
+    def execute(self, sql: str) -> list[tuple[object, ...]]:
+        """Run a statement that defines or changes a table."""
+        return self._connection.execute(sql).fetchall()
 
-def _scan(files: Files, schema: Schema, by: str | None) -> str:
-    """The wanted rows; null keys apart, so that the others are found by a pushed-down filter."""
-    columns = ", ".join(f'CAST("{c.name}" AS {DUCKDB.type_(c.type)}) AS "{c.name}"' for c in schema)
-    listed = ", ".join("'" + path.replace("'", "''") + "'" for path in files.paths)
-    every = f"SELECT {columns or ''}{', ' * bool(schema)}{WEIGHT} FROM read_parquet([{listed}])"
-    if by is None:
-        return every
-    keys = " UNION ALL ".join(f'SELECT "{k.column}" AS k FROM "{k.relation}"' for k in files.keys)
-    some = f'{every} WHERE "{by}" IN (SELECT k FROM ({keys}))'
-    if not files.nullable:
+
+def among(every: str, by: str, keys: tuple[KeySet, ...], *, nullable: bool) -> str:
+    """The rows whose column `by` is among the keys.
+
+    Null keys are looked for apart, so that the others are found by a pushed-down filter.
+    """
+    wanted = " UNION ALL ".join(f'SELECT "{k.column}" AS k FROM "{k.relation}"' for k in keys)
+    some = f'{every} WHERE "{by}" IN (SELECT k FROM ({wanted}))'
+    if not nullable:
         return some
-    nulls = f"EXISTS (SELECT 1 FROM ({keys}) WHERE k IS NULL)"
+    nulls = f"EXISTS (SELECT 1 FROM ({wanted}) WHERE k IS NULL)"
     return f'{some} UNION ALL {every} WHERE "{by}" IS NULL AND {nulls}'
+
+
+def _settings(memory: str | None) -> dict[str, str | bool | int | float | list[str]]:
+    """What does not fit in memory goes to files that are gone when the connection is closed."""
+    spill = Path(gettempdir()) / f"everview-{uuid4().hex}"
+    return {"temp_directory": str(spill), **({"memory_limit": memory} if memory else {})}
 
 
 @contextmanager

@@ -1,0 +1,194 @@
+"""The embedded engine: the same programs in one process, with what they read kept in memory."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import pyarrow as pa
+
+from everview.emit.sql import DUCKDB, emit_consolidated
+from everview.engine.arrow import arrow_schema, conform
+from everview.engine.duckdb import queries
+from everview.engine.duckdb.calculator import Calculator, among
+from everview.engine.duckdb.hot import Hot, files_of
+from everview.engine.protocol import Changes, Outcome, Snapshot, Violation
+from everview.engine.results import Result
+from everview.engine.small import count_fetched, run_small
+from everview.errors import Span, UserError
+from everview.lang.sql.ordered import OrderedQuery
+from everview.plan.nodes import Plan, Source
+from everview.plan.traverse import schema_of, sources
+from everview.plan.types import WEIGHT, Schema, Type, names
+from everview.program.steps import (
+    Add,
+    Compute,
+    Fetch,
+    KeySet,
+    Program,
+    Publish,
+    change_name,
+)
+from everview.store.manifest import Manifest, Segment
+
+
+class DuckDBEngine:
+    """Programs on DuckDB, in this process; no Java, no Spark."""
+
+    name = "duckdb"
+
+    def __init__(self, memory: str | None = None) -> None:
+        self._calculator = Calculator(memory)
+        self._hot = Hot(self._calculator)
+
+    def analyze(self, scalar: str, schema: Schema, span: Span | None) -> Type:
+        """Refuse by name: what our own rules do not type is known to Spark alone."""
+        return queries.analyze(scalar, schema, span)
+
+    def run(
+        self,
+        program: Program,
+        changes: Changes,
+        snapshot: Snapshot,
+        epoch: int,
+        violation: Violation,
+    ) -> Outcome:
+        """Run a transaction's program; its results are added to memory when it has committed."""
+        self._settle(snapshot)
+        with queries.refused_by_name():
+            outcome = run_small(
+                self, self._calculator, program, changes, snapshot, epoch, violation
+            )
+        for table in changes:
+            self._hot.stage(table, outcome.segments[table], change_name(table))
+        for step in program.steps:
+            if isinstance(step, Add | Publish):
+                name = step.state if isinstance(step, Add) else step.view
+                self._hot.stage(name, outcome.segments[name], step.change)
+        return outcome
+
+    def fetch(self, steps: Sequence[Fetch], snapshot: Snapshot, outcome: Outcome) -> None:
+        """Bring slices of relations in memory."""
+        for step in steps:
+            columns = ", ".join(f'"{name}"' for name in (*names(step.schema), WEIGHT))
+            rows = f"SELECT {columns} FROM {self._hot.table(step.relation, snapshot)}"
+            if step.by is not None:
+                rows = among(rows, step.by, step.keys, nullable=True)
+            count_fetched(step, outcome, self._calculator.keep(step.result, rows))
+
+    def compute(self, step: Compute) -> None:
+        """Evaluate a step."""
+        self._calculator.compute(step)
+
+    def build(self, name: str, plan: Plan, snapshot: Snapshot, epoch: int) -> Segment:
+        """The value of `plan` over the stored relations, as the base of a new relation."""
+        self._settle(snapshot)
+        with queries.refused_by_name():
+            rows = self._evaluate(plan, snapshot)
+        return snapshot.store.write_segment(
+            name, epoch, rows, snapshot.stored[name].sort, kind="base"
+        )
+
+    def weighted(self, rows: Any, table: str, schema: Schema, weight: int) -> Any:
+        """Spark DataFrames belong to Spark."""
+        raise UserError(
+            "E012",
+            f"{table}: a Spark DataFrame cannot be taken by the embedded engine",
+            remedy="hand over df.toArrow(), or open the store with engine='spark'",
+        )
+
+    def lookup(self, name: str, by: str, keys: pa.ChunkedArray, snapshot: Snapshot) -> pa.Table:
+        """The weighted rows of a relation whose column `by` is among `keys`."""
+        self._settle(snapshot)
+        schema = snapshot.stored[name].schema
+        wanted = Fetch("found", name, schema, by, (KeySet("wanted", by),))
+        try:
+            self._calculator.give("wanted", pa.table({by: keys}))
+            self.fetch((wanted,), snapshot, Outcome())
+            return self._calculator.result("found", schema)
+        finally:
+            self._calculator.forget()
+
+    def calculate(self, plan: Plan, relations: Mapping[str, pa.Table]) -> pa.Table:
+        """A plan over relations in memory."""
+        return self._calculator.calculate(plan, relations)
+
+    def add_up(self, rows: pa.Table, schema: Schema, rings: tuple[str, ...]) -> pa.Table:
+        """The sum of weighted rows in memory."""
+        return self._calculator.add_up(rows, schema, rings)
+
+    def read(self, name: str, snapshot: Snapshot) -> Result:
+        """The rows of a stored relation."""
+        schema = snapshot.stored[name].schema
+        query = OrderedQuery(Source(name, schema), names(schema))
+        return Result(lambda: self._answer(query, snapshot, {}))
+
+    def query(self, sql: str, reads: Sequence[str], snapshot: Snapshot, pending: Changes) -> Result:
+        """A query over stored relations and changes not committed yet."""
+        query = queries.lowered(sql, snapshot)
+        with queries.refused_by_name():
+            queries.rows_sql(query, {})
+        kept = {name: list(parts) for name, parts in pending.items()}
+        return Result(lambda: self._answer(query, snapshot, kept))
+
+    def change_of(self, result: Result, schema: Schema) -> pa.Table:
+        """The rows of a query that carry signs, as weighted rows."""
+        rows = result.to_arrow()
+        return conform(rows.rename_columns([*rows.column_names[:-1], WEIGHT]), schema)
+
+    def difference(
+        self, name: str, text: Mapping[str, str], tables: Sequence[str], snapshot: Snapshot
+    ) -> tuple[int, pa.Table]:
+        """How many rows a view has, and its query minus the view, all read from the segments."""
+        plan = queries.audited(name, text, snapshot)
+        held = {each.name: self._stored(each.name, snapshot) for each in sources(plan)}
+        with queries.refused_by_name():
+            sql = emit_consolidated(plan, DUCKDB, held)
+        found = conform(self._calculator.rows(sql), schema_of(plan))
+        total = self._calculator.rows(f"SELECT sum({WEIGHT}) AS n FROM {held[name]} AS q")
+        return int(total.column("n")[0].as_py() or 0), found
+
+    def moved(self, before: Snapshot, after: Manifest) -> None:
+        """Relations have other segments now, with the same sum."""
+        self._hot.moved(before, after)
+        self._calculator.forget()
+
+    def close(self) -> None:
+        """Give the memory back."""
+        self._calculator.close()
+
+    def _settle(self, snapshot: Snapshot) -> None:
+        """Take over what the last transaction computed, if it was committed."""
+        self._hot.settle(snapshot)
+        self._calculator.forget()
+
+    def _evaluate(self, plan: Plan, snapshot: Snapshot) -> pa.Table:
+        held = {each.name: self._current(each.name, snapshot) for each in sources(plan)}
+        rows = self._calculator.rows(emit_consolidated(plan, DUCKDB, held))
+        return conform(rows, schema_of(plan))
+
+    def _answer(self, query: OrderedQuery, snapshot: Snapshot, pending: Changes) -> pa.Table:
+        """The rows of a query, with changes that are not committed yet."""
+        self._settle(snapshot)
+        held = {each.name: self._current(each.name, snapshot) for each in sources(query.plan)}
+        for name in [name for name in held if pending.get(name)]:
+            self._calculator.give(change_name(name), pa.concat_tables(pending[name]))
+            columns = ", ".join(f'"{c}"' for c in (*names(snapshot.stored[name].schema), WEIGHT))
+            both = (held[name], f'"{change_name(name)}"')
+            held[name] = f"({' UNION ALL '.join(f'SELECT {columns} FROM {each}' for each in both)})"
+        try:
+            rows = self._calculator.rows(queries.rows_sql(query, held))
+        finally:
+            self._calculator.forget()
+        schema = arrow_schema(schema_of(query.plan))
+        return rows.cast(pa.schema([schema.field(name) for name in query.columns]))
+
+    def _current(self, name: str, snapshot: Snapshot) -> str:
+        """A relation as a FROM item: from memory where it is there, else from its segments."""
+        if self._hot.holds(name, snapshot):
+            return self._hot.table(name, snapshot)
+        return self._stored(name, snapshot)
+
+    def _stored(self, name: str, snapshot: Snapshot) -> str:
+        files = files_of(snapshot.relation(name).segments, snapshot)
+        return f"({files.rows(snapshot.stored[name].schema)})"

@@ -1,0 +1,82 @@
+"""Queries as they are asked once, in process: SQL text to a plan, and the plan to rows."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+
+from everview.emit.parity import NotEqual
+from everview.emit.sql import DUCKDB, emit_consolidated
+from everview.engine.protocol import Snapshot
+from everview.errors import Span, UserError
+from everview.lang.sql.lower import lower_query
+from everview.lang.sql.ordered import OrderedQuery, lower_ordered
+from everview.plan.build import add, negate
+from everview.plan.nodes import Plan, Source
+from everview.plan.traverse import children, with_children
+from everview.plan.types import WEIGHT, Schema, Type, names
+
+
+def lowered(sql: str, snapshot: Snapshot) -> OrderedQuery:
+    """The plan of a query over stored relations."""
+    return lower_ordered(sql, _sources(snapshot), analyze)
+
+
+def analyze(scalar: str, _schema: Schema, span: Span | None) -> Type:
+    """Types that our own rules do not know are known to Spark alone."""
+    raise UserError(
+        "E011",
+        f"the embedded engine does not know the type of {scalar}",
+        span=span,
+        remedy="write it with functions it knows, or open the store with engine='spark'",
+    )
+
+
+@contextmanager
+def refused_by_name() -> Iterator[None]:
+    """Refuse what is not shown to give Spark's answer."""
+    try:
+        yield
+    except NotEqual as problem:
+        raise UserError(
+            "E011",
+            f"the embedded engine cannot answer this as Spark would: {problem}",
+            remedy="write it with functions it knows, or open the store with engine='spark'",
+        ) from None
+
+
+def rows_sql(query: OrderedQuery, relations: Mapping[str, str]) -> str:
+    """SQL for the rows of a query, each as often as its weight says, in the order asked for."""
+    shown = ", ".join(f'"{name}"' for name in query.columns)
+    weighted = emit_consolidated(query.plan, DUCKDB, relations)
+    sql = f"SELECT {shown} FROM (SELECT *, unnest(range({WEIGHT})) FROM ({weighted}))"
+    if query.order:
+        keys = (
+            f'"{key.column}" {"DESC" if key.descending else "ASC"} '
+            f"NULLS {'FIRST' if key.nulls_first else 'LAST'}"
+            for key in query.order
+        )
+        sql += f" ORDER BY {', '.join(keys)}"
+    if query.limit is not None:
+        sql += f" LIMIT {query.limit}"
+    return sql + (f" OFFSET {query.offset}" if query.offset else "")
+
+
+def audited(name: str, texts: Mapping[str, str], snapshot: Snapshot) -> Plan:
+    """A view's query minus the view: the query over tables alone, as written and not rewritten."""
+    known = _sources(snapshot)
+    plans: dict[str, Plan] = {}
+    for view, text in texts.items():
+        columns = names(snapshot.stored[view].schema)
+        plans[view] = _inlined(lower_query(text, known, analyze, columns), plans)
+    return add(plans[name], negate(Source(name, snapshot.stored[name].schema)))
+
+
+def _inlined(plan: Plan, views: Mapping[str, Plan]) -> Plan:
+    if isinstance(plan, Source) and plan.name in views:
+        return views[plan.name]
+    return with_children(plan, tuple(_inlined(part, views) for part in children(plan)))
+
+
+def _sources(snapshot: Snapshot) -> dict[str, Source]:
+    return {name.lower(): Source(name, each.schema) for name, each in snapshot.stored.items()}

@@ -1,0 +1,81 @@
+"""A program run in process: changes and slices in memory, arithmetic by the calculator."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import groupby
+from typing import Any, Protocol
+
+import pyarrow as pa
+
+from everview.engine.duckdb.calculator import Calculator
+from everview.engine.protocol import Changes, Outcome, Snapshot, Violation
+from everview.program.steps import (
+    Add,
+    Check,
+    Compute,
+    Fetch,
+    Program,
+    Publish,
+    change_name,
+    fetch_mark,
+)
+from everview.store.manifest import Segment
+
+
+class Gear(Protocol):
+    """What an engine adds to the calculator: where slices come from, and who computes a step."""
+
+    def fetch(self, steps: Sequence[Fetch], snapshot: Snapshot, outcome: Outcome) -> None:
+        """Bring the slices of one round."""
+
+    def compute(self, step: Compute) -> None:
+        """Evaluate a step and name its result."""
+
+
+def run_small(
+    gear: Gear,
+    calculator: Calculator,
+    program: Program,
+    changes: Changes,
+    snapshot: Snapshot,
+    epoch: int,
+    violation: Violation,
+) -> Outcome:
+    """Run a transaction's program; write segments. What was computed stays known."""
+    outcome = Outcome()
+    for table, parts in changes.items():
+        stored = snapshot.stored[table]
+        summed = calculator.add_up(pa.concat_tables(parts), stored.schema, stored.rings)
+        calculator.give(change_name(table), summed)
+        outcome.segments[table] = write(snapshot, table, summed, epoch)
+    for kind, group in groupby(program.steps, type):
+        steps: Sequence[Any] = tuple(group)
+        if kind is Fetch:
+            gear.fetch(steps, snapshot, outcome)
+            continue
+        for step in steps:
+            match step:
+                case Compute():
+                    gear.compute(step)
+                case Check():
+                    found = calculator.evaluate(step.plan)
+                    if found.num_rows:
+                        raise violation(step, found)
+                case Add(name, change) | Publish(name, change):
+                    rows = calculator.result(change, snapshot.stored[name].schema)
+                    outcome.segments[name] = write(snapshot, name, rows, epoch)
+                    if isinstance(step, Publish):
+                        outcome.published[name] = rows.num_rows
+    return outcome
+
+
+def count_fetched(step: Fetch, outcome: Outcome, rows: int) -> None:
+    """Remember how many rows a fetch brought."""
+    mark = fetch_mark(step)
+    outcome.fetched[mark] = outcome.fetched.get(mark, 0) + rows
+
+
+def write(snapshot: Snapshot, name: str, rows: pa.Table, epoch: int) -> Segment:
+    """Weighted rows as a segment of a relation; it counts when the epoch commits."""
+    return snapshot.store.write_segment(name, epoch, rows, snapshot.stored[name].sort)

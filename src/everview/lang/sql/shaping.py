@@ -1,0 +1,83 @@
+"""Plans with the names and types that the query around them gives their columns."""
+
+from __future__ import annotations
+
+from everview.errors import Span, UserError
+from everview.lang.sql.scope import Item
+from everview.plan import scalar
+from everview.plan.build import columns_of, identity, join, map_, project
+from everview.plan.nodes import Output, Plan
+from everview.plan.traverse import schema_of
+from everview.plan.types import Schema, Type
+
+
+def as_types(plan: Plan, wanted: list[tuple[str, Type]]) -> Plan:
+    """The plan with the names and types given, in order."""
+    outputs = []
+    for column, (name, type_) in zip(schema_of(plan), wanted, strict=True):
+        text = scalar.column(column.name)
+        if column.type != type_:
+            text = scalar.canonical(f"CAST({text} AS {type_})")
+        outputs.append(Output(name, type_, text))
+    return map_(plan, tuple(outputs))
+
+
+def behind(item: Item, schema: Schema) -> tuple[Output, ...]:
+    """The columns of a FROM item under the names that expressions know them by."""
+    return tuple(
+        Output(plan, output.type, output.scalar)
+        for (_, plan), output in zip(item.columns, identity(schema), strict=True)
+    )
+
+
+def renamed(plan: Plan, given: tuple[str, ...], text: str) -> Plan:
+    """The plan with the names given to its columns."""
+    if len(given) != len(columns_of(plan)):
+        raise UserError(
+            "Q012",
+            f"{len(given)} names are given to {len(columns_of(plan))} columns",
+            span=Span(text, 0, len(text)),
+            remedy="name every column once",
+        )
+    schema = schema_of(plan)
+    return as_types(plan, [(n, c.type) for n, c in zip(given, schema, strict=True)])
+
+
+def with_partner(plan: Plan, some: Plan) -> Plan:
+    """The rows of `plan` that occur in `some`, a set of rows with the same columns.
+
+    Equality of joins is not null-safe, so each column is compared as two: its value where it has
+    one, and whether it has one.
+    """
+    ours, theirs = _marked(plan, "mine"), _marked(some, "theirs")
+    pairs = tuple(
+        (f"mine {part} {name}", f"theirs {part} {name}")
+        for name in columns_of(plan)
+        for part in ("value", "null")
+    )
+    return project(join(ours, project(theirs, tuple(b for _, b in pairs)), pairs), columns_of(plan))
+
+
+def _marked(plan: Plan, whose: str) -> Plan:
+    schema = schema_of(plan)
+    made = [*identity(schema)]
+    for column in schema:
+        text = scalar.column(column.name)
+        zero = f"CAST({_ZEROS.get(column.type, '0')} AS {column.type})"
+        value = scalar.canonical(f"COALESCE({text}, {zero})")
+        made.append(Output(f"{whose} value {column.name}", column.type, value))
+        made.append(
+            Output(f"{whose} null {column.name}", "boolean", scalar.canonical(f"{text} IS NULL"))
+        )
+    return map_(plan, tuple(made))
+
+
+_ZEROS = {
+    "string": "''",
+    "binary": "''",
+    "boolean": "FALSE",
+    "date": "'1970-01-01'",
+    "timestamp": "'1970-01-01 00:00:00'",
+    "timestamp_ntz": "'1970-01-01 00:00:00'",
+}
+"""A value of the type; any will do."""
