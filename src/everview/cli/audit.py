@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from everview.cli.exits import DIFFERENCE
-from everview.cli.options import JSON, STORE
+from everview.cli.options import ENGINE, JSON, STORE
 
 if TYPE_CHECKING:
     from everview.pipeline.audit import Audit, ViewAudit
@@ -25,14 +25,15 @@ Names = Mapping[str, Sequence[str]]
 @click.command()
 @STORE
 @click.argument("view", required=False)
+@ENGINE
 @JSON
 @click.pass_context
-def audit(ctx: click.Context, store: str, view: str | None, as_json: bool) -> None:
+def audit(ctx: click.Context, store: str, view: str | None, engine: str, as_json: bool) -> None:
     """Compare views with their queries.
 
-    Spark evaluates the query of VIEW, or of every view of STORE, from scratch and over the tables
-    alone. Rows are compared as bags: missing rows are in the query and not in the view, surplus
-    rows are in the view and not in the query. Works beside a writer.
+    The engine evaluates the query of VIEW, or of every view of STORE, from scratch and over the
+    tables alone. Rows are compared as bags: missing rows are in the query and not in the view,
+    surplus rows are in the view and not in the query. Works beside a writer.
 
     \b
     Example:
@@ -47,7 +48,7 @@ def audit(ctx: click.Context, store: str, view: str | None, as_json: bool) -> No
     from everview.cli.opening import reading
     from everview.plan.types import names
 
-    with reading(store) as db:
+    with reading(store, engine) as db:
         found = db.audit(view)
         columns = {each.view: names(db.catalog.schema(each.view)) for each in found}
     if as_json:

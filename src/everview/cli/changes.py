@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from everview.cli.options import JSON, STORE
+from everview.cli.options import ENGINE, JSON, STORE
 
 
 @click.command()
@@ -19,8 +19,11 @@ from everview.cli.options import JSON, STORE
     help="Only what changed after epoch N.",
 )
 @click.option("--limit", type=click.IntRange(min=0), metavar="N", help="Only the first N rows.")
+@ENGINE
 @JSON
-def changes(store: str, view: str, after: int, limit: int | None, as_json: bool) -> None:
+def changes(
+    store: str, view: str, after: int, limit: int | None, engine: str, as_json: bool
+) -> None:
     """Show the change feed of a view or table.
 
     The oldest rows come first. `_w` is what was added to the weight of a row (1 came, -1 left),
@@ -36,7 +39,7 @@ def changes(store: str, view: str, after: int, limit: int | None, as_json: bool)
     from everview.cli.output import console, print_json, records
     from everview.engine.show import print_table
 
-    with reading(store) as db:
+    with reading(store, engine) as db:
         rows = db.changes(view, after=after).to_arrow()
     if not as_json:
         print_table(rows, limit, console())

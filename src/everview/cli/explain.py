@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from everview.cli.options import JSON, STORE
+from everview.cli.options import ENGINE, JSON, STORE
 
 STAGES = ("plan", "derivative", "program", "sql")
 
@@ -20,8 +20,9 @@ STAGES = ("plan", "derivative", "program", "sql")
     help="plan: the query; derivative: its change; program: the steps of a transaction; "
     "sql: each step as SQL.",
 )
+@ENGINE
 @JSON
-def explain(store: str, view: str, stage: str, as_json: bool) -> None:
+def explain(store: str, view: str, stage: str, engine: str, as_json: bool) -> None:
     """Show how VIEW is kept fresh, at one stage.
 
     The program names every slice that is fetched, by which key, and how many rows it brought
@@ -35,7 +36,7 @@ def explain(store: str, view: str, stage: str, as_json: bool) -> None:
     from everview.cli.opening import reading
     from everview.cli.output import print_json
 
-    with reading(store) as db:
+    with reading(store, engine) as db:
         text = db.explain(view, stage)
     if as_json:
         print_json({"view": view, "stage": stage, "text": text})

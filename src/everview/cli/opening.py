@@ -15,16 +15,16 @@ _NO_STORE = "S004"
 
 
 @contextmanager
-def reading(location: str) -> Iterator[Database]:
+def reading(location: str, engine: str) -> Iterator[Database]:
     """The database at `location`, which must be there; Spark starts only if it is needed."""
-    with everview.open(location, read_only=True) as db:
+    with everview.open(location, engine=engine, read_only=True) as db:
         yield db
 
 
 @contextmanager
-def writing(location: str) -> Iterator[Database]:
+def writing(location: str, engine: str) -> Iterator[Database]:
     """The database at `location`, made when there is none; says what came of it on stderr."""
-    with _create_or_open(location) as db:
+    with _create_or_open(location, engine) as db:
         before = db.epoch
         try:
             yield db
@@ -33,12 +33,12 @@ def writing(location: str) -> Iterator[Database]:
                 click.echo(f"epoch {db.epoch}", err=True)
 
 
-def _create_or_open(location: str) -> Database:
+def _create_or_open(location: str, engine: str) -> Database:
     try:
-        return everview.open(location, create=False)
+        return everview.open(location, engine=engine, create=False)
     except UserError as problem:
         if problem.code != _NO_STORE:
             raise
-    db = everview.open(location)
+    db = everview.open(location, engine=engine)
     click.echo(f"created the store {location}", err=True)
     return db

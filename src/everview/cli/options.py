@@ -5,4 +5,13 @@ from __future__ import annotations
 import click
 
 STORE = click.argument("store")
+ENGINE = click.option(
+    "--engine",
+    type=click.Choice(("spark", "duckdb")),
+    default="spark",
+    show_default=True,
+    envvar="EVERVIEW_ENGINE",
+    show_envvar=True,
+    help="What computes: Spark, or DuckDB in this process, without Java.",
+)
 JSON = click.option("--json", "as_json", is_flag=True, help="Print JSON, one object a line.")

@@ -7,7 +7,7 @@ from typing import IO, TYPE_CHECKING
 
 import click
 
-from everview.cli.options import JSON, STORE
+from everview.cli.options import ENGINE, JSON, STORE
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -18,9 +18,15 @@ if TYPE_CHECKING:
 @click.argument("file", required=False, type=click.File(encoding="utf-8"))
 @click.option("-c", "--command", metavar="TEXT", help="Run TEXT instead of a file.")
 @click.option("--dialect", metavar="D", help="Read another dialect, such as postgres or duckdb.")
+@ENGINE
 @JSON
 def sql(
-    store: str, file: IO[str] | None, command: str | None, dialect: str | None, as_json: bool
+    store: str,
+    file: IO[str] | None,
+    command: str | None,
+    dialect: str | None,
+    engine: str,
+    as_json: bool,
 ) -> None:
     """Run SQL statements on STORE.
 
@@ -34,7 +40,7 @@ def sql(
       everview sql shop schema.sql
       everview sql shop -c "INSERT INTO orders VALUES (1, 7, 10.00)"
       everview sql shop -c "SELECT * FROM revenue" --json | jq '.rows[0].total'
-      everview sql shop
+      everview sql shop --engine duckdb
 
     \b
     Exit codes:
@@ -46,9 +52,9 @@ def sql(
     show = _show_json if as_json else _show_table
     text = _text(file, command)
     if text is None:
-        statements.run_prompt(store, dialect, show)
+        statements.run_prompt(store, engine, dialect, show)
     else:
-        statements.run_text(store, text, dialect, show)
+        statements.run_text(store, engine, text, dialect, show)
 
 
 def _text(file: IO[str] | None, command: str | None) -> str | None:

@@ -19,22 +19,22 @@ Show = Callable[[pa.Table], None]
 QUIT = ("\\q", "quit", "exit")
 
 
-def run_text(location: str, text: str, dialect: str | None, show: Show) -> None:
+def run_text(location: str, engine: str, text: str, dialect: str | None, show: Show) -> None:
     """Run all statements of a text; one that only reads takes no lock and makes no store."""
     statements = parse_statements(text, dialect)
     only_reads = bool(statements) and all(isinstance(s, Query | Explain) for s in statements)
-    with (reading if only_reads else writing)(location) as db:
+    with (reading if only_reads else writing)(location, engine) as db:
         _run(db, statements, show)
     brackets = [s.action for s in statements if isinstance(s, Transaction)]
     if brackets and brackets[-1] == "begin":
         click.echo("the last transaction was rolled back: it has no COMMIT", err=True)
 
 
-def run_prompt(location: str, dialect: str | None, show: Show) -> None:
+def run_prompt(location: str, engine: str, dialect: str | None, show: Show) -> None:
     """Run statements as they are typed; an error ends the statement, not the session."""
     with suppress(ImportError):
         import readline  # noqa: F401  (line editing and history, where there is one)
-    with writing(location) as db:
+    with writing(location, engine) as db:
         click.echo("Statements end with a semicolon; \\q quits.", err=True)
         for text in _typed():
             try:

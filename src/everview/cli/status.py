@@ -6,15 +6,16 @@ from dataclasses import asdict
 
 import click
 
-from everview.cli.options import JSON, STORE
+from everview.cli.options import ENGINE, JSON, STORE
 
 COLUMNS = ("name", "kind", "rows", "bytes", "segments", "reads")
 
 
 @click.command()
 @STORE
+@ENGINE
 @JSON
-def status(store: str, as_json: bool) -> None:
+def status(store: str, engine: str, as_json: bool) -> None:
     """Show the epoch, tables, views and states of STORE.
 
     A state is what is stored so that views need not be recomputed; segments are the immutable
@@ -28,7 +29,7 @@ def status(store: str, as_json: bool) -> None:
     from everview.cli.opening import reading
     from everview.cli.output import human_size, print_json, print_rows
 
-    with reading(store) as db:
+    with reading(store, engine) as db:
         epoch, found = db.epoch, db.status()
     if as_json:
         print_json({"epoch": epoch, "relations": [asdict(each) for each in found]})

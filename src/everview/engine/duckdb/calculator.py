@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -178,6 +179,10 @@ def _settings(memory: str | None) -> dict[str, str | bool | int | float | list[s
     return {"temp_directory": str(spill), **({"memory_limit": memory} if memory else {})}
 
 
+_DAMAGE = re.compile(r"(file|File) ['\"][^'\"]*\.parquet['\"]")
+"""How DuckDB speaks of a file that it cannot read, whatever the values in it are."""
+
+
 @contextmanager
 def _explained() -> Iterator[None]:
     """Turn what goes wrong with the user's values into a UserError."""
@@ -188,6 +193,8 @@ def _explained() -> Iterator[None]:
         duckdb.InvalidInputException,
         duckdb.OutOfRangeException,
     ) as problem:
+        if _DAMAGE.search(str(problem)):
+            raise
         raise CalculationError(
             "E010",
             f"a value cannot be computed: {str(problem).splitlines()[0]}",

@@ -24,9 +24,11 @@ def lowered(sql: str, snapshot: Snapshot) -> OrderedQuery:
 
 def analyze(scalar: str, _schema: Schema, span: Span | None) -> Type:
     """Types that our own rules do not know are known to Spark alone."""
+    shown = span.text[span.start : span.stop] if span else scalar
+    shown += ")" * (shown.count("(") - shown.count(")"))
     raise UserError(
         "E011",
-        f"the embedded engine does not know the type of {scalar}",
+        f"the embedded engine does not know how Spark types {shown}",
         span=span,
         remedy="write it with functions it knows, or open the store with engine='spark'",
     )
