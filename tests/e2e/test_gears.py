@@ -50,9 +50,8 @@ def test_gears_can_change_from_one_transaction_to_the_next(spark, tmp_path):
         queries, seed = world.queries, 12
     for change in settings:
         with opened(tmp_path, spark, **change) as db:
-            world = World.__new__(World)
-            world.db, world.queries = db, queries
-            world.random = __import__("random").Random(seed)
+            world = World(db, seed, declare=False)
+            world.queries = queries
             seed += 1
             world.transact(1)
             world.check()

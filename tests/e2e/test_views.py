@@ -18,14 +18,15 @@ WORDS = [None, "", "p", "q", "ß"]
 class World:
     """Two tables without keys and one with, and a seeded source of changes."""
 
-    def __init__(self, db, seed: int) -> None:
+    def __init__(self, db, seed: int, *, declare: bool = True) -> None:
         self.db = db
         self.random = random.Random(seed)
-        db.sql(
-            "CREATE TABLE t (k INT, v DECIMAL(10,2), s STRING);"
-            "CREATE TABLE u (k INT, v DECIMAL(10,2), s STRING);"
-            "CREATE TABLE p (id BIGINT PRIMARY KEY, k INT, v DECIMAL(10,2), s STRING)"
-        )
+        if declare:
+            db.sql(
+                "CREATE TABLE t (k INT, v DECIMAL(10,2), s STRING);"
+                "CREATE TABLE u (k INT, v DECIMAL(10,2), s STRING);"
+                "CREATE TABLE p (id BIGINT PRIMARY KEY, k INT, v DECIMAL(10,2), s STRING)"
+            )
         self.queries: dict[str, str] = {}
 
     def view(self, name: str, text: str) -> None:

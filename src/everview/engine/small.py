@@ -54,20 +54,26 @@ def run_small(
         if kind is Fetch:
             gear.fetch(steps, snapshot, outcome)
             continue
+        if kind is Check:
+            _check(calculator, steps, violation)
+            continue
         for step in steps:
             match step:
                 case Compute():
                     gear.compute(step)
-                case Check():
-                    found = calculator.evaluate(step.plan)
-                    if found.num_rows:
-                        raise violation(step, found)
                 case Add(name, change) | Publish(name, change):
                     rows = calculator.result(change, snapshot.stored[name].schema)
                     outcome.segments[name] = write(snapshot, name, rows, epoch)
                     if isinstance(step, Publish):
                         outcome.published[name] = rows.num_rows
     return outcome
+
+
+def _check(calculator: Calculator, steps: Sequence[Check], violation: Violation) -> None:
+    """All checks are asked together; only one that finds rows is asked for them."""
+    for step, found in zip(steps, calculator.any_rows([s.plan for s in steps]), strict=True):
+        if found:
+            raise violation(step, calculator.evaluate(step.plan))
 
 
 def count_fetched(step: Fetch, outcome: Outcome, rows: int) -> None:

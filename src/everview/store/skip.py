@@ -32,6 +32,12 @@ def files_for(
     )
 
 
+def may_hold_null(relation: Relation, key: str, files: Iterable[DataFile]) -> bool:
+    """Whether the column `key` may be null in some of the files, as far as the manifest tells."""
+    told = all(segment.sort_by[:1] == (key,) for segment in relation.segments)
+    return not told or any(file.has_null for file in files)
+
+
 def surviving(
     files: Iterable[DataFile], keys: pa.Array | pa.ChunkedArray | None
 ) -> tuple[DataFile, ...]:

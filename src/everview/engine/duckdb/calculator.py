@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import lru_cache
@@ -74,23 +74,26 @@ class Calculator:
 
     def keep(self, name: str, sql: str) -> int:
         """Name the rows of a query; how many there are."""
-        made = self._connection.execute(f'CREATE TABLE "{name}" AS {sql}').fetchall()
+        made = self.execute(f'CREATE TABLE "{name}" AS {sql}')
         self._empty = False
-        return int(made[0][0])
+        return int(str(made[0][0]))
 
     def compute(self, step: Compute) -> None:
         """Evaluate a step over the known relations and name the result.
 
         Raises `NotEqual` when the plan uses something not shown equal to Spark's answer.
         """
-        sql = _step_sql(step)
-        with _explained():
-            self._connection.execute(f'CREATE TABLE "{step.result}" AS {sql}')
+        self.execute(f'CREATE TABLE "{step.result}" AS {_step_sql(step)}')
         self._empty = False
 
     def evaluate(self, plan: Plan) -> pa.Table:
         """The rows of `plan`, consolidated."""
         return conform(self.rows(_sql(plan)), schema_of(plan))
+
+    def any_rows(self, plans: Sequence[Plan]) -> list[bool]:
+        """Whether each plan has rows, in one statement."""
+        asked = ", ".join(f"EXISTS ({_sql(plan)})" for plan in plans)
+        return [bool(found) for found in self.execute(f"SELECT {asked}")[0]]
 
     def calculate(self, plan: Plan, relations: Mapping[str, pa.Table]) -> pa.Table:
         """The rows of `plan` over the relations given, which are forgotten again."""
@@ -157,7 +160,8 @@ class Calculator:
 
     def execute(self, sql: str) -> list[tuple[object, ...]]:
         """Run a statement that defines or changes a table."""
-        return self._connection.execute(sql).fetchall()
+        with _explained():
+            return self._connection.execute(sql).fetchall()
 
 
 def among(every: str, by: str, keys: tuple[KeySet, ...], *, nullable: bool) -> str:
@@ -188,6 +192,12 @@ def _explained() -> Iterator[None]:
     """Turn what goes wrong with the user's values into a UserError."""
     try:
         yield
+    except duckdb.OutOfMemoryException as problem:
+        raise UserError(
+            "E013",
+            "DuckDB has not enough memory for this, even with what it put on disk",
+            remedy="send the change in smaller transactions, or open the store with engine='spark'",
+        ) from problem
     except (
         duckdb.ConversionException,
         duckdb.InvalidInputException,

@@ -30,6 +30,7 @@ from everview.program.steps import (
     change_name,
 )
 from everview.store.manifest import Manifest, Segment
+from everview.store.skip import may_hold_null
 
 
 class DuckDBEngine:
@@ -73,7 +74,9 @@ class DuckDBEngine:
             columns = ", ".join(f'"{name}"' for name in (*names(step.schema), WEIGHT))
             rows = f"SELECT {columns} FROM {self._hot.table(step.relation, snapshot)}"
             if step.by is not None:
-                rows = among(rows, step.by, step.keys, nullable=True)
+                relation = snapshot.relation(step.relation)
+                nullable = may_hold_null(relation, step.by, relation.files)
+                rows = among(rows, step.by, step.keys, nullable=nullable)
             count_fetched(step, outcome, self._calculator.keep(step.result, rows))
 
     def compute(self, step: Compute) -> None:

@@ -30,7 +30,7 @@ from everview.plan.traverse import schema_of, sources, walk
 from everview.plan.types import WEIGHT, Schema, Type
 from everview.program.steps import Compute, Fetch, KeySet, Program
 from everview.store.manifest import DataFile, Manifest, Segment
-from everview.store.skip import files_for
+from everview.store.skip import files_for, may_hold_null
 
 LARGE_ROWS = 500_000
 """A change of more rows, or a backfill from more, runs as Spark SQL end to end."""
@@ -128,9 +128,8 @@ class SparkEngine:
 
     def _near(self, step: Fetch, files: tuple[DataFile, ...], snapshot: Snapshot) -> int:
         """Read a slice in the driver; how many rows it has."""
-        segments = snapshot.relation(step.relation).segments
-        sorted_by = all(segment.sort_by[:1] == (step.by,) for segment in segments)
-        nullable = not sorted_by or any(file.has_null for file in files)
+        relation = snapshot.relation(step.relation)
+        nullable = step.by is not None and may_hold_null(relation, step.by, files)
         paths = tuple(snapshot.store.absolute(file.path) for file in files)
         found = Files(paths, step.keys, nullable)
         return self._calculator.fetch(step.result, found, step.schema, step.by)
