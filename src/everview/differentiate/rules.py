@@ -54,8 +54,8 @@ class Rule:
 def _join(node: Join, d: Derive) -> Plan:
     d_left, d_right = d(node.left), d(node.right)
     return add(
-        join(d_left, add(node.right, d_right), node.on, node.residual),
-        join(node.left, d_right, node.on, node.residual),
+        join(d_left, add(node.right, d_right), node.on, node.residual, node.nulls),
+        join(node.left, d_right, node.on, node.residual, node.nulls),
     )
 
 

@@ -171,7 +171,8 @@ class _Emitter:
 
     def _join(self, plan: Join) -> str:
         left, right = schema_of(plan.left), schema_of(plan.right)
-        on = [f"{self._q(a)} = {self._q(b)}" for a, b in plan.on]
+        equal = self.dialect.same if plan.nulls else "="
+        on = [f"{self._q(a)} {equal} {self._q(b)}" for a, b in plan.on]
         if plan.residual:
             on.append(f"({self.dialect.scalar(plan.residual, left + right)})")
         columns = self._list(tuple(c.name for c in left + right))

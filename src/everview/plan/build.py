@@ -79,11 +79,12 @@ def join(
     right: Plan,
     on: tuple[tuple[str, str], ...] = (),
     residual: str | None = None,
+    nulls: bool = False,
 ) -> Plan:
     """L ⋈ R, with 0 ⋈ Q = Q ⋈ 0 = 0."""
     if isinstance(left, Empty) or isinstance(right, Empty):
         return Empty(schema_of(left) + schema_of(right))
-    return Join(left, right, on, residual)
+    return Join(left, right, on, residual, nulls)
 
 
 def distinct(child: Plan) -> Plan:

@@ -90,12 +90,16 @@ class Negate:
 
 @dataclass(frozen=True, slots=True)
 class Join:
-    """Pairs of rows equal on `on` that satisfy `residual`, weights multiplied: L ⋈ R."""
+    """Pairs of rows equal on `on` that satisfy `residual`, weights multiplied: L ⋈ R.
+
+    With `nulls`, NULL equals NULL.
+    """
 
     left: Plan
     right: Plan
     on: tuple[tuple[str, str], ...] = ()
     residual: str | None = None
+    nulls: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -76,8 +76,9 @@ def _arguments(plan: Plan) -> tuple[object, ...]:
             return ([f"{o.name} {o.type} = {o.scalar}" for o in outputs],)
         case Add() | Negate() | Distinct():
             return ()
-        case Join(_, _, on, residual):
-            return ([list(pair) for pair in on], *((residual,) if residual else ()))
+        case Join(_, _, on, residual, nulls):
+            more = (residual or "", "null-safe") if nulls else (residual,) if residual else ()
+            return ([list(pair) for pair in on], *more)
         case Totals(_, keys, measures):
             return (list(keys), [_call(m) for m in measures])
         case Groups(_, keys):
@@ -173,7 +174,9 @@ _OPERATORS: dict[str, _Parser] = {
     "Map": lambda p, a: Map(p[0], _outputs(a[0])),
     "Add": lambda p, a: Add(p[0], p[1]),
     "Negate": lambda p, a: Negate(p[0]),
-    "Join": lambda p, a: Join(p[0], p[1], _pairs(a[0]), str(a[1]) if a[1:] else None),
+    "Join": lambda p, a: Join(
+        p[0], p[1], _pairs(a[0]), str(a[1]) if a[1:] and a[1] else None, bool(a[2:])
+    ),
     "Distinct": lambda p, a: Distinct(p[0]),
     "Totals": lambda p, a: Totals(p[0], _strings(a[0]), _measures(a[1])),
     "Groups": lambda p, a: Groups(p[0], _strings(a[0])),

@@ -76,14 +76,14 @@ class Materializer:
         if not any(isinstance(node, Source) for node in walk(plan)):
             return transform(plan, _refer)
         match plan:
-            case Join(left, right, on, residual) if bounded(left):
+            case Join(left, right, on, residual, nulls) if bounded(left):
                 driver = self.compute(self.lower(left))
                 brought = self.bring(right, _rights(on), driver, _lefts(on))
-                return join(driver, brought, on, residual)
-            case Join(left, right, on, residual) if bounded(right):
+                return join(driver, brought, on, residual, nulls)
+            case Join(left, right, on, residual, nulls) if bounded(right):
                 driver = self.compute(self.lower(right))
                 brought = self.bring(left, _lefts(on), driver, _rights(on))
-                return join(brought, driver, on, residual)
+                return join(brought, driver, on, residual, nulls)
             case Restrict(child, to, on):
                 keys = self.compute(self.lower(to))
                 made = restrict(self.bring(child, _lefts(on), keys, _rights(on)), keys, on)
@@ -165,10 +165,10 @@ class Materializer:
             given = on_left
             first = self.compute(self.bring(plan.left, _lefts(given), keys, _rights(given)))
             second = self._other(plan.right, rights, first, lefts, on_right, keys)
-            return join(first, second, plan.on, plan.residual)
+            return join(first, second, plan.on, plan.residual, plan.nulls)
         first = self.compute(self.bring(plan.right, _lefts(on_right), keys, _rights(on_right)))
         second = self._other(plan.left, lefts, first, rights, (), keys)
-        return join(second, first, plan.on, plan.residual)
+        return join(second, first, plan.on, plan.residual, plan.nulls)
 
     def _other(
         self,

@@ -22,8 +22,8 @@ def _rebuild(node: Plan) -> Plan:
             return add(left, right)
         case Negate(child):
             return negate(child)
-        case Join(left, right, on, residual):
-            return join(left, right, on, residual)
+        case Join(left, right, on, residual, nulls):
+            return join(left, right, on, residual, nulls)
         case Distinct(child):
             return distinct(child)
         case Totals(child, keys, measures):

@@ -42,11 +42,11 @@ def _prune(plan: Plan, needed: set[str]) -> Plan:
             return Add(_prune(left, needed), _prune(right, needed))
         case Negate(child):
             return Negate(_prune(child, needed))
-        case Join(left, right, on, residual):
+        case Join(left, right, on, residual, nulls):
             wanted = needed | (scalar.columns(residual) if residual else frozenset())
             a = wanted & set(columns_of(left)) | {key for key, _ in on}
             b = wanted & set(columns_of(right)) | {key for _, key in on}
-            return _only(Join(_prune(left, a), _prune(right, b), on, residual), needed)
+            return _only(Join(_prune(left, a), _prune(right, b), on, residual, nulls), needed)
         case Distinct(child):
             return _only(Distinct(_prune(child, set(columns_of(child)))), needed)
         case Groups(Totals(child, keys, measures), _):

@@ -97,7 +97,8 @@ def _push_join(node: Join, predicates: Predicates) -> Plan:
         _place(predicate, node, parts)
     left = _with_keys(_push(node.left, tuple(parts.left)), parts.left_keys)
     right = _with_keys(_push(node.right, tuple(parts.right)), parts.right_keys)
-    made = join(left, right, tuple(dict.fromkeys(parts.on)), scalar.conjunction(parts.residual))
+    on, residual = tuple(dict.fromkeys(parts.on)), scalar.conjunction(parts.residual)
+    made = join(left, right, on, residual, node.nulls)
     return project(made, columns_of(node)) if parts.left_keys or parts.right_keys else made
 
 
@@ -112,7 +113,7 @@ def _place(predicate: str, node: Join, parts: _Parts) -> None:
         parts.left.append(predicate)
     elif used <= right:
         parts.right.append(predicate)
-    elif (sides := _equality(predicate, node, left, right)) is not None:
+    elif not node.nulls and (sides := _equality(predicate, node, left, right)) is not None:
         a = _key(sides[0], parts.left_keys, f"key.{len(parts.on)}.l")
         b = _key(sides[1], parts.right_keys, f"key.{len(parts.on)}.r")
         parts.on.append((a, b))

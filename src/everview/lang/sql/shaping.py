@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from everview.errors import Span, UserError
 from everview.lang.sql.scope import Item
 from everview.plan import scalar
@@ -44,40 +46,8 @@ def renamed(plan: Plan, given: tuple[str, ...], text: str) -> Plan:
 
 
 def with_partner(plan: Plan, some: Plan) -> Plan:
-    """The rows of `plan` that occur in `some`, a set of rows with the same columns.
-
-    Equality of joins is not null-safe, so each column is compared as two: its value where it has
-    one, and whether it has one.
-    """
-    ours, theirs = _marked(plan, "mine"), _marked(some, "theirs")
-    pairs = tuple(
-        (f"mine {part} {name}", f"theirs {part} {name}")
-        for name in columns_of(plan)
-        for part in ("value", "null")
-    )
-    return project(join(ours, project(theirs, tuple(b for _, b in pairs)), pairs), columns_of(plan))
-
-
-def _marked(plan: Plan, whose: str) -> Plan:
-    schema = schema_of(plan)
-    made = [*identity(schema)]
-    for column in schema:
-        text = scalar.column(column.name)
-        zero = f"CAST({_ZEROS.get(column.type, '0')} AS {column.type})"
-        value = scalar.canonical(f"COALESCE({text}, {zero})")
-        made.append(Output(f"{whose} value {column.name}", column.type, value))
-        made.append(
-            Output(f"{whose} null {column.name}", "boolean", scalar.canonical(f"{text} IS NULL"))
-        )
-    return map_(plan, tuple(made))
-
-
-_ZEROS = {
-    "string": "''",
-    "binary": "''",
-    "boolean": "FALSE",
-    "date": "'1970-01-01'",
-    "timestamp": "'1970-01-01 00:00:00'",
-    "timestamp_ntz": "'1970-01-01 00:00:00'",
-}
-"""A value of the type; any will do."""
+    """The rows of `plan` that occur in `some`, a set of rows of some of its columns, null-safe."""
+    mark = "partner."
+    theirs = map_(some, tuple(replace(o, name=mark + o.name) for o in identity(schema_of(some))))
+    pairs = tuple((name, mark + name) for name in columns_of(some))
+    return project(join(plan, theirs, pairs, nulls=True), columns_of(plan))
