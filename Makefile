@@ -10,12 +10,18 @@ UV := $(shell command -v uv 2>/dev/null)
 WITH_JAVA = JAVA_HOME="$$(scripts/java.sh)" && export JAVA_HOME &&
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test test-all lint clean
+.PHONY: help setup bench-embedded conformance demo test test-all lint clean
 
 help: ## list the targets
-	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | awk -F'\t' '{printf "  make %-10s %s\n", $$1, $$2}'
+	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | awk -F'\t' '{printf "  make %-14s %s\n", $$1, $$2}'
 
 setup: $(STAMP) ## make .venv with the locked dependencies, and find Java
+
+bench-embedded: setup ## measure a transaction on DuckDB against one written by hand
+	@$(PY) -m bench.embedded
+
+conformance: setup ## cases that others wrote, on every engine; writes docs/conformance.md
+	@$(WITH_JAVA) $(PY) -m conformance
 
 demo: setup ## run the shop: tables, views, changes, audit
 	@$(WITH_JAVA) $(PY) -m demo.shop

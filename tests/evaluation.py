@@ -1,22 +1,72 @@
-"""Plans evaluated by definition, in memory: the oracle of the law tests."""
+"""Plans evaluated by definition, in memory: the oracle of the law tests.
+
+A value is a list of weighted rows. Nothing here is clever, nothing goes through SQL.
+"""
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping
+from decimal import ROUND_HALF_UP, Decimal
+from math import isnan, nan
+from typing import Any, assert_never
 
 import pyarrow as pa
 
 from everview.engine.duckdb.calculator import Calculator
-from everview.plan.nodes import Change, Plan, Source
-from everview.plan.traverse import walk
+from everview.plan.build import columns_of
+from everview.plan.nodes import (
+    Add,
+    Aggregate,
+    Change,
+    Distinct,
+    Empty,
+    Filter,
+    Groups,
+    Join,
+    Map,
+    Measure,
+    Negate,
+    Partition,
+    Plan,
+    Positive,
+    Ref,
+    Restrict,
+    Source,
+    Totals,
+    Values,
+)
+from everview.plan.traverse import schema_of, walk
+from everview.plan.types import decimal_parts, names
 from everview.program.steps import change_name
-from strategies import Bag, as_arrow, as_bag
+from scalar_meaning import value
+from strategies import Bag, Row, as_arrow, as_bag
 
-_CALCULATOR = Calculator()
+Rows = list[tuple[Row, int]]
+Columns = tuple[str, ...]
+Relations = Mapping[str, tuple[Columns, Rows]]
+"""For each name the columns, and rows that have them in that order."""
+
+CALCULATOR = Calculator()
 
 
 def evaluate(plan: Plan, old: Mapping[str, Bag], change: Mapping[str, Bag] | None = None) -> Bag:
-    """The value of `plan` over old relations and their changes."""
+    """The value of `plan` over old relations and their changes, as a bag."""
+    relations: dict[str, tuple[Columns, Rows]] = {}
+    for node in walk(plan):
+        match node:
+            case Source(name, schema, _):
+                relations[name] = names(schema), list(old[name].items())
+            case Change(name, schema):
+                rows = list((change or {})[name].items())
+                relations[change_name(name)] = names(schema), rows
+            case _:
+                pass
+    return bag_of(rows_of(plan, relations))
+
+
+def calculate(plan: Plan, old: Mapping[str, Bag], change: Mapping[str, Bag] | None = None) -> Bag:
+    """The same, computed by DuckDB from the SQL of the plan."""
     relations: dict[str, pa.Table] = {}
     for node in walk(plan):
         match node:
@@ -26,4 +76,164 @@ def evaluate(plan: Plan, old: Mapping[str, Bag], change: Mapping[str, Bag] | Non
                 relations[change_name(name)] = as_arrow((change or {})[name], schema)
             case _:
                 pass
-    return as_bag(_CALCULATOR.calculate(plan, relations))
+    return as_bag(CALCULATOR.calculate(plan, relations))
+
+
+def bag_of(rows: Rows) -> Bag:
+    """Weighted rows added up."""
+    return Counter(_added_up(rows))
+
+
+def rows_of(plan: Plan, relations: Relations) -> Rows:
+    """The weighted rows of `plan`: each case is the definition of its operator."""
+
+    def rows(node: Plan) -> Rows:
+        match node:
+            case Empty():
+                return []
+            case Values(_, texts):
+                return [(tuple(value(text, {}) for text in row), 1) for row in texts]
+            case Source(name, schema, _) | Ref(name, schema):
+                return _picked(*relations[name], names(schema))
+            case Change(name, schema):
+                return _picked(*relations[change_name(name)], names(schema))
+            case Filter(child, predicate):
+                columns = columns_of(child)
+                return [(r, w) for r, w in rows(child) if value(predicate, _named(columns, r))]
+            case Map(child, outputs):
+                columns = columns_of(child)
+                return [
+                    (tuple(value(o.scalar, _named(columns, r)) for o in outputs), w)
+                    for r, w in rows(child)
+                ]
+            case Add(left, right):
+                return rows(left) + _picked(columns_of(right), rows(right), columns_of(left))
+            case Negate(child):
+                return [(r, -w) for r, w in rows(child)]
+            case Join():
+                return _joined(node, rows(node.left), rows(node.right))
+            case Distinct(child):
+                return [(r, 1) for r, w in _added_up(rows(child)).items() if w > 0]
+            case Positive(child):
+                return [(r, w) for r, w in _added_up(rows(child)).items() if w > 0]
+            case Totals(child, keys, measures):
+                return _totals(rows(child), columns_of(child), keys, measures)
+            case Groups(child, keys):
+                return _groups(rows(child), columns_of(child), keys)
+            case Partition(child, keys, aggregates):
+                return _partition(rows(child), columns_of(child), keys, aggregates)
+            case Restrict(child, to, on):
+                wanted = {r for r, _ in _picked(columns_of(to), rows(to), tuple(b for _, b in on))}
+                found = rows(child)
+                keys = _picked(columns_of(child), found, tuple(a for a, _ in on))
+                return [e for e, (key, _) in zip(found, keys, strict=True) if key in wanted]
+            case _:
+                assert_never(node)
+
+    return rows(plan)
+
+
+def _named(columns: Columns, row: Row) -> dict[str, Any]:
+    return dict(zip(columns, row, strict=True))
+
+
+def _is_nan(v: Any) -> bool:
+    return isinstance(v, float) and isnan(v)
+
+
+def _picked(columns: Columns, rows: Rows, wanted: Columns) -> Rows:
+    """The columns wanted, in that order."""
+    places = [columns.index(name) for name in wanted]
+    return [(tuple(row[i] for i in places), weight) for row, weight in rows]
+
+
+def _added_up(rows: Rows) -> dict[Row, int]:
+    found: dict[Row, int] = {}
+    for row, weight in rows:
+        found[row] = found.get(row, 0) + weight
+    return {row: weight for row, weight in found.items() if weight}
+
+
+def _joined(node: Join, left: Rows, right: Rows) -> Rows:
+    names_ = names(schema_of(node.left) + schema_of(node.right))
+    lefts, rights = columns_of(node.left), columns_of(node.right)
+    on = [(lefts.index(a), rights.index(b)) for a, b in node.on]
+    pairs = [
+        (a + b, v * w)
+        for a, v in left
+        for b, w in right
+        if all((a[i],) == (b[j],) and (node.nulls or a[i] is not None) for i, j in on)
+    ]
+    if node.residual is None:
+        return pairs
+    return [(r, w) for r, w in pairs if value(node.residual, _named(names_, r))]
+
+
+Group = list[tuple[dict[str, Any], int]]
+
+
+def _by_key(rows: Rows, columns: Columns, keys: Columns) -> dict[Row, Group]:
+    found: dict[Row, Group] = {}
+    for row, weight in rows:
+        named = _named(columns, row)
+        found.setdefault(tuple(named[key] for key in keys), []).append((named, weight))
+    return found
+
+
+def _totals(rows: Rows, columns: Columns, keys: Columns, measures: tuple[Measure, ...]) -> Rows:
+    return [
+        ((*key, *(_measured(m, group) for m in measures)), sum(w for _, w in group))
+        for key, group in _by_key(rows, columns, keys).items()
+    ]
+
+
+def _measured(measure: Measure, group: Group) -> Any:
+    if measure.column is None:
+        return sum(w for _, w in group)
+    present = [(r[measure.column], w) for r, w in group if r[measure.column] is not None]
+    if measure.function == "count":
+        return sum(w for _, w in present)
+    return sum((Decimal(v) * w for v, w in present), Decimal(0))
+
+
+def _groups(rows: Rows, columns: Columns, keys: Columns) -> Rows:
+    measured = [name for name in columns if name not in keys]
+    grouped = _by_key(rows, columns, keys)
+    if not keys:
+        grouped.setdefault((), [])
+    return [
+        ((*key, *(sum(r[name] for r, _ in group) for name in measured)), 1)
+        for key, group in grouped.items()
+        if not keys or sum(w for _, w in group) > 0
+    ]
+
+
+def _partition(
+    rows: Rows, columns: Columns, keys: Columns, aggregates: tuple[Aggregate, ...]
+) -> Rows:
+    grouped = _by_key(list(_added_up(rows).items()), columns, keys)
+    if not keys:
+        grouped.setdefault((), [])
+    return [
+        ((*key, *(_aggregated(a, group) for a in aggregates)), 1) for key, group in grouped.items()
+    ]
+
+
+def _aggregated(aggregate: Aggregate, group: Group) -> Any:
+    if aggregate.column is None:
+        return sum(w for _, w in group)
+    present = [(r[aggregate.column], w) for r, w in group if r[aggregate.column] is not None]
+    count = sum(w for _, w in present)
+    if aggregate.function == "count":
+        return count
+    if not present:
+        return None
+    total = sum(v * w for v, w in present)
+    if aggregate.function == "avg":
+        if count == 0:
+            return None
+        total = total / count
+        if parts := decimal_parts(aggregate.type):
+            return total.quantize(Decimal(1).scaleb(-parts[1]), ROUND_HALF_UP)
+    # One object for every NaN, so that it equals itself.
+    return nan if _is_nan(total) else total

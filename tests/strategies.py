@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping
 from decimal import Decimal
-from math import inf, isnan
+from math import inf, isnan, nan
 
 import pyarrow as pa
 from hypothesis import strategies as st
@@ -24,8 +24,9 @@ from everview.plan.build import (
     join,
     map_,
     negate,
+    positive,
 )
-from everview.plan.nodes import Aggregate, Output, Plan, Source, Values
+from everview.plan.nodes import Aggregate, Change, Empty, Output, Plan, Source, Values
 from everview.plan.traverse import schema_of
 from everview.plan.types import Column, Schema, is_exact
 
@@ -36,7 +37,7 @@ SOURCES = {"t": T, "u": U}
 _VALUES = {
     "int": st.sampled_from([None, 0, 1, 2]),
     "decimal(6,2)": st.sampled_from([None, Decimal("0.00"), Decimal("1.25"), Decimal("-3.10")]),
-    "double": st.sampled_from([None, 0.5, -1.0, 4.0, inf]),
+    "double": st.sampled_from([None, 0.0, -0.0, 0.5, -1.0, 4.0, inf]),
     "string": st.sampled_from([None, "", "p", "q"]),
 }
 
@@ -50,9 +51,13 @@ def rows(schema: Schema) -> st.SearchStrategy[Row]:
     return st.tuples(*(_VALUES[column.type] for column in schema))
 
 
-def bags(schema: Schema, size: int = 4) -> st.SearchStrategy[Bag]:
+def bags(schema: Schema, size: int = 5) -> st.SearchStrategy[Bag]:
     """A bag of a few rows, duplicates among them."""
-    return st.lists(rows(schema), max_size=size).map(Counter)
+    several = st.tuples(rows(schema), st.sampled_from([1, 1, 2]))
+    some = st.lists(several, min_size=2, max_size=size)
+    return st.one_of(some, some, some, st.just([])).map(
+        lambda found: Counter(row for row, times in found for _ in range(times))
+    )
 
 
 @st.composite
@@ -107,7 +112,8 @@ def as_bag(table: pa.Table) -> Bag:
 
 
 def _plain(value: object) -> object:
-    return "NaN" if isinstance(value, float) and isnan(value) else value
+    """One object for every NaN, so that it equals itself."""
+    return nan if isinstance(value, float) and isnan(value) else value
 
 
 def total(*bags_: Bag) -> Bag:
@@ -119,35 +125,57 @@ def total(*bags_: Bag) -> Bag:
     return Counter({row: weight for row, weight in found.items() if weight})
 
 
+KINDS = ("source", "filter", "map", "add", "join", "distinct", "positive", "group")
+"""At the root a source is dull, and joins and groups are where most can go wrong."""
+
+
+NOTHING = Empty((Column("a", "int"), Column("n", "double")))
+CONSTANT = Values(
+    (Column("a", "int"), Column("k", "int")), (("1", "2"), ("CAST(NULL AS INT)", "0"))
+)
+OLD = (T, U, T, U, T, U, CONSTANT, NOTHING)
+SIGNED = tuple(
+    leaf
+    for source in (T, U)
+    for change in [Change(source.name, source.schema)]
+    for leaf in (change, add(source, change))
+)
+
+
 @st.composite
-def plans(draw: st.DrawFn, depth: int = 3) -> Plan:
-    """A plan of at most `depth` operators above the sources."""
+def plans(draw: st.DrawFn, depth: int = 3, leaves: tuple[Plan, ...] = OLD) -> Plan:
+    """A plan of at most `depth` operators above the leaves."""
     if depth == 0:
-        return draw(st.sampled_from([T, U, T, U, CONSTANT]))
-    kind = draw(st.sampled_from(["source", "filter", "map", "add", "join", "distinct", "group"]))
+        return draw(st.sampled_from(leaves))
+    kind = draw(st.sampled_from((*KINDS[depth > 1 :], "join", "group")))
     if kind == "source":
-        return draw(plans(0))
-    child = draw(plans(depth - 1))
+        return draw(plans(0, leaves))
+    child = draw(plans(depth - 1, leaves))
     match kind:
         case "filter":
             return filter_(child, draw(predicates(schema_of(child))))
         case "map":
             return draw(_mapped(child))
         case "add":
-            other = draw(plans(depth - 1))
+            other = draw(plans(depth - 1, leaves))
             left, right = draw(_two_ints(child)), draw(_two_ints(other))
             return add(left, right) if draw(st.booleans()) else add(left, negate(right))
         case "join":
-            return draw(_joined(child, draw(plans(depth - 1))))
+            return draw(_joined(child, draw(plans(depth - 1, leaves))))
         case "distinct":
             return distinct(child)
+        case "positive":
+            return positive(child)
         case _:
             return draw(grouped(child))
 
 
-CONSTANT = Values(
-    (Column("a", "int"), Column("k", "int")), (("1", "2"), ("CAST(NULL AS INT)", "0"))
-)
+@st.composite
+def chains(draw: st.DrawFn) -> Plan:
+    """A join with a join, so that one is read by a key of either side of the other."""
+    one, two, three = (draw(st.sampled_from([T, U])) for _ in range(3))
+    inner = draw(_joined(one, two))
+    return draw(_joined(inner, three) if draw(st.booleans()) else _joined(three, inner))
 
 
 def predicates(schema: Schema) -> st.SearchStrategy[str]:
@@ -214,7 +242,7 @@ def _joined(draw: st.DrawFn, left: Plan, right: Plan) -> Plan:
     residual = None
     if draw(st.booleans()):
         residual = draw(predicates(schema_of(left) + schema_of(right)))
-    return join(left, right, tuple(on), residual)
+    return join(left, right, tuple(on), residual, draw(st.booleans()))
 
 
 @st.composite

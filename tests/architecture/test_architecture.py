@@ -13,6 +13,8 @@ from everview.plan.nodes import Plan
 
 SOURCE = Path(everview.__file__).parent
 CORE = ("algebra", "plan", "analysis", "rewrite", "differentiate", "program", "emit")
+TABLES = ("casts", "parity", "parity_dates", "parity_texts", "patterns", "signatures", "functions")
+"""Facts about the functions of two engines, which grow with them and not with the algebra."""
 
 
 def test_there_are_at_most_twenty_operators():
@@ -44,8 +46,9 @@ def test_the_core_stays_small():
         len(path.read_text(encoding="utf-8").splitlines())
         for folder in CORE
         for path in (SOURCE / folder).rglob("*.py")
+        if path.stem not in TABLES
     )
-    assert lines < 6000
+    assert lines < 5000
 
 
 def test_importing_everview_loads_no_engine():

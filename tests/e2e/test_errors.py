@@ -48,24 +48,25 @@ BAD_SQL = {
     ),
     "CREATE VIEW v AS SELECT id FROM orders LIMIT 3": ("Q020", None, "read the view"),
     "CREATE VIEW v AS SELECT id FROM orders ORDER BY id": ("Q020", "id", "read the view"),
-    "CREATE VIEW v AS SELECT o.id FROM orders o LEFT JOIN customers c ON o.id = c.id": (
-        "Q020",
+    "CREATE VIEW v AS SELECT kurtosis(id) FROM orders": ("Q020", "kurtosis(id", "SUM"),
+    "CREATE VIEW v AS SELECT id FROM orders WHERE id IN (SELECT id, name FROM customers)": (
+        "Q012",
         None,
-        "inner join",
+        "as many columns",
     ),
-    "CREATE VIEW v AS SELECT id FROM orders WHERE id IN (SELECT id FROM customers)": (
-        "Q020",
+    "CREATE VIEW v AS SELECT (SELECT id, name FROM customers) AS x FROM orders": (
+        "Q012",
         None,
-        "join",
+        "one column",
     ),
-    "CREATE VIEW v AS SELECT MAX(id) FROM orders": ("Q020", "MAX(id", "SUM"),
-    "CREATE VIEW v AS SELECT COUNT(DISTINCT id) FROM orders": ("Q020", None, "DISTINCT"),
+    "CREATE VIEW v AS SELECT id FROM orders GROUP BY id HAVING EXISTS"
+    " (SELECT 1 FROM customers c WHERE c.id = orders.amount)": ("Q009", "amount", "GROUP BY"),
     "CREATE VIEW v AS SELECT row_number() OVER (ORDER BY id) AS n FROM orders": (
         "Q020",
         None,
         "GROUP BY",
     ),
-    "CREATE VIEW v AS SELECT id FROM orders EXCEPT SELECT id FROM customers": ("Q020", None, None),
+    "CREATE VIEW v AS SELECT id FROM orders EXCEPT SELECT * FROM customers": ("Q012", None, None),
     "CREATE VIEW v AS WITH RECURSIVE r AS (SELECT 1 AS n) SELECT n FROM r": ("Q020", None, None),
     "CREATE VIEW v AS SELECT ARRAY(id) AS a FROM orders": ("Q014 E011", None, None),
     "CREATE VIEW v AS SELECT NULL AS nothing FROM orders": ("Q014", None, "CAST NULL"),

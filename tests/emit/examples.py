@@ -32,6 +32,21 @@ ARITHMETIC = (
     *(f"{name}({c})" for name in ("sqrt", "degrees", "radians") for c in ("i", "d", "n")),
     "isnan(d)", "isnan(f)", "nanvl(d, d2)",
     *(f"{c} {op} {c}2" for c in ("ti", "i", "l") for op in "&|^"), "sh & i2", "~i", "~l", "~ti",
+    *(f"pmod({c}, {c}2)" for c in ("ti", "sh", "d", "f", "n", "p")), "pmod(i, 7)", "pmod(n, p2)",
+    *(f"pmod({c}, CASE WHEN {c}2 > -1000000 THEN {c}2 END)" for c in ("i", "l")), "pmod(i, -7)",
+    *(f"{name}({c}, k2)" for name in ("shiftleft", "shiftright", "shiftrightunsigned")
+      for c in ("i", "l", "ti")), "i << 2", "l >> 3",
+    *(f"bit_count({c})" for c in ("i", "l", "ti", "b")), "rint(d)", "factorial(k)", "pi()", "e()",
+    "positive(n)", "negative(d)",
+    *(f"bround({c})" for c in ("n", "p", "i", "l")), "bround(n, 1)", "bround(p, 3)",
+    "bround(n, -1)",
+    "CASE WHEN abs(d) < 1e6 THEN bround(d, 1) END", "CASE WHEN abs(d) < 1e15 THEN bround(d) END",
+    "round(i, -1)", "round(l, -2)", "round(ti, 3)", "round(i, -9)", "round(sh, -4)", "bround(i, 2)",
+    *(f"{name}({c}, {digits})" for name in ("ceil", "floor")
+      for c, digits in (("n", 1), ("p", 3), ("n", 4), ("q", 1), ("p", 0))),
+    *(f"try_{name}({c}, {c}2)" for name in ("add", "subtract", "multiply", "divide", "mod")
+      for c in ("ti", "i", "l", "d", "n")), "try_add(i, 1)", "try_divide(n, i2)",
+    "try_divide(i, 0)",
 )  # fmt: skip
 
 LOGIC = (
@@ -66,7 +81,11 @@ LOGIC = (
     "NVL2(i, i2, 9)", "IFNULL(d, 0)",
     *(f"{name}({c}, {c}2)" for name in ("greatest", "least") for c in ("i", "d", "n", "s", "dt")),
     "greatest(i, d2)", "greatest(n, i2)", "greatest(i, NULL, 3)", "least(i, l2, 5)",
-    "least(ts, ts2)", "greatest(b, b2)",
+    "least(ts, ts2)", "greatest(b, b2)", "greatest(f, f2)", "least(f, f2)", "least(f, f2, 0.1)",
+    "least(d, f2, l3)",
+    "nullifzero(i)", "nullifzero(n)", "zeroifnull(d)", "zeroifnull(l)",
+    "decode(i, 1, 'one', NULL, 'none', 'other')", "decode(s, 'a', 1, 'abc', i2)",
+    "decode(k, 1, n2, 2, 0.5, 0)", "bigint(i)", "decimal(n)", "tinyint(k)", "float(i)",
 )  # fmt: skip
 
 TEXTS = (
@@ -91,6 +110,33 @@ TEXTS = (
     "s LIKE '%o%'", "s LIKE '_'", "s LIKE 'a%'", "s LIKE '%c'", "s LIKE '50\\\\%%'", "s LIKE ''",
     "s LIKE '50!%!_%' ESCAPE '!'", "s NOT LIKE 'a%'", "s LIKE '_b_'", "s LIKE 'x%y'", "s LIKE '%'",
     "s LIKE 'a\\\\\\\\\\\\%'", "i LIKE '1%'",
+    "s LIKE s2", "s NOT LIKE s2", "s LIKE concat('%', s2, '%')", "s ILIKE '%A%'", "s ILIKE s2",
+    "s NOT ILIKE 'a%'", "s ILIKE 'É%'", "s LIKE ANY ('a%', '%c', NULL)",
+    "s LIKE ALL ('%a%', '%b%')",
+    "s NOT LIKE ANY ('a%', '%c')", "s NOT LIKE ALL ('a%', NULL)", "s LIKE ANY (s2, 'x')",
+    *(f"{name}({c})" for name in ("upper", "lower") for c in ("s", "sc", "i", "dt")),
+    "initcap(s)", "initcap(CASE WHEN NOT sc RLIKE '[İß]' THEN sc END)", "initcap(b)",
+    "upper(concat(s, s2))", "CASE WHEN i2 <> 0 THEN upper(10 DIV i2) ELSE 'z' END",
+    "initcap(concat(s, ' ', s2))", "lower(sc || sc2)",
+    "concat_ws('-')", "split_part(s, ',', k2)", "split_part(s, s2, k3)", "split_part(s, s2, 1)",
+    "substring_index(s, ',', k2)", "substring_index(s, 'a', -2)",
+    "find_in_set(s2, s)", "find_in_set('b', s)", "space(k)",
+    "overlay(s PLACING 'zz' FROM 2)", "overlay(s, 'zz', 2, 0)", "overlay(s, s2, 1, k3)",
+    "chr(i)", "chr(k)", "char(65 + k)", "bin(i)", "bin(l)", "hex(i)", "hex(l)", "hex(s)",
+    "base64(s)", "sha2(s, 256)", "sha2(s, 0)",
+    *(f"s RLIKE '{pattern}'" for pattern in (
+        "a", "^a", "^[a-z]+$", "[^a]", "a.b", "x.y", "(a|b)+c", "a{2,3}", "^.$", "\\\\d+", "\\\\s",
+        "\\\\W", "^[\\\\w ]*$", "a,b?", "o_o|50%", "^(?:a|ab)(c|bcd)?$", "é", "[é-ÿ]")),
+    *(f"regexp_replace(s, '{pattern}', '{text}')" for pattern, text in (
+        ("a", "b"), ("([a-z])", "<$1>"), ("\\\\s+", ""), ("(a)(.)", "$2$1"),
+        ("[^a-z]", "_"), (".", "x"), ("a+?", "-"))),
+    *(f"regexp_extract(s, '{pattern}', {group})" for pattern, group in (
+        ("([a-z]+)", 1), ("[A-Z]+", 0), ("(.),(.)", 2), ("a(b|c)", 1))),
+    *(f"CASE WHEN NOT s RLIKE '[\\\\n]' THEN {found} END" for found in (
+        "s RLIKE 'c$'", "regexp_replace(s, 'c$', 'z')", "regexp_extract(s, '([a-z])$', 1)")),
+    "regexp_extract(s, '([a-z]+)')", "regexp_extract(sd, '([0-9]{4})-([0-9]+)', 2)",
+    "regexp(s, 'b')", "s RLIKE '\\\\\\\\%'", "s RLIKE '^[\\\\s\\\\d.,-]*a'", "s RLIKE '(a|)b?,'",
+    "regexp_replace(s, '[\\\\\\\\%]', '{x}')", "regexp_extract(sd, '(\\\\d+)-(\\\\d+)', 0)",
 )  # fmt: skip
 
 MOMENTS = (
@@ -121,9 +167,36 @@ MOMENTS = (
         ("ts", "yyyy-MM-dd"), ("ts", "yyyy-MM-dd HH:mm:ss"), ("dt", "MM/dd/yyyy"),
         ("dt", "yyyyMM"), ("dt", "yyyy-MM"), ("ts", "EEEE, MMM d"), ("dt", "EEE"),
         ("dt", "MMMM yyyy"))),
+    *(f"date_format({c}, '{pattern}')" for c, pattern in (
+        ("ts", "yyyy-MM-dd HH:mm:ss.SSS"), ("ts", "SSSSSS"), ("ts", "yy D a hh"), ("dt", "E"),
+        ("ts", "h:m:s a"), ("dt", "M/d/yy"), ("dt", "DDD"), ("ts", "H"), ("dt", "EE"))),
+    'date_format(ts, "yyyy-MM-dd\'T\'HH:mm:ss")',
+    *(f"next_day(dt, '{day}')" for day in ("MON", "sunday", "FR")), "next_day(ts, 'TUE')",
+    "months_between(dt, dt2)", "months_between(ts, ts2)", "months_between(ts, ts2, false)",
+    "months_between(ts, dt2, true)",
+    *(f"timestampdiff({unit}, ts, ts2)" for unit in (
+        "MICROSECOND", "MILLISECOND", "SECOND", "MINUTE", "HOUR", "DAY", "WEEK", "MONTH", "QUARTER",
+        "YEAR")),
+    "datediff(MONTH, ts, ts2)", "datediff(DAY, dt, dt2)", "timestampdiff(YEAR, dt, dt2)",
+    "timestampdiff(HOUR, tn, ts2)",
+    *(f"timestampadd({unit}, k2, ts)" for unit in (
+        "SECOND", "MINUTE", "HOUR", "DAY", "WEEK", "MONTH", "QUARTER", "YEAR")),
+    "timestampadd(DAY, k2, tn)", "dateadd(MONTH, k2, dt)", "timestampadd(MONTH, 1, tn)",
+    "dt + INTERVAL '1' HOUR", "dt - INTERVAL '90' MINUTE", "INTERVAL '1' DAY + ts",
+    "INTERVAL '2' HOUR + ts", "INTERVAL '1' MONTH + dt", "INTERVAL '3' HOUR + dt",
+    "ts + INTERVAL 1 DAY 2 HOURS", "ts - INTERVAL '1 day'",
+    *(f"to_date(sd, '{pattern}')" for pattern in ("yyyy-MM-dd", "yyyyMMdd", "dd/MM/yyyy")),
+    "to_timestamp(ts)", "to_timestamp(dt)", "to_timestamp(sd, 'yyyy-MM-dd HH:mm:ss')",
+    "to_timestamp(sd, 'yyyy-MM-dd')", "unix_timestamp(ts)", "unix_timestamp(sd, 'yyyy-MM-dd')",
+    "to_unix_timestamp(ts)", "from_unixtime(i)", "from_unixtime(i, 'yyyy-MM-dd')",
+    "timestamp_seconds(i)", "timestamp_millis(i)", "timestamp_micros(i)", "date_from_unix_date(k)",
+    "make_timestamp(2024, k, 29, 12, 30, 45.887)", "make_timestamp(2024, 2, 29, k, k2, 7)",
+    "extract(YEAROFWEEK FROM dt)", "extract(DAYOFWEEK_ISO FROM ts)", "datepart('year', dt)",
     "unix_date(dt)", "unix_micros(ts)", "unix_millis(ts)", "unix_seconds(ts)", "dayname(dt)",
     "monthname(dt)",
 )  # fmt: skip
+
+_SURE_DIGITS = "{0} = 0 OR isnan({0}) OR abs({0}) BETWEEN 0.001 AND 9e14 OR abs({0}) > 1e308"
 
 CASTS = (
     *(f"CAST({c} AS {t})" for c, t in product(
@@ -150,6 +223,11 @@ CASTS = (
         ("sb", "BOOLEAN"), ("sd", "DATE"), ("l", "INT"), ("n", "TINYINT"), ("i", "DECIMAL(5,1)"))),
     "CAST(NULL AS INT)", "i::string", "DATE '2024-02-29'", "TIMESTAMP '2024-02-29 12:00:00.5'",
     "CAST('2024-01-01' AS TIMESTAMP)",
+    *(f"CAST(CASE WHEN {_SURE_DIGITS.format(d)} THEN {d} END AS STRING)"
+      for d in ("d", "d * 1000000", "i / 7", "l * 0.01D")),
+    "CAST(ts AS DOUBLE)", "CAST(i AS TIMESTAMP)", "CAST(ti AS TIMESTAMP)",
+    "CAST(sd AS TIMESTAMP)", "CAST(sd AS TIMESTAMP_NTZ)", "CAST(st AS TIMESTAMP)",
+    "CAST(st AS TIMESTAMP_NTZ)", "to_timestamp(sd)", "sd < ts2",
 )  # fmt: skip
 
 _COUNT = "CASE WHEN l2 >= 0 THEN l2 END"

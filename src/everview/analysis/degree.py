@@ -17,6 +17,7 @@ from everview.plan.nodes import (
     Negate,
     Partition,
     Plan,
+    Positive,
     Ref,
     Restrict,
     Source,
@@ -41,7 +42,7 @@ def degree(plan: Plan) -> float:
             return max(degree(left), degree(right))
         case Join(left, right, _, _):
             return degree(left) + degree(right)
-        case Distinct() | Groups() | Partition() | Restrict():
+        case Distinct() | Positive() | Groups() | Partition() | Restrict():
             return inf
         case _:
             assert_never(plan)

@@ -18,6 +18,7 @@ from everview.plan.nodes import (
     Negate,
     Partition,
     Plan,
+    Positive,
     Ref,
     Restrict,
     Source,
@@ -50,6 +51,8 @@ def keys(plan: Plan) -> Keys:
             return frozenset(frozenset(kept[name] for name in key) for key in survive)
         case Join(left, right, on, _):
             return _join_keys(keys(left), keys(right), on)
+        case Positive(child):
+            return keys(child)
         case Distinct(child):
             return keys(child) | {frozenset(columns_of(child))}
         case Groups(_, columns) | Partition(_, columns, _):

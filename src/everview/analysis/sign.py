@@ -17,6 +17,7 @@ from everview.plan.nodes import (
     Negate,
     Partition,
     Plan,
+    Positive,
     Ref,
     Restrict,
     Source,
@@ -52,7 +53,7 @@ def sign(plan: Plan) -> Sign:
             if Sign.ZERO in (sign(left), sign(right)):
                 return Sign.ZERO
             return max(sign(left), sign(right))
-        case Distinct() | Groups() | Partition():
+        case Distinct() | Positive() | Groups() | Partition():
             return Sign.POSITIVE
         case _:
             assert_never(plan)

@@ -16,6 +16,7 @@ from everview.plan.build import (
     map_,
     negate,
     partition,
+    positive,
     restrict_to_keys,
     totals,
 )
@@ -31,6 +32,7 @@ from everview.plan.nodes import (
     Negate,
     Partition,
     Plan,
+    Positive,
     Ref,
     Restrict,
     Source,
@@ -62,6 +64,12 @@ def _join(node: Join, d: Derive) -> Plan:
 def _distinct(node: Distinct, d: Derive) -> Plan:
     d_child = d(node.child)
     after = distinct(add(node.child, d_child))
+    return _difference(after, node, d_child, columns_of(node.child))
+
+
+def _positive(node: Positive, d: Derive) -> Plan:
+    d_child = d(node.child)
+    after = positive(add(node.child, d_child))
     return _difference(after, node, d_child, columns_of(node.child))
 
 
@@ -120,6 +128,12 @@ RULES: dict[type[Plan], Rule] = {
             "Δ(δ Q) = δ(Q + ΔQ) ⋉ ΔQ − δQ ⋉ ΔQ",
             "threshold, dbsp Prop 4.7",
             _distinct,
+        ),
+        Rule(
+            Positive,
+            "Δ(Q⁺) = (Q + ΔQ)⁺ ⋉ ΔQ − Q⁺ ⋉ ΔQ",
+            "threshold, as dbsp Prop 4.7; bag difference",
+            _positive,
         ),
         Rule(
             Totals,

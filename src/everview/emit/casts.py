@@ -21,6 +21,12 @@ _DECIMAL_TEXT = r"\s*[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?\s*"
 _PLAIN_DECIMAL_TEXT = r"\s*[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)\s*"
 _DOUBLE_TEXT = r"\s*[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?[dDfF]?\s*"
 _DATE_TEXT = r"^\s*(\d{4,7})(?:-(\d{1,2})(?:-(\d{1,2})(?:[ T].*)?)?)?\s*$"
+_YEAR_TEXT = r"\d{4}"
+_MONTH_TEXT = r"\d{4}-\d{1,2}"
+_STAMP_TEXT = (
+    r"\d{4}-\d{1,2}-\d{1,2}([ T](([01]?\d|2[0-3]):\d{1,2}(:\d{1,2}(\.\d{0,9})?)?)?"
+    r"\s*(Z|UTC|[+-]\d{1,2}(:\d{2})?)?)?"
+)
 _FLOAT_LIMIT = "3.4028235677973366e38"
 
 
@@ -32,6 +38,8 @@ class Cast:
     target: str
     spell: Spelling
     why: str = ""
+    partial: bool = False
+    """Whether it may raise where Spark answers, so that TRY would hide an answer."""
 
 
 def cast(sql: str, source: Type, target: Type, *, safe: bool = False) -> str:
@@ -40,9 +48,11 @@ def cast(sql: str, source: Type, target: Type, *, safe: bool = False) -> str:
         return sql
     for entry in CASTS:
         if is_kind(source, entry.source) and is_kind(target, entry.target):
+            if safe and entry.partial:
+                break
             spelled = entry.spell(sql, spark_type_to_duckdb(target))
             return f"TRY({spelled})" if safe else spelled
-    raise NotEqual(f"CAST({source} AS {target})", "no spelling on DuckDB is known to be equal")
+    raise NotEqual(f"{'TRY_CAST' if safe else 'CAST'}({source} AS {target})")
 
 
 def literal_cast(value: str, target: Type) -> str | None:
@@ -150,6 +160,35 @@ def _string_to_date(sql: str, target: str) -> str:
     )
 
 
+def _double_to_string(sql: str, _: str) -> str:
+    """The digits Java prints; from 1e15 on, and below a thousandth, they may be others."""
+    digits, size = f"CAST({sql} AS VARCHAR)", f"abs({sql})"
+    mantissa = rf"regexp_replace(replace({digits}, '.', ''), '^(-?\d)(\d+?)0*$', '\1.\2')"
+    exponent = f"'E' || (length(split_part(CAST({size} AS VARCHAR), '.', 1)) - 1)"
+    return (
+        f"CASE WHEN isnan({sql}) THEN 'NaN' WHEN isinf({sql}) THEN "
+        f"CASE WHEN {sql} > 0 THEN 'Infinity' ELSE '-Infinity' END "
+        f"WHEN {sql} = 0 OR ({size} >= 0.001 AND {size} < 10000000) THEN {digits} "
+        f"WHEN {size} >= 10000000 AND {size} < 1e15 THEN {mantissa} || {exponent} "
+        f"WHEN {sql} IS NOT NULL THEN {raised('DIGITS_MAY_DIFFER', sql, 'VARCHAR')} END"
+    )
+
+
+def _string_to_timestamp(sql: str, target: str) -> str:
+    """A date with or without a time and an offset; a time alone means today to Spark."""
+    bare = f"trim({sql}, {BLANKS})"
+    shapes = ((_YEAR_TEXT, "-01-01"), (_MONTH_TEXT, "-01"), (_STAMP_TEXT, ""))
+    cases = " ".join(
+        f"WHEN regexp_full_match({bare}, '{shape}') THEN CAST({bare} || '{rest}' AS {target})"
+        for shape, rest in shapes
+    )
+    return f"CASE WHEN {sql} IS NULL THEN NULL {cases} ELSE {_invalid(sql, target)} END"
+
+
+def _from_seconds(micros: str) -> Spelling:
+    return lambda sql, _: f"make_timestamptz(CAST({micros.format(sql)} AS BIGINT))"
+
+
 def _seconds(sql: str, target: str) -> str:
     micros = f"epoch_us({sql})"
     floored = f"({micros} - (({micros} % 1000000) + 1000000) % 1000000) // 1000000"
@@ -177,6 +216,8 @@ CASTS: tuple[Cast, ...] = (
     Cast("fraction", "integer", _truncated, "DuckDB alone rounds"),
     Cast("fraction", "short decimal", _float_to_decimal, "beyond 15 digits, Java's may differ"),
     Cast("fraction", "boolean", _plain),
+    Cast("double", "string", _double_to_string, "Java writes 1.0E7", partial=True),
+    Cast("integer", "timestamp", _from_seconds("CAST({0} AS BIGINT) * 1000000"), partial=True),
     Cast("boolean", "number", _plain),
     Cast("boolean", "string", _plain),
     Cast("string", "integer", _checked(_INTEGER_TEXT, _trimmed), "'12.5' is no integer"),
@@ -184,6 +225,7 @@ CASTS: tuple[Cast, ...] = (
     Cast("string", "fraction", _string_to_double, "'1_000' is no number"),
     Cast("string", "boolean", _string_to_boolean, "'yes' is true in Spark"),
     Cast("string", "date", _string_to_date, "'2024-2' is a date in Spark, 'epoch' is not"),
+    Cast("string", "stamp", _string_to_timestamp, "'2024-2' is a moment in Spark", partial=True),
     Cast("string", "binary", lambda sql, _: f"encode({sql})"),
     Cast("date", "string", _plain),
     Cast("date", "timestamp", _plain),
@@ -192,6 +234,7 @@ CASTS: tuple[Cast, ...] = (
     Cast("timestamp", "timestamp_ntz", _plain),
     Cast("timestamp", "string", lambda sql, _: f"CAST(CAST({sql} AS TIMESTAMP) AS VARCHAR)"),
     Cast("timestamp", "integer", _seconds, "DuckDB has no such cast"),
+    Cast("timestamp", "double", lambda sql, _: f"(CAST(epoch_us({sql}) AS DOUBLE) / 1e6)"),
     Cast("timestamp_ntz", "date", _plain),
     Cast("timestamp_ntz", "timestamp", _plain),
     Cast("timestamp_ntz", "string", _plain),

@@ -8,8 +8,9 @@ from everview.plan.types import FLOATS, INTEGERS, Type, decimal_parts
 class NotEqual(Exception):  # noqa: N818 - a verdict about a construct, not a failure
     """A construct not shown to give Spark's answer on DuckDB: its step runs on Spark."""
 
-    def __init__(self, construct: str, why: str) -> None:
-        super().__init__(f"{construct}: {why}")
+    def __init__(self, construct: str, why: str = "") -> None:
+        verdict = f"{construct} is not shown equal on DuckDB"
+        super().__init__(f"{verdict}: {why}" if why else verdict)
         self.construct = construct
         self.why = why
 
@@ -47,4 +48,6 @@ def raised(problem: str, witness: str, target: str) -> str:
     DuckDB's own error() counts as volatile, which stops filters from being pushed down and TRY
     from being used; a cast that cannot succeed does neither.
     """
+    if target == "VARCHAR":
+        return f"CAST({raised(problem, witness, 'INTEGER')} AS VARCHAR)"
     return f"CAST('{problem}: ' || CAST({witness} AS VARCHAR) AS {target})"

@@ -80,6 +80,12 @@ def power_of_ten(exponent: int) -> str:
     return f"{10**exponent}::HUGEINT"
 
 
+def wrapped(sql: str, bits: int) -> str:
+    """A HUGEINT as an integer of so many bits holds it, without a check."""
+    half = f"{2 ** (bits - 1)}::HUGEINT"
+    return f"(((({sql}) + {half}) & {2**bits - 1}::HUGEINT) - {half})"
+
+
 def guarded(over: str, under: str, symbol: str, to: Type) -> str:
     """over / under or over % under for doubles: zero raises, unless the other side is NULL."""
     test = f"{under} = 0 AND {over} IS NOT NULL"

@@ -28,7 +28,7 @@ def entry_for(name: str, types: tuple[Type, ...]) -> Entry:
     for entry in _named().get(name, ()):
         if entry.accepts(name, types):
             return entry
-    raise NotEqual(f"{name}({', '.join(types)})", "not shown equal on DuckDB")
+    raise NotEqual(f"{name}({', '.join(types)})")
 
 
 @cache
@@ -37,19 +37,13 @@ def _named() -> dict[str, tuple[Entry, ...]]:
     return {name: tuple(e for e in TABLE if e.name == name) for name in names}
 
 
+def _exact(operation: Callable[[str, str, tuple[Type, ...], Type], str]) -> Callable[[Site], str]:
+    return lambda site: operation(site.args[0], site.args[1], site.types, site.result)
+
+
 def _decimal_sum(site: Site) -> str:
     left, right = site.args
     return numbers.sum_or_difference(site.name, left, right, site.types, site.result)
-
-
-def _decimal_product(site: Site) -> str:
-    left, right = site.args
-    return numbers.product(left, right, site.types, site.result)
-
-
-def _decimal_quotient(site: Site) -> str:
-    left, right = site.args
-    return numbers.quotient(left, right, site.types, site.result)
 
 
 def _division(symbol: str) -> Callable[[Site], str]:
@@ -92,12 +86,12 @@ def _decimal_whole_quotient(site: Site) -> str:
 
 
 def _round_double(site: Site) -> str:
-    """Half up on the digits Java prints; beyond 15 of them those may differ, and we raise."""
+    """On the digits Java prints; beyond 15 of them those may differ, and we raise."""
     value = site.args[0]
     digits = int(site.literals[1] or 0) if len(site.args) == 2 else 0
     if not 0 <= digits <= 9:
-        raise NotEqual(f"round(double, {digits})", "not shown equal")
-    rounded = f"round(CAST(CAST({value} AS VARCHAR) AS DECIMAL(38,18)), {digits})"
+        raise NotEqual(f"{site.name}(double, {digits})")
+    rounded = f"{_ROUND[site.name]}(CAST(CAST({value} AS VARCHAR) AS DECIMAL(38,18)), {digits})"
     failure = raised("MORE_THAN_15_DIGITS", value, "DOUBLE")
     return (
         f"CASE WHEN isnan({value}) OR isinf({value}) THEN {value} "
@@ -117,6 +111,12 @@ def _joined(opening: str, separator: str) -> Callable[[Site], str]:
     return lambda site: f"{opening}({separator.join(site.args)})"
 
 
+def _of_floats(site: Site) -> str:
+    """Among floats, DuckDB's answer loses the sign of a zero; among doubles it does not."""
+    wide = ", ".join(f"CAST({arg} AS DOUBLE)" for arg in site.args)
+    return f"CAST({site.name}({wide}) AS FLOAT)"
+
+
 def _membership(site: Site) -> str:
     return f"({site.args[0]} IN ({', '.join(site.args[1:])}))"
 
@@ -134,8 +134,79 @@ def _average_decimal(site: Site) -> str:
 
 def _round_decimal(site: Site) -> str:
     digits = site.literals[1] if len(site.args) == 2 else "0"
-    return f"CAST(round({site.args[0]}, {digits}) AS {spark_type_to_duckdb(site.result)})"
+    rounded = f"{_ROUND[site.name]}({site.args[0]}, {digits})"
+    return f"CAST({rounded} AS {spark_type_to_duckdb(site.result)})"
 
+
+def _round_integer(site: Site) -> str:
+    """Integers change only where digits before the point are asked for."""
+    if int(site.literals[1] or 0) >= 0:
+        return site.args[0]
+    if site.name == "bround":
+        raise NotEqual(f"bround({site.types[0]}, {site.literals[1]})")
+    return f"round({', '.join(site.args)})"
+
+
+def _whole_at_scale(site: Site) -> str:
+    """floor and ceil of a decimal at a scale, on the digits that stay."""
+    (precision, scale), digits = numbers.parts(site.types[0]), int(site.literals[1] or 0)
+    if digits >= scale:
+        return f"CAST({site.args[0]} AS {spark_type_to_duckdb(site.result)})"
+    if digits < 0 or precision + digits > 38:
+        raise NotEqual(f"{site.name}({site.types[0]}, {digits})")
+    wide = f"CAST({site.args[0]} AS DECIMAL(38,{scale}))"
+    moved = f"{wide} * CAST({10**digits} AS DECIMAL({digits + 1},0))"
+    return numbers.scaled(f"CAST({site.name}({moved}) AS HUGEINT)", site.result)
+
+
+def _moved_up(rest: str, under: str) -> str:
+    """pmod from a remainder, which is written once: where it raises, a copy would raise early."""
+    return f"(({rest} + CASE WHEN {under} > 0 THEN {under} ELSE 0 END) % {under})"
+
+
+def _pmod_integer(site: Site) -> str:
+    """Spark's sum of two large negative numbers wraps around; there we raise."""
+    left, right = (f"CAST({arg} AS HUGEINT)" for arg in site.args)
+    bits = {"int": 32, "bigint": 64}.get(site.types[0])
+    if bits and site.literals[1] is None:
+        failure = raised("SUM_WRAPS_AROUND", right, "HUGEINT")
+        limit = f"-{2 ** (bits - 2)}::HUGEINT"
+        right = f"CASE WHEN {right} < {limit} THEN {failure} ELSE {right} END"
+    found = _moved_up(f"({left} % {right})", right)
+    return f"CAST({found} AS {spark_type_to_duckdb(site.result)})"
+
+
+def _pmod_fraction(site: Site) -> str:
+    left, right = site.args
+    failure = raised("REMAINDER_BY_ZERO", right, spark_type_to_duckdb(site.result))
+    rest = f"({left} % {right})"
+    found = f"CASE WHEN {rest} < 0 THEN ({rest} + {right}) % {right} ELSE {rest} END"
+    return f"CASE WHEN {right} = 0 AND {left} IS NOT NULL THEN {failure} ELSE {found} END"
+
+
+def _pmod_decimal(site: Site) -> str:
+    found = _moved_up(_decimal_remainder(site), site.args[1])
+    return f"CAST({found} AS {spark_type_to_duckdb(site.result)})"
+
+
+def _shift(template: str) -> Callable[[Site], str]:
+    """A shift of 32 or 64 bits, by the count modulo the bits, that wraps around."""
+
+    def spell(site: Site) -> str:
+        bits = 32 if site.types[0] == "int" else 64
+        value, count = f"CAST({site.args[0]} AS HUGEINT)", f"({site.args[1]} & {bits - 1})"
+        shifted = template.format(value=value, count=count, mask=f"{2**bits - 1}::HUGEINT")
+        return f"CAST({numbers.wrapped(shifted, bits)} AS {spark_type_to_duckdb(site.result)})"
+
+    return spell
+
+
+_ROUND = {"round": "round", "bround": "round_even"}
+_RINT = (
+    "CASE WHEN abs({0}) < 4503599627370496 AND {0} <> 0 THEN CASE WHEN abs({0}) <= 0.5 "
+    "THEN 0.0::DOUBLE * sign({0}) WHEN abs({0} - trunc({0})) = 0.5 THEN 2 * round({0} / 2) "
+    "ELSE round({0}) END ELSE {0} END"
+)
 
 _SIGN = "CASE WHEN isnan({0}) OR {0} = 0 THEN {0} ELSE CAST(sign({0}) AS DOUBLE) END"
 
@@ -147,9 +218,9 @@ _ARITHMETIC = (
     ),
     Entry("+", "decimal decimal", _decimal_sum),
     Entry("-", "decimal decimal", _decimal_sum),
-    Entry("*", "decimal decimal", _decimal_product),
+    Entry("*", "decimal decimal", _exact(numbers.product)),
     Entry("/", "double double", _division("/")),
-    Entry("/", "decimal decimal", _decimal_quotient),
+    Entry("/", "decimal decimal", _exact(numbers.quotient)),
     Entry("%", "integer integer", _integer_remainder),
     Entry("%", "fraction fraction", _division("%")),
     Entry("%", "decimal decimal", _decimal_remainder),
@@ -164,11 +235,35 @@ _ARITHMETIC = (
     Entry("floor", "double", "CASE WHEN isnan({0}) THEN 0 ELSE CAST(floor({0}) AS BIGINT) END"),
     Entry("ceil", "decimal", "CAST(ceil({0}) AS {to})"),
     Entry("floor", "decimal", "CAST(floor({0}) AS {to})"),
-    Entry("round", "decimal", _round_decimal),
-    Entry("round", "decimal int", _round_decimal),
-    Entry("round", "integer", "{0}"),
-    Entry("round", "double", _round_double),
-    Entry("round", "double int", _round_double),
+    Entry("ceil", "decimal int", _whole_at_scale),
+    Entry("floor", "decimal int", _whole_at_scale),
+    *(
+        Entry(name, kinds, spelling)
+        for name in _ROUND
+        for kinds, spelling in (
+            ("decimal", _round_decimal),
+            ("decimal int", _round_decimal),
+            ("integer", "{0}"),
+            ("integer int", _round_integer),
+            ("double", _round_double),
+            ("double int", _round_double),
+        )
+    ),
+    Entry("rint", "double", _RINT),
+    Entry(
+        "factorial", "int", "CASE WHEN {0} BETWEEN 0 AND 20 THEN CAST(factorial({0}) AS BIGINT) END"
+    ),
+    Entry("pi", "", "pi()"),
+    Entry("e", "", "CAST('2.718281828459045' AS DOUBLE)"),
+    Entry("positive", "number", "{0}"),
+    Entry("pmod", "integer integer", _pmod_integer),
+    Entry("pmod", "fraction fraction", _pmod_fraction),
+    Entry("pmod", "decimal decimal", _pmod_decimal),
+    Entry("shiftleft", "integer int", _shift("({value} * (1::HUGEINT << {count}))")),
+    Entry("shiftright", "integer int", _shift("({value} >> {count})")),
+    Entry("shiftrightunsigned", "integer int", _shift("(({value} & {mask}) >> {count})")),
+    Entry("bit_count", "integer", "CAST(bit_count(CAST({0} AS BIGINT)) AS INTEGER)"),
+    Entry("bit_count", "boolean", "CAST({0} AS INTEGER)"),
     Entry("sqrt", "double", "sqrt({0})"),
     Entry("degrees", "double", "degrees({0})"),
     Entry("radians", "double", "radians({0})"),
@@ -200,6 +295,8 @@ _LOGIC = (
     Entry("coalesce", "any*", _joined("COALESCE", ", ")),
     Entry("greatest", "ordered ordered*", _joined("greatest", ", ")),
     Entry("least", "ordered ordered*", _joined("least", ", ")),
+    Entry("greatest", "float float*", _of_floats),
+    Entry("least", "float float*", _of_floats),
 )
 
 TABLE: tuple[Entry, ...] = (*_ARITHMETIC, *_LOGIC, *parity_texts.ENTRIES, *parity_dates.ENTRIES)

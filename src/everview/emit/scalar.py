@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from sqlglot import exp
 
 from everview.emit import averages
@@ -9,6 +11,7 @@ from everview.emit.casts import cast, literal_cast
 from everview.emit.kinds import NotEqual
 from everview.emit.parity import Site, entry_for
 from everview.emit.types import spark_type_to_duckdb
+from everview.plan.functions import TRIED
 from everview.plan.scalar import parse, text
 from everview.plan.types import Schema, Type
 from everview.plan.typing import Typed, annotate
@@ -44,7 +47,7 @@ def quoted(name: str) -> str:
 
 def _emit(node: Typed) -> str:
     if node.type is None:
-        raise NotEqual(node.name, "its type is not known without asking Spark")
+        raise NotEqual(_unknown(node), "its type is not known without asking Spark")
     match node.name:
         case "column":
             return quoted(node.value or "")
@@ -52,8 +55,26 @@ def _emit(node: Typed) -> str:
             return _literal(node.value or "", node.type)
         case "cast" | "try_cast":
             return _cast(node.args[0], node.type, safe=node.name == "try_cast")
+        case name if name in TRIED:
+            _refuse_hidden_errors(name, *node.args)
+            return f"TRY({_applied(replace(node, name=TRIED[name]), node.type)})"
         case _:
             return _applied(node, node.type)
+
+
+def _unknown(node: Typed) -> str:
+    """The innermost construct without a type, with the types of its arguments."""
+    for arg in node.args:
+        if arg.type is None:
+            return _unknown(arg)
+    if node.name == "column":
+        return f"the column {node.value}"
+    return f"{node.name}({', '.join(arg.type or '' for arg in node.args)})"
+
+
+def _refuse_hidden_errors(name: str, *args: Typed) -> None:
+    if any(arg.name not in ("column", "literal") for arg in args):
+        raise NotEqual(f"{name} of an expression", "DuckDB's TRY would hide its errors too")
 
 
 def _applied(node: Typed, result: Type) -> str:
@@ -68,8 +89,8 @@ def _cast(node: Typed, target: Type, *, safe: bool = False) -> str:
         direct = literal_cast(node.literal, target)
         if direct is not None:
             return direct
-    if safe and node.name not in ("column", "literal"):
-        raise NotEqual("TRY_CAST of an expression", "DuckDB's TRY would hide its errors too")
+    if safe:
+        _refuse_hidden_errors("try_cast", node)
     return cast(_emit(node), node.type or "", target, safe=safe)
 
 

@@ -22,6 +22,7 @@ from everview.plan.nodes import (
     Negate,
     Partition,
     Plan,
+    Positive,
     Ref,
     Restrict,
     Source,
@@ -29,7 +30,7 @@ from everview.plan.nodes import (
     Values,
 )
 from everview.plan.traverse import schema_of
-from everview.plan.types import WEIGHT, Schema, Type, decimal_parts, type_in
+from everview.plan.types import WEIGHT, Schema, Type, decimal_parts, is_exact, type_in
 from everview.program.steps import Compute
 
 
@@ -83,7 +84,7 @@ def emit_consolidated(
     """As `emit`, equal rows added up and rows that cancel gone."""
     emitter = _Emitter(dialect, relations or {})
     match plan:
-        case Distinct() | Groups() | Partition() | Totals() | Empty():
+        case Distinct() | Positive() | Groups() | Partition() | Totals() | Empty():
             return emitter.query(plan)
         case _:
             return emitter.consolidate(emitter.query(plan), columns_of(plan), ())
@@ -146,6 +147,13 @@ class _Emitter:
                 columns = columns_of(child)
                 return (
                     f"SELECT {self._list(columns)}{self._one()} FROM {self._sub(child)}"
+                    f"{self._grouped(columns)} HAVING SUM({WEIGHT}) > 0"
+                )
+            case Positive(child):
+                columns = columns_of(child)
+                total = f"CAST(SUM({WEIGHT}) AS BIGINT) AS {WEIGHT}"
+                return (
+                    f"SELECT {self._list(columns)}{total} FROM {self._sub(child)}"
                     f"{self._grouped(columns)} HAVING SUM({WEIGHT}) > 0"
                 )
             case Totals(child, keys, measures):
@@ -233,6 +241,8 @@ class _Emitter:
         if aggregate.column is None:
             return f"CAST(COALESCE(SUM({WEIGHT}), 0) AS BIGINT)"
         column = self._q(aggregate.column)
+        if aggregate.distinct or aggregate.function not in ("count", "sum", "avg"):
+            return self._of_values(aggregate, schema)
         present = f"SUM(CASE WHEN {column} IS NULL THEN 0 ELSE {WEIGHT} END)"
         if aggregate.function == "count":
             return f"CAST(COALESCE({present}, 0) AS BIGINT)"
@@ -246,6 +256,22 @@ class _Emitter:
         if aggregate.function == "avg":
             total = f"CASE WHEN {present} = 0 THEN NULL ELSE {total} / {present} END"
         return f"CAST({total} AS {target})"
+
+    def _of_values(self, aggregate: Aggregate, schema: Schema) -> str:
+        """An aggregate that does not ask how often a value occurs."""
+        assert aggregate.column is not None
+        column, function = self._q(aggregate.column), aggregate.function.upper()
+        if not aggregate.distinct or function in ("MIN", "MAX", "BOOL_AND", "BOOL_OR"):
+            return f"{function}({column})"
+        target = self.dialect.type_(aggregate.type)
+        if function == "COUNT":
+            return f"CAST(COUNT(DISTINCT {column}) AS {target})"
+        exact = is_exact(type_in(schema, aggregate.column))
+        wide = self.dialect.wide if exact and not decimal_parts(aggregate.type) else None
+        value = f"CAST({column} AS {wide})" if wide else column
+        if not exact:
+            value = f"CAST({column} AS DOUBLE)"
+        return f"CAST({function}(DISTINCT {value}) AS {target})"
 
     def _restrict(self, child: Plan, to: Plan, on: tuple[tuple[str, str], ...]) -> str:
         columns = self._list(columns_of(child), "c")

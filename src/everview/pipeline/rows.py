@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, date, datetime
-from decimal import Decimal, InvalidOperation
+from decimal import Context, Decimal, InvalidOperation
 from typing import Any
 
 import pyarrow as pa
@@ -12,6 +12,9 @@ import pyarrow as pa
 from everview.engine.arrow import arrow_type
 from everview.errors import UserError
 from everview.plan.types import FLOATS, INTEGERS, WEIGHT, Column, Schema, decimal_parts, names
+
+_WIDE = Context(prec=80)
+"""Digits enough for any decimal, shifted by any scale."""
 
 
 def is_frame(rows: Any) -> bool:
@@ -112,7 +115,7 @@ def _decimal(value: Any, precision: int, scale: int) -> Decimal:
     exact = Decimal(value)
     if not exact.is_finite():
         raise ValueError
-    fitted = exact.quantize(Decimal(1).scaleb(-scale)) if exact else Decimal(0)
+    fitted = exact.quantize(Decimal(1).scaleb(-scale), context=_WIDE) if exact else Decimal(0)
     if fitted != exact or len(fitted.as_tuple().digits) > precision:
         raise ValueError
     return fitted

@@ -19,6 +19,7 @@ from everview.plan.nodes import (
     Output,
     Partition,
     Plan,
+    Positive,
     Restrict,
     Totals,
 )
@@ -84,12 +85,17 @@ def join(
     """L ⋈ R, with 0 ⋈ Q = Q ⋈ 0 = 0."""
     if isinstance(left, Empty) or isinstance(right, Empty):
         return Empty(schema_of(left) + schema_of(right))
-    return Join(left, right, on, residual, nulls)
+    return Join(left, right, on, residual, nulls and bool(on))
 
 
 def distinct(child: Plan) -> Plan:
     """δ(Q), with δ(0) = 0 and δδ = δ."""
     return child if isinstance(child, Empty | Distinct) else Distinct(child)
+
+
+def positive(child: Plan) -> Plan:
+    """Q⁺, with 0⁺ = 0; what has weight one or is positive already stays."""
+    return child if isinstance(child, Empty | Distinct | Positive) else Positive(child)
 
 
 def totals(child: Plan, keys: tuple[str, ...], measures: tuple[Measure, ...]) -> Plan:
@@ -135,6 +141,8 @@ def group_by(child: Plan, keys: tuple[str, ...], aggregates: tuple[Aggregate, ..
 
 def _has_exact_total(aggregate: Aggregate, schema: Schema) -> bool:
     """Whether the aggregate is a function of sums that do not depend on the order of addition."""
+    if aggregate.distinct or aggregate.function not in ("count", "sum", "avg"):
+        return False
     if aggregate.function == "count" or aggregate.column is None:
         return True
     type_ = type_in(schema, aggregate.column)

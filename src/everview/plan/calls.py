@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 from sqlglot import exp
 
-from everview.plan.types import Type
+from everview.plan.types import FLOATS, INTEGERS, Type
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,13 +30,29 @@ def call(node: exp.Expr) -> Call | None:
     if plain is None:
         return None
     name, keys = plain
-    return Call(name, _arguments(node, keys))
+    return None if _says_more(node, keys) else Call(name, _arguments(node, keys))
+
+
+def _says_more(node: exp.Expr, keys: str) -> bool:
+    """Whether the node has an argument that is not under `keys`: a call we do not know whole."""
+    rest = (value for key, value in node.args.items() if key not in keys.split())
+    return any(isinstance(value, exp.Expr | list) and value for value in rest)
 
 
 def _named(name: str, args: tuple[exp.Expr, ...]) -> Call | None:
-    if name == "date_part" and len(args) == 2 and isinstance(args[0], exp.Literal):
+    if name in ("date_part", "datepart") and len(args) == 2 and isinstance(args[0], exp.Literal):
         return _extracted(args[0].name, args[1])
+    if name == "instr" and len(args) == 2:
+        return Call("locate", args[::-1])
     return Call(_ALIASES.get(name, name), args)
+
+
+def cast_call(node: exp.Expr) -> tuple[exp.Expr, Type] | None:
+    """The argument and the type of a cast written as a function, bigint(x), that sqlglot keeps."""
+    if not isinstance(node, exp.Anonymous) or len(node.expressions) != 1:
+        return None
+    target = _CAST_CALLS.get(node.name.lower())
+    return (node.expressions[0], target) if target else None
 
 
 def target_type(node: exp.Cast) -> Type | None:
@@ -51,25 +67,17 @@ def target_type(node: exp.Cast) -> Type | None:
     return None if to.args.get("nested") else base
 
 
+_CAST_CALLS = {
+    **{name: name for name in ("tinyint", "smallint", "bigint", "float", "binary")},
+    "decimal": "decimal(10,0)",
+}
 _KINDS = exp.DataType.Type
 _TYPE_NAMES: dict[object, Type] = {
-    _KINDS.TINYINT: "tinyint",
-    _KINDS.SMALLINT: "smallint",
-    _KINDS.INT: "int",
-    _KINDS.BIGINT: "bigint",
-    _KINDS.FLOAT: "float",
-    _KINDS.DOUBLE: "double",
-    _KINDS.DECIMAL: "decimal",
-    _KINDS.BOOLEAN: "boolean",
-    _KINDS.TEXT: "string",
-    _KINDS.VARCHAR: "string",
-    _KINDS.CHAR: "string",
-    _KINDS.DATE: "date",
-    _KINDS.TIMESTAMP: "timestamp",
-    _KINDS.TIMESTAMPTZ: "timestamp",
-    _KINDS.TIMESTAMPLTZ: "timestamp",
+    **{_KINDS[name.upper()]: name for name in (*INTEGERS, *FLOATS, "decimal", "boolean")},
+    **{_KINDS[name.upper()]: name for name in ("date", "binary")},
+    **dict.fromkeys((_KINDS.TEXT, _KINDS.VARCHAR, _KINDS.CHAR), "string"),
+    **dict.fromkeys((_KINDS.TIMESTAMP, _KINDS.TIMESTAMPTZ, _KINDS.TIMESTAMPLTZ), "timestamp"),
     _KINDS.TIMESTAMPNTZ: "timestamp_ntz",
-    _KINDS.BINARY: "binary",
 }
 
 
@@ -88,108 +96,50 @@ def _unwrapped(node: exp.Expr) -> exp.Expr:
     return node.this if isinstance(node, marks) and not node.args.get("format") else node
 
 
+def _rows(table: str) -> Iterator[tuple[type[exp.Expr], tuple[str, str]]]:
+    """Node, construct and keys, from lines `keys: Node Node=construct …`."""
+    for line in table.replace("\n  ", " ").split("\n"):
+        keys, _, nodes = line.partition(": ")
+        for node in nodes.split():
+            name, _, construct = node.partition("=")
+            yield getattr(exp, name), (construct or name.lower(), keys)
+
+
+_TABLE = """\
+this: Neg=negative Negative BitwiseNot=~ BitwiseCount=bit_count Not Abs Sign Sqrt Degrees Radians
+  Exp Ln Sin Cos Tan Cbrt IsNan Rint Factorial Length BitLength=bit_length Upper Lower
+  Reverse Ascii MD5 SHA Hex ToBase64=base64 Year Quarter Month Day DayOfMonth=day DayOfWeek
+  DayOfYear WeekOfYear Hour Minute Second LastDay=last_day DateFromUnixDate=date_from_unix_date
+  UnixSeconds=unix_seconds UnixMillis=unix_millis UnixMicros=unix_micros Dayname Monthname
+this expression: Add=+ Sub=- Mul=* Div=/ Mod=% IntDiv=div BitwiseAnd=& BitwiseOr=| BitwiseXor=^
+  BitwiseLeftShift=shiftleft BitwiseRightShift=shiftright EQ== NEQ=<> LT=< LTE=<= GT=> GTE=>=
+  NullSafeEQ=<=> EqualNull=<=> And Or Pow=power Log Nanvl
+  SafeAdd=try_add SafeSubtract=try_subtract SafeMultiply=try_multiply SafeDivide=try_divide Left
+  Right DPipe=concat StartsWith EndsWith Contains
+  RegexpLike=rlike AddMonths=add_months NextDay=next_day
+this expressions: Coalesce Greatest Least
+this decimals: Ceil Floor Round
+expressions: Concat ConcatWs=concat_ws Chr
+: Pi
+this start length: Substring
+this expression replacement: Replace
+this from_ to: Translate
+substr this position: StrPosition=locate
+this expression from_ for_: Overlay
+this times: Repeat
+this length: SHA2
+this delimiter part_index: SplitPart=split_part
+this delimiter count: SubstringIndex=substring_index
+this expression replacement position: RegexpReplace=regexp_replace
+this expression group: RegexpExtract=regexp_extract
+this expression roundoff: MonthsBetween=months_between
+this unit: DateTrunc=trunc
+year month day hour min sec: TimestampFromParts=make_timestamp"""
+"""The nodes that are a construct by themselves, after the keys of their arguments, in order."""
+
 _PLAIN: dict[type[exp.Expr], tuple[str, str]] = {
-    exp.Add: ("+", "this expression"),
-    exp.Sub: ("-", "this expression"),
-    exp.Mul: ("*", "this expression"),
-    exp.Div: ("/", "this expression"),
-    exp.Mod: ("%", "this expression"),
-    exp.IntDiv: ("div", "this expression"),
-    exp.Neg: ("negative", "this"),
-    exp.BitwiseAnd: ("&", "this expression"),
-    exp.BitwiseOr: ("|", "this expression"),
-    exp.BitwiseXor: ("^", "this expression"),
-    exp.BitwiseNot: ("~", "this"),
-    exp.BitwiseLeftShift: ("shiftleft", "this expression"),
-    exp.BitwiseRightShift: ("shiftright", "this expression"),
-    exp.BitwiseCount: ("bit_count", "this"),
-    exp.EQ: ("=", "this expression"),
-    exp.NEQ: ("<>", "this expression"),
-    exp.LT: ("<", "this expression"),
-    exp.LTE: ("<=", "this expression"),
-    exp.GT: (">", "this expression"),
-    exp.GTE: (">=", "this expression"),
-    exp.NullSafeEQ: ("<=>", "this expression"),
-    exp.EqualNull: ("<=>", "this expression"),
+    **dict(_rows(_TABLE)),
     exp.NullSafeNEQ: ("is distinct from", "this expression"),
-    exp.And: ("and", "this expression"),
-    exp.Or: ("or", "this expression"),
-    exp.Not: ("not", "this"),
-    exp.Coalesce: ("coalesce", "this expressions"),
-    exp.Greatest: ("greatest", "this expressions"),
-    exp.Least: ("least", "this expressions"),
-    exp.Abs: ("abs", "this"),
-    exp.Sign: ("sign", "this"),
-    exp.Ceil: ("ceil", "this decimals"),
-    exp.Floor: ("floor", "this decimals"),
-    exp.Round: ("round", "this decimals"),
-    exp.Sqrt: ("sqrt", "this"),
-    exp.Degrees: ("degrees", "this"),
-    exp.Radians: ("radians", "this"),
-    exp.Pow: ("power", "this expression"),
-    exp.Exp: ("exp", "this"),
-    exp.Ln: ("ln", "this"),
-    exp.Cbrt: ("cbrt", "this"),
-    exp.IsNan: ("isnan", "this"),
-    exp.Nanvl: ("nanvl", "this expression"),
-    exp.Rint: ("rint", "this"),
-    exp.Factorial: ("factorial", "this"),
-    exp.Pi: ("pi", ""),
-    exp.SafeAdd: ("try_add", "this expression"),
-    exp.SafeSubtract: ("try_subtract", "this expression"),
-    exp.SafeMultiply: ("try_multiply", "this expression"),
-    exp.SafeDivide: ("try_divide", "this expression"),
-    exp.Length: ("length", "this"),
-    exp.BitLength: ("bit_length", "this"),
-    exp.Substring: ("substring", "this start length"),
-    exp.Left: ("left", "this expression"),
-    exp.Right: ("right", "this expression"),
-    exp.Concat: ("concat", "expressions"),
-    exp.DPipe: ("concat", "this expression"),
-    exp.ConcatWs: ("concat_ws", "expressions"),
-    exp.Upper: ("upper", "this"),
-    exp.Lower: ("lower", "this"),
-    exp.Initcap: ("initcap", "this"),
-    exp.Replace: ("replace", "this expression replacement"),
-    exp.Translate: ("translate", "this from_ to"),
-    exp.StartsWith: ("startswith", "this expression"),
-    exp.EndsWith: ("endswith", "this expression"),
-    exp.Contains: ("contains", "this expression"),
-    exp.StrPosition: ("locate", "substr this position"),
-    exp.Reverse: ("reverse", "this"),
-    exp.Repeat: ("repeat", "this times"),
-    exp.Ascii: ("ascii", "this"),
-    exp.Chr: ("chr", "expressions"),
-    exp.MD5: ("md5", "this"),
-    exp.SHA: ("sha", "this"),
-    exp.SHA2: ("sha2", "this length"),
-    exp.Hex: ("hex", "this"),
-    exp.SplitPart: ("split_part", "this delimiter part_index"),
-    exp.SubstringIndex: ("substring_index", "this delimiter count"),
-    exp.RegexpReplace: ("regexp_replace", "this expression replacement position"),
-    exp.RegexpExtract: ("regexp_extract", "this expression group"),
-    exp.RegexpLike: ("rlike", "this expression"),
-    exp.Year: ("year", "this"),
-    exp.Quarter: ("quarter", "this"),
-    exp.Month: ("month", "this"),
-    exp.Day: ("day", "this"),
-    exp.DayOfMonth: ("day", "this"),
-    exp.DayOfWeek: ("dayofweek", "this"),
-    exp.DayOfYear: ("dayofyear", "this"),
-    exp.WeekOfYear: ("weekofyear", "this"),
-    exp.Hour: ("hour", "this"),
-    exp.Minute: ("minute", "this"),
-    exp.Second: ("second", "this"),
-    exp.AddMonths: ("add_months", "this expression"),
-    exp.LastDay: ("last_day", "this"),
-    exp.NextDay: ("next_day", "this expression"),
-    exp.MonthsBetween: ("months_between", "this expression roundoff"),
-    exp.DateTrunc: ("trunc", "this unit"),
-    exp.UnixSeconds: ("unix_seconds", "this"),
-    exp.UnixMillis: ("unix_millis", "this"),
-    exp.UnixMicros: ("unix_micros", "this"),
-    exp.Dayname: ("dayname", "this"),
-    exp.Monthname: ("monthname", "this"),
 }
 
 _ALIASES = {
@@ -198,6 +148,8 @@ _ALIASES = {
     "isnull": "is null",
     "isnotnull": "is not null",
     "mod": "%",
+    "regexp": "rlike",
+    "to_unix_timestamp": "unix_timestamp",
     "sha1": "sha",
     "char": "chr",
     "curdate": "current_date",
@@ -210,6 +162,8 @@ _EXTRACTS = {
     **dict.fromkeys(("WEEK", "W", "WEEKS"), "weekofyear"),
     **dict.fromkeys(("DAY", "D", "DAYS"), "day"),
     **dict.fromkeys(("DAYOFWEEK", "DOW"), "dayofweek"),
+    **dict.fromkeys(("DAYOFWEEK_ISO", "DOW_ISO"), "dayofweek_iso"),
+    "YEAROFWEEK": "yearofweek",
     "DOY": "dayofyear",
     **dict.fromkeys(("HOUR", "H", "HOURS", "HR", "HRS"), "hour"),
     **dict.fromkeys(("MINUTE", "M", "MIN", "MINS", "MINUTES"), "minute"),
@@ -237,7 +191,7 @@ def _is(node: exp.Expr) -> Call | None:
 
 
 def _like(node: exp.Expr) -> Call | None:
-    """A LIKE, with its escape character; one of ANY or ALL is not one construct."""
+    """A LIKE, with its escape character; one of ANY or ALL is several."""
     escape = "\\"
     if isinstance(node, exp.Escape):
         node, escape = node.this, node.expression.name
@@ -261,29 +215,14 @@ def _pad(node: exp.Expr) -> Call:
     return Call(side, _arguments(node, "this expression fill_pattern"))
 
 
-def _date_add(node: exp.Expr) -> Call:
-    return Call("date_add", _pair(node))
-
-
 def _date_diff(node: exp.Expr) -> Call:
-    unit = node.args.get("unit")
-    return Call("timestampdiff" if unit else "datediff", _pair(node), unit and unit.name.upper())
+    return (
+        _by_unit("timestampdiff")(node) if node.args.get("unit") else Call("datediff", _pair(node))
+    )
 
 
-def _timestamp_add(node: exp.Expr) -> Call:
-    return Call("timestampadd", _pair(node), node.args["unit"].name.upper())
-
-
-def _timestamp_diff(node: exp.Expr) -> Call:
-    return Call("timestampdiff", _pair(node), node.args["unit"].name.upper())
-
-
-def _to_date(node: exp.Expr) -> Call:
-    return Call("to_date", _arguments(node, "this format"))
-
-
-def _date_trunc(node: exp.Expr) -> Call:
-    return Call("date_trunc", (_unwrapped(node.this),), node.args["unit"].name.upper())
+def _by_unit(name: str) -> Callable[[exp.Expr], Call]:
+    return lambda node: Call(name, _pair(node), node.args["unit"].name.upper())
 
 
 def _in(node: exp.Expr) -> Call | None:
@@ -303,14 +242,17 @@ _SPECIAL: dict[type[exp.Expr], Callable[[exp.Expr], Call | None]] = {
     exp.Like: _like,
     exp.ILike: _like,
     exp.Escape: _like,
+    exp.Initcap: lambda node: Call("initcap", (node.this,)),
     exp.Trim: _trim,
     exp.Pad: _pad,
-    exp.TsOrDsAdd: _date_add,
+    exp.TsOrDsAdd: lambda node: Call("date_add", _pair(node)),
     exp.DateDiff: _date_diff,
-    exp.TimestampAdd: _timestamp_add,
-    exp.TimestampDiff: _timestamp_diff,
-    exp.TsOrDsToDate: _to_date,
-    exp.TimestampTrunc: _date_trunc,
+    exp.TimestampAdd: _by_unit("timestampadd"),
+    exp.TimestampDiff: _by_unit("timestampdiff"),
+    exp.TsOrDsToDate: lambda node: Call("to_date", _arguments(node, "this format")),
+    exp.TimestampTrunc: lambda node: Call(
+        "date_trunc", (_unwrapped(node.this),), node.args["unit"].name.upper()
+    ),
     exp.In: _in,
     exp.Interval: _interval,
 }

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from everview.plan.parameters import (
+    a_bigint,
+    a_binary,
     a_date,
     a_double,
     a_small_int,
@@ -12,8 +14,10 @@ from everview.plan.parameters import (
     an_int,
     an_integer,
     anything,
+    digits,
     exactly,
     number,
+    seconds,
     shifted,
 )
 from everview.plan.signatures import (
@@ -26,7 +30,6 @@ from everview.plan.signatures import (
     choice,
     comparison,
     date_plus,
-    days_plus_date,
     either,
     function,
     interval,
@@ -34,6 +37,7 @@ from everview.plan.signatures import (
     plus_interval,
     rounding,
     same,
+    swapped,
     to_whole,
     variadic,
 )
@@ -41,118 +45,106 @@ from everview.plan.types import INTEGERS
 
 _truth = exactly("boolean")
 _pure_string = exactly("string")
-_logical = function("boolean", _truth, _truth)
-_date_part = function("int", a_date)
-_time_part = function("int", a_timestamp)
+_two_strings = (a_string, a_string)
+
+
+def _each(names: str, rule: Rule) -> dict[str, Rule]:
+    return dict.fromkeys(names.split(), rule)
+
+
+_TRIED_WORDS = ("add", "subtract", "multiply", "divide", "mod")
+TRIED = {f"try_{word}": symbol for word, symbol in zip(_TRIED_WORDS, "+-*/%", strict=True)}
+"""Operators that give NULL where the plain one raises."""
 
 RULES: dict[str, Rule] = {
-    "+": either(arithmetic("+"), date_plus, days_plus_date, plus_interval),
+    "+": either(
+        arithmetic("+"), date_plus, swapped(date_plus), plus_interval, swapped(plus_interval)
+    ),
     "-": either(arithmetic("-"), date_plus, plus_interval),
     **{name: arithmetic(name) for name in ("*", "/", "%", "pmod", "div")},
+    **{name: arithmetic(symbol) for name, symbol in TRIED.items()},
     "interval": interval,
-    "negative": same(number),
-    "abs": same(number),
-    **dict.fromkeys(("&", "|", "^"), bitwise),
+    **_each("negative positive abs", same(number)),
+    **_each("& | ^", bitwise),
     "~": same(an_integer),
-    "shiftleft": same(shifted, an_int),
-    "shiftright": same(shifted, an_int),
-    "shiftrightunsigned": same(shifted, an_int),
+    **_each("shiftleft shiftright shiftrightunsigned", same(shifted, an_int)),
     "bit_count": function("int", exactly(*INTEGERS, "boolean")),
-    **dict.fromkeys(("=", "<>", "<", "<=", ">", ">=", "<=>", "is distinct from"), comparison),
-    "and": _logical,
-    "or": _logical,
+    **_each("= <> < <= > >= <=>", comparison),
+    "is distinct from": comparison,
+    **_each("and or", function("boolean", _truth, _truth)),
     "not": function("boolean", _truth),
-    "is null": function("boolean", anything),
-    "is not null": function("boolean", anything),
-    "is true": function("boolean", _truth),
-    "is false": function("boolean", _truth),
+    **dict.fromkeys(("is null", "is not null"), function("boolean", anything)),
+    **dict.fromkeys(("is true", "is false"), function("boolean", _truth)),
     "in": membership,
-    **{name: function("boolean", a_string, a_string) for name in ("like", "not like")},
-    **{name: function("boolean", a_string, a_string) for name in ("ilike", "not ilike", "rlike")},
+    **dict.fromkeys(("not like", "not ilike"), function("boolean", *_two_strings)),
+    **_each("like ilike rlike startswith endswith contains", function("boolean", *_two_strings)),
     "case": case,
     "coalesce": choice(strings=True),
-    "greatest": choice(strings=False),
-    "least": choice(strings=False),
-    "sign": function("double", a_double),
-    "ceil": to_whole,
-    "floor": to_whole,
-    "round": rounding,
-    "bround": rounding,
-    **{
-        name: function("double", a_double)
-        for name in [
-            "sqrt",
-            "degrees",
-            "radians",
-            "exp",
-            "ln",
-            "cbrt",
-            "rint",
-            "log10",
-            "log2",
-            "log1p",
-            "expm1",
-        ]
-    },
-    "power": function("double", a_double, a_double),
-    "pi": function("double"),
-    "e": function("double"),
+    **_each("greatest least", choice(strings=False)),
+    **_each("ceil floor", to_whole),
+    **_each("round bround", rounding),
+    **_each(
+        "sign sqrt degrees radians exp ln cbrt rint log10 log2 log1p expm1 sin cos tan",
+        function("double", a_double),
+    ),
+    **_each("power log", function("double", a_double, a_double)),
+    **_each("pi e", function("double")),
+    "factorial": function("bigint", an_int),
     "isnan": function("boolean", exactly("double", "float")),
     "nanvl": function("double", exactly("double"), exactly("double")),
-    "length": function("int", a_string),
-    "octet_length": function("int", _pure_string),
-    "bit_length": function("int", _pure_string),
+    **_each("length ascii", function("int", a_string)),
+    **_each("octet_length bit_length", function("int", _pure_string)),
     "substring": function("string", a_string, an_int, an_int, optional=1),
-    "left": function("string", _pure_string, an_int),
-    "right": function("string", _pure_string, an_int),
+    **_each("left right", function("string", _pure_string, an_int)),
     "concat": variadic("string", a_string),
     "concat_ws": variadic("string", a_string, least=1),
-    **{name: function("string", a_string) for name in ["upper", "lower", "initcap", "reverse"]},
-    **{
-        name: function("string", a_string, a_string, optional=1)
-        for name in ["trim", "ltrim", "rtrim", "btrim"]
-    },
-    "replace": function("string", a_string, a_string, a_string, optional=1),
-    "translate": function("string", a_string, a_string, a_string),
-    **{
-        name: function("boolean", a_string, a_string)
-        for name in ["startswith", "endswith", "contains"]
-    },
-    "locate": function("int", a_string, a_string, an_int, optional=1),
-    "lpad": function("string", a_string, an_int, a_string, optional=1),
-    "rpad": function("string", a_string, an_int, a_string, optional=1),
+    **_each("upper lower initcap reverse", function("string", a_string)),
+    **_each("trim ltrim rtrim btrim", function("string", *_two_strings, optional=1)),
+    "replace": function("string", *_two_strings, a_string, optional=1),
+    **_each("translate regexp_replace", function("string", *_two_strings, a_string)),
+    "locate": function("int", *_two_strings, an_int, optional=1),
+    **_each("lpad rpad", function("string", a_string, an_int, a_string, optional=1)),
     "repeat": function("string", a_string, an_int),
-    "space": function("string", an_int),
-    "ascii": function("int", a_string),
-    "md5": function("string", _pure_string),
-    "sha": function("string", _pure_string),
-    "split_part": function("string", a_string, a_string, an_int),
-    "substring_index": function("string", a_string, a_string, an_int),
-    "find_in_set": function("int", a_string, a_string),
-    **dict.fromkeys(
-        ["year", "quarter", "month", "day", "dayofweek", "weekday", "dayofyear", "weekofyear"],
-        _date_part,
+    **_each("chr bin", function("string", a_bigint)),
+    "hex": function("string", digits),
+    "base64": function("string", a_binary),
+    **_each("md5 sha", function("string", _pure_string)),
+    "sha2": function("string", a_binary, an_int),
+    "overlay": function("string", *_two_strings, an_int, an_int, optional=1),
+    "regexp_extract": function("string", *_two_strings, an_int),
+    "find_in_set": function("int", *_two_strings),
+    **_each("split_part substring_index", function("string", *_two_strings, an_int)),
+    **_each(
+        "year quarter month day dayofweek dayofweek_iso weekday dayofyear weekofyear yearofweek",
+        function("int", a_date),
     ),
-    **dict.fromkeys(("hour", "minute", "second"), _time_part),
+    **_each("hour minute second", function("int", a_timestamp)),
     "second_fraction": function("decimal(8,6)", a_timestamp),
-    "date_add": function("date", a_date, a_small_int),
-    "date_sub": function("date", a_date, a_small_int),
+    **_each("date_add date_sub", function("date", a_date, a_small_int)),
     "datediff": function("int", a_date, a_date),
     "add_months": function("date", a_date, an_int),
     "last_day": function("date", a_date),
-    "next_day": function("date", a_date, a_string),
-    "to_date": function("date", a_date),
+    **_each("next_day trunc", function("date", a_date, a_string)),
+    "months_between": function("double", a_zoned_timestamp, a_zoned_timestamp, _truth, optional=1),
+    "timestampdiff": function("bigint", a_zoned_timestamp, a_zoned_timestamp),
+    "timestampadd": same(a_timestamp, a_small_int),
+    "to_date": either(function("date", a_date), function("date", _pure_string, _pure_string)),
+    "to_timestamp": either(
+        function("timestamp", a_zoned_timestamp), function("timestamp", _pure_string, _pure_string)
+    ),
+    "unix_timestamp": either(
+        function("bigint", exactly("timestamp")), function("bigint", _pure_string, _pure_string)
+    ),
+    "from_unixtime": function("string", a_bigint, _pure_string, optional=1),
+    "date_from_unix_date": function("date", an_int),
+    **_each("timestamp_seconds timestamp_millis timestamp_micros", function("timestamp", a_bigint)),
+    "make_timestamp": function("timestamp", *[an_int] * 5, seconds),
     "make_date": function("date", an_int, an_int, an_int),
-    "trunc": function("date", a_date, a_string),
     "date_trunc": function("timestamp", a_zoned_timestamp),
     "date_format": function("string", a_zoned_timestamp, a_string),
     "unix_date": function("int", exactly("date")),
-    **{
-        name: function("bigint", exactly("timestamp"))
-        for name in ["unix_seconds", "unix_millis", "unix_micros"]
-    },
-    "dayname": function("string", a_date),
-    "monthname": function("string", a_date),
+    **_each("unix_seconds unix_millis unix_micros", function("bigint", exactly("timestamp"))),
+    **_each("dayname monthname", function("string", a_date)),
     "ev_avg_double": average_double,
     "ev_avg_decimal": average_decimal,
 }

@@ -110,6 +110,13 @@ class Distinct:
 
 
 @dataclass(frozen=True, slots=True)
+class Positive:
+    """The rows of positive weight, as often as it says: Q⁺."""
+
+    child: Plan
+
+
+@dataclass(frozen=True, slots=True)
 class Measure:
     """A total kept for each group: the number of non-null values of a column, or their sum.
 
@@ -139,14 +146,18 @@ class Groups:
     keys: tuple[str, ...]
 
 
+AggregateFunction: TypeAlias = Literal["count", "sum", "avg", "min", "max", "bool_and", "bool_or"]
+
+
 @dataclass(frozen=True, slots=True)
 class Aggregate:
-    """A value computed from all rows of a group."""
+    """A value computed from all rows of a group, or from the values that occur in it."""
 
     name: str
     type: Type
-    function: Literal["count", "sum", "avg"]
+    function: AggregateFunction
     column: str | None = None
+    distinct: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -179,6 +190,7 @@ Plan: TypeAlias = (
     | Negate
     | Join
     | Distinct
+    | Positive
     | Totals
     | Groups
     | Partition

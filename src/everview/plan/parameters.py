@@ -39,6 +39,27 @@ def an_int(type_: Type) -> Type | None:
     return "int" if type_ in (*INTEGERS, "void") else None
 
 
+def a_bigint(type_: Type) -> Type | None:
+    """A parameter for which integers become bigint."""
+    return "bigint" if type_ in (*INTEGERS, "void") else None
+
+
+def a_binary(type_: Type) -> Type | None:
+    """A parameter for which strings become binary."""
+    return "binary" if type_ in ("string", "binary") else None
+
+
+def digits(type_: Type) -> Type | None:
+    """The parameter of hex: an integer becomes bigint, a string stays."""
+    return type_ if type_ == "string" else a_bigint(type_)
+
+
+def seconds(type_: Type) -> Type | None:
+    """The seconds of make_timestamp, with a fraction."""
+    known = type_ in INTEGERS or type_.startswith("decimal")
+    return "decimal(16,6)" if known else None
+
+
 def a_small_int(type_: Type) -> Type | None:
     """A parameter for which the integers up to int become int."""
     return "int" if type_ in ("tinyint", "smallint", "int") else None

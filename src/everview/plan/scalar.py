@@ -27,6 +27,7 @@ def text(tree: exp.Expr) -> str:
     return tree.sql(dialect=DIALECT, identify=True)
 
 
+@lru_cache(maxsize=8192)
 def column(name: str) -> str:
     """The text of a plain column.
 

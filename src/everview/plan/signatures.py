@@ -186,7 +186,7 @@ def case(args: tuple[Operand, ...], _: str | None) -> Signature | None:
 
 
 def date_plus(args: tuple[Operand, ...], _: str | None) -> Signature | None:
-    """date ± days, days + date."""
+    """date ± days."""
     match tuple(arg.type for arg in args):
         case ("date", "tinyint" | "smallint" | "int"):
             return Signature(("date", "int"), "date")
@@ -194,10 +194,14 @@ def date_plus(args: tuple[Operand, ...], _: str | None) -> Signature | None:
             return None
 
 
-def days_plus_date(args: tuple[Operand, ...], value: str | None) -> Signature | None:
-    """days + date, in that order."""
-    found = date_plus(args[::-1], value)
-    return Signature(found.operands[::-1], "date") if found else None
+def swapped(rule: Rule) -> Rule:
+    """The rule for the same operands in the other order: days + date, interval + timestamp."""
+
+    def turned(args: tuple[Operand, ...], value: str | None) -> Signature | None:
+        found = rule(args[::-1], value)
+        return Signature(found.operands[::-1], found.result) if found else None
+
+    return turned
 
 
 def plus_interval(args: tuple[Operand, ...], _: str | None) -> Signature | None:
@@ -205,6 +209,8 @@ def plus_interval(args: tuple[Operand, ...], _: str | None) -> Signature | None:
     match tuple(arg.type for arg in args):
         case ("date", "interval_date"):
             return Signature(("date", "interval_date"), "date")
+        case ("date", "interval_time"):
+            return Signature(("date", "interval_time"), "timestamp")
         case ("timestamp" | "timestamp_ntz" as moment, "interval_date" | "interval_time" as unit):
             return Signature((moment, unit), moment)
         case _:
@@ -242,8 +248,10 @@ def _rounded(precision: int, scale: int, digits: int) -> Type:
     return decimal(min(MAX_PRECISION, whole + kept), kept)
 
 
-def to_whole(args: tuple[Operand, ...], _: str | None) -> Signature | None:
-    """ceil and floor of one argument: bigint, or a decimal without scale."""
+def to_whole(args: tuple[Operand, ...], value: str | None) -> Signature | None:
+    """ceil and floor: bigint, or a decimal without scale, or a decimal of the scale asked for."""
+    if len(args) == 2 and decimal_parts(args[0].type):
+        return rounding(args, value)
     if len(args) != 1 or not is_numeric(args[0].type):
         return None
     parts = decimal_parts(args[0].type)

@@ -10,6 +10,7 @@ from typing import assert_never, cast
 from everview.plan.nodes import (
     Add,
     Aggregate,
+    AggregateFunction,
     Change,
     Distinct,
     Empty,
@@ -22,6 +23,7 @@ from everview.plan.nodes import (
     Output,
     Partition,
     Plan,
+    Positive,
     Ref,
     Restrict,
     Source,
@@ -74,7 +76,7 @@ def _arguments(plan: Plan) -> tuple[object, ...]:
             return (predicate,)
         case Map(_, outputs):
             return ([f"{o.name} {o.type} = {o.scalar}" for o in outputs],)
-        case Add() | Negate() | Distinct():
+        case Add() | Negate() | Distinct() | Positive():
             return ()
         case Join(_, _, on, residual, nulls):
             more = (residual or "", "null-safe") if nulls else (residual,) if residual else ()
@@ -96,7 +98,9 @@ def _columns(schema: Schema) -> list[str]:
 
 
 def _call(item: Measure | Aggregate) -> str:
-    return f"{item.name} {item.type} = {item.function}({item.column or '*'})"
+    distinct = isinstance(item, Aggregate) and item.distinct
+    function = f"distinct_{item.function}" if distinct else item.function
+    return f"{item.name} {item.type} = {function}({item.column or '*'})"
 
 
 _ASSIGNED = re.compile(r"(.+?) ([a-z_]+(?:\([^)]*\)|<.*?>)?) = (.*)", re.DOTALL)
@@ -157,7 +161,12 @@ def _measures(value: object) -> tuple[Measure, ...]:
 
 
 def _aggregates(value: object) -> tuple[Aggregate, ...]:
-    return tuple(Aggregate(*_called(text)) for text in _strings(value))  # type: ignore[arg-type]
+    return tuple(_aggregate(*_called(text)) for text in _strings(value))
+
+
+def _aggregate(name: str, type_: str, function: str, column: str | None) -> Aggregate:
+    plain = cast(AggregateFunction, function.removeprefix("distinct_"))
+    return Aggregate(name, type_, plain, column, plain != function)
 
 
 _Parser = Callable[[list[Plan], list[object]], Plan]
@@ -178,6 +187,7 @@ _OPERATORS: dict[str, _Parser] = {
         p[0], p[1], _pairs(a[0]), str(a[1]) if a[1:] and a[1] else None, bool(a[2:])
     ),
     "Distinct": lambda p, a: Distinct(p[0]),
+    "Positive": lambda p, a: Positive(p[0]),
     "Totals": lambda p, a: Totals(p[0], _strings(a[0]), _measures(a[1])),
     "Groups": lambda p, a: Groups(p[0], _strings(a[0])),
     "Partition": lambda p, a: Partition(p[0], _strings(a[0]), _aggregates(a[1])),

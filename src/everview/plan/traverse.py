@@ -18,6 +18,7 @@ from everview.plan.nodes import (
     Negate,
     Partition,
     Plan,
+    Positive,
     Ref,
     Restrict,
     Source,
@@ -34,7 +35,9 @@ def schema_of(plan: Plan) -> Schema:
             return schema
         case Ref(_, schema):
             return schema
-        case Filter(child, _) | Negate(child) | Distinct(child) | Restrict(child, _, _):
+        case Filter(child, _) | Negate(child) | Distinct(child) | Positive(child):
+            return schema_of(child)
+        case Restrict(child, _, _):
             return schema_of(child)
         case Groups(child, _) | Add(child, _):
             return schema_of(child)
@@ -60,7 +63,7 @@ def children(plan: Plan) -> tuple[Plan, ...]:
     match plan:
         case Empty() | Values() | Source() | Change() | Ref():
             return ()
-        case Filter(child, _) | Map(child, _) | Negate(child) | Distinct(child):
+        case Filter(child, _) | Map(child, _) | Negate(child) | Distinct(child) | Positive(child):
             return (child,)
         case Totals(child, _, _) | Groups(child, _) | Partition(child, _, _):
             return (child,)
@@ -75,7 +78,9 @@ def with_children(plan: Plan, parts: tuple[Plan, ...]) -> Plan:
     match plan:
         case Empty() | Values() | Source() | Change() | Ref():
             return plan
-        case Filter() | Map() | Negate() | Distinct() | Totals() | Groups() | Partition():
+        case Filter() | Map() | Negate() | Distinct() | Positive():
+            return replace(plan, child=parts[0])
+        case Totals() | Groups() | Partition():
             return replace(plan, child=parts[0])
         case Add() | Join():
             return replace(plan, left=parts[0], right=parts[1])

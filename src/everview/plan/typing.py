@@ -5,10 +5,11 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 from decimal import Decimal
+from functools import reduce
 
 from sqlglot import exp
 
-from everview.plan.calls import call, target_type
+from everview.plan.calls import call, cast_call, target_type
 from everview.plan.functions import RULES
 from everview.plan.scalar import parse
 from everview.plan.signatures import Operand, castable
@@ -71,9 +72,18 @@ def _typed(node: exp.Expr, types: dict[str, Type]) -> Typed:
         case exp.Neg(this=exp.Literal(is_string=False) as number):
             return _literal(number, "-")
         case exp.Cast():
-            return _cast(node, types)
-        case exp.Case() | exp.If() | exp.Nvl2() | exp.Nullif() | exp.Between():
+            name = "try_cast" if node.args.get("safe") else "cast"
+            return _cast(name, node.this, target_type(node), types)
+        case exp.Case() | exp.If() | exp.Nvl2() | exp.Nullif() | exp.Between() | exp.DecodeCase():
             return _branching(node, types)
+        case (
+            exp.Like(expression=exp.Any() | exp.All()) | exp.ILike(expression=exp.Any() | exp.All())
+        ):
+            return _any_or_all(node, types)
+        case exp.Anonymous() if (conversion := cast_call(node)) is not None:
+            return _cast("cast", *conversion, types)
+        case exp.Anonymous(expressions=[subject]) if node.name.lower() in _ZERO_CALLS:
+            return _zero_call(node.name.lower(), _typed(subject, types))
         case _:
             return _call(node, types)
 
@@ -107,17 +117,17 @@ def _integer_type(number: int) -> Type:
     )
 
 
-def _cast(node: exp.Cast, types: dict[str, Type]) -> Typed:
-    arg = _typed(node.this, types)
-    name = "try_cast" if node.args.get("safe") else "cast"
-    known = arg.type is not None and castable(arg.type, target_type(node))
-    return Typed(name, (arg,), (arg.type or "",), target_type(node) if known else None)
+def _cast(name: str, value: exp.Expr, target: Type | None, types: dict[str, Type]) -> Typed:
+    arg = _typed(value, types)
+    known = arg.type is not None and castable(arg.type, target)
+    return Typed(name, (arg,), (arg.type or "",), target if known else None)
 
 
 def _call(node: exp.Expr, types: dict[str, Type]) -> Typed:
     found = call(node)
     if found is None:
-        return Typed(type(node).__name__.lower(), (), (), None)
+        name = node.sql_name() if isinstance(node, exp.Func) else type(node).__name__
+        return Typed(name.lower(), (), (), None)
     args = tuple(_typed(arg, types) for arg in found.args)
     return _applied(found.name, args, found.value)
 
@@ -153,10 +163,45 @@ def _branching(node: exp.Expr, types: dict[str, Type]) -> Typed:
             values = (typed(node.args["true"]), typed(node.args.get("false")))
             return _applied("case", (test, *values))
         case exp.Nullif():
-            subject = typed(node.this)
-            test = _applied("=", (subject, typed(node.expression)))
-            return _applied("case", (test, _leaf("void", "NULL"), subject))
+            return _null_if(typed(node.this), typed(node.expression))
+        case exp.DecodeCase():
+            subject, *rest = map(typed, node.expressions)
+            default = rest.pop() if len(rest) % 2 else _NO_DEFAULT
+            rest[0::2] = [_applied("<=>", (subject, test)) for test in rest[0::2]]
+            return _applied("case", (*rest, default))
         case _:
             subject = typed(node.this)
             low = _applied(">=", (subject, typed(node.args["low"])))
             return _applied("and", (low, _applied("<=", (subject, typed(node.args["high"])))))
+
+
+_NO_DEFAULT = Typed("cast", (_leaf("void", "NULL"),), ("void",), "string")
+"""What DECODE gives by default: a NULL, which Spark takes for a string."""
+
+
+def _null_if(subject: Typed, test: Typed) -> Typed:
+    return _applied("case", (_applied("=", (subject, test)), _leaf("void", "NULL"), subject))
+
+
+_ZERO_CALLS = ("nullifzero", "zeroifnull")
+
+
+def _zero_call(name: str, subject: Typed) -> Typed:
+    zero = _leaf("int", "0")
+    return (
+        _null_if(subject, zero) if name == "nullifzero" else _applied("coalesce", (subject, zero))
+    )
+
+
+def _any_or_all(node: exp.Expr, types: dict[str, Type]) -> Typed:
+    """x LIKE ANY (…) is an OR of its patterns, ALL an AND; a NOT belongs to each of them."""
+    word = "or" if isinstance(node.expression, exp.Any) else "and"
+    patterns = node.expression.this.unnest()
+    each = patterns.expressions if isinstance(patterns, exp.Tuple) else [patterns]
+    tests = [_typed(_with_pattern(node, pattern), types) for pattern in each]
+    return reduce(lambda left, right: _applied(word, (left, right)), tests)
+
+
+def _with_pattern(node: exp.Expr, pattern: exp.Expr) -> exp.Expr:
+    negate = bool(node.args.get("negate"))
+    return type(node)(this=node.this.copy(), expression=pattern.copy(), negate=negate)

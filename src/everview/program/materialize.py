@@ -21,6 +21,7 @@ from everview.plan.build import (
     map_,
     negate,
     partition,
+    positive,
     restrict,
     totals,
 )
@@ -36,6 +37,7 @@ from everview.plan.nodes import (
     Negate,
     Partition,
     Plan,
+    Positive,
     Ref,
     Restrict,
     Source,
@@ -121,6 +123,8 @@ class Materializer:
                 return self._bring_join(plan, by, keys, theirs)
             case Distinct(child):
                 return distinct(self._input(child, by, keys, theirs))
+            case Positive(child):
+                return positive(self._input(child, by, keys, theirs))
             case Totals(child, group, measures):
                 if is_old(plan):
                     return self._stored(plan, by, keys, theirs)

@@ -16,6 +16,7 @@ from everview.plan.nodes import (
     Negate,
     Partition,
     Plan,
+    Positive,
     Source,
     Totals,
 )
@@ -47,6 +48,8 @@ def _prune(plan: Plan, needed: set[str]) -> Plan:
             a = wanted & set(columns_of(left)) | {key for key, _ in on}
             b = wanted & set(columns_of(right)) | {key for _, key in on}
             return _only(Join(_prune(left, a), _prune(right, b), on, residual, nulls), needed)
+        case Positive(child):
+            return _only(Positive(_prune(child, set(columns_of(child)))), needed)
         case Distinct(child):
             return _only(Distinct(_prune(child, set(columns_of(child)))), needed)
         case Groups(Totals(child, keys, measures), _):

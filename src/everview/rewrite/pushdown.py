@@ -15,6 +15,7 @@ from everview.plan.build import (
     map_,
     negate,
     partition,
+    positive,
     project,
     totals,
 )
@@ -29,6 +30,7 @@ from everview.plan.nodes import (
     Output,
     Partition,
     Plan,
+    Positive,
     Totals,
 )
 from everview.plan.traverse import children, schema_of, with_children
@@ -57,6 +59,8 @@ def _push(plan: Plan, predicates: Predicates) -> Plan:
             return negate(_push(child, predicates))
         case Distinct(child):
             return distinct(_push(child, predicates))
+        case Positive(child):
+            return positive(_push(child, predicates))
         case Groups(Totals(child, keys, measures), _):
             below, above = _split(predicates, keys)
             grouped = groups(totals(_push(child, below), keys, measures), keys)

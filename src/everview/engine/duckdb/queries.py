@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from functools import lru_cache
+
+from sqlglot import exp
 
 from everview.emit.parity import NotEqual
 from everview.emit.sql import DUCKDB, emit_consolidated
@@ -11,10 +14,12 @@ from everview.engine.protocol import Snapshot
 from everview.errors import Span, UserError
 from everview.lang.sql.lower import lower_query
 from everview.lang.sql.ordered import OrderedQuery, lower_ordered
+from everview.plan import scalar as scalars
 from everview.plan.build import add, negate
 from everview.plan.nodes import Plan, Source
 from everview.plan.traverse import children, with_children
 from everview.plan.types import WEIGHT, Schema, Type, names
+from everview.plan.typing import type_of
 
 
 def lowered(sql: str, snapshot: Snapshot) -> OrderedQuery:
@@ -22,16 +27,23 @@ def lowered(sql: str, snapshot: Snapshot) -> OrderedQuery:
     return lower_ordered(sql, _sources(snapshot), analyze)
 
 
-def analyze(scalar: str, _schema: Schema, span: Span | None) -> Type:
+def analyze(scalar: str, schema: Schema, span: Span | None) -> Type:
     """Types that our own rules do not know are known to Spark alone."""
-    shown = span.text[span.start : span.stop] if span else scalar
-    shown += ")" * (shown.count("(") - shown.count(")"))
     raise UserError(
         "E011",
-        f"the embedded engine does not know how Spark types {shown}",
+        f"the embedded engine does not know how Spark types {_unknown(scalar, schema)}",
         span=span,
         remedy="write it with functions it knows, or open the store with engine='spark'",
     )
+
+
+def _unknown(text: str, schema: Schema) -> str:
+    """The innermost part of a scalar whose type is not known, as a user would write it."""
+    nodes = list(scalars.parse(text).walk(bfs=False))
+    for node in reversed(nodes):
+        if isinstance(node, exp.Func) and type_of(scalars.text(node), schema) is None:
+            return node.sql(dialect="spark").replace("`", "")
+    return text
 
 
 @contextmanager
@@ -66,12 +78,17 @@ def rows_sql(query: OrderedQuery, relations: Mapping[str, str]) -> str:
 
 def audited(name: str, texts: Mapping[str, str], snapshot: Snapshot) -> Plan:
     """A view's query minus the view: the query over tables alone, as written and not rewritten."""
-    known = _sources(snapshot)
+    known = tuple(_sources(snapshot).values())
     plans: dict[str, Plan] = {}
     for view, text in texts.items():
         columns = names(snapshot.stored[view].schema)
-        plans[view] = _inlined(lower_query(text, known, analyze, columns), plans)
+        plans[view] = _inlined(_plan(text, known, columns), plans)
     return add(plans[name], negate(Source(name, snapshot.stored[name].schema)))
+
+
+@lru_cache(maxsize=256)
+def _plan(text: str, known: tuple[Source, ...], columns: tuple[str, ...]) -> Plan:
+    return lower_query(text, {source.name.lower(): source for source in known}, analyze, columns)
 
 
 def _inlined(plan: Plan, views: Mapping[str, Plan]) -> Plan:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Literal
 
 from sqlglot import exp
 
@@ -11,13 +10,17 @@ from everview.errors import UserError
 from everview.lang.sql.place import span_of
 from everview.lang.sql.refuse import refused
 from everview.plan import scalar
-from everview.plan.nodes import Aggregate, Output
-from everview.plan.types import FLOATS, INTEGERS, Type, decimal_parts
+from everview.plan.nodes import Aggregate, AggregateFunction, Output
+from everview.plan.types import FLOATS, INTEGERS, Type, decimal_parts, storable_type
 
-_FUNCTIONS: dict[type[exp.Expr], Literal["count", "sum", "avg"]] = {
+_FUNCTIONS: dict[type[exp.Expr], AggregateFunction] = {
     exp.Count: "count",
     exp.Sum: "sum",
     exp.Avg: "avg",
+    exp.Min: "min",
+    exp.Max: "max",
+    exp.LogicalAnd: "bool_and",
+    exp.LogicalOr: "bool_or",
 }
 
 
@@ -29,6 +32,10 @@ def result_type(function: str, argument: Type) -> Type | None:
     """
     if function == "count":
         return "bigint"
+    if function in ("min", "max"):
+        return argument if storable_type(argument) else None
+    if function in ("bool_and", "bool_or"):
+        return argument if argument == "boolean" else None
     parts = decimal_parts(argument)
     if parts:
         more, scale = (10, 0) if function == "sum" else (4, 4)
@@ -46,6 +53,8 @@ class Grouping:
     inputs: dict[str, Output] = field(default_factory=dict)
     keys: dict[str, str] = field(default_factory=dict)
     aggregates: dict[str, Aggregate] = field(default_factory=dict)
+    free: frozenset[str] = frozenset()
+    """Columns that stand for subqueries and are joined to the groups."""
 
     def input(self, text: str, type_: Type, stem: str) -> str:
         """The name of the input column with this value."""
@@ -65,7 +74,7 @@ class Grouping:
                 return _column(self.keys[shown])
             if shown in self.aggregates:
                 return _column(self.aggregates[shown].name)
-            if isinstance(node, exp.Column):
+            if isinstance(node, exp.Column) and node.name not in self.free:
                 raise UserError(
                     "Q009",
                     f"{node.name} is neither in GROUP BY nor inside an aggregate",
@@ -82,17 +91,16 @@ def aggregates_in(tree: exp.Expr) -> list[exp.AggFunc]:
     return [node for node in tree.walk() if isinstance(node, exp.AggFunc)]
 
 
-def function_of(node: exp.AggFunc, text: str) -> Literal["count", "sum", "avg"]:
+def function_of(node: exp.AggFunc, text: str) -> AggregateFunction:
     """The name of a supported aggregate, or a refusal."""
     function = _FUNCTIONS.get(type(node))
     if function is None:
         name = f"the aggregate {node.sql_name().lower()}"
-        raise refused(name, node, text, "use SUM, COUNT or AVG")
-    if isinstance(node.this, exp.Distinct):
-        remedy = "aggregate over SELECT DISTINCT in FROM"
-        raise refused(f"{function.upper()}(DISTINCT …)", node, text, remedy)
-    if node.expressions:
-        raise refused("COUNT of several columns", node, text, "count one expression")
+        raise refused(name, node, text, "use SUM, COUNT, AVG, MIN or MAX")
+    several = isinstance(node.this, exp.Distinct) and len(node.this.expressions) > 1
+    if node.expressions or several:
+        name = f"{function.upper()} of several columns"
+        raise refused(name, node, text, "aggregate one expression")
     for inner in aggregates_in(node.this):
         raise UserError(
             "Q009",

@@ -28,13 +28,39 @@ _CLAUSES = {
 _NODES: tuple[tuple[type[exp.Expr], str, str], ...] = (
     (exp.Window, "a window function", "use GROUP BY and join the result"),
     (exp.Filter, "FILTER on an aggregate", "aggregate a CASE expression instead"),
-    (exp.Exists, "EXISTS", "join with SELECT DISTINCT of the other table"),
-    (exp.Subquery, "a subquery in an expression", "join with the subquery in FROM"),
-    (exp.Select, "a subquery in an expression", "join with the subquery in FROM"),
+    (exp.Subquery, "a subquery here", "join with the subquery in FROM"),
+    (exp.Select, "a subquery here", "join with the subquery in FROM"),
     (exp.Explode, "EXPLODE", "store the exploded rows in a table of their own"),
     (exp.Posexplode, "POSEXPLODE", "store the exploded rows in a table of their own"),
     (exp.Inline, "INLINE", "store the exploded rows in a table of their own"),
 )
+
+
+_AGGREGATES = frozenset(
+    {
+        "approx_top_k",
+        "bitmap_construct_agg",
+        "bitmap_or_agg",
+        "bool_xor",
+        "count_min_sketch",
+        "histogram_numeric",
+        "hll_sketch_agg",
+        "hll_union_agg",
+        "kll_sketch_agg_bigint",
+        "kll_sketch_agg_double",
+        "listagg",
+        "product",
+        "regr_avgx",
+        "regr_r2",
+        "schema_of_variant_agg",
+        "string_agg",
+        "theta_sketch_agg",
+        "theta_union_agg",
+        "try_avg",
+        "try_sum",
+    }
+)
+"""Aggregates of Spark that the parser takes for plain functions."""
 
 
 def refused(construct: str, node: exp.Expr, text: str, remedy: str) -> UserError:
@@ -68,6 +94,9 @@ def refuse_parts(tree: exp.Expr, text: str) -> None:
                 span=span_of(node, text),
                 remedy="compute the value when you insert, and store it in a column",
             )
+        if isinstance(node, exp.Anonymous) and node.name.lower() in _AGGREGATES:
+            name = f"the aggregate {node.name.lower()}"
+            raise refused(name, node, text, "use SUM, COUNT, AVG, MIN or MAX")
         for kind, construct, remedy in _NODES:
             if isinstance(node, kind):
                 raise refused(construct, node, text, remedy)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 
 from sqlglot import exp
 
@@ -13,17 +13,21 @@ from everview.plan import scalar
 
 
 def resolve(
-    tree: exp.Expr, scope: Scope, aliases: Mapping[str, exp.Expr] | None = None
+    tree: exp.Expr,
+    scope: Scope,
+    aliases: Mapping[str, exp.Expr] | None = None,
+    given: Collection[str] = (),
 ) -> exp.Expr:
     """The expression with plan columns instead of names, its places kept.
 
-    A name that FROM does not have may be an alias of the SELECT list, given by `aliases`.
+    A name that FROM does not have may be an alias of the SELECT list, given by `aliases`. Names
+    that are `given` are plan columns already.
     """
     refuse_parts(tree, scope.text)
     known = {name.lower(): expression for name, expression in (aliases or {}).items()}
 
     def replaced(node: exp.Expr) -> exp.Expr:
-        if not isinstance(node, exp.Column):
+        if not isinstance(node, exp.Column) or node.name in given:
             return node
         alias = known.get(node.name.lower()) if not node.table else None
         if alias is not None and not scope.has(node.name):
@@ -36,7 +40,11 @@ def resolve(
 
 
 def resolve_having(
-    tree: exp.Expr, scope: Scope, wanted: list[tuple[str, exp.Expr]], grouping: Grouping
+    tree: exp.Expr,
+    scope: Scope,
+    wanted: list[tuple[str, exp.Expr]],
+    grouping: Grouping,
+    given: Collection[str] = (),
 ) -> exp.Expr:
     """HAVING: outside aggregates a name is a group key, or else an alias of the SELECT list."""
     refuse_parts(tree, scope.text)
@@ -47,8 +55,8 @@ def resolve_having(
 
     def replaced(node: exp.Expr) -> exp.Expr:
         if isinstance(node, exp.AggFunc):
-            return resolve(node, scope)
-        if not isinstance(node, exp.Column):
+            return resolve(node, scope, None, given)
+        if not isinstance(node, exp.Column) or node.name in given:
             return node
         alias = aliases.get(node.name.lower()) if not node.table else None
         return resolve(node, scope) if alias is None or is_key(node) else _wrapped(alias)

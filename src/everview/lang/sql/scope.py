@@ -1,9 +1,13 @@
-"""Names to columns: what the FROM clause of one query makes visible."""
+"""Names to columns: what the FROM clause of one query makes visible, and what lies around it."""
 
 from __future__ import annotations
 
+import re
+from collections import Counter
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from difflib import get_close_matches
+from typing import Protocol
 
 from sqlglot import exp
 
@@ -20,26 +24,28 @@ class Item:
     columns: tuple[tuple[str, str], ...]
 
 
+class Around(Protocol):
+    """The query around a subquery."""
+
+    def find(self, node: exp.Column) -> str | None:
+        """The plan column that a name stands for there, None when it has no such name."""
+
+
 @dataclass(slots=True)
 class Scope:
-    """The items of a FROM clause, from left to right."""
+    """The items of a FROM clause, from left to right.
+
+    `merged` holds the columns that USING made one of two, by lower-case name.
+    """
 
     text: str
+    around: Around | None = None
     items: list[Item] = field(default_factory=list)
+    merged: dict[str, tuple[str, str]] = field(default_factory=dict)
 
     def resolve(self, node: exp.Column) -> str:
         """The plan column that a name in the query stands for; case does not matter."""
-        items = self.items
-        if node.args.get("db"):
-            raise self._unknown(node, [])
-        if node.table:
-            items = [item for item in items if item.alias.lower() == node.table.lower()]
-            if not items:
-                raise self._unknown_table(node)
-        wanted = node.name.lower()
-        found = [
-            (item, plan) for item in items for name, plan in item.columns if name.lower() == wanted
-        ]
+        found = self._own(node)
         if len(found) > 1:
             choices = " or ".join(f"{item.alias}.{node.name}" for item, _ in found)
             raise UserError(
@@ -48,9 +54,39 @@ class Scope:
                 span=span_of(node, self.text),
                 remedy=f"write {choices}",
             )
-        if not found:
-            raise self._unknown(node, [name for item in items for name, _ in item.columns])
-        return found[0][1]
+        if found:
+            return found[0][1]
+        outside = self.around.find(node) if self.around else None
+        if outside is not None:
+            return outside
+        items = self._items(node)
+        if node.table and not items:
+            raise self._unknown_table(node)
+        raise self._unknown(node, [name for item in items for name, _ in item.columns])
+
+    def find(self, node: exp.Column) -> str | None:
+        """The plan column of a name here or further out, None when there is none."""
+        if self._own(node):
+            return self.resolve(node)
+        return self.around.find(node) if self.around else None
+
+    def _own(self, node: exp.Column) -> list[tuple[Item, str]]:
+        if node.args.get("db"):
+            return []
+        wanted = node.name.lower()
+        if not node.table and wanted in self.merged:
+            return [(Item("", ()), self.merged[wanted][1])]
+        return [
+            (item, plan)
+            for item in self._items(node)
+            for name, plan in item.columns
+            if name.lower() == wanted
+        ]
+
+    def _items(self, node: exp.Column) -> list[Item]:
+        if not node.table:
+            return self.items
+        return [item for item in self.items if item.alias.lower() == node.table.lower()]
 
     def has(self, name: str) -> bool:
         """Whether any item has a column of that name."""
@@ -62,7 +98,11 @@ class Scope:
         items = [i for i in self.items if table is None or i.alias.lower() == table.lower()]
         if not items:
             raise self._unknown_table(node)
-        return [pair for item in items for pair in item.columns]
+        listed = [pair for item in items for pair in item.columns]
+        if table is not None:
+            return listed
+        rest = [(name, plan) for name, plan in listed if name.lower() not in self.merged]
+        return [*self.merged.values(), *rest]
 
     def _unknown(self, node: exp.Column, known: list[str]) -> UserError:
         near = get_close_matches(node.name.lower(), [k.lower() for k in known], 1)
@@ -87,4 +127,24 @@ class Scope:
 
 def qualified(alias: str, schema: Schema) -> Item:
     """The item whose plan columns are named after its alias."""
-    return Item(alias, tuple((name, f"{alias}.{name}") for name in names(schema)))
+    return Item(alias, tuple((shown_name(name), f"{alias}.{name}") for name in names(schema)))
+
+
+def unlike(found: Iterable[str]) -> tuple[str, ...]:
+    """The names of columns, each its own: a name that was there before gets a number.
+
+    >>> unlike(["a", "b", "A"])
+    ('a', 'b', 'A/2')
+    """
+    seen: Counter[str] = Counter()
+    made = []
+    for name in found:
+        seen[name.lower()] += 1
+        times = seen[name.lower()]
+        made.append(name if times == 1 else f"{name}/{times}")
+    return tuple(made)
+
+
+def shown_name(name: str) -> str:
+    """The name that `unlike` was given."""
+    return re.sub(r"/\d+$", "", name)

@@ -1,0 +1,132 @@
+"""`python -m conformance`: the suites on every engine; exit code 1 when an answer is wrong."""
+
+from __future__ import annotations
+
+import argparse
+import multiprocessing
+import sys
+from collections.abc import Callable, Iterable, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from conformance import datalog, fixtures, openivm, report
+from conformance.cache import Verdicts
+from conformance.cases import Case
+from conformance.maintained import REFUSED, Outcome, maintain
+from conformance.plain import Plain, judge_all, start
+
+ROOT = Path(__file__).resolve().parents[1]
+SUITES = ROOT.parent / "shared" / "suites"
+CACHE = ROOT / ".conformance"
+PAGE = ROOT / "docs" / "conformance.md"
+SAMPLE = 10
+"""On Spark, one case in so many is run, unless all are asked for."""
+WORKERS = 2
+
+_LOADERS: dict[str, Callable[[Path], list[Case]]] = {
+    "openivm": openivm.load,
+    "spark_fixtures": fixtures.load,
+    "souffle": datalog.load,
+}
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run what is asked for; 0 when nothing is wrong."""
+    asked = _arguments(arguments)
+    folders = [asked.suites / name for name in _LOADERS]
+    present = [folder for folder in folders if (folder / "cases.jsonl").exists()]
+    if not present:
+        print(f"No suites in {asked.suites}: nothing was run.")
+        return 0
+    tallies = _Runner(asked).run(present)
+    _show(tallies)
+    if asked.whole and len(present) == len(folders):
+        asked.page.write_text(report.page(tallies), encoding="utf-8")
+    return 1 if report.wrong(tallies) else 0
+
+
+def _arguments(arguments: Sequence[str] | None) -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog="python -m conformance", description=__doc__)
+    parser.add_argument("--suites", type=Path, default=SUITES, help="the folder of the suites")
+    parser.add_argument("--engine", action="append", choices=("duckdb", "spark"))
+    parser.add_argument("--all", action="store_true", help="all cases on Spark, not a sample")
+    parser.add_argument("--case", help="only cases with this text in their name")
+    parser.add_argument("--page", type=Path, default=PAGE, help="where the document is written")
+    parser.add_argument("--cache", type=Path, default=CACHE, help="where answers are kept")
+    asked = parser.parse_args(arguments)
+    asked.whole = not (asked.engine or asked.all or asked.case)
+    asked.engine = asked.engine or ["duckdb", "spark"]
+    return asked
+
+
+class _Runner:
+    """Plain Spark first, then each engine; Spark starts only when something needs it."""
+
+    def __init__(self, asked: argparse.Namespace) -> None:
+        self.asked = asked
+        self._spark: Any = None
+
+    def run(self, folders: Iterable[Path]) -> list[report.Tally]:
+        return [tally for folder in folders for tally in self._suite(folder)]
+
+    def _suite(self, folder: Path) -> list[report.Tally]:
+        cases = _LOADERS[folder.name](folder)
+        chosen = [case for case in cases if (self.asked.case or "") in case.id]
+        plain = self._judged(folder, [case for case in chosen if datalog.refusal(case) is None])
+        tallies = []
+        for engine in self.asked.engine:
+            sampled = engine == "spark" and not (self.asked.all or self.asked.case)
+            mine = chosen[::SAMPLE] if sampled else chosen
+            _say(f"{folder.name} on {engine}: {len(mine)} cases")
+            outcomes = self._outcomes(mine, plain, engine)
+            tallies.append(report.Tally(folder.name, engine, len(chosen), tuple(outcomes)))
+        return tallies
+
+    def _judged(self, folder: Path, cases: list[Case]) -> dict[str, Plain]:
+        verdicts = Verdicts.of(folder, self.asked.cache)
+        missing = verdicts.missing(cases)
+        if missing:
+            _say(f"{folder.name} on plain Spark: {len(missing)} cases, once")
+            judge_all(missing, self.spark(), verdicts.add)
+        found = ((case.id, verdicts.get(case)) for case in cases)
+        return {name: verdict for name, verdict in found if verdict is not None}
+
+    def _outcomes(self, cases: list[Case], plain: dict[str, Plain], engine: str) -> list[Outcome]:
+        refused = {case.id: reason for case in cases if (reason := datalog.refusal(case))}
+        verdicts = [plain[case.id] for case in cases if case.id not in refused]
+        if engine == "spark":
+            run = [maintain(each, engine, self.spark()) for each in verdicts]
+        else:
+            run = _in_processes(partial(maintain, engine=engine), verdicts)
+        known = {outcome.case: outcome for outcome in run}
+        return [known.get(case.id) or Outcome(case.id, REFUSED, refused[case.id]) for case in cases]
+
+    def spark(self) -> Any:
+        if self._spark is None:
+            self._spark = start()
+        return self._spark
+
+
+def _in_processes(work: Callable[[Plain], Outcome], cases: list[Plain]) -> list[Outcome]:
+    context = multiprocessing.get_context("spawn")
+    with ProcessPoolExecutor(WORKERS, mp_context=context) as pool:
+        return list(pool.map(work, cases, chunksize=4))
+
+
+def _show(tallies: Sequence[report.Tally]) -> None:
+    for tally, outcome in report.wrong(tallies):
+        print(f"WRONG {outcome.case} on {tally.engine}: {outcome.reason}")
+    for tally in tallies:
+        for reason, number, example in report.grouped(tally.those(REFUSED)):
+            print(f"{tally.suite} on {tally.engine} refuses {number:>4}  {reason}  ({example})")
+    print("\n".join(["", *report.table(tallies)]))
+
+
+def _say(text: str) -> None:
+    print(text, file=sys.stderr, flush=True)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

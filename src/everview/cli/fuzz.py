@@ -1,0 +1,117 @@
+"""`everview fuzz`: random views, kept fresh and compared with their queries."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+import click
+
+from everview.cli.exits import DIFFERENCE
+
+if TYPE_CHECKING:
+    from everview.fuzz.search import Engine, Progress, Report
+
+
+@click.command()
+@click.option(
+    "--engine",
+    type=click.Choice(("duckdb", "spark")),
+    help="duckdb: that engine alone, without Java. spark: Spark, and DuckDB beside it. "
+    "Without it: both in turn, where there is Java.",
+)
+@click.option(
+    "--seconds",
+    type=click.FloatRange(min=0),
+    default=60.0,
+    show_default=True,
+    metavar="N",
+    help="How long to search.",
+)
+@click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True, metavar="S")
+@click.option("--case", type=click.IntRange(min=0), metavar="K", help="Run only case K.")
+@click.option("--cases", type=click.IntRange(min=1), metavar="N", help="Run at most N cases.")
+@click.option(
+    "--jobs",
+    type=click.IntRange(min=1),
+    metavar="N",
+    help="How many cases run at once with --engine duckdb; as a rule one for each processor.",
+)
+@click.option("--keep-going", is_flag=True, help="Go on after a failure.")
+@click.pass_context
+def fuzz(
+    ctx: click.Context,
+    engine: Engine | None,
+    seconds: float,
+    seed: int,
+    case: int | None,
+    cases: int | None,
+    jobs: int | None,
+    keep_going: bool,
+) -> None:
+    """Search for wrong answers with random views.
+
+    A case is some tables, four to ten views, and transactions. After every transaction each view is
+    compared with its query, evaluated from scratch, and with --engine spark also with the same view
+    on DuckDB. Seed and case decide what is done, the time only how many cases are run.
+
+    A failure is made as small as possible and printed as a script for `everview sql`; progress and
+    counts go to standard error.
+
+    \b
+    Example:
+      everview fuzz --engine duckdb --seconds 600
+      everview fuzz --seed 7 --case 12 > case.sql
+
+    \b
+    Exit codes:
+      0  nothing was found
+      3  a failure was found
+    """
+    from everview.fuzz.report import finding_text, summary_text
+    from everview.fuzz.search import Settings, processors, search
+
+    chosen: Engine = engine or ("both" if _has_java() else "duckdb")
+    settings = Settings(
+        engine=chosen,
+        seed=seed,
+        seconds=seconds,
+        cases=cases if case is None else 1,
+        first=case or 0,
+        jobs=1 if chosen != "duckdb" or case is not None else jobs or processors(),
+        keep_going=keep_going,
+    )
+    with _shown_progress(seconds) as progress:
+        report = search(settings, progress)
+    for finding in report.findings:
+        click.echo(finding_text(finding))
+    click.echo(summary_text(report), err=True)
+    if report.findings:
+        ctx.exit(DIFFERENCE)
+
+
+def _has_java() -> bool:
+    return "JAVA_HOME" in os.environ or shutil.which("java") is not None
+
+
+@contextmanager
+def _shown_progress(seconds: float) -> Iterator[Progress]:
+    """On a terminal, one line that is kept up to date."""
+    if not sys.stderr.isatty():
+        yield lambda _report, _now: None
+        return
+    from rich.console import Console
+    from rich.progress import Progress as Bar
+
+    with Bar(console=Console(stderr=True), transient=True) as bar:
+        task = bar.add_task("fuzz", total=seconds)
+
+        def update(report: Report, now: str) -> None:
+            text = f"{now}: {report.views} views, {len(report.findings)} failures"
+            bar.update(task, completed=min(seconds, report.seconds), description=text)
+
+        yield update

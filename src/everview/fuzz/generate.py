@@ -1,0 +1,57 @@
+"""A case from two numbers: the same ones always give the same case."""
+
+from __future__ import annotations
+
+from random import Random
+
+from everview.fuzz.case import Case, Compact, Reopen, Step, View
+from everview.fuzz.changes import Changer
+from everview.fuzz.queries import query
+from everview.fuzz.schemas import Drawn, schema
+from everview.fuzz.writer import Field, Relation
+
+TABLE_SIZE = 30.0
+
+
+def generate(seed: int, number: int) -> Case:
+    """Tables, some of them filled, then views and transactions in turn."""
+    rng = Random(f"everview {seed} {number}")
+    tables = schema(rng)
+    changer = Changer(rng, tables)
+    steps: list[Step] = [each.table for each in tables]
+    steps += [changer.filling(each) for each in tables if rng.random() < 0.7]
+    relations = [_relation(each) for each in tables] * 2
+    views = _views(rng, relations)
+    early = rng.randint(1, len(views))
+    steps += views[:early]
+    late = views[early:]
+    for _ in range(rng.randint(3, 6)):
+        steps.append(changer.transaction())
+        steps += _upkeep(rng)
+        if late and rng.random() < 0.6:
+            steps.append(late.pop(0))
+    return Case(seed, number, (*steps, *late))
+
+
+def _views(rng: Random, relations: list[Relation]) -> list[View]:
+    views = []
+    for number in range(1, rng.randint(5, 11)):
+        drawn = query(rng, relations)
+        views.append(View(f"v{number}", drawn.sql))
+        if len(drawn.fields) > 0 and drawn.size <= 2000:
+            relations.append(Relation(f"v{number}", drawn.fields, drawn.size))
+    return views
+
+
+def _upkeep(rng: Random) -> list[Step]:
+    if rng.random() < 0.15:
+        return [Reopen(other=rng.random() < 0.5)]
+    return [Compact()] if rng.random() < 0.1 else []
+
+
+def _relation(drawn: Drawn) -> Relation:
+    fields = tuple(
+        Field(column.name, column.type, wild=domain.wild)
+        for column, domain in zip(drawn.table.columns, drawn.domains, strict=True)
+    )
+    return Relation(drawn.table.name, fields, TABLE_SIZE)

@@ -1,0 +1,74 @@
+"""Which tables a case has: plain types, keys, NOT NULL, and the values of every column."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from random import Random
+
+from everview.fuzz.case import Row, Table
+from everview.fuzz.values import Domain, domain
+from everview.plan.types import Column, Type
+
+COMMON: tuple[Type, ...] = ("int", "bigint", "string", "decimal(10,2)", "date", "double", "boolean")
+RARE: tuple[Type, ...] = (
+    "tinyint",
+    "smallint",
+    "float",
+    "decimal(5,0)",
+    "decimal(18,4)",
+    "decimal(38,10)",
+    "binary",
+    "timestamp",
+    "timestamp_ntz",
+)
+KEYS: tuple[Type, ...] = ("bigint", "int", "bigint", "string", "date", "smallint", "decimal(10,2)")
+NAMES = ("a", "b", "c", "d", "e", "f", "g", "h")
+ODD_NAMES = ("order", "two words", "Größe", "a.b", "Group")
+
+
+@dataclass(frozen=True, slots=True)
+class Drawn:
+    """A table, and from what its rows are drawn."""
+
+    table: Table
+    domains: tuple[Domain, ...]
+
+    def row(self, rng: Random) -> Row:
+        """A row that may be stored, as far as it alone can tell."""
+        return tuple(each.draw(rng) for each in self.domains)
+
+
+def schema(rng: Random) -> tuple[Drawn, ...]:
+    """Two to four tables, among them at least one with an integer to join on."""
+    return tuple(_table(rng, f"t{number}") for number in range(1, rng.randint(3, 5)))
+
+
+def _table(rng: Random, name: str) -> Drawn:
+    keyed = rng.random() < 0.5
+    types = [rng.choice(("int", "bigint"))]
+    types += [rng.choice(COMMON if rng.random() < 0.65 else RARE) for _ in range(rng.randint(1, 5))]
+    key_width = 1 + (keyed and rng.random() < 0.25)
+    if keyed:
+        types[:0] = [rng.choice(KEYS) for _ in range(key_width)]
+    columns = tuple(
+        Column(_name(rng, index), type_) for index, type_ in enumerate(types[: len(NAMES)])
+    )
+    key = tuple(column.name for column in columns[:key_width]) if keyed else ()
+    required = tuple(c.name for c in columns if c.name in key or rng.random() < 0.15)
+    domains = tuple(
+        domain(
+            rng,
+            column.type,
+            nullable=column.name not in required,
+            wild=rng.random() < 0.12,
+            many=column.name in key and key_width == 1,
+        )
+        for column in columns
+    )
+    return Drawn(Table(name, columns, key, required), domains)
+
+
+def _name(rng: Random, index: int) -> str:
+    if rng.random() < 0.03 and index < len(ODD_NAMES):
+        return ODD_NAMES[index]
+    return NAMES[index]

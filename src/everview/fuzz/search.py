@@ -1,0 +1,192 @@
+"""Cases one after the other until the time is over, and what they showed."""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import shutil
+import tempfile
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator
+from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from itertools import count
+from pathlib import Path
+from typing import Literal, TypeAlias
+
+import everview
+from everview.errors import UserError
+from everview.fuzz.case import Case, View
+from everview.fuzz.generate import generate
+from everview.fuzz.run import Failure, Outcome, run
+from everview.fuzz.script import script
+from everview.fuzz.shrink import shrink
+
+Engine: TypeAlias = Literal["duckdb", "spark", "both"]
+SIDES: dict[str, tuple[str, ...]] = {"duckdb": ("duckdb",), "spark": ("spark", "duckdb")}
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """What to search: where, how long, from which numbers."""
+
+    engine: Engine
+    seed: int
+    seconds: float = 60.0
+    cases: int | None = None
+    first: int = 0
+    shrinking: float = 120.0
+    jobs: int = 1
+    keep_going: bool = False
+
+    def sides(self, number: int) -> tuple[str, ...]:
+        """The engines that a case runs on."""
+        if self.engine == "both":
+            return SIDES[("duckdb", "spark")[number % 2]]
+        return SIDES[self.engine]
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """A failure, the smallest case found for it, and whether its script shows it too."""
+
+    case: Case
+    failure: Failure
+    engines: tuple[str, ...]
+    confirmed: bool
+
+
+@dataclass(slots=True)
+class Report:
+    """What was searched and what was found."""
+
+    cases: int = 0
+    views: int = 0
+    transactions: int = 0
+    refused: Counter[str] = field(default_factory=Counter)
+    dependent: int = 0
+    stopped: Counter[str] = field(default_factory=Counter)
+    findings: list[Finding] = field(default_factory=list)
+    seconds: float = 0.0
+
+    def add(self, outcome: Outcome) -> None:
+        """Count one case."""
+        self.cases += 1
+        self.views += outcome.views
+        self.transactions += outcome.transactions
+        self.refused.update(text for text in outcome.refused.values() if text)
+        self.dependent += sum(not text for text in outcome.refused.values())
+        if outcome.stopped:
+            self.stopped[outcome.stopped] += 1
+
+
+Progress: TypeAlias = Callable[[Report, str], None]
+
+
+def search(settings: Settings, progress: Progress) -> Report:
+    """Run cases until the time or the number is reached, or something is found."""
+    report, began = Report(), time.monotonic()
+    with _spark_kept(settings):
+        for number, outcome in _outcomes(settings, began):
+            report.add(outcome)
+            report.seconds = time.monotonic() - began
+            progress(report, f"seed {settings.seed}, case {number}")
+            if outcome.failure is not None:
+                progress(report, f"seed {settings.seed}, case {number}: making it smaller")
+                report.findings.append(_finding(settings, number, outcome.failure))
+                if not settings.keep_going:
+                    break
+    return report
+
+
+def run_number(seed: int, number: int, engines: tuple[str, ...]) -> tuple[int, Outcome]:
+    """Run one case in a folder of its own."""
+    with _folder() as folder:
+        return number, run(generate(seed, number), engines, folder)
+
+
+def reproduces(text: str, engine: str) -> bool:
+    """Whether running a script ends in a view that differs from its query, or in a crash."""
+    with _folder() as folder, everview.open(str(folder / "store"), engine=engine) as db:
+        try:
+            db.sql(text)
+            return not db.audit().ok
+        except UserError:
+            return False
+        except Exception:
+            return True
+
+
+def _finding(settings: Settings, number: int, failure: Failure) -> Finding:
+    engines = settings.sides(number)
+
+    def fails(case: Case) -> Failure | None:
+        with _folder() as folder:
+            outcome = run(case, engines, folder, stop_at_refusal=True)
+        return outcome.failure
+
+    case = generate(settings.seed, number)
+    smallest, found = shrink(_defined(case, engines), failure, fails, settings.shrinking)
+    confirmed = reproduces(script(smallest), found.engine or engines[0])
+    return Finding(smallest, found, engines, confirmed)
+
+
+def _defined(case: Case, engines: tuple[str, ...]) -> Case:
+    """The case without the views that are refused, so that each one left matters."""
+    with _folder() as folder:
+        refused = run(case, engines, folder).undefined
+    kept = [s for s in case.steps if not (isinstance(s, View) and s.name in refused)]
+    return replace(case, steps=tuple(kept))
+
+
+def _outcomes(settings: Settings, began: float) -> Iterator[tuple[int, Outcome]]:
+    numbers = count(settings.first)
+
+    def due() -> bool:
+        over = time.monotonic() - began >= settings.seconds
+        done = settings.cases is not None and given >= settings.cases
+        return not over and not done
+
+    given = 0
+    if settings.jobs == 1:
+        while due():
+            number, given = next(numbers), given + 1
+            yield run_number(settings.seed, number, settings.sides(number))
+        return
+    context = multiprocessing.get_context("spawn")
+    with ProcessPoolExecutor(settings.jobs, mp_context=context) as pool:
+        waiting: set[Future[tuple[int, Outcome]]] = set()
+        while due() or waiting:
+            while due() and len(waiting) < 2 * settings.jobs:
+                number, given = next(numbers), given + 1
+                sides = settings.sides(number)
+                waiting.add(pool.submit(run_number, settings.seed, number, sides))
+            finished, waiting = wait(waiting, return_when=FIRST_COMPLETED)
+            for each in finished:
+                yield each.result()
+
+
+@contextmanager
+def _spark_kept(settings: Settings) -> Iterator[None]:
+    """Keep one Spark for all cases, where one is needed."""
+    if settings.engine == "duckdb":
+        yield
+        return
+    with _folder() as folder, everview.open(str(folder / "kept"), engine="spark"):
+        yield
+
+
+@contextmanager
+def _folder() -> Iterator[Path]:
+    made = Path(tempfile.mkdtemp(prefix="everview-fuzz-"))
+    try:
+        yield made
+    finally:
+        shutil.rmtree(made, ignore_errors=True)
+
+
+def processors() -> int:
+    """How many cases can run at once."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else 1

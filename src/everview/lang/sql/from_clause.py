@@ -1,0 +1,155 @@
+"""FROM: tables, views, subqueries and VALUES, joined in every way there is."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Protocol
+
+from sqlglot import exp
+
+from everview.errors import UserError
+from everview.lang.sql.joining import inner_join, matched, outer_join, unmatched
+from everview.lang.sql.place import span_of
+from everview.lang.sql.refuse import refuse_clauses, refused
+from everview.lang.sql.scope import Item, Scope, qualified
+from everview.lang.sql.shaping import behind, renamed
+from everview.plan import scalar
+from everview.plan.build import identity, join, map_
+from everview.plan.nodes import Output, Plan, Values
+from everview.plan.traverse import schema_of
+from everview.plan.types import Schema, Type
+
+
+class Lower(Protocol):
+    """What FROM needs of the lowering around it."""
+
+    @property
+    def text(self) -> str:
+        """The text that places are in."""
+
+    def derived(self, tree: exp.Expr) -> Plan:
+        """The plan of a subquery in FROM."""
+
+    def relation(self, node: exp.Table) -> Plan:
+        """The plan of a named relation."""
+
+    def type_(self, text: str, schema: Schema, node: exp.Expr) -> Type:
+        """The type of a scalar."""
+
+    def condition(self, tree: exp.Expr, plan: Plan, scope: Scope, clause: str) -> str:
+        """A boolean condition over the rows of `plan`."""
+
+
+def lower_from(lower: Lower, tree: exp.Select, scope: Scope) -> Plan:
+    """The rows of a FROM clause; `scope` learns what it makes visible."""
+    clause = tree.args.get("from_")
+    if clause is None:
+        return Values((), ((),))
+    plan = _joined(lower, clause.this, scope)
+    for each in tree.args.get("joins") or ():
+        plan = _join(lower, plan, each, scope)
+    return plan
+
+
+def _joined(lower: Lower, node: exp.Expr, scope: Scope) -> Plan:
+    """An item, with the joins that parentheses bind to it."""
+    plan = _item(lower, node, scope)
+    for each in node.args.get("joins") or ():
+        plan = _join(lower, plan, each, scope)
+    return plan
+
+
+def _join(lower: Lower, plan: Plan, node: exp.Join, scope: Scope) -> Plan:
+    words = [str(node.args[p]).upper() for p in ("method", "side", "kind") if node.args.get(p)]
+    natural = "NATURAL" in words
+    kept = [word for word in words if word not in ("NATURAL", "OUTER", "INNER", "CROSS")]
+    kind = " ".join(kept)
+    if kind not in _KINDS:
+        raise refused(f"{' '.join(words)} JOIN", node, lower.text, "use another kind of join")
+    before = Scope(scope.text, scope.around, list(scope.items), dict(scope.merged))
+    right = _joined(lower, node.this, scope)
+    fresh = scope.items[len(before.items) :]
+    using = [each.name for each in node.args.get("using") or ()]
+    if natural:
+        using = [n for item in fresh for n, _ in item.columns if before.has(n)]
+    both = join(plan, right)
+    conditions = [_equal(name, before, fresh, node, lower) for name in using]
+    if on := node.args.get("on"):
+        conditions.append(lower.condition(on, both, scope, "ON"))
+    made = _KINDS[kind](plan, right, scalar.conjunction(conditions))
+    if kind.endswith(("SEMI", "ANTI")):
+        del scope.items[len(before.items) :]
+        return made
+    return _merged(made, using, before, fresh, kind, scope, lower)
+
+
+_KINDS: dict[str, Callable[[Plan, Plan, str | None], Plan]] = {
+    "": inner_join,
+    "LEFT": lambda a, b, on: outer_join(a, b, on, "LEFT"),
+    "RIGHT": lambda a, b, on: outer_join(a, b, on, "RIGHT"),
+    "FULL": lambda a, b, on: outer_join(a, b, on, "FULL"),
+    "SEMI": matched,
+    "LEFT SEMI": matched,
+    "ANTI": unmatched,
+    "LEFT ANTI": unmatched,
+}
+
+
+def _equal(name: str, before: Scope, fresh: list[Item], node: exp.Join, lower: Lower) -> str:
+    """The equality that USING asks for of one name."""
+    asked = exp.Column(this=exp.Identifier(this=name))
+    asked.this.meta.update(node.args["using"][0].meta if node.args.get("using") else {})
+    left, right = before.resolve(asked), Scope(lower.text, None, fresh).resolve(asked)
+    return scalar.canonical(f"{scalar.column(left)} = {scalar.column(right)}")
+
+
+def _merged(
+    plan: Plan,
+    using: list[str],
+    before: Scope,
+    fresh: list[Item],
+    kind: str,
+    scope: Scope,
+    lower: Lower,
+) -> Plan:
+    """One column for each name in USING: the one that is not NULL where one may be."""
+    made = list(identity(schema_of(plan)))
+    for name in using:
+        asked = exp.Column(this=exp.Identifier(this=name))
+        left, right = before.resolve(asked), Scope(lower.text, None, fresh).resolve(asked)
+        column = right if kind == "RIGHT" else left
+        if kind == "FULL":
+            text = scalar.canonical(f"COALESCE({scalar.column(left)}, {scalar.column(right)})")
+            column = f"using.{name}"
+            made = [each for each in made if each.name != column]
+            made.append(Output(column, lower.type_(text, schema_of(plan), asked), text))
+        scope.merged[name.lower()] = (name, column)
+    return map_(plan, tuple(made))
+
+
+def _item(lower: Lower, node: exp.Expr, scope: Scope) -> Plan:
+    """A FROM item, its columns named after its alias."""
+    refuse_clauses(node, lower.text)
+    match node:
+        case exp.Table() if isinstance(node.this, exp.Identifier):
+            plan, alias = lower.relation(node), node.alias or node.name
+        case exp.Paren() | exp.Subquery() if isinstance(node.this, exp.Table):
+            return _joined(lower, node.this, scope)
+        case exp.Subquery() | exp.Values():
+            inner = node if isinstance(node, exp.Values) else node.this
+            plan, alias = lower.derived(inner), node.alias or f"item {len(scope.items) + 1}"
+        case _:
+            remedy = "name a table, view or subquery"
+            raise refused(f"{node.key.upper()} in FROM", node, lower.text, remedy)
+    given = tuple(column.name for column in node.args["alias"].columns) if node.alias else ()
+    plan = renamed(plan, given, lower.text) if given else plan
+    if any(item.alias.lower() == alias.lower() for item in scope.items):
+        raise UserError(
+            "Q008",
+            f"{alias} stands twice in FROM",
+            span=span_of(node, lower.text),
+            remedy="give each its own alias with AS",
+        )
+    item = qualified(alias, schema_of(plan))
+    scope.items.append(item)
+    return map_(plan, behind(item, schema_of(plan)))

@@ -1,0 +1,158 @@
+"""GROUP BY: which keys there are, which aggregates, and the groups of a subquery's domain."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from sqlglot import exp
+
+from everview.errors import Span, UserError
+from everview.lang.sql.aggregates import Grouping, aggregates_in, function_of, result_type
+from everview.lang.sql.joining import null_of
+from everview.lang.sql.place import span_of
+from everview.lang.sql.refuse import refused
+from everview.lang.sql.scope import Scope
+from everview.plan import scalar
+from everview.plan.build import add, group_by, identity, map_
+from everview.plan.nodes import Aggregate, Output, Plan
+from everview.plan.traverse import schema_of
+from everview.plan.types import Schema, storable_type
+
+if TYPE_CHECKING:
+    from everview.lang.sql.lower import Lowering
+
+Wanted = list[tuple[str, exp.Expr]]
+
+
+def group_keys(
+    tree: exp.Select,
+    scope: Scope,
+    wanted: Wanted,
+    resolved: Callable[[exp.Expr], exp.Expr],
+    text: str,
+) -> list[exp.Expr]:
+    """The expressions of GROUP BY."""
+    clause = tree.args.get("group")
+    if clause is None:
+        return []
+    for part in ("grouping_sets", "rollup", "cube", "totals"):
+        if clause.args.get(part):
+            name = part.upper().replace("_", " ")
+            raise refused(name, clause, text, "UNION ALL one GROUP BY for each set")
+    if clause.args.get("all"):
+        return [expression for _, expression in wanted if not aggregates_in(expression)]
+    return [_group_key(node, scope, wanted, resolved, text) for node in clause.expressions]
+
+
+def _group_key(
+    node: exp.Expr,
+    scope: Scope,
+    wanted: Wanted,
+    resolved: Callable[[exp.Expr], exp.Expr],
+    text: str,
+) -> exp.Expr:
+    """A key by position, by an alias of the SELECT list, or by expression."""
+    if isinstance(node, exp.Literal) and not node.is_string:
+        position = int(node.name) if node.name.isdigit() else 0
+        if not 1 <= position <= len(wanted):
+            raise UserError(
+                "Q009",
+                f"GROUP BY position {node.name} is not in the SELECT list",
+                span=Span(text, 0, len(text)),
+                remedy=f"use 1 to {len(wanted)}",
+            )
+        return wanted[position - 1][1]
+    if isinstance(node, exp.Column) and not node.table and not scope.has(node.name):
+        for name, expression in wanted:
+            if name.lower() == node.name.lower() and not aggregates_in(expression):
+                return expression
+    found = resolved(node)
+    for call in aggregates_in(found):
+        raise UserError(
+            "Q009",
+            "an aggregate in GROUP BY",
+            span=span_of(call, text),
+            remedy="group by plain expressions",
+        )
+    return found
+
+
+def add_aggregate(lower: Lowering, node: exp.AggFunc, grouping: Grouping, schema: Schema) -> None:
+    """Have the grouping compute one aggregate call."""
+    shown = scalar.text(node)
+    if shown in grouping.aggregates:
+        return
+    function = function_of(node, lower.text)
+    name = f"agg{len(grouping.aggregates) + 1}"
+    argument, once = node.this, isinstance(node.this, exp.Distinct)
+    if once:
+        argument = argument.expressions[0]
+    if function == "count" and not once and isinstance(argument, exp.Star | exp.Literal):
+        grouping.aggregates[shown] = Aggregate(name, "bigint", "count")
+        return
+    text = scalar.text(argument)
+    type_ = lower.type_(text, schema, argument)
+    if function in ("sum", "avg") and type_ in ("string", "void"):
+        text, type_ = scalar.canonical(f"CAST({text} AS DOUBLE)"), "double"
+    if function == "count" and not once and storable_type(type_) is None:
+        text, type_ = scalar.canonical(f"CASE WHEN {text} IS NULL THEN NULL ELSE 1 END"), "int"
+    result = result_type(function, type_)
+    if result is None:
+        raise UserError(
+            "Q013",
+            f"{function.upper()} of {type_} has no meaning",
+            span=span_of(node, lower.text),
+            remedy="aggregate a number, or CAST it to one",
+        )
+    column = grouping.input(text, type_, "value")
+    grouping.aggregates[shown] = Aggregate(name, result, function, column, once)
+
+
+def grouped(lower: Lowering, plan: Plan, grouping: Grouping) -> Plan:
+    """The groups of the rows, within each value of the domain."""
+    schema, aggregates = schema_of(plan), tuple(grouping.aggregates.values())
+    carried = tuple(o for o in identity(schema) if o.name in lower.carried)
+    inputs = (*carried, *(o for o in grouping.inputs.values() if o not in carried))
+    rows = map_(plan, inputs)
+    keys = tuple(dict.fromkeys((*lower.carried, *grouping.keys.values())))
+    if grouping.keys or lower.domain is None or not lower.carried:
+        return group_by(rows, keys, aggregates)
+    return _one_row_each(lower, rows, keys, aggregates)
+
+
+def _one_row_each(
+    lower: Lowering, rows: Plan, keys: tuple[str, ...], aggregates: tuple[Aggregate, ...]
+) -> Plan:
+    """Without GROUP BY there is one group for each value of the domain, even without rows.
+
+    Each value brings a row of its own that is NULL in all that is aggregated, and so counts for
+    nothing; COUNT(*) counts the others.
+    """
+    assert lower.domain is not None
+    here = "here"
+    counted = map_(rows, (*identity(schema_of(rows)), Output(here, "int", "1")))
+    missing = tuple(
+        Output(c.name, c.type, scalar.column(c.name) if c.name in keys else null_of(c.type))
+        for c in schema_of(counted)
+    )
+    own = map_(lower.domain.leaf, missing)
+    made = tuple(
+        Aggregate(a.name, a.type, a.function, here)
+        if a.function == "count" and a.column is None
+        else a
+        for a in aggregates
+    )
+    return group_by(add(counted, own), keys, made)
+
+
+def single_row(tree: exp.Expr) -> bool:
+    """Whether a query has exactly one row whatever the data: aggregates and no GROUP BY."""
+    tree = tree.unnest() if isinstance(tree, exp.Subquery) else tree
+    if not isinstance(tree, exp.Select) or tree.args.get("group") or tree.args.get("having"):
+        return False
+    return any(
+        node.find_ancestor(exp.Select) is tree
+        for projection in tree.expressions
+        for node in projection.find_all(exp.AggFunc)
+    )

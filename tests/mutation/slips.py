@@ -1,0 +1,281 @@
+"""Slips of the pen in programs and in SQL: what is written, and what was nearly written."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import partial
+from types import ModuleType
+
+from everview import compiler
+from everview.emit import sql
+from everview.program import materialize, schedule, states
+from mutation.planting import Fault, planted, source
+
+Slip = tuple[str, str, str]
+"""The fault's name, the text as it is, and the text with the slip."""
+
+THRESHOLD = """ FROM {self._sub(child)}"
+                    f"{self._grouped(columns)} HAVING SUM({WEIGHT}) > 0"""
+DISTINCT, POSITIVE = "{self._one()}" + THRESHOLD, "{total}" + THRESHOLD
+SUMMED = "CAST(SUM({WEIGHT}) AS BIGINT) AS {WEIGHT}"
+
+SLIPS: dict[ModuleType, tuple[Slip, ...]] = {
+    compiler: (
+        (
+            "a change is not added to a state",
+            "endings.append(Add(state.name, lowering.compute(lowering.lower(derivative)).name))",
+            "lowering.compute(lowering.lower(derivative)).name",
+        ),
+        ("a view is not published", "endings.append(Publish(name, change_name(name)))", "pass"),
+        ("a view over a view does not follow", "changed.add(name)", "pass"),
+        (
+            "states do not follow views",
+            "derive(state.plan, frozenset(changed))",
+            "derive(state.plan, frozenset(touched))",
+        ),
+    ),
+    materialize: (
+        (
+            "the right side is brought by the left keys",
+            "self.bring(right, _rights(on), driver, _lefts(on))",
+            "self.bring(right, _rights(on), driver, _lefts(on)[::-1])",
+        ),
+        (
+            "the left side is brought by the right keys",
+            "self.bring(left, _lefts(on), driver, _rights(on))",
+            "self.bring(left, _lefts(on), driver, _rights(on)[::-1])",
+        ),
+        (
+            "a slice is shared whatever its keys",
+            "KeySet(keys.name, str(key)) if by and keys else None)",
+            "None)",
+        ),
+        (
+            "equal names, another plan",
+            "self._computed.get(plan)",
+            "next(iter(self._computed.values()), None)",
+        ),
+        (
+            "a state is looked up by another key",
+            "theirs[by.index(column)] if column is not None else None",
+            "theirs[0] if column is not None else None",
+        ),
+        (
+            "a source is looked up by another key",
+            "theirs[demand.by.index(column)]",
+            "theirs[-1]",
+        ),
+        ("a filter is left to a state that has none", "if serving.filtered:", "if True:"),
+        (
+            "a change counts as old",
+            "isinstance(node, Change | Ref) for",
+            "isinstance(node, Change) for",
+        ),
+        (
+            "both keys are looked for on the left",
+            "if b not in left_columns",
+            "if b in left_columns",
+        ),
+        (
+            "the other side is brought by keys of its own",
+            "return self.bring(side, on, first, first_on)",
+            "return self.bring(side, on, first, first_on[::-1])",
+        ),
+        ("a change of another table", "change_name(node.name)", "change_name('t')"),
+    ),
+    states: (
+        (
+            "a state is filtered for one of its readers",
+            "len({d.predicate for d in demands}) == 1 and",
+            "",
+        ),
+        (
+            "a state lacks what a filter looks at",
+            "(d.columns if filtered else d.all_columns for d in demands)",
+            "(d.columns for d in demands)",
+        ),
+        (
+            "a table is read without what a filter looks at",
+            "if c.name in demand.all_columns",
+            "if c.name in demand.columns",
+        ),
+        ("a state holds another plan", "state.plan == plan and", ""),
+        ("states of one key have one name", "{by}\\n{print_plan(plan)}", "{by}"),
+        ("floats are looked up by their bits", "not in FLOATS", "not in ()"),
+        (
+            "the first reader decides for all",
+            "self._demands.setdefault(mark, []).append(demand)",
+            "self._demands.setdefault(mark, [demand])",
+        ),
+    ),
+    schedule: (
+        ("keys of the second reader are lost", "first.keys + fetch.keys", "first.keys"),
+        ("columns of the second reader are lost", "first.schema + fetch.schema", "first.schema"),
+        ("a slice is fetched before its keys are known", "1 + max(", "max("),
+        ("what is written is not consolidated", "consolidated=True", "consolidated=False"),
+        (
+            "a fetch by one column serves another",
+            "(fetch.relation, fetch.by)",
+            "(fetch.relation, None)",
+        ),
+        ("a step forgets what was renamed", "Ref(renamed[node.name][0], node.schema)", "node"),
+    ),
+    sql: (
+        ("a join takes the left weight", "l.{WEIGHT} * r.{WEIGHT} AS", "l.{WEIGHT} AS"),
+        ("a join takes the right weight", "l.{WEIGHT} * r.{WEIGHT} AS", "r.{WEIGHT} AS"),
+        ("a join adds weights", "l.{WEIGHT} * r.{WEIGHT} AS", "l.{WEIGHT} + r.{WEIGHT} AS"),
+        ("a join loses its residual", "if plan.residual:", "if False:"),
+        ("a join matches nulls", 'plan.nulls else "="', "plan.nulls else self.dialect.same"),
+        ("a join does not match nulls", "self.dialect.same if plan.nulls", '"=" if plan.nulls'),
+        ("a negation keeps the sign", "{listed}-{WEIGHT}", "{listed}{WEIGHT}"),
+        ("a sum of plans loses its right side", " UNION ALL {self._ordered(right, plan)}", ""),
+        ("a sum of plans is a set", "} UNION ALL {self._ordered", "} UNION {self._ordered"),
+        ("distinct from two on", DISTINCT, DISTINCT.replace("> 0", "> 1")),
+        ("distinct from zero on", DISTINCT, DISTINCT.replace("> 0", ">= 0")),
+        ("distinct of any sign", DISTINCT, DISTINCT.replace("> 0", "<> 0")),
+        ("distinct as often as it occurs", DISTINCT, DISTINCT.replace("{self._one()}", SUMMED)),
+        ("positive from two on", POSITIVE, POSITIVE.replace("> 0", "> 1")),
+        ("positive of any sign", POSITIVE, POSITIVE.replace("> 0", "<> 0")),
+        ("positive once each", POSITIVE, POSITIVE.replace("{total}", "{self._one()}")),
+        ("consolidation keeps only insertions", "SUM({column}) <> 0", "SUM({column}) > 0"),
+        (
+            "consolidation forgets the rings",
+            "for column in (WEIGHT, *map(self._q, rings))",
+            "for column in (WEIGHT,)",
+        ),
+        (
+            "consolidation counts rows",
+            'CAST(SUM({WEIGHT}) AS BIGINT) AS {WEIGHT}"\n        return',
+            'CAST(COUNT(*) AS BIGINT) AS {WEIGHT}"\n        return',
+        ),
+        (
+            "a total has the number of rows as its weight",
+            "{made}CAST(SUM({WEIGHT}) AS BIGINT)",
+            "{made}CAST(COUNT(*) AS BIGINT)",
+        ),
+        ("no rows have a total", "'' if keys else ' HAVING COUNT(*) > 0'", "''"),
+        (
+            "a count of rows ignores the weight",
+            'if measure.column is None:\n            return f"CAST(SUM({WEIGHT})',
+            'if measure.column is None:\n            return f"CAST(COUNT(*)',
+        ),
+        (
+            "a count of values ignores the weight",
+            'weight = f"CASE WHEN {column} IS NULL THEN 0 ELSE {WEIGHT} END"',
+            'weight = f"CASE WHEN {column} IS NULL THEN 0 ELSE 1 END"',
+        ),
+        (
+            "a count of values counts nulls",
+            'weight = f"CASE WHEN {column} IS NULL THEN 0 ELSE {WEIGHT} END"',
+            "weight = WEIGHT",
+        ),
+        (
+            "a decimal sum ignores the weight",
+            '{value} * CAST({WEIGHT} AS DECIMAL(19, 0))" if decimal',
+            '{value}" if decimal',
+        ),
+        ("an integer sum ignores the weight", 'else f"{value} * {WEIGHT}"', "else value"),
+        ("no values sum to null", "CAST(COALESCE(SUM({product}), 0) AS", "CAST(SUM({product}) AS"),
+        (
+            "a group needs two rows",
+            'having = f" HAVING SUM({WEIGHT}) > 0"',
+            'having = f" HAVING SUM({WEIGHT}) > 1"',
+        ),
+        (
+            "a group needs no row",
+            'having = f" HAVING SUM({WEIGHT}) > 0"',
+            'having = f" HAVING SUM({WEIGHT}) >= 0"',
+        ),
+        (
+            "a group of any sign",
+            'having = f" HAVING SUM({WEIGHT}) > 0"',
+            'having = f" HAVING SUM({WEIGHT}) <> 0"',
+        ),
+        (
+            "the group without keys can vanish",
+            'SUM({WEIGHT}) > 0" if keys else _ALWAYS',
+            'SUM({WEIGHT}) > 0"',
+        ),
+        (
+            "the empty group has null totals",
+            'made.append(f"CAST(COALESCE(SUM({name}), 0) AS',
+            'made.append(f"CAST(SUM({name}) AS',
+        ),
+        (
+            "a group has its rows as its weight",
+            "{''.join(made)}{self._one()} ",
+            "{''.join(made)}SUM({WEIGHT}) AS {WEIGHT} ",
+        ),
+        (
+            "a partition meets rows that cancel",
+            "rows = self.consolidate(self.query(child), columns_of(child), ())",
+            "rows = self.query(child)",
+        ),
+        (
+            "the partition without keys can vanish",
+            "{self._grouped(keys) or _ALWAYS}",
+            "{self._grouped(keys) or ' HAVING COUNT(*) > 0'}",
+        ),
+        (
+            "a partition counts rows once",
+            'CAST(COALESCE(SUM({WEIGHT}), 0) AS BIGINT)"',
+            'CAST(COUNT(*) AS BIGINT)"',
+        ),
+        (
+            "a partition counts values once",
+            'present = f"SUM(CASE WHEN {column} IS NULL THEN 0 ELSE {WEIGHT} END)"',
+            'present = f"SUM(CASE WHEN {column} IS NULL THEN 0 ELSE 1 END)"',
+        ),
+        (
+            "a partition counts nulls",
+            'present = f"SUM(CASE WHEN {column} IS NULL THEN 0 ELSE {WEIGHT} END)"',
+            'present = f"SUM({WEIGHT})"',
+        ),
+        (
+            "a partition sums decimals once",
+            "SUM({column} * CAST({WEIGHT} AS DECIMAL(19, 0)))",
+            "SUM({column})",
+        ),
+        (
+            "a partition sums integers once",
+            "SUM(CAST({column} AS {self.dialect.wide}) * {WEIGHT})",
+            "SUM(CAST({column} AS {self.dialect.wide}))",
+        ),
+        (
+            "a partition sums doubles once",
+            "SUM(CAST({column} AS DOUBLE) * {WEIGHT})",
+            "SUM(CAST({column} AS DOUBLE))",
+        ),
+        ("a restriction loses nulls", "{self.dialect.same} k.", "= k."),
+        ("a restriction by nothing keeps all", " WHERE EXISTS ({rows})", ""),
+        (
+            "a restriction looks at the weight of its keys",
+            "(SELECT DISTINCT {keys} FROM {self._sub(to)})",
+            "(SELECT DISTINCT {keys} FROM {self._sub(to)} WHERE {WEIGHT} > 0)",
+        ),
+        ("a filter keeps all", " WHERE {condition}", ""),
+        (
+            "a value counts for nothing",
+            "{', '.join((*made, self._one()))}",
+            "{', '.join((*made, '0 AS ' + WEIGHT))}",
+        ),
+    ),
+}
+
+
+def faults() -> list[Fault]:
+    """Every slip, each in a copy of its own."""
+    return [
+        Fault(module, "slip", what, partial(_planted, module, right, wrong))
+        for module, slips in SLIPS.items()
+        for what, right, wrong in slips
+    ]
+
+
+@contextmanager
+def _planted(module: ModuleType, right: str, wrong: str) -> Iterator[None]:
+    text = source(module)
+    assert text.count(right) == 1, f"not once in the source: {right}"
+    with planted(module, text.replace(right, wrong)):
+        yield

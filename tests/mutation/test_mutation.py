@@ -1,0 +1,71 @@
+"""Every fault planted on purpose breaks a law: a test that cannot fail is found out here."""
+
+from __future__ import annotations
+
+from functools import cache
+
+import pytest
+
+from everview.differentiate import rules
+from everview.differentiate.rules import RULES
+from everview.program import materialize
+from mutation import operators, slips, whole_rules
+from mutation.planting import Fault
+from mutation.replay import Law
+
+pytestmark = pytest.mark.slow
+
+FAULTS = [
+    *whole_rules.faults(),
+    *operators.faults(rules),
+    *operators.faults(materialize),
+    *slips.faults(),
+]
+EQUIVALENT: dict[str, str] = {}
+"""Faults that change no answer, with the reason."""
+
+DERIVATIVE = (("test_derivative.py", "test_a_derivative_is_the_difference_it_stands_for", 400),)
+PROGRAM = (
+    ("test_program.py", "test_views_and_states_equal_their_queries_after_every_epoch", 400),
+    ("test_program.py", "test_a_join_with_a_join_equals_its_query_after_every_epoch", 100),
+    ("test_program.py", "test_a_view_over_a_view_follows_it", 60),
+    ("test_program.py", "test_views_with_different_filters_share_an_arrangement_rightly", 30),
+)
+SQL = (
+    ("test_emit.py", "test_the_sql_of_an_operator_over_signed_rows_computes_its_meaning", 300),
+    ("test_emit.py", "test_the_sql_of_a_derivative_computes_its_meaning", 100),
+    ("test_emit.py", "test_totals_are_added_up_as_rings", 50),
+)
+LAWS = {"differentiate": DERIVATIVE, "program": PROGRAM, "compiler": PROGRAM, "emit": SQL}
+"""A fault of a layer is caught by the law of that layer."""
+
+law = cache(Law.of)
+
+
+def breaks_a_law(fault: Fault) -> bool:
+    """Whether a law of the fault's layer fails while the fault is in force."""
+    laws = [law(*each) for each in LAWS[fault.module.__name__.split(".")[1]]]
+    with fault.plant():
+        return any(each.is_broken() for each in laws)
+
+
+@pytest.mark.parametrize(
+    "fault", [f for f in FAULTS if f.name not in EQUIVALENT], ids=lambda fault: fault.name
+)
+def test_a_fault_breaks_a_law(fault):
+    assert breaks_a_law(fault)
+
+
+@pytest.mark.parametrize("name", EQUIVALENT)
+def test_an_equivalent_fault_changes_no_answer(name):
+    (fault,) = (f for f in FAULTS if f.name == name)
+    assert not breaks_a_law(fault)
+
+
+def test_every_rule_is_faulted():
+    faulted = {f.where for f in FAULTS if f.module is rules and f.name not in EQUIVALENT}
+    assert {operator.__name__ for operator in RULES} <= faulted
+
+
+def test_every_fault_has_a_name_of_its_own():
+    assert len({fault.name for fault in FAULTS}) == len(FAULTS)

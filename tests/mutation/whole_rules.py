@@ -1,0 +1,61 @@
+"""Faults of a whole rule, whatever it says: no rule of the table can be without one."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from functools import partial
+
+from everview.differentiate import rules
+from everview.differentiate.rules import RULES, Derive
+from everview.plan.build import add, negate
+from everview.plan.nodes import Empty, Plan, Values
+from everview.plan.traverse import schema_of
+from mutation.planting import Fault
+
+Wrong = Callable[[Plan, Plan], Plan]
+"""From an operator and its derivative, a wrong derivative."""
+
+
+def _with_a_row(_: Plan, derivative: Plan) -> Plan:
+    schema = schema_of(derivative)
+    row = tuple(f"CAST({'NULL' if c.type == 'string' else 1} AS {c.type})" for c in schema)
+    return add(derivative, Values(schema, (row,)))
+
+
+WRONG: dict[str, Wrong] = {
+    "forget the change": lambda node, _: Empty(schema_of(node)),
+    "negate the change": lambda _, derivative: negate(derivative),
+    "add the change twice": lambda _, derivative: add(derivative, derivative),
+    "take the old value for the change": lambda node, _: node,
+    "add a row that is not there": _with_a_row,
+}
+OF_ZERO: dict[type[Plan], tuple[str, ...]] = {
+    Empty: ("add a row that is not there",),
+    Values: ("take the old value for the change", "add a row that is not there"),
+}
+"""The derivative of a constant is zero, which is its own opposite and its own double."""
+
+
+def faults() -> list[Fault]:
+    """Every rule made wrong as a whole."""
+    return [
+        Fault(rules, operator.__name__, what, partial(_planted, operator, WRONG[what]))
+        for operator in RULES
+        for what in OF_ZERO.get(operator, tuple(WRONG))
+    ]
+
+
+@contextmanager
+def _planted(operator: type[Plan], wrong: Wrong) -> Iterator[None]:
+    sound = RULES[operator]
+
+    def apply(node: Plan, d: Derive) -> Plan:
+        return wrong(node, sound.apply(node, d))
+
+    RULES[operator] = replace(sound, apply=apply)
+    try:
+        yield
+    finally:
+        RULES[operator] = sound
