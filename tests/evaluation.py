@@ -223,11 +223,17 @@ def _aggregated(aggregate: Aggregate, group: Group) -> Any:
     if aggregate.column is None:
         return sum(w for _, w in group)
     present = [(r[aggregate.column], w) for r, w in group if r[aggregate.column] is not None]
+    if aggregate.distinct:
+        present = [(v, 1) for v in dict.fromkeys(v for v, _ in present)]
     count = sum(w for _, w in present)
     if aggregate.function == "count":
         return count
     if not present:
         return None
+    if aggregate.function in ("min", "max"):
+        # NaN is larger than every number.
+        pick = min if aggregate.function == "min" else max
+        return pick((v for v, _ in present), key=lambda v: (_is_nan(v), v))
     total = sum(v * w for v, w in present)
     if aggregate.function == "avg":
         if count == 0:

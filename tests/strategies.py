@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping
 from decimal import Decimal
+from itertools import product
 from math import inf, isnan, nan
 
 import pyarrow as pa
@@ -24,9 +25,19 @@ from everview.plan.build import (
     join,
     map_,
     negate,
+    partition,
     positive,
 )
-from everview.plan.nodes import Aggregate, Change, Empty, Output, Plan, Source, Values
+from everview.plan.nodes import (
+    Aggregate,
+    AggregateFunction,
+    Change,
+    Empty,
+    Output,
+    Plan,
+    Source,
+    Values,
+)
 from everview.plan.traverse import schema_of
 from everview.plan.types import Column, Schema, is_exact
 
@@ -242,7 +253,30 @@ def _joined(draw: st.DrawFn, left: Plan, right: Plan) -> Plan:
     residual = None
     if draw(st.booleans()):
         residual = draw(predicates(schema_of(left) + schema_of(right)))
+    if residual is None and draw(st.booleans()):
+        ints = [[c.name for c in schema_of(side) if c.type == "int"] for side in (left, right)]
+        if all(ints):
+            a, b = (scalar.column(draw(st.sampled_from(names))) for names in ints)
+            residual = scalar.canonical(f"{a} < {b} + 1")
     return join(left, right, tuple(on), residual, draw(st.booleans()))
+
+
+FUNCTIONS: tuple[AggregateFunction, ...] = ("count", "sum", "avg", "min", "max")
+
+
+@st.composite
+def partitioned(draw: st.DrawFn, child: Plan) -> Plan:
+    """Whole groups of `child`, with every aggregate there is of two of its columns."""
+    schema = schema_of(child)
+    keys = draw(st.lists(st.sampled_from([c.name for c in schema]), max_size=2, unique=True))
+    aggregates = [Aggregate("n", "bigint", "count")]
+    for column in draw(st.lists(st.sampled_from(schema), min_size=2, max_size=2, unique=True)):
+        for function, distinct_ in product(FUNCTIONS, (False, True)):
+            type_ = result_type(function, column.type)
+            if type_ is not None:
+                name = f"{function}({column.name}, {distinct_})"
+                aggregates.append(Aggregate(name, type_, function, column.name, distinct_))
+    return partition(child, tuple(keys), tuple(aggregates))
 
 
 @st.composite
@@ -255,17 +289,18 @@ def grouped(draw: st.DrawFn, child: Plan) -> Plan:
     taken = [int(c.name[1:].split(".")[0]) for c in schema if c.name.startswith("g")]
     depth = max(taken, default=0) + 1
     for i in range(draw(st.integers(1, 2))):
-        function = draw(st.sampled_from(["count", "sum", "avg"]))
+        function = draw(st.sampled_from(FUNCTIONS))
         numeric = [c for c in schema if is_exact(c.type) or c.type == "double"]
         if (function == "count" and draw(st.booleans())) or not schema:
             aggregates.append(Aggregate(f"g{depth}.{i}", "bigint", "count"))
             continue
-        usable = list(schema) if function == "count" else numeric
+        usable = numeric if function in ("sum", "avg") else list(schema)
         if not usable:
             aggregates.append(Aggregate(f"g{depth}.{i}", "bigint", "count"))
             continue
         column = draw(st.sampled_from(usable))
         type_ = result_type(function, column.type)
         assert type_ is not None
-        aggregates.append(Aggregate(f"g{depth}.{i}", type_, function, column.name))
+        distinct_ = draw(st.sampled_from([False, False, True]))
+        aggregates.append(Aggregate(f"g{depth}.{i}", type_, function, column.name, distinct_))
     return group_by(child, tuple(keys), tuple(aggregates))

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
-from everview.differentiate.derive import derive
 from everview.plan.nodes import Empty, Plan, Source
 from everview.program.checks import checks
 from everview.program.materialize import Materializer
@@ -48,7 +47,7 @@ class Maintenance:
             known = set(self.states.stored)
             gather = Materializer(self.states)
             for plan in (*(v.plan for v in self.views), *self._state_plans()):
-                gather.lower(derive(plan))
+                gather.change(plan)
             self.states.settle()
 
     def _state_plans(self) -> tuple[Plan, ...]:
@@ -74,15 +73,15 @@ class Maintenance:
         for view in self.views:
             if only is not None and view.source.name not in only:
                 continue
-            derivative = derive(view.plan, frozenset(changed))
-            if not isinstance(derivative, Empty):
+            change = lowering.change(view.plan, frozenset(changed))
+            if not isinstance(change, Empty):
                 name = view.source.name
-                lowering.compute(lowering.lower(derivative), change_name(name))
+                lowering.compute(change, change_name(name))
                 endings.append(Publish(name, change_name(name)))
                 changed.add(name)
         for state in self.states.stored.values():
-            derivative = derive(state.plan, frozenset(changed))
-            if not isinstance(derivative, Empty):
-                endings.append(Add(state.name, lowering.compute(lowering.lower(derivative)).name))
+            change = lowering.change(state.plan, frozenset(changed))
+            if not isinstance(change, Empty):
+                endings.append(Add(state.name, lowering.compute(change).name))
         removing = frozenset(name for name, deletes in touched.items() if deletes)
         return Program(tuple(touched), schedule((*lowering.steps, *endings)), removing)

@@ -72,7 +72,7 @@ def test_what_is_in_memory_follows_the_store_through_everything(tmp_path):
         world = World(db, seed=5)
         for shape in ("join", "group", "union", "average"):
             world.view(f"v_{shape}", query(shape, "p"))
-        for number in range(24):  # enough for compaction by itself
+        for number in range(18):  # enough for compaction by itself
             world.transact(number)
             if number % 5 == 1:
                 with pytest.raises(UserError):

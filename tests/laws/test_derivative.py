@@ -20,10 +20,10 @@ from everview.plan.traverse import schema_of
 from everview.plan.types import names
 from everview.rewrite.distinct import eliminate_distinct
 from everview.rewrite.passes import PASSES, rewrite
-from strategies import SOURCES, after, changes, plans, total, worlds
+from strategies import SOURCES, after, chains, changes, plans, total, worlds
 
 
-@given(data=st.data(), plan=plans(), world=worlds())
+@given(data=st.data(), plan=st.one_of(plans(), chains()), world=worlds())
 def test_a_derivative_is_the_difference_it_stands_for(data, plan, world):
     change = data.draw(changes(world))
     new = after(world, change)

@@ -13,7 +13,19 @@ from everview.differentiate.derive import derive
 from everview.emit.sql import ring_columns
 from everview.plan.nodes import Measure, Totals
 from everview.plan.traverse import schema_of
-from strategies import SIGNED, SOURCES, Bag, Row, as_arrow, changes, plans, rows, total, worlds
+from strategies import (
+    SIGNED,
+    SOURCES,
+    Bag,
+    Row,
+    as_arrow,
+    changes,
+    partitioned,
+    plans,
+    rows,
+    total,
+    worlds,
+)
 
 
 @given(plan=plans(), world=worlds())
@@ -30,6 +42,12 @@ def test_the_sql_of_a_derivative_computes_its_meaning(data, plan, world):
 
 @given(data=st.data(), plan=plans(depth=1, leaves=SIGNED), world=worlds())
 def test_the_sql_of_an_operator_over_signed_rows_computes_its_meaning(data, plan, world):
+    change = data.draw(changes(world))
+    assert calculate(plan, world, change) == evaluate(plan, world, change)
+
+
+@given(data=st.data(), plan=st.sampled_from(SIGNED).flatmap(partitioned), world=worlds())
+def test_the_sql_of_whole_groups_computes_their_meaning(data, plan, world):
     change = data.draw(changes(world))
     assert calculate(plan, world, change) == evaluate(plan, world, change)
 

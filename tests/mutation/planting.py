@@ -77,6 +77,7 @@ def _functions(module: ModuleType) -> list[FunctionType]:
         if isinstance(found, FunctionType)
         and found.__globals__ is vars(module)
         and found.__code__.co_filename == path
+        and "<locals>" not in found.__qualname__
     ]
 
 

@@ -247,6 +247,8 @@ SLIPS: dict[ModuleType, tuple[Slip, ...]] = {
             "SUM(CAST({column} AS DOUBLE) * {WEIGHT})",
             "SUM(CAST({column} AS DOUBLE))",
         ),
+        ("distinct values are counted as often as they occur", "COUNT(DISTINCT", "COUNT("),
+        ("distinct values are summed as often as they occur", "(DISTINCT {value})", "({value})"),
         ("a restriction loses nulls", "{self.dialect.same} k.", "= k."),
         ("a restriction by nothing keeps all", " WHERE EXISTS ({rows})", ""),
         (

@@ -27,10 +27,14 @@ class Table:
 
 @dataclass(frozen=True, slots=True)
 class View:
-    """A view to create, over what is there by then."""
+    """A view to create, over what is there by then.
+
+    A `portable` query means in DuckDB's own SQL what it means here.
+    """
 
     name: str
     query: str
+    portable: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,10 +7,32 @@ from dataclasses import replace
 from random import Random
 from typing import TypeAlias
 
-from everview.fuzz.scalars import ARITHMETIC, FAMILIES, Atom, Family, Palette, Scalar
-from everview.fuzz.writer import Field, Query, Relation, Writer, atoms_of, field_of, listed
-from everview.lang.sql.aggregates import result_type
-from everview.plan.types import FLOATS, INTEGERS, Type, decimal_parts
+from everview.fuzz.aggregates import aggregate
+from everview.fuzz.clauses import (
+    IN_AGGREGATE,
+    IN_HAVING,
+    IN_LIST,
+    answered,
+    outputs,
+    subquery,
+    where,
+)
+from everview.fuzz.scalars import Atom, Family, Kit, Scalar
+from everview.fuzz.sources import MOST_ROWS, item, mergeable, source, word
+from everview.fuzz.subqueries import Around, around, asked
+from everview.fuzz.writer import (
+    Field,
+    From,
+    Query,
+    Relation,
+    Writer,
+    atoms_of,
+    field_like,
+    field_of,
+    identifier,
+    listed,
+)
+from everview.plan.types import INTEGERS, Type, decimal_parts
 
 BAG_WORDS = ("UNION ALL", "UNION ALL", "INTERSECT ALL", "EXCEPT ALL")
 SET_WORDS = ("UNION", "UNION DISTINCT", "INTERSECT", "EXCEPT")
@@ -18,65 +40,81 @@ DEPTH = 4
 """How deep queries nest."""
 
 
-def query(rng: Random, relations: Sequence[Relation]) -> Query:
+def query(rng: Random, relations: Sequence[Relation], kit: Kit) -> Query:
     """A query over the relations, of any depth up to the greatest."""
     depth = rng.choice((1, 1, 2, 2, 2, 3, 3, DEPTH))
-    return Writer(rng, relations, PRODUCTIONS).query(depth)
+    return Writer(rng, relations, PRODUCTIONS, kit).query(depth)
 
 
 def select(w: Writer, depth: int) -> Query:
     """SELECT … FROM … WHERE …."""
-    found = w.source(depth)
-    where = w.where(found)
-    size = max(1.0, found.size / (2 if where else 1))
+    found = source(w, depth)
+    clause = where(w, found)
+    size = max(1.0, found.size / (2 if clause else 1))
     unique = len({name.lower() for name in found.names}) == len(found.names)
     if unique and w.chance(0.1):
-        fields = tuple(
-            Field(name, atom.type, atom.wild, atom.exact, atom.loose)
-            for name, atom in zip(found.names, found.atoms, strict=True)
-        )
-        return Query(f"SELECT * FROM {found.sql}{where}", fields, size)
-    outputs = w.outputs(found.atoms, strict=False)
-    sql = f"SELECT {listed(outputs)} FROM {found.sql}{where}"
-    return Query(sql, tuple(field for _, field in outputs), size)
+        pairs = zip(found.names, found.atoms, strict=True)
+        fields = tuple(field_like(name, atom) for name, atom in pairs)
+        return Query(f"SELECT * FROM {found.sql}{clause}", fields, size)
+    shown = outputs(w, found, strict=False)
+    sql = f"SELECT {listed(shown)} FROM {found.sql}{clause}"
+    return Query(sql, tuple(field for _, field in shown), size)
 
 
 def distinct(w: Writer, depth: int) -> Query:
     """SELECT DISTINCT."""
-    found = w.source(depth)
-    outputs = w.outputs(found.atoms, strict=True)
-    sql = f"SELECT DISTINCT {listed(outputs)} FROM {found.sql}{w.where(found)}"
-    return Query(sql, tuple(field for _, field in outputs), min(found.size, 50.0))
+    found = source(w, depth)
+    shown = outputs(w, found, strict=True)
+    sql = f"SELECT DISTINCT {listed(shown)} FROM {found.sql}{where(w, found)}"
+    return Query(sql, tuple(field for _, field in shown), min(found.size, 50.0))
 
 
 def grouped(w: Writer, depth: int) -> Query:
     """GROUP BY with aggregates, and HAVING now and then; without keys, one row."""
-    found = w.source(depth)
-    palette = Palette(w.rng, found.atoms)
+    found = source(w, depth)
+    palette = w.palette(found.atoms)
     keys = [
         palette.draw(w.family(found.atoms), w.rng.choice((0, 0, 0, 1)))
         for _ in range(w.rng.choice((0, 1, 1, 1, 2, 2, 3)))
     ]
     keys = [key for key in keys if not key.constant]
-    made = [_aggregate(w, found.atoms) for _ in range(w.rng.randint(1, 4))]
+    made = _aggregates(w, found)
     shown = [(key.text, field_of(f"k{n}", key)) for n, key in enumerate(keys, 1) if w.chance(0.9)]
-    shown += [
-        (a.text, Field(f"a{n}", a.type, a.wild, a.exact, a.loose)) for n, a in enumerate(made, 1)
-    ]
-    over = _over_groups(w, keys, made)
+    shown += [(a.text, field_like(f"a{n}", a)) for n, a in enumerate(made, 1)]
+    known = tuple(Atom(key.text, key.type, key.wild, key.exact) for key in keys)
+    groups = _seen(found, known)
+    over = w.palette((*known, *made))
     if w.chance(0.3):
-        scalar = over.draw(w.rng.choice(ARITHMETIC), 2)
+        scalar = over.draw(w.rng.choice(w.kit.numbers), 2)
         shown.append((scalar.text, field_of("g1", scalar)))
-    sql = f"SELECT {listed(shown)} FROM {found.sql}{w.where(found)}"
+    if w.may_nest and w.chance(IN_LIST):
+        shown += answered(w, (*known, *made), groups, "g2", strict=False)
+    sql = f"SELECT {listed(shown)} FROM {found.sql}{where(w, found)}"
     sql += _group_clause(w, keys, shown, found.names)
     if w.chance(0.3):
-        sql += f" HAVING {over.rendered(over.condition(1))}"
+        sql += f" HAVING {_having(w, (*known, *made), groups)}"
     return Query(sql, tuple(field for _, field in shown), 8.0 if keys else 1.0)
 
 
-def _over_groups(w: Writer, keys: Sequence[Scalar], aggregates: Sequence[Atom]) -> Palette:
-    known = [Atom(key.text, key.type, key.wild, key.exact) for key in keys]
-    return Palette(w.rng, (*known, *aggregates))
+def _seen(found: From, keys: Sequence[Atom]) -> Around:
+    """What a subquery sees of groups: the keys that are columns."""
+    columns = {atom.text for atom in found.atoms}
+    return around([key for key in keys if key.text in columns], 8.0)
+
+
+def _having(w: Writer, atoms: Sequence[Atom], groups: Around) -> str:
+    if w.may_nest and w.chance(IN_HAVING):
+        return asked(w, atoms, groups)
+    return w.condition(atoms, 1)
+
+
+def _aggregates(w: Writer, found: From) -> list[Atom]:
+    made = [aggregate(w, found.atoms) for _ in range(w.rng.randint(1, 4))]
+    if w.may_nest and w.chance(IN_AGGREGATE):
+        inner = subquery(w, around(found.atoms, found.size))
+        drawn = (aggregate(w, (inner, *found.atoms[:2])) for _ in range(6))
+        made += [each for each in drawn if each.text.count(inner.text) == 1][:1]
+    return made
 
 
 def _group_clause(
@@ -96,61 +134,32 @@ def _group_clause(
     return f" GROUP BY {', '.join(forms)}"
 
 
-def _aggregate(w: Writer, atoms: Sequence[Atom]) -> Atom:
-    function = w.rng.choice(("count", "sum", "sum", "avg"))
-    if function == "count":
-        return _count(w, atoms)
-    palette = Palette(w.rng, atoms)
-    for _ in range(5):
-        scalar = palette.draw(w.rng.choice(ARITHMETIC), w.rng.choice((0, 0, 1, 2)))
-        type_ = result_type(function, scalar.type)
-        if type_ is not None and not scalar.constant and _summable(scalar):
-            inexact = scalar.type in FLOATS and not scalar.exact
-            exact = function == "sum" and not inexact
-            text = f"{function.upper()}({scalar.text})"
-            return Atom(text, type_, False, exact, inexact)
-    return _count(w, atoms)
-
-
-def _summable(scalar: Scalar) -> bool:
-    """Whether the sum of a group is likely to fit its type."""
-    parts = decimal_parts(scalar.type)
-    if scalar.wild and (parts or scalar.type == "bigint"):
-        return False
-    return not parts or parts[0] < 38 or not scalar.wild
-
-
-def _count(w: Writer, atoms: Sequence[Atom]) -> Atom:
-    counted = w.rng.choice(("*", "1", *(atom.text for atom in atoms)))
-    return Atom(f"COUNT({counted})", "bigint")
-
-
 def union(w: Writer, depth: int) -> Query:
     """UNION, INTERSECT or EXCEPT of two queries made to fit each other."""
     keep_all = w.chance(0.6)
-    count = w.rng.randint(1, 4)
-    families = [w.rng.choice(FAMILIES[:10]) for _ in range(count)]
+    families = w.families(4)
     left, right = (_fitting(w, depth - 1, families, strict=not keep_all) for _ in range(2))
     fields = tuple(
         Field(a.name, _common(a.type, b.type), a.wild or b.wild, a.exact and b.exact)
         for a, b in zip(left.fields, right.fields, strict=True)
     )
     size = left.size + right.size
-    word = w.rng.choice(BAG_WORDS if keep_all else SET_WORDS)
-    return Query(f"{left.sql} {word} {right.sql}", fields, size if keep_all else min(size, 60.0))
+    kinds = BAG_WORDS if keep_all else SET_WORDS
+    kind = w.rng.choice(kinds if w.afford(1) else kinds[:2])
+    return Query(f"{left.sql} {kind} {right.sql}", fields, size if keep_all else min(size, 60.0))
 
 
 def _fitting(w: Writer, depth: int, families: Sequence[Family], *, strict: bool) -> Query:
     """A query with one column of each family."""
-    found = w.source(depth)
-    palette = Palette(w.rng, found.atoms)
-    outputs = []
+    found = source(w, depth)
+    palette = w.palette(found.atoms)
+    shown = []
     for number, family in enumerate(families, 1):
         scalar = palette.draw(family, w.rng.choice((0, 1)))
-        outputs.append((scalar.text, field_of(f"u{number}", scalar)))
-    word = "SELECT DISTINCT" if strict and w.chance(0.2) else "SELECT"
-    sql = f"{word} {listed(outputs)} FROM {found.sql}{w.where(found)}"
-    return Query(sql, tuple(field for _, field in outputs), found.size)
+        shown.append((scalar.text, field_of(f"u{number}", scalar)))
+    start = "SELECT DISTINCT" if strict and w.chance(0.2) else "SELECT"
+    sql = f"{start} {listed(shown)} FROM {found.sql}{where(w, found)}"
+    return Query(sql, tuple(field for _, field in shown), found.size)
 
 
 def _common(a: Type, b: Type) -> Type:
@@ -182,10 +191,43 @@ def common_table(w: Writer, depth: int) -> Query:
     return replace(body, sql=f"WITH {', '.join(parts)} {body.sql}")
 
 
+def merged(w: Writer, depth: int) -> Query:
+    """A join by NATURAL or USING, with the columns that the sides share shown once."""
+    (left_sql, left), (right_sql, right) = item(w, depth), item(w, depth)
+    same = _same_names(left, right)
+    fitting = [(a, b) for a, b in same if mergeable(a, b)]
+    if not fitting or left.size * right.size > MOST_ROWS:
+        return select(w, depth)
+    natural = fitting == same and w.chance(0.8)
+    chosen = fitting if natural else w.rng.sample(fitting, w.rng.randint(1, len(fitting)))
+    shared = [_either(a, b) for a, b in chosen]
+    kind = word(w, asking=False)
+    clause = f" USING ({', '.join(identifier(field.name) for field in shared)})"
+    sql = f"{left_sql} {'NATURAL ' * natural}{kind}{right_sql}{clause * (not natural)}"
+    known = [*shared, *_unshared(left, right)]
+    fields = tuple(w.rng.sample(known, w.rng.randint(1, len(known))))
+    columns = ", ".join(identifier(field.name) for field in fields)
+    return Query(f"SELECT {columns} FROM {sql}", fields, left.size * right.size / 4)
+
+
+def _same_names(left: Relation, right: Relation) -> list[tuple[Field, Field]]:
+    theirs = {field.name.lower(): field for field in right.fields}
+    return [(f, theirs[f.name.lower()]) for f in left.fields if f.name.lower() in theirs]
+
+
+def _unshared(left: Relation, right: Relation) -> list[Field]:
+    taken = {mine.name.lower() for mine, _ in _same_names(left, right)}
+    return [f for f in (*left.fields, *right.fields) if f.name.lower() not in taken]
+
+
+def _either(mine: Field, other: Field) -> Field:
+    return Field(mine.name, _common(mine.type, other.type), mine.wild or other.wild)
+
+
 def constants(w: Writer, _: int) -> Query:
     """Rows without FROM."""
-    palette = Palette(w.rng, ())
-    families = [w.rng.choice(FAMILIES[:10]) for _ in range(w.rng.randint(1, 3))]
+    palette = w.palette(())
+    families = w.families(3)
     rows = []
     for _ in range(w.rng.randint(1, 3)):
         scalars = [palette.draw(family, 0) for family in families]
@@ -226,6 +268,6 @@ Production: TypeAlias = Callable[[Writer, int], Query]
 
 PRODUCTIONS: tuple[Production, ...] = (
     *(select, select, select, grouped, grouped, grouped, distinct, union, union),
-    *(common_table, beside_constants, in_parentheses),
+    *(common_table, beside_constants, in_parentheses, merged),
 )
 """What a query may be; a further capability is one more function here."""

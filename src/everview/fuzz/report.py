@@ -55,6 +55,9 @@ def summary_text(report: Report) -> str:
         f"in {report.seconds:.0f} s: {rate:.0f} views a minute",
         f"views refused: {refused} ({share:.1f} %), and {report.dependent} that read one of them",
         *_grouped(report.refused),
+        f"answers compared with DuckDB's own: {report.asked - sum(report.unanswered.values())}, "
+        f"and {sum(report.unanswered.values())} where it has none",
+        *_grouped(report.unanswered),
         f"cases ended by an error in their values: {sum(report.stopped.values())}",
         *_grouped(report.stopped),
         f"failures: {len(report.findings)}",

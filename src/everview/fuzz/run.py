@@ -2,21 +2,30 @@
 
 from __future__ import annotations
 
+import re
 import traceback
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal, TypeAlias
 
+import pyarrow as pa
+
 from everview.errors import UserError
 from everview.fuzz.case import Case, Compact, Contents, Reopen, Step, Table, Transaction, View
 from everview.fuzz.compare import difference
+from everview.fuzz.reference import Unanswered, table_of, wrong
 from everview.fuzz.side import Side, reason
 from everview.pipeline.audit import ViewAudit
 
-Kind: TypeAlias = Literal["view", "table", "engines", "accepted", "refused", "changed", "crash"]
+Kind: TypeAlias = Literal[
+    "view", "meaning", "table", "engines", "accepted", "refused", "changed", "crash"
+]
 
 MEANING: dict[Kind, str] = {
     "view": "a view differs from its query",
+    "meaning": "a view differs from what DuckDB itself answers to its text",
     "table": "a table does not hold what was written to it",
     "engines": "the two engines do not agree",
     "accepted": "a transaction that breaks a constraint was accepted",
@@ -49,13 +58,16 @@ class Failure:
 class Outcome:
     """The counts of one run, and its failure if there is one.
 
-    `refused` views are missing on one engine at least, `undefined` ones on all.
+    `refused` views are missing on one engine at least, `undefined` ones on all. The text of a
+    portable view was `asked` of DuckDB itself so often, and so often was it `unanswered`.
     """
 
     views: int = 0
     refused: dict[str, str] = field(default_factory=dict)
     undefined: set[str] = field(default_factory=set)
     transactions: int = 0
+    asked: int = 0
+    unanswered: Counter[str] = field(default_factory=Counter)
     stopped: str = ""
     failure: Failure | None = None
 
@@ -145,6 +157,7 @@ class _Run:
         if all(view.name in side.refused for side in self.sides):
             self.outcome.undefined.add(view.name)
         self._agree([view])
+        self._ask([view])
 
     def _commit(self, transaction: Transaction) -> None:
         self.outcome.transactions += 1
@@ -216,11 +229,40 @@ class _Run:
             if table is not None:
                 raise Found("table", f"the table {table}", side.engine)
         self._agree(self.views)
+        self._ask(self.views)
         self.unchecked = False
 
     def _judge(self, side: Side, wrong: ViewAudit | None) -> None:
         if wrong is not None:
             raise Found("view", _shown(wrong, "missing", "surplus"), side.engine)
+
+    def _ask(self, views: Sequence[View]) -> None:
+        """Portable views hold what DuckDB itself answers, over what they read as it is now."""
+        portable = [view for view in views if view.portable]
+        if not portable or not self.sides:
+            return
+        side = self.sides[0]
+        relations = {
+            name: table_of(table.columns, self.contents.rows[name])
+            for name, table in self.contents.tables.items()
+        }
+        for view in self.views:
+            if view.name not in side.refused:
+                relations[view.name] = side.database.read(view.name).to_arrow()
+        for view in portable:
+            if view.name not in side.refused:
+                self._compare(side, view, relations)
+
+    def _compare(self, side: Side, view: View, relations: Mapping[str, pa.Table]) -> None:
+        schema = side.database.catalog.schema(view.name)
+        self.outcome.asked += 1
+        try:
+            found = wrong(view, schema, relations[view.name], relations)
+        except Unanswered as problem:
+            self.outcome.unanswered[re.sub(r"[0-9]+", "n", str(problem))[:90]] += 1
+            return
+        if not found.ok:
+            raise Found("meaning", _shown(found, "only DuckDB", "only the view"), side.engine)
 
     def _agree(self, views: list[View]) -> None:
         """Both engines hold the same rows in every view that runs on both."""

@@ -22,6 +22,8 @@ RARE: tuple[Type, ...] = (
     "timestamp_ntz",
 )
 KEYS: tuple[Type, ...] = ("bigint", "int", "bigint", "string", "date", "smallint", "decimal(10,2)")
+PORTABLE: tuple[Type, ...] = ("int", "bigint", "int", "string", "date", "boolean")
+"""Types whose operators mean the same on Spark and in DuckDB's own SQL."""
 NAMES = ("a", "b", "c", "d", "e", "f", "g", "h")
 ODD_NAMES = ("order", "two words", "Größe", "a.b", "Group")
 
@@ -38,18 +40,21 @@ class Drawn:
         return tuple(each.draw(rng) for each in self.domains)
 
 
-def schema(rng: Random) -> tuple[Drawn, ...]:
+def schema(rng: Random, *, portable: bool) -> tuple[Drawn, ...]:
     """Two to four tables, among them at least one with an integer to join on."""
-    return tuple(_table(rng, f"t{number}") for number in range(1, rng.randint(3, 5)))
+    count = rng.randint(2, 4)
+    return tuple(_table(rng, f"t{n}", portable) for n in range(1, count + 1))
 
 
-def _table(rng: Random, name: str) -> Drawn:
+def _table(rng: Random, name: str, portable: bool) -> Drawn:
     keyed = rng.random() < 0.5
     types = [rng.choice(("int", "bigint"))]
-    types += [rng.choice(COMMON if rng.random() < 0.65 else RARE) for _ in range(rng.randint(1, 5))]
+    common, rare = (PORTABLE, PORTABLE) if portable else (COMMON, RARE)
+    types += [rng.choice(common if rng.random() < 0.65 else rare) for _ in range(rng.randint(1, 5))]
     key_width = 1 + (keyed and rng.random() < 0.25)
     if keyed:
-        types[:0] = [rng.choice(KEYS) for _ in range(key_width)]
+        keys = [type_ for type_ in KEYS if type_ in PORTABLE or not portable]
+        types[:0] = [rng.choice(keys) for _ in range(key_width)]
     columns = tuple(
         Column(_name(rng, index), type_) for index, type_ in enumerate(types[: len(NAMES)])
     )

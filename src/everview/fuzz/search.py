@@ -68,6 +68,8 @@ class Report:
     refused: Counter[str] = field(default_factory=Counter)
     dependent: int = 0
     stopped: Counter[str] = field(default_factory=Counter)
+    asked: int = 0
+    unanswered: Counter[str] = field(default_factory=Counter)
     findings: list[Finding] = field(default_factory=list)
     seconds: float = 0.0
 
@@ -78,6 +80,8 @@ class Report:
         self.transactions += outcome.transactions
         self.refused.update(text for text in outcome.refused.values() if text)
         self.dependent += sum(not text for text in outcome.refused.values())
+        self.asked += outcome.asked
+        self.unanswered.update(outcome.unanswered)
         if outcome.stopped:
             self.stopped[outcome.stopped] += 1
 

@@ -67,7 +67,7 @@ def fewer_layers(case: Case) -> Iterator[Case]:
             yield replace(
                 case,
                 steps=tuple(
-                    View(s.name, inlined(s.query, inner)) if isinstance(s, View) else s
+                    replace(s, query=inlined(s.query, inner)) if isinstance(s, View) else s
                     for s in case.steps
                     if s is not inner
                 ),
@@ -115,7 +115,7 @@ def simpler_queries(case: Case) -> Iterator[Case]:
         if isinstance(step, View):
             for query in smaller(step.query):
                 steps = list(case.steps)
-                steps[position] = View(step.name, query)
+                steps[position] = replace(step, query=query)
                 yield _mended(case, steps)
 
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from everview.differentiate.rules import RULES, Derive
 from everview.plan import scalar
 from everview.plan.build import (
     add,
@@ -44,12 +45,14 @@ from everview.plan.nodes import (
     Totals,
     Values,
 )
-from everview.plan.traverse import children, schema_of, transform, walk, with_children
+from everview.plan.traverse import children, schema_of, sources, transform, walk, with_children
 from everview.plan.types import Schema
 from everview.program.states import Demand, States, lookup_column
 from everview.program.steps import Compute, Fetch, KeySet, Step, change_name
 
 Columns = tuple[str, ...]
+
+_LINEAR = (Filter, Map, Add, Negate, Totals)
 
 
 @dataclass(slots=True)
@@ -59,6 +62,7 @@ class Materializer:
     states: States
     steps: list[Step] = field(default_factory=list)
     _computed: dict[Plan, Ref] = field(default_factory=dict)
+    _changes: dict[Plan, Plan] = field(default_factory=dict)
     _fetched: dict[tuple[str, Schema, str | None, KeySet | None], Ref] = field(default_factory=dict)
 
     def compute(self, plan: Plan, name: str | None = None) -> Ref:
@@ -72,6 +76,31 @@ class Materializer:
             self._computed.setdefault(plan, ref)
             return ref
         return known
+
+    def change(self, plan: Plan, changed: frozenset[str] | None = None) -> Plan:
+        """Δ`plan` over changes, slices and results, when the relations in `changed` change.
+
+        The same rules as `derive`, with one difference: the change of what a join, a distinct or
+        a group reads is a step of its own, however often the rule reads it. So the size of a
+        program follows the size of the query, and not its depth.
+        """
+        if changed is not None and not any(s.name in changed for s in sources(plan)):
+            return Empty(schema_of(plan))
+        known = self._changes.get(plan)
+        if known is None:
+            known = self.lower(RULES[type(plan)].apply(plan, self._change_below(plan, changed)))
+            self._changes[plan] = known
+        return known
+
+    def _change_below(self, plan: Plan, changed: frozenset[str] | None) -> Derive:
+        def inline(child: Plan) -> Plan:
+            return self.change(child, changed)
+
+        def once(child: Plan) -> Plan:
+            made = self.change(child, changed)
+            return made if isinstance(made, Empty) else self.compute(made)
+
+        return inline if isinstance(plan, _LINEAR) else once
 
     def lower(self, plan: Plan) -> Plan:
         """A plan over changes, slices and results, equal to `plan`, which is driven by a change."""

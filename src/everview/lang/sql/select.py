@@ -192,7 +192,7 @@ class Select:
             marked = mark(having.this, self.pending, self.lower)
             condition = resolve_having(marked, self.scope, wanted, grouping, self.pending)
             trees.append(condition)
-        grouping.free = frozenset(self.pending)
+        grouping.free = frozenset((*self.pending, *self.lower.carried))
         calls = [node for tree in trees for node in aggregates_in(tree)]
         plan = self._attached(plan, list(calls), lambda column: column)
         for call in calls:

@@ -15,10 +15,9 @@ from typing import Literal, Protocol
 from sqlglot import exp
 
 from everview.errors import UserError
-from everview.lang.sql.joining import beside_nulls, null_of
+from everview.lang.sql.joining import null_of
 from everview.lang.sql.place import span_of
 from everview.lang.sql.scope import Scope
-from everview.lang.sql.shaping import with_partner
 from everview.plan import scalar
 from everview.plan.build import (
     add,
@@ -149,15 +148,21 @@ def _subquery(
 
 @dataclass(frozen=True, slots=True)
 class Inner:
-    """A subquery computed for all values of its domain."""
+    """A subquery computed for all values of its domain, and those values."""
 
     plan: Plan
     domain: Domain
+    values: Plan
 
     @property
     def pairs(self) -> tuple[tuple[str, str], ...]:
         """Columns of the rows around, and of the subquery, that must agree."""
         return tuple((column, self.domain.named(column)) for column in self.domain.offered)
+
+    @property
+    def keys(self) -> tuple[str, ...]:
+        """The columns of the domain."""
+        return tuple(named for _, named in self.pairs)
 
     @property
     def outputs(self) -> tuple[str, ...]:
@@ -180,18 +185,16 @@ def compute(
     domain = Domain(scope, schema, translate, read, lower.number())
     made = lower.inside(domain, query)
     leaf, values = domain.leaf, domain.values(plan)
-    return Inner(transform(made, lambda n: values if n == leaf else n), domain)
+    return Inner(transform(made, lambda n: values if n == leaf else n), domain, values)
 
 
-def attach_exists(plan: Plan, inner: Inner, name: str) -> Plan:
-    """The rows with a column that says whether the subquery has any."""
-    some = _domain_set(inner)
-    return _flagged(plan, _having(plan, some, inner), name)
+# Conditions that only keep rows: a join that asks for a partner.
 
 
 def keep_existing(plan: Plan, inner: Inner) -> Plan:
     """The rows for which the subquery has some."""
-    return _having(plan, _domain_set(inner), inner)
+    some = distinct(project(inner.plan, inner.keys))
+    return project(join(plan, some, inner.pairs, nulls=True), columns_of(plan))
 
 
 def drop_existing(plan: Plan, inner: Inner) -> Plan:
@@ -199,83 +202,107 @@ def drop_existing(plan: Plan, inner: Inner) -> Plan:
     return add(plan, negate(keep_existing(plan, inner)))
 
 
-def attach_scalar(plan: Plan, inner: Inner, name: str, *, one_row: bool) -> Plan:
-    """The rows with the one value of the subquery, NULL where it has none."""
-    value = inner.outputs[0]
-    type_ = type_in(schema_of(inner.plan), value)
-    keys = columns_of(inner.plan)[: len(inner.domain.offered)]
-    answers = project(inner.plan, (*keys, value))
-    if not one_row:
-        answers = _single(answers, keys, value, type_)
-    renamed = tuple(
-        Output(name if o.name == value else o.name, o.type, o.scalar)
-        for o in identity(schema_of(answers))
-    )
-    answers = map_(answers, renamed)
-    wanted = (*columns_of(plan), name)
-    found = project(join(plan, answers, inner.pairs, nulls=True), wanted)
-    if one_row:
-        return found
-    some = distinct(project(answers, keys))
-    without = add(plan, negate(_having(plan, some, inner)))
-    return add(found, beside_nulls(without, found))
+def keep_in(lower: Lower, plan: Plan, inner: Inner, left: tuple[str, ...]) -> Plan:
+    """The rows for which `left IN (subquery)` is true."""
+    keyed, asked = _keyed(plan, left, lower)
+    return project(_in_rows(keyed, inner, asked), columns_of(plan))
 
 
-def _single(answers: Plan, keys: tuple[str, ...], value: str, type_: Type) -> Plan:
-    """One value for each key, or an error, as SQL wants of a subquery used as a value."""
-    aggregates = (
-        Aggregate("rows", "bigint", "count"),
-        Aggregate("value", type_, "max", value),
-    )
-    grouped = group_by(answers, keys, aggregates)
-    if not keys:
-        grouped = filter_(grouped, scalar.canonical("`rows` > 0"))
-    checked = scalar.canonical(
-        "CASE WHEN `rows` > 1 THEN"
-        f" CAST(raise_error('a subquery used as a value has more than one row') AS {type_})"
-        " ELSE `value` END"
-    )
-    kept = tuple(o for o in identity(schema_of(grouped)) if o.name in keys)
-    return map_(grouped, (*kept, Output(value, type_, checked)))
+def keep_not_in(lower: Lower, plan: Plan, inner: Inner, left: tuple[str, ...]) -> Plan:
+    """The rows for which `left NOT IN (subquery)` is true."""
+    keyed, asked = _keyed(plan, left, lower)
+    if len(asked) > 1:
+        counted = _compared(keyed, inner, asked, "yes", "open")
+        return project(filter_(counted, "`yes` = 0 AND `open` = 0"), columns_of(plan))
+    told = _told(keyed, inner)
+    mine = scalar.column(asked[0])
+    sure = scalar.canonical(f"`rows` = 0 OR (`rows` = `known` AND NOT {mine} IS NULL)")
+    kept = filter_(told, sure)
+    return project(add(kept, negate(_in_rows(kept, inner, asked))), columns_of(plan))
+
+
+# Values that stand in an expression: one row for each value of the domain, joined back.
+
+
+def attach_exists(plan: Plan, inner: Inner, name: str) -> Plan:
+    """The rows with a column that says whether the subquery has any."""
+    answers = _each(inner, inner.values, inner.keys, project(inner.plan, inner.keys), ())
+    return _beside(plan, answers, inner.pairs, Output(name, "boolean", "`rows` > 0"))
 
 
 def attach_in(lower: Lower, plan: Plan, inner: Inner, left: tuple[str, ...], name: str) -> Plan:
     """The rows with `left IN (subquery)`: true, false or NULL, as SQL says."""
-    keyed = _keyed(plan, left, lower)
-    asked = tuple(f"in {n}" for n in range(len(left)))
-    yes = _in_rows(keyed, inner, asked)
-    maybe = add(keyed, negate(yes))
-    unknown = _unknown_rows(maybe, inner, asked)
-    no = add(maybe, negate(unknown))
-    parts = []
-    for rows, text in ((yes, "TRUE"), (unknown, null_of("boolean")), (no, "FALSE")):
-        outputs = tuple(o for o in identity(schema_of(rows)) if o.name not in asked)
-        parts.append(map_(rows, (*outputs, Output(name, "boolean", scalar.canonical(text)))))
-    return add(*parts)
+    keyed, asked = _keyed(plan, left, lower)
+    if len(asked) > 1:
+        found = _compared(keyed, inner, asked, "yes", "open")
+        text = "CASE WHEN `yes` > 0 THEN TRUE WHEN `open` > 0 THEN NULL ELSE FALSE END"
+    else:
+        found = _told(_matched(keyed, inner, asked), inner)
+        mine = scalar.column(asked[0])
+        text = (
+            "CASE WHEN `yes` > 0 THEN TRUE WHEN `rows` = 0 THEN FALSE"
+            f" WHEN {mine} IS NULL OR `rows` > `known` THEN NULL ELSE FALSE END"
+        )
+    flag = Output(name, "boolean", scalar.canonical(text))
+    return map_(found, (*identity(schema_of(plan)), flag))
 
 
-def keep_in(lower: Lower, plan: Plan, inner: Inner, left: tuple[str, ...]) -> Plan:
-    """The rows for which `left IN (subquery)` is true."""
-    asked = tuple(f"in {n}" for n in range(len(left)))
-    return project(_in_rows(_keyed(plan, left, lower), inner, asked), columns_of(plan))
+def attach_scalar(plan: Plan, inner: Inner, name: str, *, one_row: bool) -> Plan:
+    """The rows with the one value of the subquery, NULL where it has none."""
+    value = inner.outputs[0]
+    type_ = type_in(schema_of(inner.plan), value)
+    if one_row:
+        answers = project(inner.plan, (*inner.keys, value))
+        return _beside(plan, answers, inner.pairs, Output(name, type_, scalar.column(value)))
+    most = (Aggregate("value", type_, "max", value),)
+    answers = _each(inner, inner.values, inner.keys, inner.plan, most)
+    single = (
+        "CASE WHEN `rows` > 1 THEN"
+        f" CAST(raise_error('a subquery used as a value has more than one row') AS {type_})"
+        " ELSE `value` END"
+    )
+    return _beside(plan, answers, inner.pairs, Output(name, type_, scalar.canonical(single)))
 
 
-def keep_not_in(lower: Lower, plan: Plan, inner: Inner, left: tuple[str, ...]) -> Plan:
-    """The rows for which `left NOT IN (subquery)` is true: neither IN nor unknown."""
-    asked = tuple(f"in {n}" for n in range(len(left)))
-    keyed = _keyed(plan, left, lower)
-    maybe = add(keyed, negate(_in_rows(keyed, inner, asked)))
-    no = add(maybe, negate(_unknown_rows(maybe, inner, asked)))
-    return project(no, columns_of(plan))
+def _each(
+    inner: Inner,
+    values: Plan,
+    keys: tuple[str, ...],
+    rows: Plan,
+    aggregates: tuple[Aggregate, ...],
+) -> Plan:
+    """For each of `values`, the number of `rows` and their aggregates, zero and NULL for none.
+
+    Each value brings a row of its own that is NULL in all that is aggregated.
+    """
+    counted = (Aggregate("rows", "bigint", "count", "here"), *aggregates)
+    schema = schema_of(rows)
+    present = map_(rows, (*identity(schema), Output("here", "int", "1")))
+    if not keys:
+        return group_by(present, (), counted)
+    missing = tuple(
+        Output(c.name, c.type, scalar.column(c.name) if c.name in keys else null_of(c.type))
+        for c in schema_of(present)
+    )
+    return group_by(add(present, map_(values, missing)), keys, counted)
 
 
-def _keyed(plan: Plan, left: tuple[str, ...], lower: Lower) -> Plan:
-    schema = schema_of(plan)
+def _beside(
+    plan: Plan, answers: Plan, pairs: tuple[tuple[str, str], ...], *outputs: Output
+) -> Plan:
+    """The rows with something computed from the one answer for their values."""
+    joined = join(plan, answers, pairs, nulls=True)
+    return map_(joined, (*identity(schema_of(plan)), *outputs))
+
+
+def _keyed(plan: Plan, left: tuple[str, ...], lower: Lower) -> tuple[Plan, tuple[str, ...]]:
+    """The rows with what is asked for by IN in columns of their own."""
+    schema, number = schema_of(plan), lower.number()
     outputs = tuple(
-        Output(f"in {n}", lower.type_(text, schema, scalar.parse(text)), text)
+        Output(f"in {number} {n}", lower.type_(text, schema, scalar.parse(text)), text)
         for n, text in enumerate(left)
     )
-    return map_(plan, (*identity(schema), *outputs))
+    return map_(plan, (*identity(schema), *outputs)), tuple(o.name for o in outputs)
 
 
 def _in_rows(keyed: Plan, inner: Inner, asked: tuple[str, ...]) -> Plan:
@@ -287,56 +314,63 @@ def _in_rows(keyed: Plan, inner: Inner, asked: tuple[str, ...]) -> Plan:
             on.append((mine, theirs))
             equal.append(scalar.canonical(f"{scalar.column(mine)} IS NOT NULL"))
         else:
-            text = f"{scalar.column(mine)} = {scalar.column(theirs)}"
-            equal.append(scalar.canonical(text))
+            equal.append(_equal(mine, theirs))
     found = filter_(join(keyed, some, tuple(on), nulls=True), scalar.conjunction(equal))
     return project(found, columns_of(keyed))
 
 
-def _unknown_rows(rows: Plan, inner: Inner, asked: tuple[str, ...]) -> Plan:
-    """Of the rows that equal none, those for which a NULL on either side leaves it open."""
-    nulls = [
-        scalar.canonical(f"{scalar.column(a)} IS NULL OR {scalar.column(b)} IS NULL")
-        for a, b in zip(asked, inner.outputs, strict=True)
-    ]
-    open_ = scalar.canonical(" OR ".join(f"({text})" for text in nulls))
-    possible = scalar.canonical(
-        " AND ".join(
-            f"({scalar.column(a)} IS NULL OR {scalar.column(b)} IS NULL"
-            f" OR {scalar.column(a)} = {scalar.column(b)})"
-            for a, b in zip(asked, inner.outputs, strict=True)
-        )
+def _told(keyed: Plan, inner: Inner) -> Plan:
+    """The rows with how many rows the subquery has for them, and how many are not NULL."""
+    output = inner.outputs[0]
+    known = (Aggregate("known", "bigint", "count", output),)
+    answers = _each(inner, inner.values, inner.keys, inner.plan, known)
+    counts = (Output("rows", "bigint", "`rows`"), Output("known", "bigint", "`known`"))
+    return _beside(keyed, answers, inner.pairs, *counts)
+
+
+def _matched(keyed: Plan, inner: Inner, asked: tuple[str, ...]) -> Plan:
+    """The rows with `yes`, how many rows of the subquery equal what they ask for."""
+    values, pairs, keys = _asked_values(keyed, inner, asked)
+    mine = tuple((k, v) for k, (_, v) in zip(keys, inner.pairs, strict=False))
+    some = distinct(inner.plan)
+    equal = [_equal(a, b) for a, b in zip(keys[len(mine) :], inner.outputs, strict=True)]
+    rows = filter_(join(values, some, mine, nulls=True), scalar.conjunction(equal))
+    answers = _each(inner, values, keys, project(rows, keys), ())
+    return _beside(keyed, answers, pairs, Output("yes", "bigint", "`rows`"))
+
+
+def _compared(keyed: Plan, inner: Inner, asked: tuple[str, ...], yes: str, unknown: str) -> Plan:
+    """The rows with how many rows of the subquery equal theirs, and how many may."""
+    values, pairs, keys = _asked_values(keyed, inner, asked)
+    mine = tuple((k, v) for k, (_, v) in zip(keys, inner.pairs, strict=False))
+    both = join(values, inner.plan, mine, nulls=True)
+    equal = " AND ".join(
+        f"({_equal(a, b)})" for a, b in zip(keys[len(mine) :], inner.outputs, strict=True)
     )
-    if len(asked) == 1:
-        return _unknown_one(rows, inner, asked[0], inner.outputs[0])
-    pairs = filter_(join(rows, distinct(inner.plan), inner.pairs, nulls=True), open_)
-    found = distinct(project(filter_(pairs, possible), columns_of(rows)))
-    return with_partner(rows, found)
-
-
-def _unknown_one(rows: Plan, inner: Inner, asked: str, output: str) -> Plan:
-    """NULL asked of a subquery with rows, or anything asked of one with a NULL among them."""
-    is_null = scalar.canonical(f"{scalar.column(asked)} IS NULL")
-    not_null = scalar.canonical(f"{scalar.column(asked)} IS NOT NULL")
-    with_null = filter_(inner.plan, scalar.canonical(f"{scalar.column(output)} IS NULL"))
-    return add(
-        _having(filter_(rows, is_null), _domain_set(inner), inner),
-        _having(filter_(rows, not_null), _domain_set(replace(inner, plan=with_null)), inner),
+    kept = tuple(o for o in identity(schema_of(both)) if o.name in keys)
+    flags = (
+        Output("is", "int", scalar.canonical(f"CASE WHEN {equal} THEN 1 END")),
+        Output("may be", "int", scalar.canonical(f"CASE WHEN ({equal}) IS NULL THEN 1 END")),
     )
+    counts = (
+        Aggregate(yes, "bigint", "count", "is"),
+        Aggregate(unknown, "bigint", "count", "may be"),
+    )
+    answers = _each(inner, values, keys, map_(both, (*kept, *flags)), counts)
+    told = tuple(Output(n, "bigint", scalar.column(n)) for n in (yes, unknown))
+    return _beside(keyed, answers, pairs, *told)
 
 
-def _domain_set(inner: Inner) -> Plan:
-    keys = tuple(named for _, named in inner.pairs)
-    return distinct(project(inner.plan, keys))
+def _asked_values(
+    keyed: Plan, inner: Inner, asked: tuple[str, ...]
+) -> tuple[Plan, tuple[tuple[str, str], ...], tuple[str, ...]]:
+    """The values asked for, with those of the domain; how rows and values agree; their names."""
+    columns = (*inner.domain.offered, *asked)
+    pairs = tuple((column, f"of {column}") for column in columns)
+    schema = schema_of(keyed)
+    outputs = tuple(Output(n, type_in(schema, c), scalar.column(c)) for c, n in pairs)
+    return distinct(map_(keyed, outputs)), pairs, tuple(n for _, n in pairs)
 
 
-def _having(plan: Plan, some: Plan, inner: Inner) -> Plan:
-    """The rows whose domain columns are in a set."""
-    return project(join(plan, some, inner.pairs, nulls=True), columns_of(plan))
-
-
-def _flagged(plan: Plan, true: Plan, name: str) -> Plan:
-    def with_flag(rows: Plan, text: str) -> Plan:
-        return map_(rows, (*identity(schema_of(rows)), Output(name, "boolean", text)))
-
-    return add(with_flag(true, "TRUE"), with_flag(add(plan, negate(true)), "FALSE"))
+def _equal(mine: str, theirs: str) -> str:
+    return scalar.canonical(f"{scalar.column(mine)} = {scalar.column(theirs)}")
