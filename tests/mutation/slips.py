@@ -24,15 +24,15 @@ SLIPS: dict[ModuleType, tuple[Slip, ...]] = {
     compiler: (
         (
             "a change is not added to a state",
-            "endings.append(Add(state.name, lowering.compute(lowering.lower(derivative)).name))",
-            "lowering.compute(lowering.lower(derivative)).name",
+            "endings.append(Add(state.name, lowering.compute(change).name))",
+            "lowering.compute(change)",
         ),
         ("a view is not published", "endings.append(Publish(name, change_name(name)))", "pass"),
         ("a view over a view does not follow", "changed.add(name)", "pass"),
         (
             "states do not follow views",
-            "derive(state.plan, frozenset(changed))",
-            "derive(state.plan, frozenset(touched))",
+            "lowering.change(state.plan, frozenset(changed))",
+            "lowering.change(state.plan, frozenset(touched))",
         ),
     ),
     materialize: (

@@ -23,6 +23,7 @@ from everview.plan.nodes import (
     Source,
     Totals,
     Values,
+    Window,
 )
 
 
@@ -42,7 +43,7 @@ def degree(plan: Plan) -> float:
             return max(degree(left), degree(right))
         case Join(left, right, _, _):
             return degree(left) + degree(right)
-        case Distinct() | Positive() | Groups() | Partition() | Restrict():
+        case Distinct() | Positive() | Groups() | Partition() | Window() | Restrict():
             return inf
         case _:
             assert_never(plan)

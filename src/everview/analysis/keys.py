@@ -24,6 +24,7 @@ from everview.plan.nodes import (
     Source,
     Totals,
     Values,
+    Window,
 )
 
 Keys: TypeAlias = frozenset[frozenset[str]]
@@ -51,7 +52,7 @@ def keys(plan: Plan) -> Keys:
             return frozenset(frozenset(kept[name] for name in key) for key in survive)
         case Join(left, right, on, _):
             return _join_keys(keys(left), keys(right), on)
-        case Positive(child):
+        case Positive(child) | Window(child, _, _):
             return keys(child)
         case Distinct(child):
             return keys(child) | {frozenset(columns_of(child))}

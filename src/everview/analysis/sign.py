@@ -23,6 +23,7 @@ from everview.plan.nodes import (
     Source,
     Totals,
     Values,
+    Window,
 )
 
 
@@ -53,7 +54,7 @@ def sign(plan: Plan) -> Sign:
             if Sign.ZERO in (sign(left), sign(right)):
                 return Sign.ZERO
             return max(sign(left), sign(right))
-        case Distinct() | Positive() | Groups() | Partition():
+        case Distinct() | Positive() | Groups() | Partition() | Window():
             return Sign.POSITIVE
         case _:
             assert_never(plan)

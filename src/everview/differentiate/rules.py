@@ -19,6 +19,7 @@ from everview.plan.build import (
     positive,
     restrict_to_keys,
     totals,
+    window,
 )
 from everview.plan.nodes import (
     Add,
@@ -38,6 +39,7 @@ from everview.plan.nodes import (
     Source,
     Totals,
     Values,
+    Window,
 )
 
 Derive: TypeAlias = Callable[[Plan], Plan]
@@ -81,6 +83,12 @@ def _groups(node: Groups, d: Derive) -> Plan:
 def _partition(node: Partition, d: Derive) -> Plan:
     d_child = d(node.child)
     after = partition(add(node.child, d_child), node.keys, node.aggregates)
+    return _difference(after, node, d_child, node.keys)
+
+
+def _window(node: Window, d: Derive) -> Plan:
+    d_child = d(node.child)
+    after = window(add(node.child, d_child), node.keys, node.columns)
     return _difference(after, node, d_child, node.keys)
 
 
@@ -152,6 +160,12 @@ RULES: dict[type[Plan], Rule] = {
             "Δ(Φₖ Q) = Φₖ(Q + ΔQ) ⋉ ΔQ − ΦₖQ ⋉ ΔQ",
             "partition, dbsp §7.3–7.4",
             _partition,
+        ),
+        Rule(
+            Window,
+            "Δ(Ωₖ Q) = Ωₖ(Q + ΔQ) ⋉ ΔQ − ΩₖQ ⋉ ΔQ",
+            "partition, dbsp §7.3–7.4",
+            _window,
         ),
     )
 }

@@ -274,6 +274,11 @@ _ARITHMETIC = (
     Entry("~", "integer", "(~{0})"),
     Entry("ev_avg_double", "decimal bigint", _average_double),
     Entry("ev_avg_decimal", "decimal bigint int int", _average_decimal),
+    Entry(
+        "ev_single",
+        "bigint plain",
+        "CASE WHEN {0} > 1 THEN error('a subquery used as a value has several rows') ELSE {1} END",
+    ),
 )
 
 _LOGIC = (

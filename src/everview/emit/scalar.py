@@ -117,6 +117,9 @@ def _spelled_for_spark(node: exp.Expr) -> exp.Expr:
         case "ev_avg_decimal":
             precision, scale = int(args[2]), int(args[3])
             return _paren(averages.average_decimal_spark(args[0], args[1], precision, scale))
+        case "ev_single":
+            error = "raise_error('a subquery used as a value has several rows')"
+            return _paren(f"CASE WHEN {args[0]} > 1 THEN {error} ELSE {args[1]} END")
         case _:
             return node
 

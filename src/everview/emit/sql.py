@@ -20,6 +20,8 @@ from everview.plan.nodes import (
     Map,
     Measure,
     Negate,
+    Order,
+    Over,
     Partition,
     Plan,
     Positive,
@@ -28,6 +30,7 @@ from everview.plan.nodes import (
     Source,
     Totals,
     Values,
+    Window,
 )
 from everview.plan.traverse import schema_of
 from everview.plan.types import WEIGHT, Schema, Type, decimal_parts, is_exact, type_in
@@ -48,6 +51,8 @@ class Dialect:
     """How a semi join is spelled."""
     wide: str
     """The type in which a weight meets an integer without overflow."""
+    copies: Callable[[str, str], str]
+    """Weighted rows, each as often as its weight says; the columns end with a comma."""
 
 
 SPARK = Dialect(
@@ -58,6 +63,10 @@ SPARK = Dialect(
     "<=>",
     "LEFT SEMI JOIN",
     "DECIMAL(38, 0)",
+    lambda rows, columns: (
+        f"SELECT {columns}1 AS _one FROM ({rows}) AS r "
+        f"LATERAL VIEW explode(array_repeat(0, CAST({WEIGHT} AS INT))) AS _copy"
+    ),
 )
 DUCKDB = Dialect(
     "duckdb",
@@ -67,6 +76,9 @@ DUCKDB = Dialect(
     "IS NOT DISTINCT FROM",
     "SEMI JOIN",
     "HUGEINT",
+    lambda rows, columns: (
+        f"SELECT {columns}unnest(range({WEIGHT})) AS _one FROM ({rows}) AS r WHERE {WEIGHT} > 0"
+    ),
 )
 
 
@@ -162,6 +174,8 @@ class _Emitter:
                 return self._groups(child, keys)
             case Partition(child, keys, aggregates):
                 return self._partition(child, keys, aggregates)
+            case Window(child, keys, columns):
+                return self._window(child, keys, columns)
             case Restrict(child, to, on):
                 return self._restrict(child, to, on)
             case _:
@@ -272,6 +286,33 @@ class _Emitter:
         if not exact:
             value = f"CAST({column} AS DOUBLE)"
         return f"CAST({function}(DISTINCT {value}) AS {target})"
+
+    def _window(self, child: Plan, keys: tuple[str, ...], columns: tuple[Over, ...]) -> str:
+        """Window functions over rows that stand as often as their weight says."""
+        rows = self.consolidate(self.query(child), columns_of(child), ())
+        listed = self._list(columns_of(child))
+        copies = self.dialect.copies(rows, listed)
+        schema = schema_of(child)
+        made = "".join(f"{self._over(c, keys, schema)} AS {self._q(c.name)}, " for c in columns)
+        return f"SELECT {listed}{made}{self._one()} FROM ({copies}) AS q"
+
+    def _over(self, over: Over, keys: tuple[str, ...], schema: Schema) -> str:
+        arguments = ", ".join(self.dialect.scalar(a, schema) for a in over.arguments)
+        call = f"{over.function.upper()}({arguments or ('*' if over.function == 'count' else '')})"
+        parts = []
+        if keys:
+            parts.append(f"PARTITION BY {', '.join(map(self._q, keys))}")
+        if over.order:
+            parts.append(f"ORDER BY {', '.join(self._placed(o) for o in over.order)}")
+        if over.frame:
+            parts.append(over.frame)
+        call = f"{call} OVER ({' '.join(parts)})"
+        return f"CAST({call} AS {self.dialect.type_(over.type)})"
+
+    def _placed(self, order: Order) -> str:
+        direction = "DESC" if order.descending else "ASC"
+        nulls = "FIRST" if order.nulls_first else "LAST"
+        return f"{self._q(order.column)} {direction} NULLS {nulls}"
 
     def _restrict(self, child: Plan, to: Plan, on: tuple[tuple[str, str], ...]) -> str:
         columns = self._list(columns_of(child), "c")

@@ -19,28 +19,38 @@ from everview.plan.dialect import DIALECT
 from everview.plan.types import Schema
 
 
+class Reference:
+    """DuckDB, asked for the rows of portable queries."""
+
+    def __init__(self) -> None:
+        self._calculator = Calculator()
+
+    def close(self) -> None:
+        """Give the memory back."""
+        self._calculator.close()
+
+    def wrong(
+        self, view: View, schema: Schema, rows: pa.Table, relations: Mapping[str, pa.Table]
+    ) -> ViewAudit:
+        """A portable view's rows against the answer over the relations it may read."""
+        return difference(view.name, schema, self.answer(view.query, schema, relations), rows)
+
+    def answer(self, query: str, schema: Schema, relations: Mapping[str, pa.Table]) -> pa.Table:
+        """The rows of a portable query, with the names and types of `schema`."""
+        try:
+            for name, rows in relations.items():
+                self._calculator.give(name, rows)
+            return self._calculator.rows(_typed(in_duckdb(query), schema))
+        except Exception as problem:
+            self._calculator.close()
+            self._calculator = Calculator()
+            raise Unanswered(str(problem).splitlines()[0]) from problem
+        finally:
+            self._calculator.forget()
+
+
 class Unanswered(Exception):  # noqa: N818 - it is an outcome, not an error of ours
     """DuckDB has no answer: it refuses the query, or fails on the values."""
-
-
-def wrong(
-    view: View, schema: Schema, rows: pa.Table, relations: Mapping[str, pa.Table]
-) -> ViewAudit:
-    """A portable view's rows against DuckDB's own answer over the relations it may read."""
-    return difference(view.name, schema, answer(view.query, schema, relations), rows)
-
-
-def answer(query: str, schema: Schema, relations: Mapping[str, pa.Table]) -> pa.Table:
-    """The rows of a portable query, with the names and types of `schema`."""
-    calculator = Calculator()
-    try:
-        for name, rows in relations.items():
-            calculator.give(name, rows)
-        return calculator.rows(_typed(in_duckdb(query), schema))
-    except Exception as problem:
-        raise Unanswered(str(problem).splitlines()[0]) from problem
-    finally:
-        calculator.close()
 
 
 def table_of(schema: Schema, rows: Counter[Row]) -> pa.Table:
@@ -74,9 +84,20 @@ def in_duckdb(query: str) -> str:
 
 
 def _spelled(node: exp.Expr) -> exp.Expr:
-    """IN of several values, which DuckDB does not know in every place, by its definition."""
-    if not (isinstance(node, exp.In) and isinstance(node.this, exp.Tuple) and node.args["query"]):
-        return node
+    """By its definition what DuckDB does not know in every place, or answers otherwise.
+
+    COUNT_IF of no rows is NULL there.
+    """
+    if isinstance(node, exp.CountIf):
+        counted = exp.If(this=node.this.transform(_spelled), true=exp.Literal.number(1))
+        return exp.Count(this=exp.Case(ifs=[counted]))
+    if isinstance(node, exp.In) and isinstance(node.this, exp.Tuple) and node.args.get("query"):
+        return _row_in(node)
+    return node
+
+
+def _row_in(node: exp.In) -> exp.Expr:
+    """IN of several values: true for a row that is equal, NULL for one that may be."""
     values = [value.transform(_spelled) for value in node.this.expressions]
     query = node.args["query"].unnest().transform(_spelled)
     names = [f"m{number}" for number in range(len(values))]

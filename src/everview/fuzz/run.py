@@ -15,7 +15,7 @@ import pyarrow as pa
 from everview.errors import UserError
 from everview.fuzz.case import Case, Compact, Contents, Reopen, Step, Table, Transaction, View
 from everview.fuzz.compare import difference
-from everview.fuzz.reference import Unanswered, table_of, wrong
+from everview.fuzz.reference import Reference, Unanswered, table_of
 from everview.fuzz.side import Side, reason
 from everview.pipeline.audit import ViewAudit
 
@@ -103,6 +103,7 @@ def run(
         shown = traceback.format_exc()
         outcome.failure = Failure("crash", current.step, shown, "", _place(problem))
     finally:
+        current.reference.close()
         for side in current.sides:
             side.database.close()
     return outcome
@@ -122,6 +123,7 @@ class _Run:
     sides: list[Side]
     contents: Contents = field(default_factory=Contents)
     views: list[View] = field(default_factory=list)
+    reference: Reference = field(default_factory=Reference)
     step: int = -1
     unchecked: bool = False
 
@@ -257,7 +259,7 @@ class _Run:
         schema = side.database.catalog.schema(view.name)
         self.outcome.asked += 1
         try:
-            found = wrong(view, schema, relations[view.name], relations)
+            found = self.reference.wrong(view, schema, relations[view.name], relations)
         except Unanswered as problem:
             self.outcome.unanswered[re.sub(r"[0-9]+", "n", str(problem))[:90]] += 1
             return

@@ -22,14 +22,16 @@ from everview.plan.typing import type_of
 ASKING = ("LEFT SEMI JOIN ", "LEFT ANTI JOIN ", "SEMI JOIN ", "ANTI JOIN ")
 """Joins that show no column of their right side."""
 INNER = ("JOIN ", "JOIN ", "INNER JOIN ", "INNER JOIN ")
-OUTER = ("LEFT JOIN ", "LEFT OUTER JOIN ", "RIGHT JOIN ", "FULL JOIN ", "FULL OUTER JOIN ")
+LEFT = ("LEFT JOIN ", "LEFT OUTER JOIN ")
+OUTER = (*LEFT, "RIGHT JOIN ", "FULL JOIN ", "FULL OUTER JOIN ")
 MOST_ROWS = 3000
 """A join expected to have more rows than this is not drawn."""
 
 
-def word(w: Writer, *, asking: bool = True) -> str:
-    """A kind of join, with or without those that only ask."""
-    found = w.rng.choice((*INNER, *OUTER, *(ASKING if asking else ())))
+def word(w: Writer, *, asking: bool = True, left: bool = False) -> str:
+    """A kind of join, with or without those that only ask, or with none but those of the left."""
+    outer = LEFT if left else OUTER
+    found = w.rng.choice((*INNER, *outer, *(ASKING if asking else ())))
     cost = 0 if found in INNER else 2 if found in OUTER else 1
     return found if w.afford(cost) else w.rng.choice(INNER)
 
@@ -104,7 +106,9 @@ def _joined(w: Writer, left: From, depth: int) -> From:
         made = replace(made, size=product)
     if comma:
         return _listed(w, made, text, None if free else _equality(w, pairs))
-    shared = _shared(left, right)
+    # Where JOIN follows a comma, Spark joins from left to right and others join the last item.
+    after_comma = len(left.near) < len(left.atoms)
+    shared = [] if after_comma else _shared(left, right)
     if shared and w.chance(0.3):
         return _merging(w, left, made, text, shared)
     if free and w.chance(0.2):
@@ -112,7 +116,9 @@ def _joined(w: Writer, left: From, depth: int) -> From:
     condition = w.condition(made.near, 1) if free else _equality(w, pairs)
     if not free and w.chance(0.25):
         condition += f" AND {w.condition(made.near, 1)}"
-    return _on(w, left, made, text, condition)
+    kind = word(w, left=after_comma and w.kit.portable)
+    sql = f"{left.sql} {kind}{text} ON {condition}"
+    return replace(left if kind in ASKING else made, sql=sql)
 
 
 def _listed(w: Writer, made: From, text: str, equality: str | None) -> From:
@@ -123,12 +129,6 @@ def _listed(w: Writer, made: From, text: str, equality: str | None) -> From:
     if w.chance(0.25):
         equality += f" AND {w.condition(made.atoms, 1)}"
     return replace(made, where=f"{made.where} AND {equality}" if made.where else equality)
-
-
-def _on(w: Writer, left: From, made: From, text: str, condition: str) -> From:
-    kind = word(w)
-    sql = f"{left.sql} {kind}{text} ON {condition}"
-    return replace(left if kind in ASKING else made, sql=sql)
 
 
 def _merging(w: Writer, left: From, made: From, text: str, shared: list[str]) -> From:

@@ -17,11 +17,13 @@ from everview.plan.nodes import (
     Measure,
     Negate,
     Output,
+    Over,
     Partition,
     Plan,
     Positive,
     Restrict,
     Totals,
+    Window,
 )
 from everview.plan.traverse import schema_of
 from everview.plan.types import Schema, Type, decimal_parts, is_exact, names, type_in
@@ -115,6 +117,12 @@ def partition(child: Plan, keys: tuple[str, ...], aggregates: tuple[Aggregate, .
     return Empty(schema_of(made)) if isinstance(child, Empty) and keys else made
 
 
+def window(child: Plan, keys: tuple[str, ...], columns: tuple[Over, ...]) -> Plan:
+    """Ωₖ(Q), with Ω(0) = 0."""
+    made = Window(child, keys, columns)
+    return Empty(schema_of(made)) if isinstance(child, Empty) else made
+
+
 def restrict(child: Plan, to: Plan, on: tuple[tuple[str, str], ...]) -> Plan:
     """Q ⋉ K, with 0 ⋉ K = 0 and Q ⋉ 0 = 0."""
     if isinstance(child, Empty) or isinstance(to, Empty):
@@ -179,7 +187,12 @@ def _finish(aggregate: Aggregate, schema: Schema) -> str:
         return scalar.canonical(
             f"CASE WHEN {count} = 0 THEN NULL ELSE CAST({total} AS {aggregate.type}) END"
         )
-    parts = decimal_parts(type_in(schema, aggregate.column))
+    return average_of(total, count, type_in(schema, aggregate.column))
+
+
+def average_of(total: str, count: str, type_: Type) -> str:
+    """The average of values of an exact type, from their total and number."""
+    parts = decimal_parts(type_)
     if parts is None:
         return scalar.canonical(f"ev_avg_double({total}, {count})")
     return scalar.canonical(f"ev_avg_decimal({total}, {count}, {parts[0]}, {parts[1]})")

@@ -37,6 +37,7 @@ from everview.plan.signatures import (
     plus_interval,
     rounding,
     same,
+    single,
     swapped,
     to_whole,
     variadic,
@@ -147,4 +148,5 @@ RULES: dict[str, Rule] = {
     **_each("dayname monthname", function("string", a_date)),
     "ev_avg_double": average_double,
     "ev_avg_decimal": average_decimal,
+    "ev_single": single,
 }

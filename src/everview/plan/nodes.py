@@ -170,6 +170,39 @@ class Partition:
 
 
 @dataclass(frozen=True, slots=True)
+class Order:
+    """A column that rows are put in order by."""
+
+    column: str
+    descending: bool = False
+    nulls_first: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Over:
+    """A function over the rows of a group in an order; the frame as SQL writes it, if it has one.
+
+    Arguments are columns or literals.
+    """
+
+    name: str
+    type: Type
+    function: str
+    arguments: tuple[str, ...] = ()
+    order: tuple[Order, ...] = ()
+    frame: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Window:
+    """Every row with values computed from its place in its whole key group: Ωₖ(Q)."""
+
+    child: Plan
+    keys: tuple[str, ...]
+    columns: tuple[Over, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class Restrict:
     """The rows of `child` whose key columns occur in `to`, null-safe: Q ⋉ K."""
 
@@ -194,5 +227,6 @@ Plan: TypeAlias = (
     | Totals
     | Groups
     | Partition
+    | Window
     | Restrict
 )

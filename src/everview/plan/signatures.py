@@ -281,6 +281,13 @@ def average_decimal(args: tuple[Operand, ...], _: str | None) -> Signature | Non
     return Signature((decimal(MAX_PRECISION, scale), "bigint", "int", "int"), result)
 
 
+def single(args: tuple[Operand, ...], _: str | None) -> Signature | None:
+    """ev_single(n, value): the value, or an error where there is more than one."""
+    if len(args) != 2 or args[0].type not in INTEGERS:
+        return None
+    return Signature(("bigint", args[1].type), args[1].type)
+
+
 def bitwise(args: tuple[Operand, ...], _: str | None) -> Signature | None:
     """& | ^ on the wider of two integers."""
     meeting = common(args[0].type, args[1].type, strings=False) if len(args) == 2 else None

@@ -20,7 +20,9 @@ from everview.plan.nodes import (
     Map,
     Measure,
     Negate,
+    Order,
     Output,
+    Over,
     Partition,
     Plan,
     Positive,
@@ -29,6 +31,7 @@ from everview.plan.nodes import (
     Source,
     Totals,
     Values,
+    Window,
 )
 from everview.plan.traverse import children
 from everview.plan.types import Column, Schema
@@ -87,10 +90,17 @@ def _arguments(plan: Plan) -> tuple[object, ...]:
             return (list(keys),)
         case Partition(_, keys, aggregates):
             return (list(keys), [_call(a) for a in aggregates])
+        case Window(_, keys, columns):
+            return (list(keys), [_over(c) for c in columns])
         case Restrict(_, _, on):
             return ([list(pair) for pair in on],)
         case _:
             assert_never(plan)
+
+
+def _over(item: Over) -> list[object]:
+    order = [[o.column, o.descending, o.nulls_first] for o in item.order]
+    return [item.name, item.type, item.function, list(item.arguments), order, item.frame]
 
 
 def _columns(schema: Schema) -> list[str]:
@@ -160,6 +170,12 @@ def _measures(value: object) -> tuple[Measure, ...]:
     return tuple(Measure(*_called(text)) for text in _strings(value))  # type: ignore[arg-type]
 
 
+def _overs(value: list[object]) -> Over:
+    name, type_, function, arguments, order, frame = value
+    keys = tuple(Order(*each) for each in cast(list[tuple[str, bool, bool]], order))
+    return Over(str(name), str(type_), str(function), _strings(arguments), keys, str(frame))
+
+
 def _aggregates(value: object) -> tuple[Aggregate, ...]:
     return tuple(_aggregate(*_called(text)) for text in _strings(value))
 
@@ -191,5 +207,8 @@ _OPERATORS: dict[str, _Parser] = {
     "Totals": lambda p, a: Totals(p[0], _strings(a[0]), _measures(a[1])),
     "Groups": lambda p, a: Groups(p[0], _strings(a[0])),
     "Partition": lambda p, a: Partition(p[0], _strings(a[0]), _aggregates(a[1])),
+    "Window": lambda p, a: Window(
+        p[0], _strings(a[0]), tuple(_overs(each) for each in cast(list[list[object]], a[1]))
+    ),
     "Restrict": lambda p, a: Restrict(p[0], p[1], _pairs(a[0])),
 }

@@ -24,6 +24,7 @@ from everview.plan.nodes import (
     Source,
     Totals,
     Values,
+    Window,
 )
 from everview.plan.types import Column, Schema, type_in
 
@@ -49,6 +50,8 @@ def schema_of(plan: Plan) -> Schema:
             return _keyed(child, keys) + tuple(Column(m.name, m.type) for m in measures)
         case Partition(child, keys, aggregates):
             return _keyed(child, keys) + tuple(Column(a.name, a.type) for a in aggregates)
+        case Window(child, _, columns):
+            return schema_of(child) + tuple(Column(c.name, c.type) for c in columns)
         case _:
             assert_never(plan)
 
@@ -65,7 +68,7 @@ def children(plan: Plan) -> tuple[Plan, ...]:
             return ()
         case Filter(child, _) | Map(child, _) | Negate(child) | Distinct(child) | Positive(child):
             return (child,)
-        case Totals(child, _, _) | Groups(child, _) | Partition(child, _, _):
+        case Totals(child, _, _) | Groups(child, _) | Partition(child, _, _) | Window(child, _, _):
             return (child,)
         case Add(left, right) | Join(left, right, _, _) | Restrict(left, right, _):
             return (left, right)
@@ -80,7 +83,7 @@ def with_children(plan: Plan, parts: tuple[Plan, ...]) -> Plan:
             return plan
         case Filter() | Map() | Negate() | Distinct() | Positive():
             return replace(plan, child=parts[0])
-        case Totals() | Groups() | Partition():
+        case Totals() | Groups() | Partition() | Window():
             return replace(plan, child=parts[0])
         case Add() | Join():
             return replace(plan, left=parts[0], right=parts[1])

@@ -25,6 +25,7 @@ from everview.plan.build import (
     positive,
     restrict,
     totals,
+    window,
 )
 from everview.plan.nodes import (
     Add,
@@ -44,6 +45,7 @@ from everview.plan.nodes import (
     Source,
     Totals,
     Values,
+    Window,
 )
 from everview.plan.traverse import children, schema_of, sources, transform, walk, with_children
 from everview.plan.types import Schema
@@ -120,7 +122,7 @@ class Materializer:
                 made = restrict(self.bring(child, _lefts(on), keys, _rights(on)), keys, on)
                 # Summing doubles twice may give two answers: what is published and what is
                 # stored must be one result.
-                return self.compute(made) if isinstance(child, Partition) else made
+                return self.compute(made) if isinstance(child, Partition | Window) else made
             case Source() | Join():
                 return self.bring(plan, (), None, ())
             case _:
@@ -166,6 +168,10 @@ class Materializer:
                 if self.states.linear_demand(_old_part(child), by) is not None:
                     return partition(self.bring(child, by, keys, theirs), group, aggregates)
                 return partition(self._input(child, by, keys, theirs), group, aggregates)
+            case Window(child, group, columns) if set(by) <= set(group):
+                if is_old(plan):
+                    return self._stored(plan, by, keys, theirs, group)
+                return window(self._input(child, by, keys, theirs), group, columns)
             case _:
                 pass
         if not is_old(plan):

@@ -19,6 +19,7 @@ from everview.plan.nodes import (
     Positive,
     Source,
     Totals,
+    Window,
 )
 from everview.plan.traverse import schema_of
 
@@ -60,6 +61,12 @@ def _prune(plan: Plan, needed: set[str]) -> Plan:
             kept_aggregates = tuple(a for a in aggregates if a.name in needed)
             read = set(keys) | {a.column for a in kept_aggregates if a.column}
             return _only(Partition(_prune(child, read), keys, kept_aggregates), needed)
+        case Window(child, keys, columns):
+            kept_columns = tuple(c for c in columns if c.name in needed)
+            own = needed & set(columns_of(child)) | set(keys)
+            for column in kept_columns:
+                own |= {order.column for order in column.order} | _used(column.arguments)
+            return _only(Window(_prune(child, own), keys, kept_columns), needed)
         case _:
             return _only(plan, needed)
 

@@ -18,6 +18,7 @@ from everview.plan.build import (
     positive,
     project,
     totals,
+    window,
 )
 from everview.plan.nodes import (
     Add,
@@ -32,6 +33,7 @@ from everview.plan.nodes import (
     Plan,
     Positive,
     Totals,
+    Window,
 )
 from everview.plan.traverse import children, schema_of, with_children
 from everview.plan.types import INTEGERS, Type
@@ -68,6 +70,10 @@ def _push(plan: Plan, predicates: Predicates) -> Plan:
         case Partition(child, keys, aggregates):
             below, above = _split(predicates, keys)
             made = partition(_push(child, below), keys, aggregates)
+            return filter_(made, scalar.conjunction(above))
+        case Window(child, keys, columns):
+            below, above = _split(predicates, keys)
+            made = window(_push(child, below), keys, columns)
             return filter_(made, scalar.conjunction(above))
         case Join():
             return _push_join(plan, predicates)

@@ -88,7 +88,15 @@ class Grouping:
 
 def aggregates_in(tree: exp.Expr) -> list[exp.AggFunc]:
     """The aggregate calls of an expression, outermost first."""
-    return [node for node in tree.walk() if isinstance(node, exp.AggFunc)]
+    return [node for node in tree.walk() if isinstance(node, exp.AggFunc) and not _windowed(node)]
+
+
+def _windowed(node: exp.Expr) -> bool:
+    """Whether a call is that of a window, and not one over groups."""
+    parent = node.parent
+    if isinstance(parent, exp.IgnoreNulls | exp.RespectNulls):
+        return _windowed(parent)
+    return isinstance(parent, exp.Window) and parent.this is node
 
 
 def function_of(node: exp.AggFunc, text: str) -> AggregateFunction:

@@ -12,7 +12,15 @@ _NAMED: dict[str, type[exp.AggFunc]] = {
 
 def desugared(tree: exp.Expr) -> exp.Expr:
     """The query without FILTER clauses, COUNT_IF and second names of aggregates."""
-    return tree.transform(_simpler)
+    made = tree.copy()
+    # Inner ones first: what is replaced may stand inside what is replaced.
+    for node in reversed(list(made.walk())):
+        simpler = _simpler(node)
+        if node is made:
+            made = simpler
+        elif simpler is not node:
+            node.replace(simpler)
+    return made
 
 
 def _simpler(node: exp.Expr) -> exp.Expr:

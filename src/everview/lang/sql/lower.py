@@ -11,6 +11,7 @@ from sqlglot import exp
 from everview.errors import Span, UserError
 from everview.lang.sql.aggregates import aggregates_in
 from everview.lang.sql.desugar import desugared
+from everview.lang.sql.limits import limits, order_by, ordered
 from everview.lang.sql.parse import parse_query
 from everview.lang.sql.place import span_of
 from everview.lang.sql.refuse import refuse_clauses, refused
@@ -21,6 +22,7 @@ from everview.lang.sql.setops import set_operation
 from everview.lang.sql.shaping import renamed
 from everview.lang.sql.subqueries import Domain
 from everview.lang.sql.values import lower_values
+from everview.lang.sql.windows import first_rows, windows_in
 from everview.plan import scalar
 from everview.plan.build import columns_of, join
 from everview.plan.nodes import Plan, Source
@@ -86,15 +88,17 @@ class Lowering:
         match tree:
             case exp.Subquery():
                 refuse_clauses(tree, self.text)
-                return inner.query(tree.this)
+                return inner.cut(inner.query(tree.this), tree)
             case exp.Select():
                 return Select(inner, tree).lowered()
             case exp.Values():
-                return inner.carrying(lower_values(tree, self.text, self.type_))
+                made = inner.carrying(lower_values(tree, self.text, self.type_))
+                return inner.cut(made, tree)
             case exp.SetOperation():
                 refuse_clauses(tree, self.text)
                 left, right = inner.query(tree.left), inner.query(tree.right)
-                return set_operation(tree, left, right, self.text, self.type_)
+                made = set_operation(tree, left, right, self.text, self.type_)
+                return inner.cut(made, tree)
             case _:
                 raise refused(tree.key.upper(), tree, self.text, "write a SELECT")
 
@@ -119,6 +123,15 @@ class Lowering:
     def carrying(self, plan: Plan) -> Plan:
         """The rows once for each value of the domain."""
         return plan if self.domain is None else join(self.domain.leaf, plan)
+
+    def cut(self, plan: Plan, tree: exp.Expr) -> Plan:
+        """ORDER BY, LIMIT and OFFSET over the columns of a result."""
+        limit, offset = limits(tree, self.text)
+        if limit is None and not offset:
+            return plan
+        shown = columns_of(plan)[len(self.carried) :]
+        order = tuple(order_by(node, shown, self.text) for node in ordered(tree, self.text))
+        return first_rows(plan, self.carried, order, limit, offset)
 
     @property
     def carried(self) -> tuple[str, ...]:
@@ -158,6 +171,13 @@ class Lowering:
                 f"an aggregate in {clause}",
                 span=span_of(node, self.text),
                 remedy="move the condition to HAVING",
+            )
+        for window in windows_in(resolved):
+            raise UserError(
+                "Q009",
+                f"a window function in {clause}",
+                span=span_of(window, self.text),
+                remedy="move the condition to QUALIFY, or to a query around this one",
             )
         return self.boolean(resolved, schema_of(plan), clause)
 

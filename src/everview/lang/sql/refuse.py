@@ -9,11 +9,6 @@ from everview.lang.sql.place import span_of
 from everview.plan.scalar import is_volatile
 
 _CLAUSES = {
-    "order": ("ORDER BY", "order the rows where you read the view"),
-    "limit": ("LIMIT", "limit the rows where you read the view"),
-    "offset": ("OFFSET", "skip rows where you read the view"),
-    "qualify": ("QUALIFY", "filter on plain columns with WHERE or HAVING"),
-    "windows": ("WINDOW", "use GROUP BY"),
     "laterals": ("LATERAL VIEW", "store the exploded rows in a table of their own"),
     "sort": ("SORT BY", "order the rows where you read the view"),
     "cluster": ("CLUSTER BY", "leave it out: it does not change the rows"),
@@ -26,7 +21,6 @@ _CLAUSES = {
     "kind": ("SELECT AS STRUCT", "select the columns"),
 }
 _NODES: tuple[tuple[type[exp.Expr], str, str], ...] = (
-    (exp.Window, "a window function", "use GROUP BY and join the result"),
     (exp.Filter, "FILTER on an aggregate", "aggregate a CASE expression instead"),
     (exp.Subquery, "a subquery here", "join with the subquery in FROM"),
     (exp.Select, "a subquery here", "join with the subquery in FROM"),

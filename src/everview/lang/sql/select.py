@@ -12,14 +12,16 @@ from everview.lang.sql import subqueries
 from everview.lang.sql.aggregates import Grouping, aggregates_in
 from everview.lang.sql.from_clause import lower_from
 from everview.lang.sql.grouping import add_aggregate, group_keys, grouped, single_row
+from everview.lang.sql.limits import limits, ordered, placed, position
 from everview.lang.sql.naming import output_name
 from everview.lang.sql.place import span_of
 from everview.lang.sql.refuse import refuse_clauses, refused
 from everview.lang.sql.resolve import resolve, resolve_having
 from everview.lang.sql.scope import Scope, unlike
 from everview.lang.sql.subqueries import Inner, Marked, mark
+from everview.lang.sql.windows import Windows, first_rows, windows_in
 from everview.plan import scalar
-from everview.plan.build import columns_of, distinct, filter_, identity, map_
+from everview.plan.build import columns_of, distinct, filter_, identity, map_, project
 from everview.plan.nodes import Output, Plan
 from everview.plan.traverse import schema_of
 from everview.plan.types import Schema, storable_type
@@ -40,6 +42,7 @@ class Select:
         self.text = lower.text
         self.scope = Scope(lower.text, lower.domain)
         self.pending: dict[str, Marked] = {}
+        self.over_groups: Callable[[exp.Expr], exp.Expr] | None = None
 
     def lowered(self) -> Plan:
         """The plan; the columns of the domain, if there is one, come first."""
@@ -57,6 +60,9 @@ class Select:
             plan, wanted = self._grouped(plan, wanted)
         else:
             plan = self._attached(plan, [e for _, e in wanted], lambda column: column)
+        plan, wanted = self._windowed(plan, wanted)
+        if not self.tree.args.get("distinct"):
+            plan = self._first_rows(plan, wanted)
         schema = schema_of(plan)
         carried = tuple(o for o in identity(schema) if o.name in self.lower.carried)
         names = unlike(name for name, _ in wanted)
@@ -66,8 +72,62 @@ class Select:
         if (quantifier := self.tree.args.get("distinct")) is not None:
             if quantifier.args.get("on"):
                 raise refused("DISTINCT ON", quantifier, self.text, "use GROUP BY")
-            plan = distinct(plan)
+            plan = self.lower.cut(distinct(plan), self.tree)
         return plan
+
+    def _windowed(self, plan: Plan, wanted: Wanted) -> tuple[Plan, Wanted]:
+        """Window functions, and QUALIFY, which speaks of them."""
+        qualify = self.tree.args.get("qualify")
+        if qualify is None and not any(windows_in(tree) for _, tree in wanted):
+            return plan, wanted
+        named = {w.this.name.lower(): self._over(w) for w in self.tree.args.get("windows") or ()}
+        windows = Windows(self.lower, plan, named)
+        over = [(name, windows.replace(tree)) for name, tree in wanted]
+        condition = None
+        if qualify is not None:
+            aliases = dict(reversed(over))
+            condition = windows.replace(self._resolve(qualify.this, aliases))
+        plan = windows.computed()
+        if condition is not None:
+            kept = self.lower.boolean(condition, schema_of(plan), "QUALIFY")
+            plan = filter_(plan, kept)
+        return plan, over
+
+    def _over(self, tree: exp.Expr) -> exp.Expr:
+        """A part of a query about the rows there are after grouping."""
+        resolved = self._resolve(tree)
+        return self.over_groups(resolved) if self.over_groups else resolved
+
+    def _first_rows(self, plan: Plan, wanted: Wanted) -> Plan:
+        """ORDER BY with LIMIT or OFFSET, over what the SELECT list reads."""
+        limit, offset = limits(self.tree, self.text)
+        if limit is None and not offset:
+            return plan
+        extra: list[Output] = []
+        order = []
+        for node in ordered(self.tree, self.text):
+            text = scalar.text(self._order_key(node, wanted))
+            name = scalar.as_column(text)
+            if name is None:
+                name = f"order {self.lower.number()}"
+                extra.append(Output(name, self.lower.type_(text, schema_of(plan), node), text))
+            order.append(placed(node, name))
+        columns = columns_of(plan)
+        plan = map_(plan, (*identity(schema_of(plan)), *extra))
+        return project(first_rows(plan, self.lower.carried, tuple(order), limit, offset), columns)
+
+    def _order_key(self, node: exp.Expr, wanted: Wanted) -> exp.Expr:
+        """What a row is placed by: a column of the SELECT list, or an expression of its own."""
+        names = tuple(name for name, _ in wanted)
+        if position(node.this, names, self.text) is not None:
+            return wanted[int(node.this.name) - 1][1]
+        if isinstance(node.this, exp.Column) and not node.this.table:
+            for name, tree in wanted:
+                if name.lower() == node.this.name.lower():
+                    return tree
+        if self.over_groups is not None:
+            return self.over_groups(self._resolve(node.this, dict(reversed(wanted))))
+        return self._resolve(node.this, dict(reversed(wanted)))
 
     # Subqueries in expressions
 
@@ -80,14 +140,14 @@ class Select:
             else:
                 plan = filter_(plan, self.lower.condition(part, plan, self.scope, "WHERE"))
         for part in asking:
-            plan = self._where_subquery(plan, part.unnest())
+            plan = self._where_subquery(plan, _bare(part))
         return plan
 
     def _where_subquery(self, plan: Plan, tree: exp.Expr) -> Plan:
         """A condition with subqueries; the common forms are joins that ask for a partner."""
         positive = not isinstance(tree, exp.Not)
         pending: dict[str, Marked] = {}
-        marked = mark(tree if positive else tree.this.unnest(), pending, self.lower)
+        marked = mark(tree if positive else _bare(tree.this), pending, self.lower)
         alone = next(iter(pending.values())) if marked.name in pending else None
         if alone is not None and alone.kind != "scalar":
             return self._asked(plan, alone, positive=positive)
@@ -204,6 +264,7 @@ class Select:
                 return column
             return grouping.keys.get(scalar.column(column))
 
+        self.over_groups = grouping.over_groups
         over = [(name, grouping.over_groups(tree)) for name, tree in wanted]
         kept = grouping.over_groups(condition) if condition is not None else None
         asked = [tree for _, tree in over] + ([kept] if kept is not None else [])
@@ -230,3 +291,10 @@ class Select:
                 remedy="CAST NULL to a type",
             )
         return Output(name, type_, text)
+
+
+def _bare(tree: exp.Expr) -> exp.Expr:
+    """The expression without parentheses around it; those of a subquery belong to it."""
+    while isinstance(tree, exp.Paren):
+        tree = tree.this
+    return tree

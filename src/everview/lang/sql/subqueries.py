@@ -256,12 +256,8 @@ def attach_scalar(plan: Plan, inner: Inner, name: str, *, one_row: bool) -> Plan
         return _beside(plan, answers, inner.pairs, Output(name, type_, scalar.column(value)))
     most = (Aggregate("value", type_, "max", value),)
     answers = _each(inner, inner.values, inner.keys, inner.plan, most)
-    single = (
-        "CASE WHEN `rows` > 1 THEN"
-        f" CAST(raise_error('a subquery used as a value has more than one row') AS {type_})"
-        " ELSE `value` END"
-    )
-    return _beside(plan, answers, inner.pairs, Output(name, type_, scalar.canonical(single)))
+    single = scalar.canonical("ev_single(`rows`, `value`)")
+    return _beside(plan, answers, inner.pairs, Output(name, type_, single))
 
 
 def _each(

@@ -1,0 +1,78 @@
+"""ORDER BY, LIMIT and OFFSET: what they say, before anything is computed."""
+
+from __future__ import annotations
+
+from sqlglot import exp
+
+from everview.errors import Span, UserError
+from everview.lang.sql.place import span_of
+from everview.lang.sql.refuse import refused
+from everview.plan.nodes import Order
+
+
+def limits(tree: exp.Expr, text: str) -> tuple[int | None, int]:
+    """How many rows are kept, None for all, and how many are left out before them."""
+    limit, offset = tree.args.get("limit"), tree.args.get("offset")
+    return number(limit, text), number(offset, text) or 0
+
+
+def number(node: exp.Expr | None, text: str) -> int | None:
+    """The whole number after LIMIT or OFFSET."""
+    if node is None:
+        return None
+    value = node.expression
+    if isinstance(value, exp.Literal) and value.name.isdigit():
+        return int(value.name)
+    if isinstance(value, exp.Column) and value.name.lower() == "all":
+        return None
+    raise UserError(
+        "Q009",
+        f"{node.key.upper()} needs a number",
+        span=span_of(value, text) if isinstance(value, exp.Expr) else Span(text, 0, len(text)),
+        remedy="write a whole number",
+    )
+
+
+def ordered(tree: exp.Expr, text: str) -> list[exp.Expr]:
+    """The items of ORDER BY; without them, which rows come first is nobody's choice."""
+    clause = tree.args.get("order")
+    if clause is None:
+        raise refused("LIMIT without ORDER BY", tree, text, "say which rows come first")
+    return list(clause.expressions)
+
+
+def order_by(node: exp.Expr, shown: tuple[str, ...], text: str) -> Order:
+    """An item of ORDER BY that is a column of the result, by position or by name."""
+    column = position(node.this, shown, text)
+    if column is None and isinstance(node.this, exp.Column) and not node.this.table:
+        wanted = node.this.name.lower()
+        column = next((name for name in shown if name.lower() == wanted), None)
+    if column is None:
+        raise UserError(
+            "Q009",
+            "ORDER BY something that is not in the SELECT list",
+            span=span_of(node.this, text) or Span(text, 0, len(text)),
+            remedy="sort by a column of the result",
+        )
+    return placed(node, column)
+
+
+def placed(node: exp.Expr, column: str) -> Order:
+    """The direction of an item: NULLs first when rising, last when falling, unless it says so."""
+    descending, nulls = bool(node.args.get("desc")), node.args.get("nulls_first")
+    return Order(column, descending, not descending if nulls is None else bool(nulls))
+
+
+def position(node: exp.Expr, shown: tuple[str, ...], text: str) -> str | None:
+    """The column that a number in ORDER BY means."""
+    if not isinstance(node, exp.Literal) or node.is_string:
+        return None
+    place = int(node.name) if node.name.isdigit() else 0
+    if not 1 <= place <= len(shown):
+        raise UserError(
+            "Q009",
+            f"ORDER BY position {node.name} is not in the SELECT list",
+            span=span_of(node, text) or Span(text, 0, len(text)),
+            remedy=f"use 1 to {len(shown)}",
+        )
+    return shown[place - 1]

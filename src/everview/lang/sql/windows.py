@@ -1,0 +1,275 @@
+"""Window functions: what they read made columns, rows that tie put in an order of their own."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from sqlglot import exp
+
+from everview.errors import UserError
+from everview.lang.sql.aggregates import result_type
+from everview.lang.sql.place import span_of
+from everview.lang.sql.refuse import refused
+from everview.plan import scalar
+from everview.plan.build import (
+    average_of,
+    columns_of,
+    filter_,
+    identity,
+    map_,
+    project,
+    total_type,
+    window,
+)
+from everview.plan.nodes import Order, Output, Over, Plan
+from everview.plan.traverse import schema_of
+from everview.plan.types import FLOATS, Type
+
+if TYPE_CHECKING:
+    from everview.lang.sql.lower import Lowering
+
+_NUMBERS: dict[type[exp.Expr], tuple[str, Type]] = {
+    exp.RowNumber: ("row_number", "int"),
+    exp.Rank: ("rank", "int"),
+    exp.DenseRank: ("dense_rank", "int"),
+    exp.PercentRank: ("percent_rank", "double"),
+    exp.CumeDist: ("cume_dist", "double"),
+    exp.Ntile: ("ntile", "int"),
+}
+_VALUES: dict[type[exp.Expr], str] = {
+    exp.Lag: "lag",
+    exp.Lead: "lead",
+    exp.FirstValue: "first_value",
+    exp.First: "first_value",
+    exp.LastValue: "last_value",
+    exp.Last: "last_value",
+    exp.NthValue: "nth_value",
+}
+_AGGREGATES: dict[type[exp.Expr], str] = {
+    exp.Sum: "sum",
+    exp.Count: "count",
+    exp.Avg: "avg",
+    exp.Min: "min",
+    exp.Max: "max",
+}
+_BY_PLACE = ("row_number", "ntile", "lag", "lead", "first_value", "last_value", "nth_value")
+"""Functions whose answer depends on which of two rows that tie comes first."""
+
+
+def windows_in(tree: exp.Expr) -> list[exp.Window]:
+    """The window calls of an expression."""
+    return list(tree.find_all(exp.Window))
+
+
+@dataclass(slots=True)
+class Windows:
+    """The window functions of one SELECT, computed over the rows of a plan."""
+
+    lower: Lowering
+    plan: Plan
+    named: dict[str, exp.Expr]
+    _extra: dict[str, Output] = field(default_factory=dict)
+    _over: dict[tuple[str, ...], list[Over]] = field(default_factory=dict)
+    _known: dict[str, exp.Expr] = field(default_factory=dict)
+
+    def replace(self, tree: exp.Expr) -> exp.Expr:
+        """The expression with columns in the place of window calls."""
+
+        def replaced(node: exp.Expr) -> exp.Expr:
+            return self._column(node) if isinstance(node, exp.Window) else node
+
+        return tree.transform(replaced)
+
+    def computed(self) -> Plan:
+        """The rows with a column for every window call."""
+        schema = schema_of(self.plan)
+        plan = map_(self.plan, (*identity(schema), *self._extra.values()))
+        for keys, columns in self._over.items():
+            plan = window(plan, keys, tuple(columns))
+        return plan
+
+    def _column(self, node: exp.Window) -> exp.Expr:
+        shown = scalar.text(node)
+        if shown not in self._known:
+            self._known[shown] = self._call(node)
+        return self._known[shown].copy()
+
+    def _call(self, node: exp.Window) -> exp.Expr:
+        node = self._defined(node)
+        call = node.this
+        if isinstance(call, exp.IgnoreNulls | exp.RespectNulls):
+            if isinstance(call, exp.IgnoreNulls):
+                raise refused("IGNORE NULLS", node, self.lower.text, "filter the NULLs first")
+            call = call.this
+        asked = (self._input(each) for each in node.args.get("partition_by") or ())
+        keys = tuple(dict.fromkeys((*self.lower.carried, *asked)))
+        order = tuple(self._order(each) for each in _ordered(node))
+        frame = _frame(node.args.get("spec"), self.lower.text)
+        kind = type(call)
+        if kind in _NUMBERS:
+            function, type_ = _NUMBERS[kind]
+            arguments = (scalar.text(call.this),) if kind is exp.Ntile else ()
+            return self._add(keys, function, type_, arguments, order, "", node)
+        if kind in _VALUES:
+            return self._value(call, keys, order, frame, node)
+        if kind in _AGGREGATES and not isinstance(call.this, exp.Distinct):
+            return self._aggregate(call, keys, order, frame, node)
+        shown = call.sql_name().lower() if isinstance(call, exp.Func) else call.key
+        name = f"the window function {shown}"
+        raise refused(name, node, self.lower.text, "use another function, or GROUP BY and join")
+
+    def _defined(self, node: exp.Window) -> exp.Window:
+        """The call with what a WINDOW clause says of its name."""
+        alias = node.args.get("alias")
+        if alias is None:
+            return node
+        known = self.named.get(alias.name.lower())
+        if known is None:
+            raise UserError(
+                "Q006",
+                f"there is no window {alias.name}",
+                span=span_of(node, self.lower.text),
+                remedy="define it with WINDOW name AS (…)",
+            )
+        parts = {p: known.args.get(p) for p in ("partition_by", "order", "spec")}
+        own = {p: node.args[p] for p in parts if node.args.get(p)}
+        return exp.Window(this=node.this.copy(), **{**parts, **own})
+
+    def _input(self, tree: exp.Expr) -> str:
+        """The column that holds the value of an expression."""
+        text = scalar.text(tree)
+        plain = scalar.as_column(text)
+        if plain is not None:
+            return plain
+        if text not in self._extra:
+            type_ = self.lower.type_(text, schema_of(self.plan), tree)
+            name = f"window {self.lower.number()}"
+            self._extra[text] = Output(name, type_, text)
+        return self._extra[text].name
+
+    def _order(self, node: exp.Expr) -> Order:
+        descending, nulls = bool(node.args.get("desc")), node.args.get("nulls_first")
+        first = not descending if nulls is None else bool(nulls)
+        return Order(self._input(node.this), descending, first)
+
+    def _type_of(self, column: str) -> Type:
+        own = {c.name: c.type for c in schema_of(self.plan)}
+        return own.get(column) or next(o.type for o in self._extra.values() if o.name == column)
+
+    def _value(
+        self,
+        call: exp.Expr,
+        keys: tuple[str, ...],
+        order: tuple[Order, ...],
+        frame: str,
+        node: exp.Window,
+    ) -> exp.Expr:
+        function = _VALUES[type(call)]
+        column = self._input(call.this)
+        more = [call.args.get("offset"), call.args.get("default")]
+        arguments = [scalar.column(column), *(scalar.text(each) for each in more if each)]
+        if call.args.get("default") and not call.args.get("offset"):
+            raise refused("a default without an offset", node, self.lower.text, "give both")
+        if function in ("last_value", "nth_value") and order and not frame.startswith("ROWS"):
+            name = f"{function.upper()} over rows that may tie"
+            raise refused(name, node, self.lower.text, "write ROWS BETWEEN …")
+        type_ = self._type_of(column)
+        frame = "" if function in ("lag", "lead") else frame
+        return self._add(keys, function, type_, tuple(arguments), order, frame, node)
+
+    def _aggregate(
+        self,
+        call: exp.Expr,
+        keys: tuple[str, ...],
+        order: tuple[Order, ...],
+        frame: str,
+        node: exp.Window,
+    ) -> exp.Expr:
+        function = _AGGREGATES[type(call)]
+        if function == "count" and isinstance(call.this, exp.Star | exp.Literal):
+            return self._add(keys, "count", "bigint", (), order, frame, node)
+        column = self._input(call.this)
+        argument, type_ = (scalar.column(column),), self._type_of(column)
+        result = result_type(function, type_)
+        if result is None:
+            raise UserError(
+                "Q013",
+                f"{function.upper()} of {type_} has no meaning",
+                span=span_of(node, self.lower.text),
+                remedy="aggregate a number, or CAST it to one",
+            )
+        if function == "avg" and type_ not in FLOATS:
+            total = self._add(keys, "sum", total_type(type_), argument, order, frame, node)
+            count = self._add(keys, "count", "bigint", argument, order, frame, node)
+            text = average_of(scalar.text(total), scalar.text(count), type_)
+            return exp.Paren(this=scalar.parse(text).copy())
+        return self._add(keys, function, result, argument, order, frame, node)
+
+    def _add(
+        self,
+        keys: tuple[str, ...],
+        function: str,
+        type_: Type,
+        arguments: tuple[str, ...],
+        order: tuple[Order, ...],
+        frame: str,
+        node: exp.Window,
+    ) -> exp.Expr:
+        if not order and (function in _BY_PLACE or function in ("rank", "dense_rank")):
+            name = f"{function.upper()} without ORDER BY"
+            raise refused(name, node, self.lower.text, "say which row comes first")
+        if function in _BY_PLACE or frame.startswith("ROWS"):
+            order = with_ties(order, keys, columns_of(self.plan))
+        name = f"window {self.lower.number()}"
+        over = Over(name, type_, function, arguments, order, frame)
+        self._over.setdefault(keys, []).append(over)
+        return scalar.parse(scalar.column(name)).copy()
+
+
+def with_ties(
+    order: tuple[Order, ...], keys: tuple[str, ...], columns: tuple[str, ...]
+) -> tuple[Order, ...]:
+    """An order in which only equal rows tie."""
+    known = {*keys, *(each.column for each in order)}
+    return (*order, *(Order(name) for name in columns if name not in known))
+
+
+def first_rows(
+    plan: Plan, keys: tuple[str, ...], order: tuple[Order, ...], limit: int | None, offset: int
+) -> Plan:
+    """The rows in a range of places, within each value of `keys`."""
+    if limit is None and not offset:
+        return plan
+    name, columns = "place", columns_of(plan)
+    placed = Over(name, "int", "row_number", (), with_ties(order, keys, columns))
+    bounds = [f"`{name}` > {offset}"] if offset else []
+    bounds += [f"`{name}` <= {offset + limit}"] if limit is not None else []
+    kept = filter_(window(plan, keys, (placed,)), scalar.canonical(" AND ".join(bounds)))
+    return project(kept, columns)
+
+
+def _ordered(node: exp.Window) -> list[exp.Expr]:
+    clause = node.args.get("order")
+    return list(clause.expressions) if clause is not None else []
+
+
+def _frame(spec: exp.Expr | None, text: str) -> str:
+    """ROWS or RANGE BETWEEN … AND …, as both engines write it."""
+    if spec is None:
+        return ""
+    kind = str(spec.args["kind"]).upper()
+    if kind not in ("ROWS", "RANGE") or spec.args.get("exclude"):
+        raise refused(f"a {kind} frame", spec, text, "use ROWS or RANGE")
+    start = _bound(spec.args.get("start"), spec.args.get("start_side"), text)
+    end = _bound(spec.args.get("end") or "CURRENT ROW", spec.args.get("end_side"), text)
+    return f"{kind} BETWEEN {start} AND {end}"
+
+
+def _bound(value: exp.Expr | str | None, side: object, text: str) -> str:
+    if isinstance(value, str):
+        return f"{value} {side}".strip() if side else value
+    if isinstance(value, exp.Literal) and not value.is_string:
+        return f"{value.name} {side}"
+    node = value if isinstance(value, exp.Expr) else exp.Null()
+    raise refused("a computed frame bound", node, text, "write a number")
