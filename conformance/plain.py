@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import logging
+import re
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from datetime import date, datetime
@@ -90,7 +91,7 @@ def _replay(case: Case, session: SparkSession) -> Plain:
                     world.create(step)
                 case View():
                     world.view(step)
-                    answers[number] = {step.name: world.answer(step.name)}
+                    answers[number] = world.answers([step.name])
                 case Drop():
                     world.drop(step.name)
                 case Statement() | Change():
@@ -175,8 +176,26 @@ class _World:
         found = self.session.sql(f"SELECT * FROM `{view}`").toArrow()
         return [encode_row(row) for row in rows_of(found)]
 
-    def answers(self) -> Answers:
-        return {name: self.answer(name) for name in self.views}
+    def answers(self, names: Iterable[str] | None = None) -> Answers:
+        """The rows of views, but for those where Spark's answer is one of several.
+
+        Where rows tie, a window or a LIMIT takes them as they come: the same rows in another order
+        may have another answer, and then it is no measure.
+        """
+        asked = list(self.views) if names is None else list(names)
+        found = {name: self.answer(name) for name in asked}
+        if not any(_TAKES_ROWS_AS_THEY_COME.search(view.query) for view in self.views.values()):
+            return found
+        self._turn_around()
+        again = {name: self.answer(name) for name in asked}
+        self._turn_around()
+        return {name: rows for name, rows in found.items() if _bag(rows) == _bag(again[name])}
+
+    def _turn_around(self) -> None:
+        """The rows of every table in the opposite order."""
+        for name, rows in self.rows.items():
+            self.rows[name] = Counter(dict(reversed(rows.items())))
+            self._refresh(name)
 
     def check(self, check: Check) -> None:
         found = rows_of(self.session.sql(check.query).toArrow())
@@ -187,6 +206,13 @@ class _World:
     def clear(self) -> None:
         for name in (*self.views, *self.tables):
             self.session.catalog.dropTempView(name)
+
+
+_TAKES_ROWS_AS_THEY_COME = re.compile(r"\b(over|limit)\b", re.IGNORECASE)
+
+
+def _bag(rows: Iterable[Sequence[Any]]) -> Counter[str]:
+    return Counter(map(repr, rows))
 
 
 def _row_literal(row: Sequence[Any]) -> str:

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping
 from decimal import ROUND_HALF_UP, Decimal
-from math import isnan, nan
+from math import inf, isnan, nan
 from typing import Any, assert_never
 
 import pyarrow as pa
@@ -27,6 +27,7 @@ from everview.plan.nodes import (
     Map,
     Measure,
     Negate,
+    Over,
     Partition,
     Plan,
     Positive,
@@ -35,6 +36,7 @@ from everview.plan.nodes import (
     Source,
     Totals,
     Values,
+    Window,
 )
 from everview.plan.traverse import schema_of, walk
 from everview.plan.types import decimal_parts, names
@@ -122,6 +124,8 @@ def rows_of(plan: Plan, relations: Relations) -> Rows:
                 return _groups(rows(child), columns_of(child), keys)
             case Partition(child, keys, aggregates):
                 return _partition(rows(child), columns_of(child), keys, aggregates)
+            case Window(child, keys, overs):
+                return _window(rows(child), columns_of(child), keys, overs)
             case Restrict(child, to, on):
                 wanted = {r for r, _ in _picked(columns_of(to), rows(to), tuple(b for _, b in on))}
                 found = rows(child)
@@ -243,3 +247,41 @@ def _aggregated(aggregate: Aggregate, group: Group) -> Any:
             return total.quantize(Decimal(1).scaleb(-parts[1]), ROUND_HALF_UP)
     # One object for every NaN, so that it equals itself.
     return nan if _is_nan(total) else total
+
+
+def _window(rows: Rows, columns: Columns, keys: Columns, overs: tuple[Over, ...]) -> Rows:
+    standing = [(row, weight) for row, weight in _added_up(rows).items() if weight > 0]
+    return [
+        ((*row.values(), *(_over(over, row, group) for over in overs)), weight)
+        for group in _by_key(standing, columns, keys).values()
+        for row, weight in group
+    ]
+
+
+def _over(over: Over, row: dict[str, Any], group: Group) -> Any:
+    """The value of a function at a row: of the rows up to it and its equals in the order."""
+    here = _placed(over, row)
+    before = [(_placed(over, r), w) for r, w in group if _placed(over, r) < here]
+    upto = [(r, w) for r, w in group if _placed(over, r) <= here]
+    match over.function:
+        case "rank":
+            return 1 + sum(w for _, w in before)
+        case "dense_rank":
+            return 1 + len({at for at, _ in before})
+        case "count":
+            return sum(w for _, w in upto)
+        case "sum":
+            present = [(v, w) for r, w in upto if (v := value(over.arguments[0], r)) is not None]
+            return sum(v * w for v, w in present) if present else None
+        case _:
+            raise AssertionError(over)
+
+
+def _placed(over: Over, row: dict[str, Any]) -> tuple[float, ...]:
+    """Where a row comes in the order."""
+    return tuple(
+        (-inf if o.nulls_first else inf)
+        if row[o.column] is None
+        else (-row[o.column] if o.descending else row[o.column])
+        for o in over.order
+    )

@@ -27,13 +27,16 @@ from everview.plan.build import (
     negate,
     partition,
     positive,
+    window,
 )
 from everview.plan.nodes import (
     Aggregate,
     AggregateFunction,
     Change,
     Empty,
+    Order,
     Output,
+    Over,
     Plan,
     Source,
     Values,
@@ -136,7 +139,7 @@ def total(*bags_: Bag) -> Bag:
     return Counter({row: weight for row, weight in found.items() if weight})
 
 
-KINDS = ("source", "filter", "map", "add", "join", "distinct", "positive", "group")
+KINDS = ("source", "filter", "map", "add", "join", "distinct", "positive", "group", "window")
 """At the root a source is dull, and joins and groups are where most can go wrong."""
 
 
@@ -177,16 +180,41 @@ def plans(draw: st.DrawFn, depth: int = 3, leaves: tuple[Plan, ...] = OLD) -> Pl
             return distinct(child)
         case "positive":
             return positive(child)
+        case "window":
+            return draw(windowed(child))
         case _:
             return draw(grouped(child))
 
 
 @st.composite
 def chains(draw: st.DrawFn) -> Plan:
-    """A join with a join, so that one is read by a key of either side of the other."""
+    """A table joined with a view of tables, so that the view is read by a key."""
     one, two, three = (draw(st.sampled_from([T, U])) for _ in range(3))
-    inner = draw(_joined(one, two))
-    return draw(_joined(inner, three) if draw(st.booleans()) else _joined(three, inner))
+    kinds = ("join", "having", "difference", "positive", "distinct", "window", "whole", "any")
+    match draw(st.sampled_from(kinds)):
+        case "join":
+            view = draw(_joined(one, two))
+        case "having":
+            groups = draw(grouped(one))
+            view = filter_(groups, draw(predicates(schema_of(groups))))
+        case "difference":
+            view = draw(_difference(one, two))
+        case "positive":
+            view = positive(draw(_difference(one, two)))
+        case "distinct":
+            view = distinct(draw(_mapped(one)))
+        case "window":
+            view = draw(windowed(one))
+        case "whole":
+            view = draw(partitioned(one))
+        case _:
+            view = draw(plans(depth=2))
+    return draw(_joined(view, three) if draw(st.booleans()) else _joined(three, view))
+
+
+@st.composite
+def _difference(draw: st.DrawFn, left: Plan, right: Plan) -> Plan:
+    return add(draw(_two_ints(left)), negate(draw(_two_ints(right))))
 
 
 def predicates(schema: Schema) -> st.SearchStrategy[str]:
@@ -259,6 +287,30 @@ def _joined(draw: st.DrawFn, left: Plan, right: Plan) -> Plan:
             a, b = (scalar.column(draw(st.sampled_from(names))) for names in ints)
             residual = scalar.canonical(f"{a} < {b} + 1")
     return join(left, right, tuple(on), residual, draw(st.booleans()))
+
+
+@st.composite
+def windowed(draw: st.DrawFn, child: Plan) -> Plan:
+    """Functions over the groups of `child` in the order of a column; equal rows have equal values.
+
+    A plan without a column of integers is left as it is.
+    """
+    schema = schema_of(child)
+    ints = [c.name for c in schema if c.type == "int"]
+    if not ints:
+        return child
+    keys = draw(st.lists(st.sampled_from([c.name for c in schema]), max_size=2, unique=True))
+    order = (Order(draw(st.sampled_from(ints)), draw(st.booleans()), draw(st.booleans())),)
+    summed = scalar.column(draw(st.sampled_from(ints)))
+    chosen = [("rank", "int", ()), ("dense_rank", "int", ()), ("count", "bigint", ())]
+    chosen.append(("sum", "bigint", (summed,)))
+    columns = [
+        Over(f"w{len(schema)}.{function}", type_, function, arguments, order)
+        for function, type_, arguments in chosen
+    ]
+    columns.append(Over(f"w{len(schema)}.whole", "bigint", "sum", (summed,)))
+    some = draw(st.lists(st.sampled_from(columns), min_size=1, max_size=3, unique=True))
+    return window(child, tuple(keys), tuple(some))
 
 
 FUNCTIONS: tuple[AggregateFunction, ...] = ("count", "sum", "avg", "min", "max")

@@ -42,7 +42,7 @@ def test_views_and_states_equal_their_queries_after_every_epoch(data, first, sec
 
 
 @given(data=st.data(), plan=chains(), world=worlds())
-def test_a_join_with_a_join_equals_its_query_after_every_epoch(data, plan, world):
+def test_a_join_with_a_view_equals_its_query_after_every_epoch(data, plan, world):
     _follow(data, _maintenance(plan), world)
 
 

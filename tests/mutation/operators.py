@@ -121,7 +121,7 @@ def forget_a_condition(node: ast.expr, _: Scope) -> Instead:
 
 def forget_a_key(node: ast.expr, _: Scope) -> Instead:
     """Groups by (a, b) become groups by b."""
-    if _calls(node) in ("groups", "totals", "partition") and isinstance(node, ast.Call):
+    if _calls(node) in ("groups", "totals", "partition", "window") and isinstance(node, ast.Call):
         fewer = ast.Subscript(node.args[1], ast.Slice(ast.Constant(1)), ast.Load())
         args = [node.args[0], fewer, *node.args[2:]]
         yield f"forget a key in {ast.unparse(node)}", ast.Call(node.func, args, [])

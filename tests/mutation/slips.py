@@ -249,6 +249,19 @@ SLIPS: dict[ModuleType, tuple[Slip, ...]] = {
         ),
         ("distinct values are counted as often as they occur", "COUNT(DISTINCT", "COUNT("),
         ("distinct values are summed as often as they occur", "(DISTINCT {value})", "({value})"),
+        (
+            "a window forgets its keys",
+            "        if keys:\n            parts.append(",
+            "        if False:\n            parts.append(",
+        ),
+        ("a window forgets its order", "if over.order:", "if False:"),
+        ("a window turns its order", '"DESC" if order.descending', '"ASC" if order.descending'),
+        ("a window puts nulls last", '"FIRST" if order.nulls_first', '"LAST" if order.nulls_first'),
+        (
+            "a window has every row once",
+            "copies = self.dialect.copies(rows, listed)",
+            "copies = rows",
+        ),
         ("a restriction loses nulls", "{self.dialect.same} k.", "= k."),
         ("a restriction by nothing keeps all", " WHERE EXISTS ({rows})", ""),
         (
@@ -269,15 +282,14 @@ SLIPS: dict[ModuleType, tuple[Slip, ...]] = {
 def faults() -> list[Fault]:
     """Every slip, each in a copy of its own."""
     return [
-        Fault(module, "slip", what, partial(_planted, module, right, wrong))
+        Fault(module, "slip", what, partial(_planted, module, source(module), right, wrong))
         for module, slips in SLIPS.items()
         for what, right, wrong in slips
     ]
 
 
 @contextmanager
-def _planted(module: ModuleType, right: str, wrong: str) -> Iterator[None]:
-    text = source(module)
+def _planted(module: ModuleType, text: str, right: str, wrong: str) -> Iterator[None]:
     assert text.count(right) == 1, f"not once in the source: {right}"
     with planted(module, text.replace(right, wrong)):
         yield

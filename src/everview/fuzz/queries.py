@@ -20,6 +20,7 @@ from everview.fuzz.clauses import (
 from everview.fuzz.scalars import Atom, Family, Kit, Scalar
 from everview.fuzz.sources import MOST_ROWS, item, mergeable, source, word
 from everview.fuzz.subqueries import Around, around, asked
+from everview.fuzz.windows import first_rows, windowed
 from everview.fuzz.writer import (
     Field,
     From,
@@ -43,7 +44,9 @@ DEPTH = 4
 def query(rng: Random, relations: Sequence[Relation], kit: Kit) -> Query:
     """A query over the relations, of any depth up to the greatest."""
     depth = rng.choice((1, 1, 2, 2, 2, 3, 3, DEPTH))
-    return Writer(rng, relations, PRODUCTIONS, kit).query(depth)
+    writer = Writer(rng, relations, PRODUCTIONS, kit)
+    drawn = writer.query(depth)
+    return replace(drawn, cost=writer.cost)
 
 
 def select(w: Writer, depth: int) -> Query:
@@ -268,6 +271,6 @@ Production: TypeAlias = Callable[[Writer, int], Query]
 
 PRODUCTIONS: tuple[Production, ...] = (
     *(select, select, select, grouped, grouped, grouped, distinct, union, union),
-    *(common_table, beside_constants, in_parentheses, merged),
+    *(common_table, beside_constants, in_parentheses, merged, windowed, first_rows),
 )
 """What a query may be; a further capability is one more function here."""

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Sequence
 
+from everview.fuzz.case import View
+from everview.fuzz.reference import in_duckdb
 from everview.fuzz.run import MEANING, Failure
 from everview.fuzz.script import script
 from everview.fuzz.search import Finding, Report
@@ -15,13 +18,14 @@ def finding_text(finding: Finding) -> str:
     engine = failure.engine or finding.engines[0]
     searched = "spark" if len(finding.engines) > 1 else finding.engines[0]
     numbers = f"--seed {case.seed} --case {case.number}"
+    commands = _commands(failure, engine, finding.engines, case.views)
     lines = [
         f"seed {case.seed}, case {case.number}: {MEANING[failure.kind]}",
         *(line for line in failure.detail.strip().splitlines()[-12:]),
         "",
         f"find it again:  everview fuzz --engine {searched} {numbers}",
         "see it:         save this text as case.sql, then",
-        *(f"                {command}" for command in _commands(failure, engine, finding.engines)),
+        *(f"                {command}" for command in commands),
         "",
         _verdict(finding),
     ]
@@ -29,10 +33,18 @@ def finding_text(finding: Finding) -> str:
     return f"{comments}\n{script(case)}"
 
 
-def _commands(failure: Failure, engine: str, engines: tuple[str, ...]) -> list[str]:
+def _commands(
+    failure: Failure, engine: str, engines: tuple[str, ...], views: Sequence[View]
+) -> list[str]:
     if failure.kind == "engines":
         shown = [f"everview sql {each}-store case.sql --engine {each}" for each in engines]
         return [*shown, "and read the view in both stores"]
+    if failure.kind == "meaning":
+        return [
+            f"everview sql fuzz-store case.sql --engine {engine}",
+            "then run these queries in DuckDB over the same tables, and read the views:",
+            *(in_duckdb(view.query) for view in views),
+        ]
     return [
         f"everview sql fuzz-store case.sql --engine {engine}",
         f"everview audit fuzz-store --engine {engine}",

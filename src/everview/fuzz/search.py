@@ -10,7 +10,7 @@ import time
 from collections import Counter
 from collections.abc import Callable, Iterator
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import dataclass, field, replace
 from itertools import count
 from pathlib import Path
@@ -20,9 +20,11 @@ import everview
 from everview.errors import UserError
 from everview.fuzz.case import Case, View
 from everview.fuzz.generate import generate
+from everview.fuzz.reference import Reference
 from everview.fuzz.run import Failure, Outcome, run
 from everview.fuzz.script import script
 from everview.fuzz.shrink import shrink
+from everview.pipeline.database import Database
 
 Engine: TypeAlias = Literal["duckdb", "spark", "both"]
 SIDES: dict[str, tuple[str, ...]] = {"duckdb": ("duckdb",), "spark": ("spark", "duckdb")}
@@ -111,16 +113,30 @@ def run_number(seed: int, number: int, engines: tuple[str, ...]) -> tuple[int, O
         return number, run(generate(seed, number), engines, folder)
 
 
-def reproduces(text: str, engine: str) -> bool:
-    """Whether running a script ends in a view that differs from its query, or in a crash."""
+def reproduces(case: Case, engine: str) -> bool:
+    """Whether the script of a case ends in a view that differs from its query, or in a crash."""
     with _folder() as folder, everview.open(str(folder / "store"), engine=engine) as db:
         try:
-            db.sql(text)
-            return not db.audit().ok
+            db.sql(script(case))
+            return not db.audit().ok or _misread(db, case)
         except UserError:
             return False
         except Exception:
             return True
+
+
+def _misread(db: Database, case: Case) -> bool:
+    """Whether a portable view differs from what DuckDB answers to its text."""
+    known = [each.name for each in case.tables] + [each.name for each in case.views]
+    relations = {name: db.read(name).to_arrow() for name in known}
+    with closing(Reference()) as reference:
+        return any(
+            not reference.wrong(
+                view, db.catalog.schema(view.name), relations[view.name], relations
+            ).ok
+            for view in case.views
+            if view.portable
+        )
 
 
 def _finding(settings: Settings, number: int, failure: Failure) -> Finding:
@@ -133,7 +149,7 @@ def _finding(settings: Settings, number: int, failure: Failure) -> Finding:
 
     case = generate(settings.seed, number)
     smallest, found = shrink(_defined(case, engines), failure, fails, settings.shrinking)
-    confirmed = reproduces(script(smallest), found.engine or engines[0])
+    confirmed = reproduces(smallest, found.engine or engines[0])
     return Finding(smallest, found, engines, confirmed)
 
 

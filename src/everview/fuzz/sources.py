@@ -43,7 +43,7 @@ def item(w: Writer, depth: int) -> tuple[str, Relation]:
         return _values(w, alias)
     if depth > 1 and w.chance(0.35):
         return _derived(w, w.query(depth - 1), alias)
-    found = w.rng.choice(w.relations)
+    found = w.relation()
     return f"{identifier(found.name)} AS {alias}", replace(found, name=alias)
 
 

@@ -31,21 +31,26 @@ class Field:
 
 @dataclass(frozen=True, slots=True)
 class Relation:
-    """Something that FROM can name, about how many rows it has, and the column that is its key."""
+    """Something that FROM can name, about how many rows it has, and the column that is its key.
+
+    Its `cost` is about how often its query reads a table.
+    """
 
     name: str
     fields: tuple[Field, ...]
     size: float
     key: str | None = None
+    cost: float = 1.0
 
 
 @dataclass(frozen=True, slots=True)
 class Query:
-    """A query with its columns and about how many rows it has."""
+    """A query with its columns, about how many rows it has, and how often it reads a table."""
 
     sql: str
     fields: tuple[Field, ...]
     size: float
+    cost: float = 1.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,12 +91,24 @@ class Writer:
         self._aliases = 0
         self._nested = 0
         self._budget = BUDGET
+        self._read = 0.0
 
     def query(self, depth: int) -> Query:
         """Any query."""
         if depth <= 1:
             return self._productions[0](self, depth)
         return self.rng.choice(self._productions)(self, depth)
+
+    def relation(self) -> Relation:
+        """A relation to read."""
+        found = self.rng.choice(self.relations)
+        self._read += found.cost
+        return found
+
+    @property
+    def cost(self) -> float:
+        """About how often a table is read by what is drawn so far."""
+        return (1 + BUDGET - self._budget) * max(1.0, self._read)
 
     def alias(self) -> str:
         """An alias that is used nowhere else in the query."""

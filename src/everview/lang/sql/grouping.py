@@ -40,6 +40,10 @@ def group_keys(
         if clause.args.get(part):
             name = part.upper().replace("_", " ")
             raise refused(name, clause, text, "UNION ALL one GROUP BY for each set")
+    for node in clause.expressions:
+        if isinstance(node, exp.Rollup | exp.Cube | exp.GroupingSets):
+            name = "GROUPING SETS" if isinstance(node, exp.GroupingSets) else node.key.upper()
+            raise refused(name, node, text, "UNION ALL one GROUP BY for each set")
     if clause.args.get("all"):
         return [expression for _, expression in wanted if not aggregates_in(expression)]
     return [_group_key(node, scope, wanted, resolved, text) for node in clause.expressions]
