@@ -139,10 +139,6 @@ def total(*bags_: Bag) -> Bag:
     return Counter({row: weight for row, weight in found.items() if weight})
 
 
-KINDS = ("source", "filter", "map", "add", "join", "distinct", "positive", "group", "window")
-"""At the root a source is dull, and joins and groups are where most can go wrong."""
-
-
 NOTHING = Empty((Column("a", "int"), Column("n", "double")))
 CONSTANT = Values(
     (Column("a", "int"), Column("k", "int")), (("1", "2"), ("CAST(NULL AS INT)", "0"))
@@ -154,67 +150,68 @@ SIGNED = tuple(
     for change in [Change(source.name, source.schema)]
     for leaf in (change, add(source, change))
 )
+OPERATORS = ("filter", "map", "add", "subtract", "join", "distinct", "positive", "group", "window")
 
 
 @st.composite
 def plans(draw: st.DrawFn, depth: int = 3, leaves: tuple[Plan, ...] = OLD) -> Plan:
-    """A plan of at most `depth` operators above the leaves."""
-    if depth == 0:
+    """A plan of at most `depth` operators above the leaves; joins and groups are the most."""
+    kind = draw(st.sampled_from(("leaf", *OPERATORS, "join", "group"))) if depth else "leaf"
+    if kind == "leaf":
         return draw(st.sampled_from(leaves))
-    kind = draw(st.sampled_from((*KINDS[depth > 1 :], "join", "group")))
-    if kind == "source":
-        return draw(plans(0, leaves))
-    child = draw(plans(depth - 1, leaves))
+    below = plans(depth - 1, leaves)
+    return draw(_operator(kind, draw(below), below))
+
+
+@st.composite
+def _operator(draw: st.DrawFn, kind: str, child: Plan, others: st.SearchStrategy[Plan]) -> Plan:
+    """An operator over `child`, and over another plan if it takes two."""
     match kind:
         case "filter":
             return filter_(child, draw(predicates(schema_of(child))))
         case "map":
             return draw(_mapped(child))
         case "add":
-            other = draw(plans(depth - 1, leaves))
-            left, right = draw(_two_ints(child)), draw(_two_ints(other))
-            return add(left, right) if draw(st.booleans()) else add(left, negate(right))
+            return add(draw(_two_ints(child)), draw(_two_ints(draw(others))))
+        case "subtract":
+            return add(draw(_two_ints(child)), negate(draw(_two_ints(draw(others)))))
         case "join":
-            return draw(_joined(child, draw(plans(depth - 1, leaves))))
+            return draw(_joined(child, draw(others)))
         case "distinct":
             return distinct(child)
         case "positive":
             return positive(child)
         case "window":
             return draw(windowed(child))
+        case "whole groups":
+            return draw(partitioned(child))
+        case "surplus":
+            return positive(draw(_operator("subtract", child, others)))
+        case "match":
+            return draw(_joined(child, draw(others), nulls=True))
         case _:
             return draw(grouped(child))
 
 
 @st.composite
-def chains(draw: st.DrawFn) -> Plan:
-    """A table joined with a view of tables, so that the view is read by a key."""
-    one, two, three = (draw(st.sampled_from([T, U])) for _ in range(3))
-    kinds = ("join", "having", "difference", "positive", "distinct", "window", "whole", "any")
-    match draw(st.sampled_from(kinds)):
-        case "join":
-            view = draw(_joined(one, two))
-        case "having":
-            groups = draw(grouped(one))
-            view = filter_(groups, draw(predicates(schema_of(groups))))
-        case "difference":
-            view = draw(_difference(one, two))
-        case "positive":
-            view = positive(draw(_difference(one, two)))
-        case "distinct":
-            view = distinct(draw(_mapped(one)))
-        case "window":
-            view = draw(windowed(one))
-        case "whole":
-            view = draw(partitioned(one))
-        case _:
-            view = draw(plans(depth=2))
-    return draw(_joined(view, three) if draw(st.booleans()) else _joined(three, view))
+def one_of_each(draw: st.DrawFn, leaves: tuple[Plan, ...]) -> tuple[Plan, ...]:
+    """Every operator over the leaves."""
+    leaf = st.sampled_from(leaves)
+    kinds = (*OPERATORS, "match", "surplus", "whole groups")
+    return tuple(draw(_operator(kind, draw(leaf), leaf)) for kind in kinds)
 
 
 @st.composite
-def _difference(draw: st.DrawFn, left: Plan, right: Plan) -> Plan:
-    return add(draw(_two_ints(left)), negate(draw(_two_ints(right))))
+def read_by_key(draw: st.DrawFn) -> tuple[Plan, ...]:
+    """Tables joined with every operator over tables, so that it is read by a key."""
+    views = draw(one_of_each((T, U)))
+    having = draw(grouped(T))
+    chosen = (*views, filter_(having, draw(predicates(schema_of(having)))))
+    tables = st.sampled_from((T, U))
+    return tuple(
+        draw(_joined(view, draw(tables)) if draw(st.booleans()) else _joined(draw(tables), view))
+        for view in chosen
+    )
 
 
 def predicates(schema: Schema) -> st.SearchStrategy[str]:
@@ -272,12 +269,14 @@ def _prefixed(plan: Plan, prefix: str) -> Plan:
 
 
 @st.composite
-def _joined(draw: st.DrawFn, left: Plan, right: Plan) -> Plan:
+def _joined(draw: st.DrawFn, left: Plan, right: Plan, nulls: bool = False) -> Plan:
+    """A join; with `nulls` it has a key if there can be one, and NULL equals NULL."""
     left, right = _prefixed(left, "l"), _prefixed(right, "r")
     pairs = [
         (a.name, b.name) for a in schema_of(left) for b in schema_of(right) if a.type == b.type
     ]
-    on = draw(st.lists(st.sampled_from(pairs), max_size=2, unique=True)) if pairs else []
+    keys = st.lists(st.sampled_from(pairs), min_size=int(nulls), max_size=2, unique=True)
+    on = draw(keys) if pairs else []
     residual = None
     if draw(st.booleans()):
         residual = draw(predicates(schema_of(left) + schema_of(right)))
@@ -286,7 +285,7 @@ def _joined(draw: st.DrawFn, left: Plan, right: Plan) -> Plan:
         if all(ints):
             a, b = (scalar.column(draw(st.sampled_from(names))) for names in ints)
             residual = scalar.canonical(f"{a} < {b} + 1")
-    return join(left, right, tuple(on), residual, draw(st.booleans()))
+    return join(left, right, tuple(on), residual, nulls or draw(st.booleans()))
 
 
 @st.composite

@@ -20,15 +20,24 @@ from everview.plan.traverse import schema_of
 from everview.plan.types import names
 from everview.rewrite.distinct import eliminate_distinct
 from everview.rewrite.passes import PASSES, rewrite
-from strategies import SOURCES, after, chains, changes, plans, total, worlds
+from strategies import SOURCES, T, U, after, changes, one_of_each, plans, total, worlds
 
 
-@given(data=st.data(), plan=st.one_of(plans(), chains()), world=worlds())
+@given(data=st.data(), plan=plans(), world=worlds())
 def test_a_derivative_is_the_difference_it_stands_for(data, plan, world):
     change = data.draw(changes(world))
     new = after(world, change)
     derivative = derive(plan)
     assert evaluate(plan, new) == total(evaluate(plan, world), evaluate(derivative, world, change))
+
+
+@given(data=st.data(), each=one_of_each((T, U)), world=worlds())
+def test_the_derivative_of_each_operator_is_the_difference_it_stands_for(data, each, world):
+    change = data.draw(changes(world))
+    new = after(world, change)
+    for plan in each:
+        difference = evaluate(derive(plan), world, change)
+        assert evaluate(plan, new) == total(evaluate(plan, world), difference)
 
 
 @given(data=st.data(), plan=plans(), world=worlds())

@@ -17,11 +17,11 @@ from strategies import (
     SOURCES,
     World,
     after,
-    chains,
     changes,
     grouped,
     plans,
     predicates,
+    read_by_key,
     worlds,
 )
 
@@ -41,9 +41,9 @@ def test_views_and_states_equal_their_queries_after_every_epoch(data, first, sec
     _follow(data, _maintenance(first, second), world)
 
 
-@given(data=st.data(), plan=chains(), world=worlds())
-def test_a_join_with_a_view_equals_its_query_after_every_epoch(data, plan, world):
-    _follow(data, _maintenance(plan), world)
+@given(data=st.data(), joined=read_by_key(), world=worlds())
+def test_a_join_with_a_view_equals_its_query_after_every_epoch(data, joined, world):
+    _follow(data, _maintenance(*joined), world)
 
 
 def _follow(data: st.DataObject, maintenance: Maintenance, world: World) -> None:
