@@ -27,6 +27,7 @@ from everview.plan.build import (
     negate,
     partition,
     positive,
+    restrict,
     window,
 )
 from everview.plan.nodes import (
@@ -144,11 +145,10 @@ CONSTANT = Values(
     (Column("a", "int"), Column("k", "int")), (("1", "2"), ("CAST(NULL AS INT)", "0"))
 )
 OLD = (T, U, T, U, T, U, CONSTANT, NOTHING)
-SIGNED = tuple(
-    leaf
-    for source in (T, U)
-    for change in [Change(source.name, source.schema)]
-    for leaf in (change, add(source, change))
+SIGNED = (
+    *(Change(source.name, source.schema) for source in (T, U)),
+    *(add(source, Change(source.name, source.schema)) for source in (T, U)),
+    CONSTANT,
 )
 OPERATORS = ("filter", "map", "add", "subtract", "join", "distinct", "positive", "group", "window")
 
@@ -189,16 +189,43 @@ def _operator(draw: st.DrawFn, kind: str, child: Plan, others: st.SearchStrategy
             return positive(draw(_operator("subtract", child, others)))
         case "match":
             return draw(_joined(child, draw(others), nulls=True))
+        case "restrict":
+            to = draw(others)
+            return restrict(child, to, tuple(draw(_keys(child, to))))
+        case "count":
+            return draw(grouped(child, exact=True))
         case _:
             return draw(grouped(child))
 
 
+EVERY = (*OPERATORS, "count", "match", "surplus", "whole groups")
+
+
 @st.composite
-def one_of_each(draw: st.DrawFn, leaves: tuple[Plan, ...]) -> tuple[Plan, ...]:
+def one_of_each(
+    draw: st.DrawFn, leaves: tuple[Plan, ...], kinds: tuple[str, ...] = EVERY
+) -> tuple[Plan, ...]:
     """Every operator over the leaves."""
     leaf = st.sampled_from(leaves)
-    kinds = (*OPERATORS, "match", "surplus", "whole groups")
     return tuple(draw(_operator(kind, draw(leaf), leaf)) for kind in kinds)
+
+
+@st.composite
+def chains(draw: st.DrawFn) -> tuple[Plan, ...]:
+    """Joins with a join, by a key of its left side, of its right side, of both; and by a float."""
+    left, right, third = (_prefixed(T, prefix) for prefix in ("l", "r", "t"))
+    residual = draw(st.sampled_from([None, scalar.canonical("`l0` < `r0` + 1")]))
+    inner = join(left, right, (("l1", "r1"),), residual, draw(st.booleans()))
+    by = ((("l0", "t0"),), (("r0", "t0"),), (("l0", "t0"), ("r0", "t1")))
+    floats = distinct(map_(U, (Output("d", "double", "`d`"),)))
+    joins = (
+        join(inner, third, on) if draw(st.booleans()) else _turned(third, inner, on) for on in by
+    )
+    return (*joins, join(_prefixed(U, "u"), floats, (("u1", "d"),)))
+
+
+def _turned(left: Plan, right: Plan, on: tuple[tuple[str, str], ...]) -> Plan:
+    return join(left, right, tuple((b, a) for a, b in on))
 
 
 @st.composite
@@ -268,15 +295,21 @@ def _prefixed(plan: Plan, prefix: str) -> Plan:
     return map_(plan, tuple(outputs))
 
 
+def _keys(left: Plan, right: Plan, least: int = 0) -> st.SearchStrategy[list[tuple[str, str]]]:
+    """Pairs of columns of one type, at most two; none where there are none."""
+    pairs = [
+        (a.name, b.name) for a in schema_of(left) for b in schema_of(right) if a.type == b.type
+    ]
+    if not pairs:
+        return st.just([])
+    return st.lists(st.sampled_from(pairs), min_size=least, max_size=2, unique=True)
+
+
 @st.composite
 def _joined(draw: st.DrawFn, left: Plan, right: Plan, nulls: bool = False) -> Plan:
     """A join; with `nulls` it has a key if there can be one, and NULL equals NULL."""
     left, right = _prefixed(left, "l"), _prefixed(right, "r")
-    pairs = [
-        (a.name, b.name) for a in schema_of(left) for b in schema_of(right) if a.type == b.type
-    ]
-    keys = st.lists(st.sampled_from(pairs), min_size=int(nulls), max_size=2, unique=True)
-    on = draw(keys) if pairs else []
+    on = draw(_keys(left, right, least=int(nulls)))
     residual = None
     if draw(st.booleans()):
         residual = draw(predicates(schema_of(left) + schema_of(right)))
@@ -298,7 +331,7 @@ def windowed(draw: st.DrawFn, child: Plan) -> Plan:
     ints = [c.name for c in schema if c.type == "int"]
     if not ints:
         return child
-    keys = draw(st.lists(st.sampled_from([c.name for c in schema]), max_size=2, unique=True))
+    keys = draw(st.lists(st.sampled_from([c.name for c in schema]), max_size=1))
     order = (Order(draw(st.sampled_from(ints)), draw(st.booleans()), draw(st.booleans())),)
     summed = scalar.column(draw(st.sampled_from(ints)))
     chosen = [("rank", "int", ()), ("dense_rank", "int", ()), ("count", "bigint", ())]
@@ -308,7 +341,7 @@ def windowed(draw: st.DrawFn, child: Plan) -> Plan:
         for function, type_, arguments in chosen
     ]
     columns.append(Over(f"w{len(schema)}.whole", "bigint", "sum", (summed,)))
-    some = draw(st.lists(st.sampled_from(columns), min_size=1, max_size=3, unique=True))
+    some = draw(st.lists(st.sampled_from(columns), min_size=2, max_size=3, unique=True))
     return window(child, tuple(keys), tuple(some))
 
 
@@ -331,8 +364,8 @@ def partitioned(draw: st.DrawFn, child: Plan) -> Plan:
 
 
 @st.composite
-def grouped(draw: st.DrawFn, child: Plan) -> Plan:
-    """A GROUP BY over `child`, with keys or without."""
+def grouped(draw: st.DrawFn, child: Plan, exact: bool = False) -> Plan:
+    """A GROUP BY over `child`, with keys or without; `exact` where it has totals."""
     schema = schema_of(child)
     groupable = [c.name for c in schema]
     keys = draw(st.lists(st.sampled_from(groupable), max_size=2, unique=True)) if groupable else []
@@ -340,8 +373,8 @@ def grouped(draw: st.DrawFn, child: Plan) -> Plan:
     taken = [int(c.name[1:].split(".")[0]) for c in schema if c.name.startswith("g")]
     depth = max(taken, default=0) + 1
     for i in range(draw(st.integers(1, 2))):
-        function = draw(st.sampled_from(FUNCTIONS))
-        numeric = [c for c in schema if is_exact(c.type) or c.type == "double"]
+        function = draw(st.sampled_from(FUNCTIONS[:2] if exact else FUNCTIONS))
+        numeric = [c for c in schema if is_exact(c.type) or (c.type == "double" and not exact)]
         if (function == "count" and draw(st.booleans())) or not schema:
             aggregates.append(Aggregate(f"g{depth}.{i}", "bigint", "count"))
             continue
@@ -352,6 +385,6 @@ def grouped(draw: st.DrawFn, child: Plan) -> Plan:
         column = draw(st.sampled_from(usable))
         type_ = result_type(function, column.type)
         assert type_ is not None
-        distinct_ = draw(st.sampled_from([False, False, True]))
+        distinct_ = not exact and draw(st.sampled_from([False, False, True]))
         aggregates.append(Aggregate(f"g{depth}.{i}", type_, function, column.name, distinct_))
     return group_by(child, tuple(keys), tuple(aggregates))

@@ -11,13 +11,16 @@ from hypothesis import strategies as st
 from evaluation import CALCULATOR, calculate, evaluate
 from everview.differentiate.derive import derive
 from everview.emit.sql import ring_columns
-from everview.plan.nodes import Measure, Totals
+from everview.plan.build import restrict
+from everview.plan.nodes import Change, Measure, Totals
 from everview.plan.traverse import schema_of
 from strategies import (
+    EVERY,
     SIGNED,
     SOURCES,
     Bag,
     Row,
+    T,
     as_arrow,
     changes,
     one_of_each,
@@ -40,10 +43,17 @@ def test_the_sql_of_a_derivative_computes_its_meaning(data, plan, world):
     assert calculate(derivative, world, change) == evaluate(derivative, world, change)
 
 
-@given(data=st.data(), each=one_of_each(SIGNED), world=worlds())
+@given(data=st.data(), each=one_of_each(SIGNED, (*EVERY, "restrict")), world=worlds())
 def test_the_sql_of_each_operator_over_signed_rows_computes_its_meaning(data, each, world):
     change = data.draw(changes(world))
     for plan in each:
+        assert calculate(plan, world, change) == evaluate(plan, world, change)
+
+
+@given(data=st.data(), world=worlds())
+def test_a_restriction_without_keys_asks_for_any_row(data, world):
+    plan = restrict(T, Change("t", T.schema), ())
+    for change in (data.draw(changes(world)), {"t": Counter()}):
         assert calculate(plan, world, change) == evaluate(plan, world, change)
 
 

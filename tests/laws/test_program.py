@@ -17,6 +17,7 @@ from strategies import (
     SOURCES,
     World,
     after,
+    chains,
     changes,
     grouped,
     plans,
@@ -39,6 +40,11 @@ def _maintenance(*chosen: Plan) -> Maintenance:
 @given(data=st.data(), first=plans(), second=plans(depth=2), world=worlds())
 def test_views_and_states_equal_their_queries_after_every_epoch(data, first, second, world):
     _follow(data, _maintenance(first, second), world)
+
+
+@given(data=st.data(), joined=chains(), world=worlds())
+def test_a_join_with_a_join_equals_its_query_after_every_epoch(data, joined, world):
+    _follow(data, _maintenance(*joined), world)
 
 
 @given(data=st.data(), joined=read_by_key(), world=worlds())

@@ -18,6 +18,8 @@ Slip = tuple[str, str, str]
 THRESHOLD = """ FROM {self._sub(child)}"
                     f"{self._grouped(columns)} HAVING SUM({WEIGHT}) > 0"""
 DISTINCT, POSITIVE = "{self._one()}" + THRESHOLD, "{total}" + THRESHOLD
+WHOLE = """rows = self.consolidate(self.query(child), columns_of(child), ())
+        schema"""
 SUMMED = "CAST(SUM({WEIGHT}) AS BIGINT) AS {WEIGHT}"
 
 SLIPS: dict[ModuleType, tuple[Slip, ...]] = {
@@ -209,8 +211,10 @@ SLIPS: dict[ModuleType, tuple[Slip, ...]] = {
         ),
         (
             "a partition meets rows that cancel",
-            "rows = self.consolidate(self.query(child), columns_of(child), ())",
-            "rows = self.query(child)",
+            WHOLE,
+            WHOLE.replace(
+                "self.consolidate(self.query(child), columns_of(child), ())", "self.query(child)"
+            ),
         ),
         (
             "the partition without keys can vanish",

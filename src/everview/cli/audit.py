@@ -31,9 +31,10 @@ Names = Mapping[str, Sequence[str]]
 def audit(ctx: click.Context, store: str, view: str | None, engine: str, as_json: bool) -> None:
     """Compare views with their queries.
 
-    The engine evaluates the query of VIEW, or of every view of STORE, from scratch and over the
-    tables alone. Rows are compared as bags: missing rows are in the query and not in the view,
-    surplus rows are in the view and not in the query. Works beside a writer.
+    The engine evaluates the query of VIEW from scratch, over the tables alone; without VIEW, the
+    query of every view over what it reads, which comes to the same. Rows are compared as bags:
+    missing rows are in the query and not in the view, surplus rows are in the view and not in the
+    query. Works beside a writer.
 
     \b
     Example:

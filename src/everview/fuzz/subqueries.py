@@ -88,7 +88,9 @@ def _in(w: Writer, rows: Around, width: int) -> str:
     left = [palette.draw(w.family(rows.atoms), w.rng.choice((0, 0, 1))) for _ in range(width)]
     shown = left[0].text if width == 1 else f"({', '.join(each.text for each in left)})"
     inner = _query(w, rows, [family_of(each.type) for each in left])
-    return f"({shown} {w.rng.choice(('', '', 'NOT '))}IN ({inner}))"
+    asked = f"({shown} {w.rng.choice(('', '', 'NOT '))}IN ({inner}))"
+    # As a value, what is not known is false in Spark and NULL in DuckDB.
+    return f"COALESCE({asked}, FALSE)" if w.kit.portable else asked
 
 
 # Queries with a column of each family

@@ -10,6 +10,10 @@ from typing import Any
 
 import pyarrow as pa
 
+from everview.engine.protocol import Engine, Snapshot
+from everview.errors import UserError
+from everview.pipeline.catalog import Catalog
+from everview.pipeline.telling import sound
 from everview.plan.types import FLOATS, WEIGHT, Schema, names
 
 TOLERANCE = 1e-9
@@ -47,6 +51,22 @@ class Audit:
 
     def __iter__(self) -> Iterator[ViewAudit]:
         return iter(self.views)
+
+
+def audit_view(
+    name: str, catalog: Catalog, engine: Engine, snapshot: Snapshot, *, whole: bool
+) -> ViewAudit:
+    """A view against its query, over the tables alone when `whole`, else over what it reads."""
+    if name not in catalog.views:
+        raise UserError("C006", f"{name} is a table", remedy="audit a view")
+    needed, tables = [name], list[str]()
+    for each in needed:
+        for read in catalog.reads(each):
+            (needed if whole and read in catalog.views else tables).append(read)
+    texts = {each: view.query for each, view in catalog.views.items() if each in needed}
+    with sound(snapshot):
+        rows, found = engine.difference(name, texts, tuple(dict.fromkeys(tables)), snapshot)
+    return judge(name, catalog.schema(name), rows, found)
 
 
 def judge(view: str, schema: Schema, rows: int, difference: pa.Table) -> ViewAudit:

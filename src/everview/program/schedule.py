@@ -69,6 +69,10 @@ def _shared(fetches: list[Fetch], renamed: dict[str, tuple[str, Schema]]) -> lis
 
 
 def _with_names(step: Step, renamed: dict[str, tuple[str, Schema]]) -> Step:
+    if isinstance(step, Fetch):
+        names = {old: new for old, (new, _) in renamed.items()}
+        keys = (replace(k, relation=names.get(k.relation, k.relation)) for k in step.keys)
+        return replace(step, keys=tuple(dict.fromkeys(keys)))
     if not isinstance(step, Compute | Check):
         return step
 

@@ -149,7 +149,7 @@ class Select:
         pending: dict[str, Marked] = {}
         marked = mark(tree if positive else _bare(tree.this), pending, self.lower)
         alone = next(iter(pending.values())) if marked.name in pending else None
-        if alone is not None and alone.kind != "scalar":
+        if alone is not None and alone.kind in ("exists", "in"):
             return self._asked(plan, alone, positive=positive)
         resolved = self._resolve(tree)
         plan = self._attached(plan, [resolved], lambda column: column)
@@ -200,9 +200,11 @@ class Select:
             match marked.kind:
                 case "exists":
                     plan = subqueries.attach_exists(plan, inner, name)
-                case "in":
+                case "in" | "not in":
                     left = self._left(marked, inner, translate)
-                    plan = subqueries.attach_in(self.lower, plan, inner, left, name)
+                    told = marked.kind == "in"
+                    attach = subqueries.attach_in if told else subqueries.attach_not_in
+                    plan = attach(self.lower, plan, inner, left, name)
                 case "scalar":
                     self._must_be_one_column(marked, inner)
                     one = single_row(marked.query)

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
-from typing import Literal, Protocol
+from typing import Literal, Protocol, TypeAlias
 
 from sqlglot import exp
 
@@ -34,6 +34,8 @@ from everview.plan.build import (
 from everview.plan.nodes import Aggregate, Output, Plan, Ref
 from everview.plan.traverse import schema_of, transform
 from everview.plan.types import Schema, Type, type_in
+
+Kind: TypeAlias = Literal["scalar", "exists", "in", "not in"]
 
 
 @dataclass(slots=True)
@@ -93,7 +95,7 @@ class Marked:
     """A subquery in an expression, and the column that will stand for it."""
 
     name: str
-    kind: Literal["scalar", "exists", "in"]
+    kind: Kind
     query: exp.Expr
     node: exp.Expr
     left: tuple[exp.Expr, ...] = ()
@@ -133,17 +135,28 @@ def mark(tree: exp.Expr, pending: dict[str, Marked], lower: Lower) -> exp.Expr:
 
 def _subquery(
     node: exp.Expr,
-) -> tuple[Literal["scalar", "exists", "in"], exp.Expr, tuple[exp.Expr, ...]] | None:
+) -> tuple[Kind, exp.Expr, tuple[exp.Expr, ...]] | None:
     match node:
         case exp.Exists():
             return "exists", node.this, ()
-        case exp.In() if node.args.get("query"):
-            left = node.this.expressions if isinstance(node.this, exp.Tuple) else [node.this]
-            return "in", node.args["query"].unnest(), tuple(left)
+        case exp.Not() if _is_in(node.this.unnest()):
+            return "not in", *_sides(node.this.unnest())
+        case exp.In() if _is_in(node):
+            return "in", *_sides(node)
         case exp.Subquery():
             return "scalar", node.this, ()
         case _:
             return None
+
+
+def _is_in(node: exp.Expr) -> bool:
+    return isinstance(node, exp.In) and bool(node.args.get("query"))
+
+
+def _sides(node: exp.Expr) -> tuple[exp.Expr, tuple[exp.Expr, ...]]:
+    """The query of an IN, and what is looked for in it."""
+    left = node.this.expressions if isinstance(node.this, exp.Tuple) else [node.this]
+    return node.args["query"].unnest(), tuple(left)
 
 
 @dataclass(frozen=True, slots=True)
@@ -231,18 +244,21 @@ def attach_exists(plan: Plan, inner: Inner, name: str) -> Plan:
 
 
 def attach_in(lower: Lower, plan: Plan, inner: Inner, left: tuple[str, ...], name: str) -> Plan:
-    """The rows with `left IN (subquery)`: true, false or NULL, as SQL says."""
+    """The rows with `left IN (subquery)` as a value: in Spark, what is not known is false."""
+    keyed, asked = _keyed(plan, left, lower)
+    found = _matched(keyed, inner, asked)
+    return map_(found, (*identity(schema_of(plan)), Output(name, "boolean", "`yes` > 0")))
+
+
+def attach_not_in(lower: Lower, plan: Plan, inner: Inner, left: tuple[str, ...], name: str) -> Plan:
+    """The rows with `left NOT IN (subquery)` as a value: what is not known is false here too."""
     keyed, asked = _keyed(plan, left, lower)
     if len(asked) > 1:
-        found = _compared(keyed, inner, asked, "yes", "open")
-        text = "CASE WHEN `yes` > 0 THEN TRUE WHEN `open` > 0 THEN NULL ELSE FALSE END"
+        found, text = _compared(keyed, inner, asked, "yes", "open"), "`yes` = 0 AND `open` = 0"
     else:
         found = _told(_matched(keyed, inner, asked), inner)
-        mine = scalar.column(asked[0])
-        text = (
-            "CASE WHEN `yes` > 0 THEN TRUE WHEN `rows` = 0 THEN FALSE"
-            f" WHEN {mine} IS NULL OR `rows` > `known` THEN NULL ELSE FALSE END"
-        )
+        known = f"`rows` = `known` AND NOT {scalar.column(asked[0])} IS NULL"
+        text = f"`yes` = 0 AND (`rows` = 0 OR ({known}))"
     flag = Output(name, "boolean", scalar.canonical(text))
     return map_(found, (*identity(schema_of(plan)), flag))
 
