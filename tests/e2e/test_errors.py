@@ -46,8 +46,8 @@ BAD_SQL = {
         None,
         "both sides",
     ),
-    "CREATE VIEW v AS SELECT id FROM orders LIMIT 3": ("Q020", None, "read the view"),
-    "CREATE VIEW v AS SELECT id FROM orders ORDER BY id": ("Q020", "id", "read the view"),
+    "CREATE VIEW v AS SELECT id FROM orders LIMIT 3": ("Q020", None, "come first"),
+    "CREATE VIEW v AS SELECT id FROM orders ORDER BY 2 LIMIT 1": ("Q009", None, "use 1 to 1"),
     "CREATE VIEW v AS SELECT kurtosis(id) FROM orders": ("Q020", "kurtosis(id", "SUM"),
     "CREATE VIEW v AS SELECT id FROM orders WHERE id IN (SELECT id, name FROM customers)": (
         "Q012",
@@ -61,10 +61,11 @@ BAD_SQL = {
     ),
     "CREATE VIEW v AS SELECT id FROM orders GROUP BY id HAVING EXISTS"
     " (SELECT 1 FROM customers c WHERE c.id = orders.amount)": ("Q009", "amount", "GROUP BY"),
-    "CREATE VIEW v AS SELECT row_number() OVER (ORDER BY id) AS n FROM orders": (
-        "Q020",
+    "CREATE VIEW v AS SELECT row_number() OVER () AS n FROM orders": ("Q020", None, "comes first"),
+    "CREATE VIEW v AS SELECT id FROM orders WHERE rank() OVER (ORDER BY id) = 1": (
+        "Q009",
         None,
-        "GROUP BY",
+        "QUALIFY",
     ),
     "CREATE VIEW v AS SELECT id FROM orders EXCEPT SELECT * FROM customers": ("Q012", None, None),
     "CREATE VIEW v AS WITH RECURSIVE r AS (SELECT 1 AS n) SELECT n FROM r": ("Q020", None, None),
