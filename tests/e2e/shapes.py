@@ -48,8 +48,6 @@ SHAPES: dict[str, str] = {
     "not_in": "SELECT k, v, s FROM {a} WHERE k NOT IN (SELECT y.k FROM {b} y WHERE y.s <=> 'q')",
     "scalar": """SELECT k, (SELECT MAX(y.v) FROM {b} y WHERE y.k = x.k) AS v,
         CASE WHEN x.v IN (SELECT z.v FROM {c} z) THEN x.s ELSE 'no' END AS s FROM {a} x""",
-    "in_value": """SELECT k, v, concat(CAST(k IN (SELECT y.k FROM {b} y) AS STRING),
-        CAST(NOT (v NOT IN (SELECT y.v FROM {b} y WHERE y.k = x.k)) AS STRING)) AS s FROM {a} x""",
     "values": """SELECT x.k, CAST(w.a AS DECIMAL(10,2)) AS v, w.b AS s FROM {a} x
         JOIN (VALUES (1, 'one'), (2, NULL), (NULL, 'none')) AS w(a, b) ON w.a = x.k""",
 }

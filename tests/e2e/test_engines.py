@@ -163,3 +163,26 @@ def test_a_spark_session_is_not_for_the_embedded_engine(tmp_path):
     with pytest.raises(UserError) as caught:
         ev.open(str(tmp_path), engine="sqlite")
     assert caught.value.code == "E002"
+
+
+def test_in_as_a_value_is_true_or_false_as_spark_has_it(open_db, tmp_path):
+    with open_db(tmp_path) as db:
+        db.sql("CREATE TABLE a (x INT); CREATE TABLE n (x INT)")
+        db.sql(
+            "CREATE VIEW v AS SELECT x, x IN (SELECT x FROM n) AS i,"
+            " x NOT IN (SELECT x FROM n) AS o, NOT (x NOT IN (SELECT x FROM n)) AS b FROM a"
+        )
+        db.insert("a", [(1,), (2,), (None,)])
+        assert set(db.read("v").rows()) == {
+            (1, False, True, False),
+            (2, False, True, False),
+            (None, False, True, False),
+        }
+        db.insert("n", [(1,), (None,)])
+        assert set(db.read("v").rows()) == {
+            (1, True, False, True),
+            (2, False, False, False),
+            (None, False, False, False),
+        }
+        db.delete("n", [(None,)])
+        assert db.audit().ok

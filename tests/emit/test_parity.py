@@ -264,7 +264,7 @@ def test_the_canonical_text_means_what_was_written(spark: SparkSession) -> None:
     """Spark plans both texts alike; what sqlglot changes on the way changes nothing."""
     columns = ", ".join(f"CAST(NULL AS {column.type}) AS `{column.name}`" for column in SCHEMA)
     spark.sql(f"SELECT * FROM (SELECT {columns}) WHERE rand() > 2").createOrReplaceTempView("none")
-    pairs = [(each, text(parse(each))) for each in EXAMPLES if "ev_avg" not in each]
+    pairs = [(each, text(parse(each))) for each in EXAMPLES if "ev_" not in each]
     assert _planned_apart(spark, pairs) == []
 
 

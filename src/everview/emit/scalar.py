@@ -35,7 +35,7 @@ def to_spark(text_: str) -> str:
     >>> to_spark("`a` + 1")
     '`a` + 1'
     """
-    if "ev_avg_" not in text_.lower():
+    if not any(name in text_.lower() for name in ("ev_avg_", "ev_single")):
         return text_
     return text(parse(text_).transform(_spelled_for_spark))
 

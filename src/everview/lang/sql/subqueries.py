@@ -139,6 +139,8 @@ def _subquery(
     match node:
         case exp.Exists():
             return "exists", node.this, ()
+        case exp.Not(this=inner) if _is_not_in(inner.unnest()):
+            return "in", *_sides(inner.unnest().this.unnest())
         case exp.Not() if _is_in(node.this.unnest()):
             return "not in", *_sides(node.this.unnest())
         case exp.In() if _is_in(node):
@@ -151,6 +153,10 @@ def _subquery(
 
 def _is_in(node: exp.Expr) -> bool:
     return isinstance(node, exp.In) and bool(node.args.get("query"))
+
+
+def _is_not_in(node: exp.Expr) -> bool:
+    return isinstance(node, exp.Not) and _is_in(node.this.unnest())
 
 
 def _sides(node: exp.Expr) -> tuple[exp.Expr, tuple[exp.Expr, ...]]:
