@@ -32,7 +32,7 @@ def generate(seed: int, number: int) -> Case:
     early = rng.randint(1, len(views))
     steps += views[:early]
     late = views[early:]
-    for _ in range(rng.randint(2, 4)):
+    for _ in range(rng.randint(3, 5)):
         steps.append(changer.transaction())
         steps += _upkeep(rng)
         if late and rng.random() < 0.6:
