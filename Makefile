@@ -39,7 +39,7 @@ lint: setup ## style, format, types, import boundaries
 	$(VENV)/bin/lint-imports
 
 clean: ## remove the environment, caches and what Spark leaves behind
-	rm -rf $(VENV) build dist .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis
+	rm -rf $(VENV) build dist .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis .conformance
 	rm -rf spark-warehouse metastore_db derby.log
 	find src tests demo -name __pycache__ -type d -prune -exec rm -rf {} + 2>/dev/null || true
 

@@ -25,13 +25,19 @@ BAD_SQL = {
     "CREATE VIEW v AS SELECT * FROM nowhere": ("Q006", "nowhere", "orders"),
     "CREATE VIEW v AS SELECT amuont FROM orders": ("Q007", "amuont", "amount"),
     "CREATE VIEW v AS SELECT x.id FROM orders": ("Q006", "x", "orders"),
-    "CREATE VIEW v AS SELECT frobnicate(id) FROM orders": ("Q010 E011", "frobnicate(id", None),
+    "CREATE VIEW v AS SELECT frobnicate(id) FROM orders": {
+        "spark": ("Q010", "frobnicate(id", "spelling"),
+        "duckdb": ("E011", "frobnicate(id", "engine='spark'"),
+    },
     "CREATE VIEW v AS SELECT id FROM orders o JOIN customers c ON o.customer = c.id": (
         "Q008",
         "id",
         "o.id or c.id",
     ),
-    "CREATE VIEW v AS SELECT id + TRUE AS x FROM orders": ("Q010 E011", None, None),
+    "CREATE VIEW v AS SELECT id + TRUE AS x FROM orders": {
+        "spark": ("Q010", "id", "reference"),
+        "duckdb": ("E011", "id", "engine='spark'"),
+    },
     "CREATE VIEW v AS SELECT id FROM orders WHERE amount": ("Q013", "amount", "compare"),
     "CREATE VIEW v AS SELECT SUM(day) FROM orders": ("Q013", "SUM(day", "CAST"),
     "CREATE VIEW v AS SELECT rand() AS r FROM orders": ("Q021", "rand", "store it"),
@@ -67,9 +73,43 @@ BAD_SQL = {
         None,
         "QUALIFY",
     ),
+    "CREATE VIEW v AS SELECT id FROM orders WHERE SUM(id) > (SELECT 1 AS x)": (
+        "Q009",
+        "SUM(id",
+        "HAVING",
+    ),
+    "CREATE VIEW v AS SELECT id FROM orders WHERE rank() OVER (ORDER BY id) IN (SELECT 1 AS x)": (
+        "Q009",
+        None,
+        "QUALIFY",
+    ),
+    "CREATE VIEW v AS SELECT COUNT(*) AS n FROM orders GROUP BY rank() OVER (ORDER BY id)": (
+        "Q009",
+        None,
+        "subquery in FROM",
+    ),
+    "CREATE VIEW v AS SELECT SUM(rank() OVER (ORDER BY id)) AS n FROM orders": (
+        "Q009",
+        None,
+        "subquery in FROM",
+    ),
+    "CREATE VIEW v AS SELECT rank() OVER (ORDER BY id) IN (SELECT 1 AS x) AS n FROM orders": (
+        "Q009",
+        None,
+        "subquery in FROM",
+    ),
+    "CREATE VIEW v AS SELECT id, (SELECT COUNT(b.id) FROM customers a"
+    " RIGHT JOIN customers b ON a.id = b.id AND b.id = orders.id) AS n FROM orders": (
+        "Q020",
+        "orders.id",
+        "WHERE",
+    ),
     "CREATE VIEW v AS SELECT id FROM orders EXCEPT SELECT * FROM customers": ("Q012", None, None),
     "CREATE VIEW v AS WITH RECURSIVE r AS (SELECT 1 AS n) SELECT n FROM r": ("Q020", None, None),
-    "CREATE VIEW v AS SELECT ARRAY(id) AS a FROM orders": ("Q014 E011", None, None),
+    "CREATE VIEW v AS SELECT ARRAY(id) AS a FROM orders": {
+        "spark": ("Q014", "ARRAY(id", "CAST"),
+        "duckdb": ("E011", "ARRAY(id", "engine='spark'"),
+    },
     "CREATE VIEW v AS SELECT NULL AS nothing FROM orders": ("Q014", None, "CAST NULL"),
     "CREATE VIEW revenue AS SELECT 1 AS x FROM orders": ("C001", None, "another name"),
     "CREATE TABLE orders (id INT)": ("C001", None, "IF NOT EXISTS"),
@@ -94,11 +134,20 @@ BAD_SQL = {
     "INSERT INTO orders VALUES (5, 1, 1, NULL), (5, 2, 1, NULL)": ("T010", None, "upsert"),
     "UPDATE orders SET id = 2 WHERE id = 1": ("T010", None, "upsert"),
     "UPDATE orders SET nope = 1": ("Q007", None, "amount"),
-    "DELETE FROM orders WHERE nope = 1": ("Q010 Q007 Q006", None, None),
+    "DELETE FROM orders WHERE nope = 1": {
+        "spark": ("Q010", "nope", "reference"),
+        "duckdb": ("Q007", "nope", "amount"),
+    },
     "MERGE INTO orders USING (SELECT 1 AS id UNION ALL SELECT 1) s ON orders.id = s.id"
     " WHEN MATCHED THEN DELETE": ("T006", None, "unique"),
-    "SELECT nope FROM orders": ("Q010 Q007", "nope", None),
-    "SELECT * FROM nowhere": ("Q010 Q007 Q006", None, None),
+    "SELECT nope FROM orders": {
+        "spark": ("Q010", "nope", "reference"),
+        "duckdb": ("Q007", "nope", "amount"),
+    },
+    "SELECT * FROM nowhere": {
+        "spark": ("Q010", "nowhere", "create the table"),
+        "duckdb": ("Q006", "nowhere", "there are: big, customers, orders, revenue"),
+    },
     "COMMIT": ("T008", "COMMIT", "BEGIN"),
     "EXPLAIN nowhere": ("C002", None, "orders"),
 }
@@ -126,9 +175,10 @@ def unchanged(db, do) -> ev.UserError:
 
 @pytest.mark.parametrize("text", BAD_SQL)
 def test_bad_sql_is_refused_with_its_place_and_a_remedy(shop, text):
-    code, place, remedy = BAD_SQL[text]
+    expected = BAD_SQL[text]
+    code, place, remedy = expected[shop.engine.name] if isinstance(expected, dict) else expected
     error = unchanged(shop, lambda: shop.sql(text))
-    assert error.code in code.split(), error.render()
+    assert error.code == code, error.render()
     if place is not None:
         assert error.span is not None, error.render()
         found = error.span.text[error.span.start : error.span.stop]

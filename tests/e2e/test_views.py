@@ -113,6 +113,7 @@ def test_views_made_before_any_row_arrives_equal_their_queries(world):
     for shape in shapes_for(world.db.engine.name):
         world.view(f"v_{shape}", query(shape, "p"))
     world.check()
-    for number in (0, 1, 3, 4):
+    for number in range(4):
         world.transact(number)
         world.check()
+    assert world.db.audit().ok

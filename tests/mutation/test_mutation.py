@@ -21,13 +21,6 @@ FAULTS = [
     *operators.faults(materialize),
     *slips.faults(),
 ]
-NEVER_MIXED = "no derivative has totals of a value that is partly old: γ(T + ΔT) adds totals"
-TOTALS = "totals(self.bring(child, by, keys, theirs), group, measures)"
-EQUIVALENT = {
-    f"program.materialize Materializer.bring: leave out totals in {TOTALS}": NEVER_MIXED,
-    f"program.materialize Materializer.bring: forget a key in {TOTALS}": NEVER_MIXED,
-}
-"""Faults that change no answer, with the reason."""
 
 EACH_DERIVATIVE = "test_the_derivative_of_each_operator_is_the_difference_it_stands_for"
 DERIVATIVE = (
@@ -60,21 +53,13 @@ def breaks_a_law(fault: Fault) -> bool:
         return any(each.is_broken() for each in laws)
 
 
-@pytest.mark.parametrize(
-    "fault", [f for f in FAULTS if f.name not in EQUIVALENT], ids=lambda fault: fault.name
-)
+@pytest.mark.parametrize("fault", FAULTS, ids=lambda fault: fault.name)
 def test_a_fault_breaks_a_law(fault):
     assert breaks_a_law(fault)
 
 
-@pytest.mark.parametrize("name", EQUIVALENT)
-def test_an_equivalent_fault_changes_no_answer(name):
-    (fault,) = (f for f in FAULTS if f.name == name)
-    assert not breaks_a_law(fault)
-
-
 def test_every_rule_is_faulted():
-    faulted = {f.where for f in FAULTS if f.module is rules and f.name not in EQUIVALENT}
+    faulted = {f.where for f in FAULTS if f.module is rules}
     assert {operator.__name__ for operator in RULES} <= faulted
 
 

@@ -19,11 +19,15 @@ from everview.store.store import Store
 
 @dataclass(frozen=True, slots=True)
 class Stored:
-    """How a stored relation is read: its columns, its sort order, its ring columns if totals."""
+    """How a stored relation is read: its columns, its sort order, its ring columns if totals.
+
+    A state is `ours`: queries do not see it.
+    """
 
     schema: Schema
     sort: tuple[str, ...]
     rings: tuple[str, ...] = ()
+    ours: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from itertools import groupby
 from typing import Any, Protocol
 
@@ -10,11 +10,14 @@ import pyarrow as pa
 
 from everview.engine.duckdb.calculator import Calculator
 from everview.engine.protocol import Changes, Outcome, Snapshot, Violation
+from everview.plan.nodes import Plan
+from everview.plan.types import Schema
 from everview.program.steps import (
     Add,
     Check,
     Compute,
     Fetch,
+    KeySet,
     Program,
     Publish,
     change_name,
@@ -31,6 +34,36 @@ class Gear(Protocol):
 
     def compute(self, step: Compute) -> None:
         """Evaluate a step and name its result."""
+
+
+class InProcess:
+    """What both engines leave to the calculator."""
+
+    def __init__(self, calculator: Calculator) -> None:
+        self._calculator = calculator
+
+    def fetch(self, steps: Sequence[Fetch], snapshot: Snapshot, outcome: Outcome) -> None:
+        """Bring the slices of one round."""
+        raise NotImplementedError
+
+    def lookup(self, name: str, by: str, keys: pa.ChunkedArray, snapshot: Snapshot) -> pa.Table:
+        """The weighted rows of a relation whose column `by` is among `keys`."""
+        schema = snapshot.stored[name].schema
+        wanted = Fetch("found", name, schema, by, (KeySet("wanted", by),))
+        try:
+            self._calculator.give("wanted", pa.table({by: keys}))
+            self.fetch((wanted,), snapshot, Outcome())
+            return self._calculator.result("found", schema)
+        finally:
+            self._calculator.forget()
+
+    def calculate(self, plan: Plan, relations: Mapping[str, pa.Table]) -> pa.Table:
+        """A plan over relations in memory."""
+        return self._calculator.calculate(plan, relations)
+
+    def add_up(self, rows: pa.Table, schema: Schema, rings: tuple[str, ...]) -> pa.Table:
+        """The sum of weighted rows in memory."""
+        return self._calculator.add_up(rows, schema, rings)
 
 
 def run_small(

@@ -204,7 +204,7 @@ class Catalog:
         for state in self.maintenance.states.stored.values():
             rings = ring_columns(state.plan)
             sort = tuple(column for column in state.sort if column not in rings)
-            found[state.name] = Stored(schema_of(state.plan), sort, rings)
+            found[state.name] = Stored(schema_of(state.plan), sort, rings, ours=True)
         return found
 
     def to_build(self, present: Collection[str]) -> list[tuple[str, Plan]]:

@@ -24,7 +24,6 @@ from everview.plan.build import (
     partition,
     positive,
     restrict,
-    totals,
     window,
 )
 from everview.plan.nodes import (
@@ -156,10 +155,6 @@ class Materializer:
                 return distinct(self._input(child, by, keys, theirs))
             case Positive(child):
                 return positive(self._input(child, by, keys, theirs))
-            case Totals(child, group, measures):
-                if is_old(plan):
-                    return self._stored(plan, by, keys, theirs)
-                return totals(self.bring(child, by, keys, theirs), group, measures)
             case Groups(child, group) if set(by) <= set(group):
                 return groups(self.bring(child, by, keys, theirs), group)
             case Partition(child, group, aggregates) if set(by) <= set(group):

@@ -14,7 +14,7 @@ from everview.engine.duckdb.calculator import Calculator, among
 from everview.engine.duckdb.hot import Hot, files_of
 from everview.engine.protocol import Changes, Outcome, Snapshot, Violation
 from everview.engine.results import Result
-from everview.engine.small import count_fetched, run_small
+from everview.engine.small import InProcess, count_fetched, run_small
 from everview.errors import Span, UserError
 from everview.lang.sql.ordered import OrderedQuery
 from everview.plan.nodes import Plan, Source
@@ -24,7 +24,6 @@ from everview.program.steps import (
     Add,
     Compute,
     Fetch,
-    KeySet,
     Program,
     Publish,
     change_name,
@@ -33,13 +32,13 @@ from everview.store.manifest import Manifest, Segment
 from everview.store.skip import may_hold_null
 
 
-class DuckDBEngine:
+class DuckDBEngine(InProcess):
     """Programs on DuckDB, in this process; no Java, no Spark."""
 
     name = "duckdb"
 
     def __init__(self, memory: str | None = None) -> None:
-        self._calculator = Calculator(memory)
+        super().__init__(Calculator(memory))
         self._hot = Hot(self._calculator)
 
     def analyze(self, scalar: str, schema: Schema, span: Span | None) -> Type:
@@ -103,22 +102,7 @@ class DuckDBEngine:
     def lookup(self, name: str, by: str, keys: pa.ChunkedArray, snapshot: Snapshot) -> pa.Table:
         """The weighted rows of a relation whose column `by` is among `keys`."""
         self._settle(snapshot)
-        schema = snapshot.stored[name].schema
-        wanted = Fetch("found", name, schema, by, (KeySet("wanted", by),))
-        try:
-            self._calculator.give("wanted", pa.table({by: keys}))
-            self.fetch((wanted,), snapshot, Outcome())
-            return self._calculator.result("found", schema)
-        finally:
-            self._calculator.forget()
-
-    def calculate(self, plan: Plan, relations: Mapping[str, pa.Table]) -> pa.Table:
-        """A plan over relations in memory."""
-        return self._calculator.calculate(plan, relations)
-
-    def add_up(self, rows: pa.Table, schema: Schema, rings: tuple[str, ...]) -> pa.Table:
-        """The sum of weighted rows in memory."""
-        return self._calculator.add_up(rows, schema, rings)
+        return super().lookup(name, by, keys, snapshot)
 
     def read(self, name: str, snapshot: Snapshot) -> Result:
         """The rows of a stored relation."""

@@ -98,4 +98,6 @@ def _inlined(plan: Plan, views: Mapping[str, Plan]) -> Plan:
 
 
 def _sources(snapshot: Snapshot) -> dict[str, Source]:
-    return {name.lower(): Source(name, each.schema) for name, each in snapshot.stored.items()}
+    """The tables and views."""
+    stored = snapshot.stored.items()
+    return {name.lower(): Source(name, each.schema) for name, each in stored if not each.ours}

@@ -17,7 +17,7 @@ from everview.engine.arrow import conform
 from everview.engine.duckdb.calculator import CalculationError, Calculator, Files
 from everview.engine.protocol import SIGN, Changes, Outcome, Snapshot, Violation
 from everview.engine.results import Result
-from everview.engine.small import count_fetched, run_small
+from everview.engine.small import InProcess, count_fetched, run_small
 from everview.engine.spark import actions, queries
 from everview.engine.spark.fetch import DRIVER_BYTES, TooLarge, Wanted, fetch_by_job
 from everview.engine.spark.large import LargeGear
@@ -28,7 +28,7 @@ from everview.errors import Span
 from everview.plan.nodes import Plan, Ref, Source
 from everview.plan.traverse import schema_of, sources, walk
 from everview.plan.types import WEIGHT, Schema, Type
-from everview.program.steps import Compute, Fetch, KeySet, Program
+from everview.program.steps import Compute, Fetch, Program
 from everview.store.manifest import DataFile, Manifest, Segment
 from everview.store.skip import files_for, may_hold_null
 
@@ -36,7 +36,7 @@ LARGE_ROWS = 500_000
 """A change of more rows, or a backfill from more, runs as Spark SQL end to end."""
 
 
-class SparkEngine:
+class SparkEngine(InProcess):
     """Programs on Apache Spark: slices and arithmetic in process, or Spark SQL throughout."""
 
     name = "spark"
@@ -48,9 +48,9 @@ class SparkEngine:
         large_rows: int = LARGE_ROWS,
         driver_bytes: int = DRIVER_BYTES,
     ) -> None:
+        super().__init__(Calculator())
         self._given = spark
         self._owns = False
-        self._calculator = Calculator()
         self._large_rows = large_rows
         self._driver_bytes = driver_bytes
 
@@ -179,25 +179,6 @@ class SparkEngine:
     def weighted(self, rows: DataFrame, table: str, schema: Schema, weight: int) -> DataFrame:
         """A Spark DataFrame as weighted rows of a table, still on Spark."""
         return queries.weighted(self.session, rows, table, schema, weight)
-
-    def lookup(self, name: str, by: str, keys: pa.ChunkedArray, snapshot: Snapshot) -> pa.Table:
-        """The weighted rows of a relation whose column `by` is among `keys`."""
-        schema = snapshot.stored[name].schema
-        wanted = Fetch("found", name, schema, by, (KeySet("wanted", by),))
-        try:
-            self._calculator.give("wanted", pa.table({by: keys}))
-            self.fetch((wanted,), snapshot, Outcome())
-            return self._calculator.result("found", schema)
-        finally:
-            self._calculator.forget()
-
-    def calculate(self, plan: Plan, relations: Mapping[str, pa.Table]) -> pa.Table:
-        """A plan over relations in memory."""
-        return self._calculator.calculate(plan, relations)
-
-    def add_up(self, rows: pa.Table, schema: Schema, rings: tuple[str, ...]) -> pa.Table:
-        """The sum of weighted rows in memory."""
-        return self._calculator.add_up(rows, schema, rings)
 
     def read(self, name: str, snapshot: Snapshot) -> Result:
         """The rows of a stored relation: read here when they are few, else by Spark."""

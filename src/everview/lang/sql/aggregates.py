@@ -71,9 +71,9 @@ class Grouping:
         def replaced(node: exp.Expr) -> exp.Expr:
             shown = scalar.text(node)
             if shown in self.keys:
-                return _column(self.keys[shown])
+                return column_named(self.keys[shown])
             if shown in self.aggregates:
-                return _column(self.aggregates[shown].name)
+                return column_named(self.aggregates[shown].name)
             if isinstance(node, exp.Column) and node.name not in self.free:
                 raise UserError(
                     "Q009",
@@ -89,6 +89,25 @@ class Grouping:
 def aggregates_in(tree: exp.Expr) -> list[exp.AggFunc]:
     """The aggregate calls of an expression, outermost first."""
     return [node for node in tree.walk() if isinstance(node, exp.AggFunc) and not _windowed(node)]
+
+
+def must_be_plain(tree: exp.Expr, place: str, text: str) -> None:
+    """Refuse aggregates and window functions where only rows are spoken of."""
+    for node in (*aggregates_in(tree), *tree.find_all(exp.Window)):
+        windowed = isinstance(node, exp.Window)
+        raise UserError(
+            "Q009",
+            f"{'a window function' if windowed else 'an aggregate'} inside {place}",
+            span=span_of(node, text),
+            remedy=_REMEDIES[windowed].get(place, "compute it in a subquery in FROM first"),
+        )
+
+
+_REMEDIES = (
+    {"WHERE": "move the condition to HAVING", "GROUP BY": "group by plain expressions"},
+    {"WHERE": "move the condition to QUALIFY, or to a query around this one"},
+)
+"""What to do with an aggregate, and with a window function, in the wrong place."""
 
 
 def _windowed(node: exp.Expr) -> bool:
@@ -109,15 +128,10 @@ def function_of(node: exp.AggFunc, text: str) -> AggregateFunction:
     if node.expressions or several:
         name = f"{function.upper()} of several columns"
         raise refused(name, node, text, "aggregate one expression")
-    for inner in aggregates_in(node.this):
-        raise UserError(
-            "Q009",
-            "an aggregate inside an aggregate",
-            span=span_of(inner, text),
-            remedy="aggregate in a subquery in FROM first",
-        )
+    must_be_plain(node.this, "an aggregate", text)
     return function
 
 
-def _column(name: str) -> exp.Column:
+def column_named(name: str) -> exp.Column:
+    """A plan column in an expression."""
     return exp.Column(this=exp.Identifier(this=name, quoted=True))

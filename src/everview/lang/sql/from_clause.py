@@ -27,6 +27,9 @@ class Lower(Protocol):
     def text(self) -> str:
         """The text that places are in."""
 
+    def carrying(self, plan: Plan) -> Plan:
+        """The rows once for each value of the domain."""
+
     def derived(self, tree: exp.Expr) -> Plan:
         """The plan of a subquery in FROM."""
 
@@ -41,14 +44,18 @@ class Lower(Protocol):
 
 
 def lower_from(lower: Lower, tree: exp.Select, scope: Scope) -> Plan:
-    """The rows of a FROM clause; `scope` learns what it makes visible."""
+    """The rows of a FROM clause for each value of the domain; `scope` learns what is visible."""
     clause = tree.args.get("from_")
     if clause is None:
-        return Values((), ((),))
+        return lower.carrying(Values((), ((),)))
     plan = _joined(lower, clause.this, scope)
-    for each in tree.args.get("joins") or ():
+    joins = tree.args.get("joins") or ()
+    # The rows of a RIGHT or FULL join that have no partner belong to every value of the domain.
+    late = any(str(each.args.get("side") or "").upper() in ("RIGHT", "FULL") for each in joins)
+    plan = plan if late else lower.carrying(plan)
+    for each in joins:
         plan = _join(lower, plan, each, scope)
-    return plan
+    return lower.carrying(plan) if late else plan
 
 
 def _joined(lower: Lower, node: exp.Expr, scope: Scope) -> Plan:

@@ -3,12 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from sqlglot import exp
 
 from everview.errors import Span, UserError
-from everview.lang.sql.aggregates import Grouping, aggregates_in, function_of, result_type
+from everview.lang.sql.aggregates import (
+    Grouping,
+    aggregates_in,
+    function_of,
+    must_be_plain,
+    result_type,
+)
 from everview.lang.sql.joining import null_of
 from everview.lang.sql.place import span_of
 from everview.lang.sql.refuse import refused
@@ -72,13 +79,7 @@ def _group_key(
             if name.lower() == node.name.lower() and not aggregates_in(expression):
                 return expression
     found = resolved(node)
-    for call in aggregates_in(found):
-        raise UserError(
-            "Q009",
-            "an aggregate in GROUP BY",
-            span=span_of(call, text),
-            remedy="group by plain expressions",
-        )
+    must_be_plain(found, "GROUP BY", text)
     return found
 
 
@@ -120,40 +121,42 @@ def grouped(lower: Lowering, plan: Plan, grouping: Grouping) -> Plan:
     inputs = (*carried, *(o for o in grouping.inputs.values() if o not in carried))
     rows = map_(plan, inputs)
     keys = tuple(dict.fromkeys((*lower.carried, *grouping.keys.values())))
-    if grouping.keys or lower.domain is None or not lower.carried:
+    if grouping.keys or lower.domain is None:
         return group_by(rows, keys, aggregates)
-    return _one_row_each(lower, rows, keys, aggregates)
+    return group_each(rows, lower.domain.leaf, keys, aggregates)
 
 
-def _one_row_each(
-    lower: Lowering, rows: Plan, keys: tuple[str, ...], aggregates: tuple[Aggregate, ...]
+def group_each(
+    rows: Plan, values: Plan, keys: tuple[str, ...], aggregates: tuple[Aggregate, ...]
 ) -> Plan:
-    """Without GROUP BY there is one group for each value of the domain, even without rows.
+    """One group for each of `values`, even where there are no rows of it.
 
     Each value brings a row of its own that is NULL in all that is aggregated, and so counts for
     nothing; COUNT(*) counts the others.
     """
-    assert lower.domain is not None
-    here = "here"
-    counted = map_(rows, (*identity(schema_of(rows)), Output(here, "int", "1")))
+    if not keys:
+        return group_by(rows, (), aggregates)
+    counted = map_(rows, (*identity(schema_of(rows)), Output(_HERE, "int", "1")))
     missing = tuple(
         Output(c.name, c.type, scalar.column(c.name) if c.name in keys else null_of(c.type))
         for c in schema_of(counted)
     )
-    own = map_(lower.domain.leaf, missing)
     made = tuple(
-        Aggregate(a.name, a.type, a.function, here)
-        if a.function == "count" and a.column is None
-        else a
+        replace(a, column=_HERE) if a.function == "count" and a.column is None else a
         for a in aggregates
     )
-    return group_by(add(counted, own), keys, made)
+    return group_by(add(counted, map_(values, missing)), keys, made)
+
+
+_HERE = "is here"
+"""The column that is NULL in the rows that only bring a value."""
 
 
 def single_row(tree: exp.Expr) -> bool:
     """Whether a query has exactly one row whatever the data: aggregates and no GROUP BY."""
     tree = tree.unnest() if isinstance(tree, exp.Subquery) else tree
-    if not isinstance(tree, exp.Select) or tree.args.get("group") or tree.args.get("having"):
+    fewer = ("group", "having", "qualify", "limit", "offset")
+    if not isinstance(tree, exp.Select) or any(tree.args.get(part) for part in fewer):
         return False
     return any(
         node.find_ancestor(exp.Select) is tree

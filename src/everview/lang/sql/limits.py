@@ -43,10 +43,7 @@ def ordered(tree: exp.Expr, text: str) -> list[exp.Expr]:
 
 def order_by(node: exp.Expr, shown: tuple[str, ...], text: str) -> Order:
     """An item of ORDER BY that is a column of the result, by position or by name."""
-    column = position(node.this, shown, text)
-    if column is None and isinstance(node.this, exp.Column) and not node.this.table:
-        wanted = node.this.name.lower()
-        column = next((name for name in shown if name.lower() == wanted), None)
+    column = shown_column(node.this, shown, text)
     if column is None:
         raise UserError(
             "Q009",
@@ -61,6 +58,14 @@ def placed(node: exp.Expr, column: str) -> Order:
     """The direction of an item: NULLs first when rising, last when falling, unless it says so."""
     descending, nulls = bool(node.args.get("desc")), node.args.get("nulls_first")
     return Order(column, descending, not descending if nulls is None else bool(nulls))
+
+
+def shown_column(node: exp.Expr, shown: tuple[str, ...], text: str) -> str | None:
+    """The column of the result that an item of ORDER BY means, by position or by name."""
+    if isinstance(node, exp.Column) and not node.table:
+        wanted = node.name.lower()
+        return next((name for name in shown if name.lower() == wanted), None)
+    return position(node, shown, text)
 
 
 def position(node: exp.Expr, shown: tuple[str, ...], text: str) -> str | None:

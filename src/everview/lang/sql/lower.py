@@ -9,7 +9,7 @@ from itertools import count
 from sqlglot import exp
 
 from everview.errors import Span, UserError
-from everview.lang.sql.aggregates import aggregates_in
+from everview.lang.sql.aggregates import must_be_plain
 from everview.lang.sql.desugar import desugared
 from everview.lang.sql.limits import limits, order_by, ordered
 from everview.lang.sql.parse import parse_query
@@ -22,7 +22,7 @@ from everview.lang.sql.setops import set_operation
 from everview.lang.sql.shaping import renamed
 from everview.lang.sql.subqueries import Domain
 from everview.lang.sql.values import lower_values
-from everview.lang.sql.windows import first_rows, windows_in
+from everview.lang.sql.windows import first_rows
 from everview.plan import scalar
 from everview.plan.build import columns_of, join
 from everview.plan.nodes import Plan, Source
@@ -165,20 +165,12 @@ class Lowering:
     def condition(self, tree: exp.Expr, plan: Plan, scope: Scope, clause: str) -> str:
         """A boolean condition over the rows of `plan`."""
         resolved = resolve(tree, scope)
-        for node in aggregates_in(resolved):
-            raise UserError(
-                "Q009",
-                f"an aggregate in {clause}",
-                span=span_of(node, self.text),
-                remedy="move the condition to HAVING",
-            )
-        for window in windows_in(resolved):
-            raise UserError(
-                "Q009",
-                f"a window function in {clause}",
-                span=span_of(window, self.text),
-                remedy="move the condition to QUALIFY, or to a query around this one",
-            )
+        must_be_plain(resolved, clause, self.text)
+        for node in resolved.find_all(exp.Column):
+            if node.name not in columns_of(plan):
+                joins = "a RIGHT, FULL or parenthesised join"
+                name = f"{clause} of {joins} that reads the query around its subquery"
+                raise refused(name, node, self.text, "move the condition to WHERE")
         return self.boolean(resolved, schema_of(plan), clause)
 
     def boolean(self, tree: exp.Expr, schema: Schema, clause: str) -> str:

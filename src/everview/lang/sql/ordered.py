@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from sqlglot import exp
 
 from everview.errors import Span, UserError
-from everview.lang.sql.limits import number, placed, position
+from everview.lang.sql.limits import number, placed, shown_column
 from everview.lang.sql.lower import Analyze, lower_tree
 from everview.lang.sql.parse import parse_query
 from everview.lang.sql.place import span_of
@@ -27,13 +27,18 @@ class OrderedQuery:
     offset: int = 0
 
 
+_CLAUSES = ("order", "limit", "offset")
+
+
 def lower_ordered(text: str, relations: Mapping[str, Source], analyze: Analyze) -> OrderedQuery:
     """A query with ORDER BY, LIMIT and OFFSET at its end."""
     tree = parse_query(text).copy()
-    while isinstance(tree, exp.Subquery) and not tree.args.get("alias"):
+    while isinstance(tree, exp.Subquery) and not any(
+        tree.args.get(p) for p in ("alias", *_CLAUSES)
+    ):
         tree = tree.this
-    order, limit, offset = (tree.args.get(part) for part in ("order", "limit", "offset"))
-    for part in ("order", "limit", "offset"):
+    order, limit, offset = (tree.args.get(part) for part in _CLAUSES)
+    for part in _CLAUSES:
         tree.set(part, None)
     plain = lower_tree(tree, text, relations, analyze)
     shown = columns_of(plain)
@@ -54,11 +59,7 @@ def _nodes(order: exp.Expr | None) -> list[exp.Expr]:
 
 def _key(node: exp.Expr, number: int, shown: tuple[str, ...], text: str) -> Order:
     """What a row is sorted by: a column shown, by position or name, or one of its own."""
-    column = position(node.this, shown, text)
-    if column is None and isinstance(node.this, exp.Column) and not node.this.table:
-        wanted = node.this.name.lower()
-        column = next((name for name in shown if name.lower() == wanted), None)
-    return placed(node, column or f"order {number}")
+    return placed(node, shown_column(node.this, shown, text) or f"order {number}")
 
 
 def _may_hide(tree: exp.Expr, node: exp.Expr, text: str) -> None:

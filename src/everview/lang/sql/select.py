@@ -2,24 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from typing import TYPE_CHECKING
 
 from sqlglot import exp
 
 from everview.errors import Span, UserError
 from everview.lang.sql import subqueries
-from everview.lang.sql.aggregates import Grouping, aggregates_in
+from everview.lang.sql.aggregates import Grouping, aggregates_in, must_be_plain
 from everview.lang.sql.from_clause import lower_from
 from everview.lang.sql.grouping import add_aggregate, group_keys, grouped, single_row
-from everview.lang.sql.limits import limits, ordered, placed, position
+from everview.lang.sql.limits import limits, ordered, placed, shown_column
 from everview.lang.sql.naming import output_name
 from everview.lang.sql.place import span_of
 from everview.lang.sql.refuse import refuse_clauses, refused
 from everview.lang.sql.resolve import resolve, resolve_having
 from everview.lang.sql.scope import Scope, unlike
 from everview.lang.sql.subqueries import Inner, Marked, mark
-from everview.lang.sql.windows import Windows, first_rows, windows_in
+from everview.lang.sql.windows import Windows, first_rows
 from everview.plan import scalar
 from everview.plan.build import columns_of, distinct, filter_, identity, map_, project
 from everview.plan.nodes import Output, Plan
@@ -34,7 +34,12 @@ Translate = Callable[[str], str | None]
 
 
 class Select:
-    """A SELECT on its way to a plan."""
+    """A SELECT on its way to a plan.
+
+    `wanted` is the SELECT list, `later` what QUALIFY, ORDER BY and WINDOW say: expressions that
+    follow the rows through grouping and windows together. `pending` are the subqueries in them,
+    and `over` brings an operand of such a subquery to the groups, once there are groups.
+    """
 
     def __init__(self, lower: Lowering, tree: exp.Select) -> None:
         self.lower = lower
@@ -42,71 +47,106 @@ class Select:
         self.text = lower.text
         self.scope = Scope(lower.text, lower.domain)
         self.pending: dict[str, Marked] = {}
-        self.over_groups: Callable[[exp.Expr], exp.Expr] | None = None
+        self.wanted: Wanted = []
+        self.later: dict[str, exp.Expr] = {}
+        self.over: Callable[[exp.Expr], exp.Expr] = lambda tree: tree
 
     def lowered(self) -> Plan:
         """The plan; the columns of the domain, if there is one, come first."""
         refuse_clauses(self.tree, self.text)
-        plan = self.lower.carrying(lower_from(self.lower, self.tree, self.scope))
+        plan = lower_from(self.lower, self.tree, self.scope)
         if where := self.tree.args.get("where"):
             plan = self._where(plan, where.this)
-        wanted = self._projections()
+        self.wanted = self._projections()
+        self.later = self._later()
         having = self.tree.args.get("having")
-        if (
-            self.tree.args.get("group")
-            or having
-            or any(aggregates_in(expression) for _, expression in wanted)
-        ):
-            plan, wanted = self._grouped(plan, wanted)
+        if self.tree.args.get("group") or having or any(map(aggregates_in, self._operands())):
+            plan = self._grouped(plan, having)
         else:
-            plan = self._attached(plan, [e for _, e in wanted], lambda column: column)
-        plan, wanted = self._windowed(plan, wanted)
+            plan = self._attached(plan, self._trees(), _here)
+        plan = self._windowed(plan)
         if not self.tree.args.get("distinct"):
-            plan = self._first_rows(plan, wanted)
-        schema = schema_of(plan)
-        carried = tuple(o for o in identity(schema) if o.name in self.lower.carried)
-        names = unlike(name for name, _ in wanted)
-        trees = (tree for _, tree in wanted)
-        outputs = (self._output(n, tree, schema) for n, tree in zip(names, trees, strict=True))
-        plan = map_(plan, (*carried, *outputs))
+            plan = self._first_rows(plan)
+        plan = self._selected(plan)
         if (quantifier := self.tree.args.get("distinct")) is not None:
             if quantifier.args.get("on"):
                 raise refused("DISTINCT ON", quantifier, self.text, "use GROUP BY")
             plan = self.lower.cut(distinct(plan), self.tree)
         return plan
 
-    def _windowed(self, plan: Plan, wanted: Wanted) -> tuple[Plan, Wanted]:
+    def _selected(self, plan: Plan) -> Plan:
+        """The columns of the domain, and what the SELECT list makes of the rows."""
+        schema = schema_of(plan)
+        carried = tuple(o for o in identity(schema) if o.name in self.lower.carried)
+        names = unlike(name for name, _ in self.wanted)
+        trees = (tree for _, tree in self.wanted)
+        outputs = (self._output(n, tree, schema) for n, tree in zip(names, trees, strict=True))
+        return map_(plan, (*carried, *outputs))
+
+    def _trees(self) -> list[exp.Expr]:
+        return [*(tree for _, tree in self.wanted), *self.later.values()]
+
+    def _operands(
+        self, trees: list[exp.Expr] | None = None, present: Collection[str] = ()
+    ) -> list[exp.Expr]:
+        """The expressions, and what the subqueries in them look for that are not there yet."""
+        found = self._trees() if trees is None else list(trees)
+        for tree in found:
+            for column in tree.find_all(exp.Column):
+                if column.name in self.pending and column.name not in present:
+                    found += map(self.over, self.pending[column.name].left)
+        return found
+
+    def _rewrite(self, change: Callable[[exp.Expr], exp.Expr]) -> None:
+        """All expressions in terms of the rows there are now."""
+        self.wanted = [(name, change(tree)) for name, tree in self.wanted]
+        self.later = {name: change(tree) for name, tree in self.later.items()}
+
+    def _later(self) -> dict[str, exp.Expr]:
+        """What QUALIFY, ORDER BY and WINDOW say, by what it is for."""
+        aliases = dict(reversed(self.wanted))
+        found: dict[str, exp.Expr] = {}
+        if qualify := self.tree.args.get("qualify"):
+            found[_QUALIFY] = self._resolve(qualify.this, aliases)
+        if any(limits(self.tree, self.text)) and not self.tree.args.get("distinct"):
+            for place, node in enumerate(ordered(self.tree, self.text)):
+                found[f"{_ORDER}{place}"] = self._order_key(node.this, aliases)
+        for window in self.tree.args.get("windows") or ():
+            found[f"{_WINDOW}{window.this.name.lower()}"] = self._resolve(window)
+        return found
+
+    def _order_key(self, node: exp.Expr, aliases: dict[str, exp.Expr]) -> exp.Expr:
+        """What a row is placed by: a column of the SELECT list, or an expression of its own."""
+        names = tuple(name for name, _ in self.wanted)
+        shown = shown_column(node, names, self.text)
+        if isinstance(node, exp.Literal) and shown is not None:
+            return self.wanted[int(node.name) - 1][1]
+        return aliases[shown] if shown is not None else self._resolve(node, aliases)
+
+    def _windowed(self, plan: Plan) -> Plan:
         """Window functions, and QUALIFY, which speaks of them."""
-        qualify = self.tree.args.get("qualify")
-        if qualify is None and not any(windows_in(tree) for _, tree in wanted):
-            return plan, wanted
-        named = {w.this.name.lower(): self._over(w) for w in self.tree.args.get("windows") or ()}
+        named = {
+            name.removeprefix(_WINDOW): tree
+            for name, tree in self.later.items()
+            if name.startswith(_WINDOW)
+        }
+        self.later = {name: tree for name, tree in self.later.items() if name[:1] != _WINDOW}
         windows = Windows(self.lower, plan, named)
-        over = [(name, windows.replace(tree)) for name, tree in wanted]
-        condition = None
-        if qualify is not None:
-            aliases = dict(reversed(over))
-            condition = windows.replace(self._resolve(qualify.this, aliases))
+        self._rewrite(windows.replace)
         plan = windows.computed()
-        if condition is not None:
-            kept = self.lower.boolean(condition, schema_of(plan), "QUALIFY")
-            plan = filter_(plan, kept)
-        return plan, over
+        if (condition := self.later.get(_QUALIFY)) is not None:
+            plan = filter_(plan, self.lower.boolean(condition, schema_of(plan), "QUALIFY"))
+        return plan
 
-    def _over(self, tree: exp.Expr) -> exp.Expr:
-        """A part of a query about the rows there are after grouping."""
-        resolved = self._resolve(tree)
-        return self.over_groups(resolved) if self.over_groups else resolved
-
-    def _first_rows(self, plan: Plan, wanted: Wanted) -> Plan:
+    def _first_rows(self, plan: Plan) -> Plan:
         """ORDER BY with LIMIT or OFFSET, over what the SELECT list reads."""
         limit, offset = limits(self.tree, self.text)
         if limit is None and not offset:
             return plan
         extra: list[Output] = []
         order = []
-        for node in ordered(self.tree, self.text):
-            text = scalar.text(self._order_key(node, wanted))
+        for place, node in enumerate(ordered(self.tree, self.text)):
+            text = scalar.text(self.later[f"{_ORDER}{place}"])
             name = scalar.as_column(text)
             if name is None:
                 name = f"order {self.lower.number()}"
@@ -115,19 +155,6 @@ class Select:
         columns = columns_of(plan)
         plan = map_(plan, (*identity(schema_of(plan)), *extra))
         return project(first_rows(plan, self.lower.carried, tuple(order), limit, offset), columns)
-
-    def _order_key(self, node: exp.Expr, wanted: Wanted) -> exp.Expr:
-        """What a row is placed by: a column of the SELECT list, or an expression of its own."""
-        names = tuple(name for name, _ in wanted)
-        if position(node.this, names, self.text) is not None:
-            return wanted[int(node.this.name) - 1][1]
-        if isinstance(node.this, exp.Column) and not node.this.table:
-            for name, tree in wanted:
-                if name.lower() == node.this.name.lower():
-                    return tree
-        if self.over_groups is not None:
-            return self.over_groups(self._resolve(node.this, dict(reversed(wanted))))
-        return self._resolve(node.this, dict(reversed(wanted)))
 
     # Subqueries in expressions
 
@@ -145,27 +172,26 @@ class Select:
 
     def _where_subquery(self, plan: Plan, tree: exp.Expr) -> Plan:
         """A condition with subqueries; the common forms are joins that ask for a partner."""
-        positive = not isinstance(tree, exp.Not)
-        pending: dict[str, Marked] = {}
-        marked = mark(tree if positive else _bare(tree.this), pending, self.lower)
-        alone = next(iter(pending.values())) if marked.name in pending else None
-        if alone is not None and alone.kind in ("exists", "in"):
-            return self._asked(plan, alone, positive=positive)
         resolved = self._resolve(tree)
-        plan = self._attached(plan, [resolved], lambda column: column)
-        return filter_(plan, self.lower.boolean(resolved, schema_of(plan), "WHERE"))
+        for each in self._operands([resolved]):
+            must_be_plain(each, "WHERE", self.text)
+        negated = isinstance(resolved, exp.Not)
+        alone = self.pending.get((_bare(resolved.this) if negated else resolved).name)
+        if alone is None or alone.kind == "scalar" or (negated and alone.kind != "exists"):
+            plan = self._attached(plan, [resolved], _here)
+            return filter_(plan, self.lower.boolean(resolved, schema_of(plan), "WHERE"))
+        plan = self._attached(plan, list(alone.left), _here)
+        inner = self._compute(plan, alone, _here)
+        match alone.kind:
+            case "exists":
+                keep = subqueries.drop_existing if negated else subqueries.keep_existing
+                return keep(plan, inner)
+            case "in":
+                return subqueries.keep_in(self.lower, plan, inner, self._left(alone, inner))
+            case "not in":
+                return subqueries.keep_not_in(self.lower, plan, inner, self._left(alone, inner))
 
-    def _asked(self, plan: Plan, marked: Marked, *, positive: bool) -> Plan:
-        inner = self._compute(plan, marked, lambda column: column)
-        if marked.kind == "exists":
-            if positive:
-                return subqueries.keep_existing(plan, inner)
-            return subqueries.drop_existing(plan, inner)
-        left = self._left(marked, inner, lambda column: column)
-        keep = subqueries.keep_in if positive else subqueries.keep_not_in
-        return keep(self.lower, plan, inner, left)
-
-    def _left(self, marked: Marked, inner: Inner, translate: Translate) -> tuple[str, ...]:
+    def _left(self, marked: Marked, inner: Inner) -> tuple[str, ...]:
         """The operands of IN over the rows that are there."""
         if len(marked.left) != len(inner.outputs):
             raise UserError(
@@ -174,26 +200,29 @@ class Select:
                 span=span_of(marked.node, self.text),
                 remedy="select as many columns as stand before IN",
             )
-        found = []
-        for tree in marked.left:
-            resolved = resolve(tree, self.scope)
-            names = {column.name for column in resolved.find_all(exp.Column)}
-            mapping = {name: scalar.column(translate(name) or name) for name in names}
-            found.append(scalar.substitute(scalar.text(resolved), mapping))
-        return tuple(found)
+        left = [self.over(tree) for tree in marked.left]
+        for tree in left:
+            must_be_plain(tree, "IN (subquery)", self.text)
+        return tuple(map(scalar.text, left))
 
     def _compute(self, plan: Plan, marked: Marked, translate: Translate) -> Inner:
         return subqueries.compute(self.lower, marked.query, plan, self.scope, translate)
 
     def _resolve(self, tree: exp.Expr, aliases: dict[str, exp.Expr] | None = None) -> exp.Expr:
         """Names resolved, with a column in the place of every subquery."""
-        marked = mark(tree, self.pending, self.lower)
-        return resolve(marked, self.scope, aliases, self.pending)
+        return self._marked(tree, lambda each: resolve(each, self.scope, aliases, self.pending))
+
+    def _marked(self, tree: exp.Expr, resolved: Callable[[exp.Expr], exp.Expr]) -> exp.Expr:
+        def marked(part: exp.Expr) -> exp.Expr:
+            return resolved(mark(part, self.pending, self.lower, marked))
+
+        return marked(tree)
 
     def _attached(self, plan: Plan, trees: list[exp.Expr], translate: Translate) -> Plan:
         """The plan with a column for every subquery in the expressions."""
-        named = {node.name for tree in trees for node in tree.find_all(exp.Column)}
         present = set(columns_of(plan))
+        operands = self._operands(trees, present)
+        named = {node.name for tree in operands for node in tree.find_all(exp.Column)}
         for name in [n for n in self.pending if n in named and n not in present]:
             marked = self.pending[name]
             inner = self._compute(plan, marked, translate)
@@ -201,7 +230,7 @@ class Select:
                 case "exists":
                     plan = subqueries.attach_exists(plan, inner, name)
                 case "in" | "not in":
-                    left = self._left(marked, inner, translate)
+                    left = self._left(marked, inner)
                     told = marked.kind == "in"
                     attach = subqueries.attach_in if told else subqueries.attach_not_in
                     plan = attach(self.lower, plan, inner, left, name)
@@ -238,25 +267,22 @@ class Select:
             found.append((output_name(node), self._resolve(inner, dict(reversed(found)))))
         return found
 
-    def _grouped(self, plan: Plan, wanted: Wanted) -> tuple[Plan, Wanted]:
-        """Group the rows; the SELECT list and HAVING then speak of groups."""
+    def _grouped(self, plan: Plan, having: exp.Expr | None) -> Plan:
+        """Group the rows; all other expressions then speak of groups."""
         grouping = Grouping(self.text)
-        keys = group_keys(self.tree, self.scope, wanted, self._resolve, self.text)
-        having = self.tree.args.get("having")
-        trees = [e for _, e in wanted]
-        for node in keys:
-            plan = self._attached(plan, [node], lambda column: column)
+        for node in group_keys(self.tree, self.scope, self.wanted, self._resolve, self.text):
+            plan = self._attached(plan, [node], _here)
             text = scalar.text(node)
             type_ = self.lower.type_(text, schema_of(plan), node)
             grouping.keys[text] = grouping.input(text, type_, "key")
-        condition = None
-        if having:
-            marked = mark(having.this, self.pending, self.lower)
-            condition = resolve_having(marked, self.scope, wanted, grouping, self.pending)
-            trees.append(condition)
+        if having is not None:
+            self.later[_HAVING] = self._marked(
+                having.this,
+                lambda each: resolve_having(each, self.scope, self.wanted, grouping, self.pending),
+            )
         grouping.free = frozenset((*self.pending, *self.lower.carried))
-        calls = [node for tree in trees for node in aggregates_in(tree)]
-        plan = self._attached(plan, list(calls), lambda column: column)
+        calls = [node for tree in self._operands() for node in aggregates_in(tree)]
+        plan = self._attached(plan, list(calls), _here)
         for call in calls:
             add_aggregate(self.lower, call, grouping, schema_of(plan))
         made = grouped(self.lower, plan, grouping)
@@ -266,33 +292,34 @@ class Select:
                 return column
             return grouping.keys.get(scalar.column(column))
 
-        self.over_groups = grouping.over_groups
-        over = [(name, grouping.over_groups(tree)) for name, tree in wanted]
-        kept = grouping.over_groups(condition) if condition is not None else None
-        asked = [tree for _, tree in over] + ([kept] if kept is not None else [])
-        made = self._attached(made, asked, translate)
-        if kept is not None:
+        self._rewrite(grouping.over_groups)
+        self.over = grouping.over_groups
+        made = self._attached(made, self._trees(), translate)
+        if (kept := self.later.pop(_HAVING, None)) is not None:
             made = filter_(made, self.lower.boolean(kept, schema_of(made), "HAVING"))
-        return made, over
+        return made
 
     def _output(self, name: str, tree: exp.Expr, schema: Schema) -> Output:
         text = scalar.text(tree)
         type_ = self.lower.type_(text, schema, tree)
-        if storable_type(type_) is None and type_ != "void":
+        # A subquery may select NULL; a view has to say of which type.
+        untyped = type_ == "void"
+        if self.lower.domain is None if untyped else storable_type(type_) is None:
             raise UserError(
                 "Q014",
                 f"the column {name} has a type that cannot be stored yet: {type_}",
                 span=span_of(tree, self.text) or Span(self.text, 0, len(self.text)),
-                remedy="CAST it to a plain type",
-            )
-        if type_ == "void" and self.lower.domain is None:
-            raise UserError(
-                "Q014",
-                f"the column {name} has a type that cannot be stored yet: {type_}",
-                span=span_of(tree, self.text) or Span(self.text, 0, len(self.text)),
-                remedy="CAST NULL to a type",
+                remedy="CAST NULL to a type" if untyped else "CAST it to a plain type",
             )
         return Output(name, type_, text)
+
+
+_QUALIFY, _HAVING, _ORDER, _WINDOW = "?qualify", "?having", "#", "@"
+
+
+def _here(column: str) -> str | None:
+    """Before grouping, a column of the scope is itself."""
+    return column
 
 
 def _bare(tree: exp.Expr) -> exp.Expr:

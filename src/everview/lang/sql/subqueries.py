@@ -15,7 +15,8 @@ from typing import Literal, Protocol, TypeAlias
 from sqlglot import exp
 
 from everview.errors import UserError
-from everview.lang.sql.joining import null_of
+from everview.lang.sql.aggregates import column_named
+from everview.lang.sql.grouping import group_each
 from everview.lang.sql.place import span_of
 from everview.lang.sql.scope import Scope
 from everview.plan import scalar
@@ -24,7 +25,6 @@ from everview.plan.build import (
     columns_of,
     distinct,
     filter_,
-    group_by,
     identity,
     join,
     map_,
@@ -34,6 +34,8 @@ from everview.plan.build import (
 from everview.plan.nodes import Aggregate, Output, Plan, Ref
 from everview.plan.traverse import schema_of, transform
 from everview.plan.types import Schema, Type, type_in
+
+_ROWS = Aggregate("rows", "bigint", "count")
 
 Kind: TypeAlias = Literal["scalar", "exists", "in", "not in"]
 
@@ -92,7 +94,10 @@ class Domain:
 
 @dataclass(frozen=True, slots=True)
 class Marked:
-    """A subquery in an expression, and the column that will stand for it."""
+    """A subquery in an expression, and the column that will stand for it.
+
+    `left` is what IN looks for, in terms of the rows before they are grouped.
+    """
 
     name: str
     kind: Kind
@@ -118,17 +123,26 @@ class Lower(Protocol):
         """The type of a scalar."""
 
 
-def mark(tree: exp.Expr, pending: dict[str, Marked], lower: Lower) -> exp.Expr:
-    """The expression with a column in the place of every subquery."""
+def mark(
+    tree: exp.Expr,
+    pending: dict[str, Marked],
+    lower: Lower,
+    resolved: Callable[[exp.Expr], exp.Expr],
+) -> exp.Expr:
+    """The expression with a column in the place of every subquery; equal ones share it."""
 
     def replaced(node: exp.Expr) -> exp.Expr:
         found = _subquery(node)
         if found is None:
             return node
-        kind, query, left = found
+        kind, query, operands = found
+        left = tuple(resolved(operand) for operand in operands)
+        for known in pending.values():
+            if (known.kind, known.query, known.left) == (kind, query, left):
+                return column_named(known.name)
         name = f"subquery {lower.number()}"
         pending[name] = Marked(name, kind, query, node, left)
-        return exp.Column(this=exp.Identifier(this=name, quoted=True))
+        return column_named(name)
 
     return tree.copy().transform(replaced, copy=False)
 
@@ -202,9 +216,20 @@ def compute(
     lower.inside(trial, query)
     read = tuple(name for name in columns_of(plan) if name in trial.used)
     domain = Domain(scope, schema, translate, read, lower.number())
-    made = lower.inside(domain, query)
+    made = _named_apart(lower.inside(domain, query), domain)
     leaf, values = domain.leaf, domain.values(plan)
     return Inner(transform(made, lambda n: values if n == leaf else n), domain, values)
+
+
+def _named_apart(plan: Plan, domain: Domain) -> Plan:
+    """What a subquery selects, under names that nothing it is joined with has."""
+    outputs = identity(schema_of(plan))
+    carried = len(domain.offered)
+    selected = (
+        replace(output, name=f"{domain.number}.{place}")
+        for place, output in enumerate(outputs[carried:], 1)
+    )
+    return map_(plan, (*outputs[:carried], *selected))
 
 
 # Conditions that only keep rows: a join that asks for a partner.
@@ -231,12 +256,8 @@ def keep_not_in(lower: Lower, plan: Plan, inner: Inner, left: tuple[str, ...]) -
     """The rows for which `left NOT IN (subquery)` is true."""
     keyed, asked = _keyed(plan, left, lower)
     if len(asked) > 1:
-        counted = _compared(keyed, inner, asked, "yes", "open")
-        return project(filter_(counted, "`yes` = 0 AND `open` = 0"), columns_of(plan))
-    told = _told(keyed, inner)
-    mine = scalar.column(asked[0])
-    sure = scalar.canonical(f"`rows` = 0 OR (`rows` = `known` AND NOT {mine} IS NULL)")
-    kept = filter_(told, sure)
+        return project(filter_(_compared(keyed, inner, asked), _NONE), columns_of(plan))
+    kept = filter_(_told(keyed, inner), _sure(asked[0]))
     return project(add(kept, negate(_in_rows(kept, inner, asked))), columns_of(plan))
 
 
@@ -245,7 +266,7 @@ def keep_not_in(lower: Lower, plan: Plan, inner: Inner, left: tuple[str, ...]) -
 
 def attach_exists(plan: Plan, inner: Inner, name: str) -> Plan:
     """The rows with a column that says whether the subquery has any."""
-    answers = _each(inner, inner.values, inner.keys, project(inner.plan, inner.keys), ())
+    answers = group_each(project(inner.plan, inner.keys), inner.values, inner.keys, (_ROWS,))
     return _beside(plan, answers, inner.pairs, Output(name, "boolean", "`rows` > 0"))
 
 
@@ -260,11 +281,10 @@ def attach_not_in(lower: Lower, plan: Plan, inner: Inner, left: tuple[str, ...],
     """The rows with `left NOT IN (subquery)` as a value: what is not known is false here too."""
     keyed, asked = _keyed(plan, left, lower)
     if len(asked) > 1:
-        found, text = _compared(keyed, inner, asked, "yes", "open"), "`yes` = 0 AND `open` = 0"
+        found, text = _compared(keyed, inner, asked), _NONE
     else:
         found = _told(_matched(keyed, inner, asked), inner)
-        known = f"`rows` = `known` AND NOT {scalar.column(asked[0])} IS NULL"
-        text = f"`yes` = 0 AND (`rows` = 0 OR ({known}))"
+        text = f"`yes` = 0 AND ({_sure(asked[0])})"
     flag = Output(name, "boolean", scalar.canonical(text))
     return map_(found, (*identity(schema_of(plan)), flag))
 
@@ -276,33 +296,10 @@ def attach_scalar(plan: Plan, inner: Inner, name: str, *, one_row: bool) -> Plan
     if one_row:
         answers = project(inner.plan, (*inner.keys, value))
         return _beside(plan, answers, inner.pairs, Output(name, type_, scalar.column(value)))
-    most = (Aggregate("value", type_, "max", value),)
-    answers = _each(inner, inner.values, inner.keys, inner.plan, most)
+    wanted = (_ROWS, Aggregate("value", type_, "max", value))
+    answers = group_each(inner.plan, inner.values, inner.keys, wanted)
     single = scalar.canonical("ev_single(`rows`, `value`)")
     return _beside(plan, answers, inner.pairs, Output(name, type_, single))
-
-
-def _each(
-    inner: Inner,
-    values: Plan,
-    keys: tuple[str, ...],
-    rows: Plan,
-    aggregates: tuple[Aggregate, ...],
-) -> Plan:
-    """For each of `values`, the number of `rows` and their aggregates, zero and NULL for none.
-
-    Each value brings a row of its own that is NULL in all that is aggregated.
-    """
-    counted = (Aggregate("rows", "bigint", "count", "here"), *aggregates)
-    schema = schema_of(rows)
-    present = map_(rows, (*identity(schema), Output("here", "int", "1")))
-    if not keys:
-        return group_by(present, (), counted)
-    missing = tuple(
-        Output(c.name, c.type, scalar.column(c.name) if c.name in keys else null_of(c.type))
-        for c in schema_of(present)
-    )
-    return group_by(add(present, map_(values, missing)), keys, counted)
 
 
 def _beside(
@@ -340,8 +337,8 @@ def _in_rows(keyed: Plan, inner: Inner, asked: tuple[str, ...]) -> Plan:
 def _told(keyed: Plan, inner: Inner) -> Plan:
     """The rows with how many rows the subquery has for them, and how many are not NULL."""
     output = inner.outputs[0]
-    known = (Aggregate("known", "bigint", "count", output),)
-    answers = _each(inner, inner.values, inner.keys, inner.plan, known)
+    wanted = (_ROWS, Aggregate("known", "bigint", "count", output))
+    answers = group_each(inner.plan, inner.values, inner.keys, wanted)
     counts = (Output("rows", "bigint", "`rows`"), Output("known", "bigint", "`known`"))
     return _beside(keyed, answers, inner.pairs, *counts)
 
@@ -353,12 +350,12 @@ def _matched(keyed: Plan, inner: Inner, asked: tuple[str, ...]) -> Plan:
     some = distinct(inner.plan)
     equal = [_equal(a, b) for a, b in zip(keys[len(mine) :], inner.outputs, strict=True)]
     rows = filter_(join(values, some, mine, nulls=True), scalar.conjunction(equal))
-    answers = _each(inner, values, keys, project(rows, keys), ())
+    answers = group_each(project(rows, keys), values, keys, (_ROWS,))
     return _beside(keyed, answers, pairs, Output("yes", "bigint", "`rows`"))
 
 
-def _compared(keyed: Plan, inner: Inner, asked: tuple[str, ...], yes: str, unknown: str) -> Plan:
-    """The rows with how many rows of the subquery equal theirs, and how many may."""
+def _compared(keyed: Plan, inner: Inner, asked: tuple[str, ...]) -> Plan:
+    """The rows with `yes`, how many rows of the subquery equal theirs, and `open`, how many may."""
     values, pairs, keys = _asked_values(keyed, inner, asked)
     mine = tuple((k, v) for k, (_, v) in zip(keys, inner.pairs, strict=False))
     both = join(values, inner.plan, mine, nulls=True)
@@ -371,12 +368,21 @@ def _compared(keyed: Plan, inner: Inner, asked: tuple[str, ...], yes: str, unkno
         Output("may be", "int", scalar.canonical(f"CASE WHEN ({equal}) IS NULL THEN 1 END")),
     )
     counts = (
-        Aggregate(yes, "bigint", "count", "is"),
-        Aggregate(unknown, "bigint", "count", "may be"),
+        Aggregate("yes", "bigint", "count", "is"),
+        Aggregate("open", "bigint", "count", "may be"),
     )
-    answers = _each(inner, values, keys, map_(both, (*kept, *flags)), counts)
-    told = tuple(Output(n, "bigint", scalar.column(n)) for n in (yes, unknown))
+    answers = group_each(map_(both, (*kept, *flags)), values, keys, counts)
+    told = tuple(Output(n, "bigint", scalar.column(n)) for n in ("yes", "open"))
     return _beside(keyed, answers, pairs, *told)
+
+
+_NONE = "`yes` = 0 AND `open` = 0"
+
+
+def _sure(asked: str) -> str:
+    """Whether no NULL on either side leaves NOT IN open, over what `_told` told."""
+    known = f"`rows` = `known` AND NOT {scalar.column(asked)} IS NULL"
+    return scalar.canonical(f"`rows` = 0 OR ({known})")
 
 
 def _asked_values(

@@ -9,6 +9,7 @@ from sqlglot import exp
 
 from everview.errors import UserError
 from everview.lang.sql.aggregates import result_type
+from everview.lang.sql.limits import placed
 from everview.lang.sql.place import span_of
 from everview.lang.sql.refuse import refused
 from everview.plan import scalar
@@ -55,11 +56,6 @@ _AGGREGATES: dict[type[exp.Expr], str] = {
 }
 _BY_PLACE = ("row_number", "ntile", "lag", "lead", "first_value", "last_value", "nth_value")
 """Functions whose answer depends on which of two rows that tie comes first."""
-
-
-def windows_in(tree: exp.Expr) -> list[exp.Window]:
-    """The window calls of an expression."""
-    return list(tree.find_all(exp.Window))
 
 
 @dataclass(slots=True)
@@ -149,9 +145,7 @@ class Windows:
         return self._extra[text].name
 
     def _order(self, node: exp.Expr) -> Order:
-        descending, nulls = bool(node.args.get("desc")), node.args.get("nulls_first")
-        first = not descending if nulls is None else bool(nulls)
-        return Order(self._input(node.this), descending, first)
+        return placed(node, self._input(node.this))
 
     def _type_of(self, column: str) -> Type:
         own = {c.name: c.type for c in schema_of(self.plan)}

@@ -1,0 +1,60 @@
+"""The constructs of the language that are maintained without recomputation, each in one view.
+
+Every query reads the tables t, u (k INT, v DECIMAL(10,2), s STRING) and p (with a key, id), and
+its answer does not depend on the order of rows, so that plain Spark can be asked for it.
+"""
+
+from __future__ import annotations
+
+CONSTRUCTS: dict[str, str] = {
+    # Subqueries
+    "scalar_limit": """SELECT k, (SELECT MAX(u.v) FROM u WHERE u.k = t.k
+        ORDER BY 1 LIMIT 1 OFFSET 1) AS m FROM t""",
+    "scalar_sort": """SELECT k, (SELECT u.v FROM u WHERE u.k = t.k
+        ORDER BY u.v DESC, u.s LIMIT 1) AS m FROM t""",
+    "not_in_correlated": "SELECT k, v FROM t WHERE v NOT IN (SELECT u.v FROM u WHERE u.k = t.k)",
+    "not_in_value": "SELECT k, v NOT IN (SELECT u.v AS rows FROM u) AS x FROM t",
+    "in_pairs": """SELECT k, v FROM t WHERE (k, v) IN (SELECT k AS yes, v AS open FROM u)""",
+    "not_in_pairs": "SELECT k, v FROM t WHERE (k, v) NOT IN (SELECT k, v FROM u)",
+    "two_of_one_name": """SELECT k, (SELECT MAX(v) AS value FROM u WHERE u.k = t.k) AS x,
+        (SELECT MIN(v) AS value FROM u WHERE u.k = t.k) AS y FROM t""",
+    "same_twice": """SELECT k, (SELECT MAX(v) FROM u WHERE u.k = t.k) AS a,
+        (SELECT MAX(v) FROM u WHERE u.k = t.k) + 1 AS b FROM t
+        WHERE (SELECT MAX(v) FROM u WHERE u.k = t.k) > 0""",
+    "aggregate_in": "SELECT k, SUM(v) AS s FROM t GROUP BY k HAVING SUM(v) IN (SELECT v FROM u)",
+    "aggregate_in_value": "SELECT k, MAX(v) IN (SELECT v FROM u) AS s FROM t GROUP BY k",
+    "aggregate_not_in_value": """SELECT k, MAX(v) NOT IN (SELECT v FROM u WHERE u.k = t.k) AS s
+        FROM t GROUP BY k""",
+    "alias_in": "SELECT k, SUM(v) AS z FROM t GROUP BY k HAVING z IN (SELECT v FROM u)",
+    "group_by_in": """SELECT v IN (SELECT v FROM u) AS z, COUNT(*) AS n FROM t GROUP BY 1""",
+    "in_inside_aggregate": """SELECT SUM(CASE WHEN v IN (SELECT v FROM u) THEN 1 ELSE 0 END) AS z
+        FROM t""",
+    "subquery_in_subquery": """SELECT k FROM t WHERE (SELECT MAX(v) FROM u WHERE u.k = t.k)
+        IN (SELECT v FROM p)""",
+    "subquery_of_union": """SELECT k FROM t WHERE v IN (
+        SELECT v FROM u WHERE u.k = t.k UNION ALL SELECT 7)""",
+    "in_or": "SELECT k FROM t WHERE v IN (SELECT v FROM u) OR k = 2",
+    "exists_with_join": """SELECT k FROM t WHERE EXISTS (
+        SELECT 1 FROM u a JOIN p b ON a.k = b.k WHERE b.v = t.v)""",
+    "not_exists": "SELECT k, v FROM t WHERE NOT (EXISTS (SELECT 1 FROM u WHERE u.k = t.k))",
+    "subquery_in_window": """SELECT k, SUM((SELECT MAX(v) FROM u WHERE u.k = t.k)) OVER () AS z
+        FROM t""",
+    # Windows and first rows
+    "running_total": "SELECT k, SUM(v) OVER (PARTITION BY s ORDER BY k) AS z FROM t",
+    "rank_all": "SELECT k, v, RANK() OVER (ORDER BY v DESC NULLS LAST) AS z FROM t",
+    "row_number": """SELECT id, ROW_NUMBER() OVER (PARTITION BY k ORDER BY v, id) AS z FROM p""",
+    "lag_lead": """SELECT id, LAG(v) OVER w AS a, LEAD(v, 2, 0) OVER w AS b FROM p
+        WINDOW w AS (PARTITION BY s ORDER BY id)""",
+    "moving_average": """SELECT id, AVG(v) OVER (ORDER BY id ROWS BETWEEN 1 PRECEDING
+        AND 1 FOLLOWING) AS z FROM p""",
+    "range_frame": """SELECT id, COUNT(*) OVER (ORDER BY k RANGE BETWEEN 1 PRECEDING
+        AND CURRENT ROW) AS z FROM p""",
+    "first_of_each": "SELECT * FROM p QUALIFY ROW_NUMBER() OVER (PARTITION BY k ORDER BY id) = 1",
+    "qualify_groups": """SELECT k, COUNT(*) AS n, SUM(v) AS z FROM t GROUP BY k
+        QUALIFY RANK() OVER (ORDER BY z) = 1""",
+    "window_of_groups": """SELECT k, SUM(SUM(v)) OVER (ORDER BY k) AS z FROM t GROUP BY k""",
+    "first_rows": "SELECT id, v FROM p ORDER BY v DESC, id LIMIT 2",
+    "first_groups": "SELECT k FROM t GROUP BY k ORDER BY COUNT(*) DESC, k LIMIT 1",
+    "later_rows": "SELECT id FROM p ORDER BY id LIMIT 2 OFFSET 1",
+    "first_of_distinct": "SELECT DISTINCT k FROM t ORDER BY k LIMIT 2",
+}
