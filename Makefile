@@ -29,8 +29,8 @@ demo: setup ## run the shop: tables, views, changes, audit
 test: setup ## all tests but the slow ones
 	@$(WITH_JAVA) $(PY) -m pytest -q -m "not slow"
 
-test-all: setup ## all tests
-	@$(WITH_JAVA) $(PY) -m pytest -q
+test-all: setup ## all tests, the laws with more examples
+	@$(WITH_JAVA) HYPOTHESIS_PROFILE=thorough $(PY) -m pytest -q
 
 lint: setup ## style, format, types, import boundaries
 	$(PY) -m ruff check .

@@ -61,9 +61,9 @@ def open_db(engine: str, request: pytest.FixtureRequest) -> Open:
     return opened
 
 
-settings.register_profile("fast", max_examples=60, deadline=None, print_blob=True)
+settings.register_profile("fast", max_examples=40, deadline=None, print_blob=True)
 settings.register_profile(
     "quick", max_examples=200, deadline=None, phases=[Phase.explicit, Phase.reuse, Phase.generate]
 )
-settings.register_profile("thorough", max_examples=1000, deadline=None, print_blob=True)
+settings.register_profile("thorough", max_examples=200, deadline=None, print_blob=True)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "fast"))

@@ -57,10 +57,10 @@ def rows_of(step: Step) -> list[Row]:
     return [row for change in changes for row in change.rows]
 
 
-FIRST, *OTHERS = FAULTS
+*OTHERS, QUICK = FAULTS
 
 
-@pytest.fixture(params=[FIRST, *(pytest.param(name, marks=pytest.mark.slow) for name in OTHERS)])
+@pytest.fixture(params=[QUICK, *(pytest.param(name, marks=pytest.mark.slow) for name in OTHERS)])
 def planted(request, monkeypatch):
     operator, fault = FAULTS[request.param]
     monkeypatch.setitem(RULES, operator, replace(RULES[operator], apply=fault))

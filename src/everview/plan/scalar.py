@@ -68,7 +68,7 @@ def substitute(text_: str, mapping: Mapping[str, str]) -> str:
 
     if not columns(text_) & mapping.keys():
         return text_
-    return text(parse(text_).transform(replaced))
+    return parse(text_).transform(replaced).sql(dialect=DIALECT, identify=True, copy=False)
 
 
 def rename(text_: str, mapping: Mapping[str, str]) -> str:
