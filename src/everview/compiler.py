@@ -42,16 +42,15 @@ class Maintenance:
     def __post_init__(self) -> None:
         relations: Iterable[Table | View] = (*self.tables.values(), *self.views)
         self.states = States({r.source.name: r.sort for r in relations})
-        known: set[str] | None = None
-        while known != set(self.states.stored):
-            known = set(self.states.stored)
-            gather = Materializer(self.states)
-            for plan in (*(v.plan for v in self.views), *self._state_plans()):
+        gather = Materializer(self.states)
+        asked: set[Plan] = set()
+        waiting = [view.plan for view in self.views]
+        while waiting:
+            for plan in waiting:
                 gather.change(plan)
+            asked.update(waiting)
             self.states.settle()
-
-    def _state_plans(self) -> tuple[Plan, ...]:
-        return tuple(state.plan for state in self.states.stored.values())
+            waiting = [s.plan for s in self.states.stored.values() if s.plan not in asked]
 
     def program(self, touched: Mapping[str, bool], only: frozenset[str] | None = None) -> Program:
         """plan → Δplan → steps: what a change of the `touched` tables does.

@@ -39,6 +39,39 @@ CONSTRUCTS: dict[str, str] = {
     "not_exists": "SELECT k, v FROM t WHERE NOT (EXISTS (SELECT 1 FROM u WHERE u.k = t.k))",
     "subquery_in_window": """SELECT k, SUM((SELECT MAX(v) FROM u WHERE u.k = t.k)) OVER () AS z
         FROM t""",
+    "in_on": "SELECT t.k FROM t JOIN u ON t.k = u.k AND u.v IN (SELECT v FROM p)",
+    "exists_on": """SELECT t.k, u.v FROM t JOIN u ON t.k = u.k AND NOT EXISTS (
+        SELECT 1 FROM p x WHERE x.v > u.v) LEFT JOIN p y ON y.k = t.k""",
+    # Items of FROM
+    "lateral": """SELECT t.k, x.z FROM t, LATERAL (SELECT SUM(v) AS z FROM u WHERE u.k = t.k) x""",
+    "lateral_left": """SELECT t.k, x.v FROM t LEFT JOIN LATERAL (
+        SELECT v FROM u WHERE u.k = t.k AND u.v > t.v) x ON TRUE""",
+    "lateral_first": """SELECT t.k, x.a FROM t JOIN LATERAL (SELECT v, s FROM u WHERE u.k = t.k
+        ORDER BY v DESC, s LIMIT 1) x(a, b) ON x.a > 1""",
+    "lateral_chain": """SELECT t.k, y.w FROM t, LATERAL (SELECT v FROM u WHERE u.k = t.k) x,
+        LATERAL (SELECT x.v + t.v AS w) y""",
+    "pivot": "SELECT * FROM t PIVOT (SUM(v) FOR k IN (1 AS one, 2))",
+    "pivot_counts": "SELECT * FROM t PIVOT (SUM(v) AS a, COUNT(*) AS n FOR k IN (1 AS one, 2)) q",
+    "pivot_texts": "SELECT * FROM t PIVOT (MAX(s) AS a, COUNT(*) AS n FOR k IN (1 AS one, 2))",
+    "pivot_pairs": """SELECT one, two FROM (SELECT k, v, s FROM t)
+        PIVOT (MAX(v) FOR (k, s) IN ((1, 'p') AS one, (2, 'q') AS two))""",
+    "unpivot": """SELECT * FROM (SELECT id, CAST(k AS DECIMAL(10,2)) AS k, v FROM p)
+        UNPIVOT (z FOR name IN (k AS key, v))""",
+    "unpivot_pairs": """SELECT * FROM (SELECT id, k, s, k + 1 AS j FROM p)
+        UNPIVOT INCLUDE NULLS ((a, b) FOR name IN ((k, s) AS x, (j, s)))""",
+    # Groups of several kinds
+    "rollup": "SELECT k, s, SUM(v) AS z, COUNT(*) AS n FROM t GROUP BY ROLLUP(k, s)",
+    "cube": """SELECT k, s, MAX(v) AS z, GROUPING(k) AS a, GROUPING(s) AS b, GROUPING_ID(k, s) AS c
+        FROM t GROUP BY CUBE(k, s)""",
+    "grouping_sets": """SELECT k, s, COUNT(*) AS n, GROUPING_ID() AS g FROM t
+        GROUP BY GROUPING SETS ((s), (k, s), (k), (k), ())""",
+    "listed_sets": "SELECT k, s, GROUPING_ID() AS g FROM t GROUP BY k, s GROUPING SETS ((s), (k))",
+    "with_rollup": """SELECT k, SUM(k) AS z FROM t GROUP BY k WITH ROLLUP
+        HAVING GROUPING(k) = 1 OR SUM(v) > 1""",
+    "nested_sets": """SELECT k, s, COUNT(v) AS n FROM t
+        GROUP BY GROUPING SETS (ROLLUP(k, s), CUBE(s), ())""",
+    "sets_beside_keys": "SELECT k, s, v, COUNT(*) AS n FROM t GROUP BY k, ROLLUP(s), CUBE(v)",
+    "whole_set": "SELECT SUM(v) AS z FROM t GROUP BY GROUPING SETS (())",
     # Windows and first rows
     "running_total": "SELECT k, SUM(v) OVER (PARTITION BY s ORDER BY k) AS z FROM t",
     "rank_all": "SELECT k, v, RANK() OVER (ORDER BY v DESC NULLS LAST) AS z FROM t",
@@ -58,3 +91,20 @@ CONSTRUCTS: dict[str, str] = {
     "later_rows": "SELECT id FROM p ORDER BY id LIMIT 2 OFFSET 1",
     "first_of_distinct": "SELECT DISTINCT k FROM t ORDER BY k LIMIT 2",
 }
+
+BEYOND_SPARK: dict[str, str] = {
+    "all_any": """SELECT k, v > ALL (SELECT v FROM u) AS x, v <> SOME (SELECT v FROM u) AS z
+        FROM t""",
+    "all_where": "SELECT k, v FROM t WHERE v <= ALL (SELECT u.v FROM u WHERE u.k = t.k)",
+    "any_or": """SELECT k, v FROM t WHERE v < ANY (SELECT u.v FROM u WHERE u.k = t.k)
+        OR k = 2""",
+    "all_having": """SELECT k, SUM(v) AS z FROM t GROUP BY k
+        HAVING SUM(v) >= ALL (SELECT v FROM u WHERE u.k = t.k)""",
+    "not_all": "SELECT k, v FROM t WHERE NOT v = ALL (SELECT u.v FROM u WHERE u.k = t.k)",
+    "differs_from_all": "SELECT k, v FROM t WHERE v <> ALL (SELECT v FROM u WHERE u.k = t.k)",
+    "join_condition": """SELECT k FROM t WHERE EXISTS (
+        SELECT 1 FROM u a JOIN u b ON a.k = b.k AND b.v = t.v)""",
+    "left_join_condition": """SELECT k, (SELECT COUNT(b.k) FROM u a
+        LEFT JOIN u b ON a.k = b.k AND b.v = t.v) AS n FROM t""",
+}
+"""What Spark itself refuses: DuckDB means the same by it."""

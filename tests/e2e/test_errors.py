@@ -104,6 +104,31 @@ BAD_SQL = {
         "orders.id",
         "WHERE",
     ),
+    "CREATE VIEW v AS SELECT id, GROUPING(customer) AS g FROM orders GROUP BY ROLLUP(id)": (
+        "Q009",
+        "customer",
+        "ROLLUP",
+    ),
+    "CREATE VIEW v AS SELECT id, amount FROM orders GROUP BY ROLLUP(id)": (
+        "Q009",
+        "amount",
+        "GROUP BY",
+    ),
+    "CREATE VIEW v AS SELECT o.id FROM orders o RIGHT JOIN LATERAL (SELECT 1 AS x) y ON TRUE": (
+        "Q020",
+        None,
+        "LEFT JOIN",
+    ),
+    "CREATE VIEW v AS SELECT id FROM orders WHERE id > ALL (SELECT id, name FROM customers)": (
+        "Q012",
+        None,
+        "before > ALL",
+    ),
+    "CREATE VIEW v AS SELECT * FROM orders UNPIVOT (a FOR b IN ((id, customer)))": (
+        "Q020",
+        None,
+        "as many columns",
+    ),
     "CREATE VIEW v AS SELECT id FROM orders EXCEPT SELECT * FROM customers": ("Q012", None, None),
     "CREATE VIEW v AS WITH RECURSIVE r AS (SELECT 1 AS n) SELECT n FROM r": ("Q020", None, None),
     "CREATE VIEW v AS SELECT ARRAY(id) AS a FROM orders": {

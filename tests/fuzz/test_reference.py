@@ -6,13 +6,13 @@ from collections import Counter
 
 import pytest
 
-from everview.engine.duckdb import queries
+from everview.engine import written
 from everview.fuzz.case import Case, Change, Table, Transaction, View
 from everview.fuzz.reference import Reference, Unanswered, in_duckdb, table_of
 from everview.fuzz.report import finding_text
 from everview.fuzz.run import run
 from everview.fuzz.search import Finding, reproduces
-from everview.lang.sql import select, subqueries
+from everview.lang.sql import answers, select
 from everview.plan.build import add, negate
 from everview.plan.types import Column
 
@@ -80,9 +80,9 @@ MISREAD = Case(
 @pytest.fixture
 def unremembered():
     """Nothing lowered before a fault is planted is used after it, nor the other way round."""
-    queries._plan.cache_clear()
-    yield queries._plan.cache_clear
-    queries._plan.cache_clear()
+    written._lowered.cache_clear()
+    yield written._lowered.cache_clear
+    written._lowered.cache_clear()
 
 
 def test_a_view_that_is_maintained_well_and_means_something_else_is_found(
@@ -91,9 +91,9 @@ def test_a_view_that_is_maintained_well_and_means_something_else_is_found(
     assert run(MISREAD, ("duckdb",), tmp_path / "right").failure is None
 
     def forgetting_nulls(lower, plan, inner, left):
-        return add(plan, negate(subqueries.keep_in(lower, plan, inner, left)))
+        return add(plan, negate(answers.keep_in(lower, plan, inner, left)))
 
-    monkeypatch.setattr(select.subqueries, "keep_not_in", forgetting_nulls)
+    monkeypatch.setattr(select.answers, "keep_not_in", forgetting_nulls)
     unremembered()
     failure = run(MISREAD, ("duckdb",), tmp_path / "wrong").failure
     assert failure is not None

@@ -200,7 +200,9 @@ def _spark_kept(settings: Settings) -> Iterator[None]:
 
 @contextmanager
 def _folder() -> Iterator[Path]:
-    made = Path(tempfile.mkdtemp(prefix="everview-fuzz-"))
+    # The stores need not outlive the machine: memory, where there is a place for it.
+    memory = "/dev/shm" if os.access("/dev/shm", os.W_OK) else None
+    made = Path(tempfile.mkdtemp(prefix="everview-fuzz-", dir=memory))
     try:
         yield made
     finally:

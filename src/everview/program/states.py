@@ -64,6 +64,7 @@ class States:
     stored: dict[str, State] = field(default_factory=dict)
     _demands: dict[tuple[str, Columns], list[Demand]] = field(default_factory=dict)
     _settled: dict[tuple[str, Columns], tuple[State, bool]] = field(default_factory=dict)
+    _wanted: dict[tuple[Plan, Columns], None] = field(default_factory=dict)
 
     def linear_demand(self, plan: Plan, by: Columns) -> Demand | None:
         """What `plan` wants of a source, if it is filters and maps over one and `by` is its own."""
@@ -108,6 +109,9 @@ class States:
             self._settled[mark] = self._arrange(mark)
             state = self._settled[mark][0]
             self.stored[state.name] = state
+        # An arrangement that held one of these may hold something else now.
+        for plan, by in self._wanted:
+            self.store(plan, by)
 
     def _arrange(self, mark: tuple[str, Columns]) -> tuple[State, bool]:
         """The columns anyone wants; the filter too, where all who ask have the same."""
@@ -121,6 +125,7 @@ class States:
 
     def store(self, plan: Plan, by: Columns) -> State:
         """The state that holds `plan`, made when there is none that can be looked up so."""
+        self._wanted[plan, by] = None
         for state in self.stored.values():
             if state.plan == plan and (not state.sort or state.sort[0] in by):
                 return state

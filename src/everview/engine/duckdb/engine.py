@@ -15,6 +15,7 @@ from everview.engine.duckdb.hot import Hot, files_of
 from everview.engine.protocol import Changes, Outcome, Snapshot, Violation
 from everview.engine.results import Result
 from everview.engine.small import InProcess, count_fetched, run_small
+from everview.engine.written import written_minus_stored
 from everview.errors import Span, UserError
 from everview.lang.sql.ordered import OrderedQuery
 from everview.plan.nodes import Plan, Source
@@ -127,7 +128,7 @@ class DuckDBEngine(InProcess):
         self, name: str, text: Mapping[str, str], tables: Sequence[str], snapshot: Snapshot
     ) -> tuple[int, pa.Table]:
         """How many rows a view has, and its query minus the view, all read from the segments."""
-        plan = queries.audited(name, text, snapshot)
+        plan = written_minus_stored(name, text, snapshot, queries.analyze)
         held = {each.name: self._stored(each.name, snapshot) for each in sources(plan)}
         with queries.refused_by_name():
             sql = emit_consolidated(plan, DUCKDB, held)

@@ -4,27 +4,23 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from functools import lru_cache
 
 from sqlglot import exp
 
 from everview.emit.parity import NotEqual
 from everview.emit.sql import DUCKDB, emit_consolidated
 from everview.engine.protocol import Snapshot
+from everview.engine.written import declared
 from everview.errors import Span, UserError
-from everview.lang.sql.lower import lower_query
 from everview.lang.sql.ordered import OrderedQuery, lower_ordered
 from everview.plan import scalar as scalars
-from everview.plan.build import add, negate
-from everview.plan.nodes import Plan, Source
-from everview.plan.traverse import children, with_children
-from everview.plan.types import WEIGHT, Schema, Type, names
+from everview.plan.types import WEIGHT, Schema, Type
 from everview.plan.typing import type_of
 
 
 def lowered(sql: str, snapshot: Snapshot) -> OrderedQuery:
     """The plan of a query over stored relations."""
-    return lower_ordered(sql, _sources(snapshot), analyze)
+    return lower_ordered(sql, declared(snapshot), analyze)
 
 
 def analyze(scalar: str, schema: Schema, span: Span | None) -> Type:
@@ -74,30 +70,3 @@ def rows_sql(query: OrderedQuery, relations: Mapping[str, str]) -> str:
     if query.limit is not None:
         sql += f" LIMIT {query.limit}"
     return sql + (f" OFFSET {query.offset}" if query.offset else "")
-
-
-def audited(name: str, texts: Mapping[str, str], snapshot: Snapshot) -> Plan:
-    """A view's query minus the view: the query over tables alone, as written and not rewritten."""
-    known = tuple(_sources(snapshot).values())
-    plans: dict[str, Plan] = {}
-    for view, text in texts.items():
-        columns = names(snapshot.stored[view].schema)
-        plans[view] = _inlined(_plan(text, known, columns), plans)
-    return add(plans[name], negate(Source(name, snapshot.stored[name].schema)))
-
-
-@lru_cache(maxsize=256)
-def _plan(text: str, known: tuple[Source, ...], columns: tuple[str, ...]) -> Plan:
-    return lower_query(text, {source.name.lower(): source for source in known}, analyze, columns)
-
-
-def _inlined(plan: Plan, views: Mapping[str, Plan]) -> Plan:
-    if isinstance(plan, Source) and plan.name in views:
-        return views[plan.name]
-    return with_children(plan, tuple(_inlined(part, views) for part in children(plan)))
-
-
-def _sources(snapshot: Snapshot) -> dict[str, Source]:
-    """The tables and views."""
-    stored = snapshot.stored.items()
-    return {name.lower(): Source(name, each.schema) for name, each in stored if not each.ours}

@@ -8,14 +8,16 @@ from functools import reduce
 from uuid import uuid4
 
 import pyarrow as pa
-from pyspark.errors import PySparkException
+from pyspark.errors import AnalysisException, ParseException, PySparkException
 from pyspark.sql import DataFrame, SparkSession
 
+from everview.emit.sql import SPARK, emit_consolidated
 from everview.engine.protocol import Changes, Snapshot
 from everview.engine.spark import actions
 from everview.engine.spark.problems import not_accepted
 from everview.engine.spark.relations import Relations, stored_frame
 from everview.errors import UserError
+from everview.plan.nodes import Plan
 from everview.plan.types import WEIGHT, Schema, names
 
 DIFFERENCES = 1_000_000
@@ -108,8 +110,8 @@ def difference(
     text: Mapping[str, str],
     tables: Sequence[str],
     snapshot: Snapshot,
-) -> tuple[int, pa.Table]:
-    """How many rows a view has, and its query minus the view.
+) -> tuple[int, pa.Table] | None:
+    """How many rows a view has, and its query minus the view; None if Spark does not read it.
 
     The query is the user's own text, evaluated by Spark over the tables alone: views that it reads
     are evaluated from their own texts. `text` gives those, in order of declaration.
@@ -121,8 +123,11 @@ def difference(
         plain_frame(session, table, snapshot, {}).createOrReplaceTempView(f"`{table}`")
     try:
         for view, sql in text.items():
-            frame = session.sql(sql).toDF(*names(snapshot.stored[view].schema))
-            frame.createOrReplaceTempView(f"`{view}`")
+            try:
+                frame = session.sql(sql)
+            except (AnalysisException, ParseException):
+                return None
+            frame.toDF(*names(snapshot.stored[view].schema)).createOrReplaceTempView(f"`{view}`")
             made.append(view)
         with Relations(session) as relations:
             relations.give(name, stored_frame(session, name, snapshot))
@@ -130,15 +135,34 @@ def difference(
                 f"SELECT {listed}, 1 AS {WEIGHT}, 0 AS _rows FROM `{name}` UNION ALL "
                 f"SELECT {listed}, -{WEIGHT}, {WEIGHT} FROM {relations.names[name]}"
             )
-            held = session.sql(
-                f"SELECT {listed}, CAST(SUM({WEIGHT}) AS BIGINT) AS {WEIGHT}, SUM(_rows) AS _rows "
-                f"FROM ({both}) AS q GROUP BY {listed}"
-            )
-            with actions.kept(held) as rows:
-                wrong = rows.where(f"{WEIGHT} <> 0").drop("_rows")
-                found = actions.collect_some(wrong, DIFFERENCES)
-                total = actions.collect(rows.selectExpr("COALESCE(SUM(_rows), 0) AS _rows"))
-                return int(total.column("_rows")[0].as_py()), found
+            return _added_up(session, both, listed)
     finally:
         for each in made:
             session.catalog.dropTempView(each)
+
+
+def plan_difference(
+    session: SparkSession, name: str, plan: Plan, snapshot: Snapshot
+) -> tuple[int, pa.Table]:
+    """How many rows a view has, and `plan`, which is its query minus the view."""
+    listed = ", ".join(f"`{column}`" for column in names(snapshot.stored[name].schema))
+    with Relations(session) as relations:
+        relations.give_stored(plan, snapshot)
+        rows = emit_consolidated(plan, SPARK, relations.names)
+        both = (
+            f"SELECT {listed}, {WEIGHT}, 0 AS _rows FROM ({rows}) AS q UNION ALL "
+            f"SELECT {listed}, 0, {WEIGHT} FROM {relations.names[name]}"
+        )
+        return _added_up(session, both, listed)
+
+
+def _added_up(session: SparkSession, both: str, listed: str) -> tuple[int, pa.Table]:
+    held = session.sql(
+        f"SELECT {listed}, CAST(SUM({WEIGHT}) AS BIGINT) AS {WEIGHT}, SUM(_rows) AS _rows "
+        f"FROM ({both}) AS q GROUP BY {listed}"
+    )
+    with actions.kept(held) as rows:
+        wrong = rows.where(f"{WEIGHT} <> 0").drop("_rows")
+        found = actions.collect_some(wrong, DIFFERENCES)
+        total = actions.collect(rows.selectExpr("COALESCE(SUM(_rows), 0) AS _rows"))
+        return int(total.column("_rows")[0].as_py()), found

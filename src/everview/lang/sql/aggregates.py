@@ -55,6 +55,10 @@ class Grouping:
     aggregates: dict[str, Aggregate] = field(default_factory=dict)
     free: frozenset[str] = frozenset()
     """Columns that stand for subqueries and are joined to the groups."""
+    sets: tuple[tuple[str, ...], ...] = ()
+    """The keys of each grouping, where there are several."""
+    marks: dict[str, tuple[str, bool, tuple[str, ...]]] = field(default_factory=dict)
+    """GROUPING and GROUPING_ID calls: a column, whether it is one bit, and the keys it tells of."""
 
     def input(self, text: str, type_: Type, stem: str) -> str:
         """The name of the input column with this value."""
@@ -70,6 +74,8 @@ class Grouping:
 
         def replaced(node: exp.Expr) -> exp.Expr:
             shown = scalar.text(node)
+            if shown in self.marks:
+                return column_named(self.marks[shown][0])
             if shown in self.keys:
                 return column_named(self.keys[shown])
             if shown in self.aggregates:

@@ -33,8 +33,44 @@ def _simpler(node: exp.Expr) -> exp.Expr:
             return _NAMED[node.name.lower()](this=node.expressions[0])
         case exp.Any() if not node.find(exp.Query):
             return exp.LogicalOr(this=node.this)
+        case exp.Predicate(expression=exp.Any(this=exp.Query() as query)) if (
+            type(node) in _OTHERWISE
+        ):
+            every = _OTHERWISE[type(node)](this=node.this, expression=exp.All(this=query))
+            return exp.Not(this=every)
+        case exp.Select():
+            return _moved(node)
         case _:
             return node
+
+
+_OTHERWISE: dict[type[exp.Expr], type[exp.Expr]] = {
+    exp.GT: exp.LTE,
+    exp.GTE: exp.LT,
+    exp.LT: exp.GTE,
+    exp.LTE: exp.GT,
+    exp.NEQ: exp.EQ,
+}
+"""A comparison holds for ANY row if the opposite one does not hold for ALL."""
+
+
+def _moved(node: exp.Select) -> exp.Select:
+    """Subqueries in ON of inner joins stand in WHERE, where no later join keeps lonely rows."""
+    for join in reversed(node.args.get("joins") or ()):
+        if str(join.args.get("side") or "").upper() in ("RIGHT", "FULL"):
+            break
+        on = join.args.get("on")
+        if on is None or any(join.args.get(p) for p in ("side", "using", "method")):
+            continue
+        if str(join.args.get("kind") or "INNER").upper() not in ("INNER", "CROSS"):
+            continue
+        parts = list(on.flatten()) if isinstance(on, exp.And) else [on]
+        asking = [part for part in parts if part.find(exp.Query)]
+        if asking:
+            plain = [part.copy() for part in parts if part not in asking]
+            join.set("on", exp.and_(*plain) if plain else None)
+            node.where(*asking, copy=False)
+    return node
 
 
 def _filtered(call: exp.AggFunc, condition: exp.Expr) -> exp.Expr:

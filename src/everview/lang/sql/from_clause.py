@@ -8,24 +8,21 @@ from typing import Protocol
 from sqlglot import exp
 
 from everview.errors import UserError
+from everview.lang.sql import pivot, subqueries
 from everview.lang.sql.joining import inner_join, matched, outer_join, unmatched
+from everview.lang.sql.lateral import keep_lonely, lateral_pairs
 from everview.lang.sql.place import span_of
 from everview.lang.sql.refuse import refuse_clauses, refused
 from everview.lang.sql.scope import Item, Scope, qualified
 from everview.lang.sql.shaping import behind, renamed
 from everview.plan import scalar
-from everview.plan.build import identity, join, map_
+from everview.plan.build import filter_, identity, join, map_
 from everview.plan.nodes import Output, Plan, Values
 from everview.plan.traverse import schema_of
-from everview.plan.types import Schema, Type
 
 
-class Lower(Protocol):
+class Lower(subqueries.Lower, pivot.Lower, Protocol):
     """What FROM needs of the lowering around it."""
-
-    @property
-    def text(self) -> str:
-        """The text that places are in."""
 
     def carrying(self, plan: Plan) -> Plan:
         """The rows once for each value of the domain."""
@@ -35,9 +32,6 @@ class Lower(Protocol):
 
     def relation(self, node: exp.Table) -> Plan:
         """The plan of a named relation."""
-
-    def type_(self, text: str, schema: Schema, node: exp.Expr) -> Type:
-        """The type of a scalar."""
 
     def condition(self, tree: exp.Expr, plan: Plan, scope: Scope, clause: str) -> str:
         """A boolean condition over the rows of `plan`."""
@@ -73,6 +67,8 @@ def _join(lower: Lower, plan: Plan, node: exp.Join, scope: Scope) -> Plan:
     kind = " ".join(kept)
     if kind not in _KINDS:
         raise refused(f"{' '.join(words)} JOIN", node, lower.text, "use another kind of join")
+    if isinstance(node.this, exp.Lateral):
+        return _lateral(lower, plan, node, scope, kind)
     before = Scope(scope.text, scope.around, list(scope.items), dict(scope.merged))
     right = _joined(lower, node.this, scope)
     fresh = scope.items[len(before.items) :]
@@ -100,6 +96,16 @@ _KINDS: dict[str, Callable[[Plan, Plan, str | None], Plan]] = {
     "ANTI": unmatched,
     "LEFT ANTI": unmatched,
 }
+
+
+def _lateral(lower: Lower, plan: Plan, node: exp.Join, scope: Scope, kind: str) -> Plan:
+    """A join with a subquery that reads the rows before it."""
+    if kind not in ("", "LEFT") or node.args.get("using"):
+        raise refused(f"{kind} JOIN LATERAL", node, lower.text, "use JOIN or LEFT JOIN … ON")
+    pairs = lateral_pairs(lower, plan, node.this, scope)
+    if on := node.args.get("on"):
+        pairs = filter_(pairs, lower.condition(on, pairs, scope, "ON"))
+    return keep_lonely(plan, pairs) if kind else pairs
 
 
 def _equal(name: str, before: Scope, fresh: list[Item], node: exp.Join, lower: Lower) -> str:
@@ -148,6 +154,8 @@ def _item(lower: Lower, node: exp.Expr, scope: Scope) -> Plan:
         case _:
             remedy = "name a table, view or subquery"
             raise refused(f"{node.key.upper()} in FROM", node, lower.text, remedy)
+    for each in node.args.get("pivots") or ():
+        plan, alias = pivot.pivoted(lower, plan, each), each.alias or alias
     given = tuple(column.name for column in node.args["alias"].columns) if node.alias else ()
     plan = renamed(plan, given, lower.text) if given else plan
     if any(item.alias.lower() == alias.lower() for item in scope.items):

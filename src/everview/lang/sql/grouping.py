@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -16,9 +16,9 @@ from everview.lang.sql.aggregates import (
     must_be_plain,
     result_type,
 )
+from everview.lang.sql.grouping_sets import group_by_sets, sets_of
 from everview.lang.sql.joining import null_of
 from everview.lang.sql.place import span_of
-from everview.lang.sql.refuse import refused
 from everview.lang.sql.scope import Scope
 from everview.plan import scalar
 from everview.plan.build import add, group_by, identity, map_
@@ -32,28 +32,30 @@ if TYPE_CHECKING:
 Wanted = list[tuple[str, exp.Expr]]
 
 
+Sets = list[list[exp.Expr]]
+
+
 def group_keys(
     tree: exp.Select,
     scope: Scope,
     wanted: Wanted,
     resolved: Callable[[exp.Expr], exp.Expr],
     text: str,
-) -> list[exp.Expr]:
-    """The expressions of GROUP BY."""
+) -> tuple[list[exp.Expr], Sets]:
+    """The expressions of GROUP BY, and those of each grouping where it asks for several."""
     clause = tree.args.get("group")
     if clause is None:
-        return []
-    for part in ("grouping_sets", "rollup", "cube", "totals"):
-        if clause.args.get(part):
-            name = part.upper().replace("_", " ")
-            raise refused(name, clause, text, "UNION ALL one GROUP BY for each set")
-    for node in clause.expressions:
-        if isinstance(node, exp.Rollup | exp.Cube | exp.GroupingSets):
-            name = "GROUPING SETS" if isinstance(node, exp.GroupingSets) else node.key.upper()
-            raise refused(name, node, text, "UNION ALL one GROUP BY for each set")
+        return [], []
     if clause.args.get("all"):
-        return [expression for _, expression in wanted if not aggregates_in(expression)]
-    return [_group_key(node, scope, wanted, resolved, text) for node in clause.expressions]
+        return [expression for _, expression in wanted if not aggregates_in(expression)], []
+
+    def keys(nodes: Iterable[exp.Expr]) -> list[exp.Expr]:
+        return [_group_key(node, scope, wanted, resolved, text) for node in nodes]
+
+    several = sets_of(clause)
+    if several is None:
+        return keys(clause.expressions), []
+    return keys(several[0]), list(map(keys, several[1]))
 
 
 def _group_key(
@@ -121,6 +123,8 @@ def grouped(lower: Lowering, plan: Plan, grouping: Grouping) -> Plan:
     inputs = (*carried, *(o for o in grouping.inputs.values() if o not in carried))
     rows = map_(plan, inputs)
     keys = tuple(dict.fromkeys((*lower.carried, *grouping.keys.values())))
+    if grouping.sets:
+        return group_by_sets(rows, lower.carried, grouping, aggregates)
     if grouping.keys or lower.domain is None:
         return group_by(rows, keys, aggregates)
     return group_each(rows, lower.domain.leaf, keys, aggregates)

@@ -13,6 +13,7 @@ from everview.lang.sql.aggregates import must_be_plain
 from everview.lang.sql.desugar import desugared
 from everview.lang.sql.limits import limits, order_by, ordered
 from everview.lang.sql.parse import parse_query
+from everview.lang.sql.pivot import ROWS
 from everview.lang.sql.place import span_of
 from everview.lang.sql.refuse import refuse_clauses, refused
 from everview.lang.sql.resolve import resolve
@@ -145,6 +146,10 @@ class Lowering:
     def derived(self, tree: exp.Expr) -> Plan:
         """The plan of a subquery in FROM, which sees nothing of what is around it."""
         return replace(self, domain=None).query(tree)
+
+    def over(self, plan: Plan, tree: exp.Expr) -> Plan:
+        """The plan of a query that was made of the text, over the rows of `plan`."""
+        return replace(self, domain=None, ctes={ROWS: plan}).query(desugared(tree))
 
     def relation(self, node: exp.Table) -> Plan:
         """The plan of a named relation."""

@@ -13,7 +13,6 @@ _CLAUSES = {
     "sort": ("SORT BY", "order the rows where you read the view"),
     "cluster": ("CLUSTER BY", "leave it out: it does not change the rows"),
     "distribute": ("DISTRIBUTE BY", "leave it out: it does not change the rows"),
-    "pivots": ("PIVOT", "write one CASE expression a column"),
     "sample": ("TABLESAMPLE", "a sample is not the same twice: filter with WHERE"),
     "match": ("MATCH_RECOGNIZE", "use joins"),
     "connect": ("CONNECT BY", "use joins"),

@@ -8,10 +8,11 @@ from typing import TYPE_CHECKING
 from sqlglot import exp
 
 from everview.errors import Span, UserError
-from everview.lang.sql import subqueries
+from everview.lang.sql import answers, subqueries
 from everview.lang.sql.aggregates import Grouping, aggregates_in, must_be_plain
 from everview.lang.sql.from_clause import lower_from
 from everview.lang.sql.grouping import add_aggregate, group_keys, grouped, single_row
+from everview.lang.sql.grouping_sets import add_mark
 from everview.lang.sql.limits import limits, ordered, placed, shown_column
 from everview.lang.sql.naming import output_name
 from everview.lang.sql.place import span_of
@@ -177,28 +178,29 @@ class Select:
             must_be_plain(each, "WHERE", self.text)
         negated = isinstance(resolved, exp.Not)
         alone = self.pending.get((_bare(resolved.this) if negated else resolved).name)
-        if alone is None or alone.kind == "scalar" or (negated and alone.kind != "exists"):
+        if alone is None or alone.kind not in _ASKING or (negated and alone.kind != "exists"):
             plan = self._attached(plan, [resolved], _here)
             return filter_(plan, self.lower.boolean(resolved, schema_of(plan), "WHERE"))
         plan = self._attached(plan, list(alone.left), _here)
         inner = self._compute(plan, alone, _here)
         match alone.kind:
             case "exists":
-                keep = subqueries.drop_existing if negated else subqueries.keep_existing
+                keep = answers.drop_existing if negated else answers.keep_existing
                 return keep(plan, inner)
             case "in":
-                return subqueries.keep_in(self.lower, plan, inner, self._left(alone, inner))
-            case "not in":
-                return subqueries.keep_not_in(self.lower, plan, inner, self._left(alone, inner))
+                return answers.keep_in(self.lower, plan, inner, self._left(alone, inner))
+            case _:
+                return answers.keep_not_in(self.lower, plan, inner, self._left(alone, inner))
 
     def _left(self, marked: Marked, inner: Inner) -> tuple[str, ...]:
         """The operands of IN over the rows that are there."""
         if len(marked.left) != len(inner.outputs):
+            word = "IN" if marked.kind in _ASKING else f"{marked.kind} ALL"
             raise UserError(
                 "Q012",
-                f"IN compares {len(marked.left)} values with {len(inner.outputs)} columns",
+                f"{word} compares {len(marked.left)} values with {len(inner.outputs)} columns",
                 span=span_of(marked.node, self.text),
-                remedy="select as many columns as stand before IN",
+                remedy=f"select as many columns as stand before {word}",
             )
         left = [self.over(tree) for tree in marked.left]
         for tree in left:
@@ -228,16 +230,19 @@ class Select:
             inner = self._compute(plan, marked, translate)
             match marked.kind:
                 case "exists":
-                    plan = subqueries.attach_exists(plan, inner, name)
+                    plan = answers.attach_exists(plan, inner, name)
                 case "in" | "not in":
                     left = self._left(marked, inner)
                     told = marked.kind == "in"
-                    attach = subqueries.attach_in if told else subqueries.attach_not_in
+                    attach = answers.attach_in if told else answers.attach_not_in
                     plan = attach(self.lower, plan, inner, left, name)
+                case ">" | ">=" | "<" | "<=" | "=":
+                    (operand,) = self._left(marked, inner)
+                    plan = answers.attach_all(plan, inner, operand, marked.kind, name)
                 case "scalar":
                     self._must_be_one_column(marked, inner)
                     one = single_row(marked.query)
-                    plan = subqueries.attach_scalar(plan, inner, name, one_row=one)
+                    plan = answers.attach_scalar(plan, inner, name, one_row=one)
         return plan
 
     def _must_be_one_column(self, marked: Marked, inner: Inner) -> None:
@@ -270,11 +275,13 @@ class Select:
     def _grouped(self, plan: Plan, having: exp.Expr | None) -> Plan:
         """Group the rows; all other expressions then speak of groups."""
         grouping = Grouping(self.text)
-        for node in group_keys(self.tree, self.scope, self.wanted, self._resolve, self.text):
+        keys, sets = group_keys(self.tree, self.scope, self.wanted, self._resolve, self.text)
+        for node in keys:
             plan = self._attached(plan, [node], _here)
             text = scalar.text(node)
             type_ = self.lower.type_(text, schema_of(plan), node)
             grouping.keys[text] = grouping.input(text, type_, "key")
+        grouping.sets = tuple(tuple(grouping.keys[scalar.text(k)] for k in each) for each in sets)
         if having is not None:
             self.later[_HAVING] = self._marked(
                 having.this,
@@ -284,7 +291,10 @@ class Select:
         calls = [node for tree in self._operands() for node in aggregates_in(tree)]
         plan = self._attached(plan, list(calls), _here)
         for call in calls:
-            add_aggregate(self.lower, call, grouping, schema_of(plan))
+            if isinstance(call, exp.Grouping | exp.GroupingId):
+                add_mark(call, grouping, self.text)
+            else:
+                add_aggregate(self.lower, call, grouping, schema_of(plan))
         made = grouped(self.lower, plan, grouping)
 
         def translate(column: str) -> str | None:
@@ -314,6 +324,8 @@ class Select:
         return Output(name, type_, text)
 
 
+_ASKING = ("exists", "in", "not in")
+"""Subqueries that a condition may be alone: then they are joins that ask for a partner."""
 _QUALIFY, _HAVING, _ORDER, _WINDOW = "?qualify", "?having", "#", "@"
 
 

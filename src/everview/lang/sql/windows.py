@@ -24,6 +24,7 @@ from everview.plan.build import (
     window,
 )
 from everview.plan.nodes import Order, Output, Over, Plan
+from everview.plan.ties import BY_PLACE
 from everview.plan.traverse import schema_of
 from everview.plan.types import FLOATS, Type
 
@@ -54,8 +55,6 @@ _AGGREGATES: dict[type[exp.Expr], str] = {
     exp.Min: "min",
     exp.Max: "max",
 }
-_BY_PLACE = ("row_number", "ntile", "lag", "lead", "first_value", "last_value", "nth_value")
-"""Functions whose answer depends on which of two rows that tie comes first."""
 
 
 @dataclass(slots=True)
@@ -210,10 +209,10 @@ class Windows:
         frame: str,
         node: exp.Window,
     ) -> exp.Expr:
-        if not order and (function in _BY_PLACE or function in ("rank", "dense_rank")):
+        if not order and (function in BY_PLACE or function in ("rank", "dense_rank")):
             name = f"{function.upper()} without ORDER BY"
             raise refused(name, node, self.lower.text, "say which row comes first")
-        if function in _BY_PLACE or frame.startswith("ROWS"):
+        if function in BY_PLACE or frame.startswith("ROWS"):
             order = with_ties(order, keys, columns_of(self.plan))
         name = f"window {self.lower.number()}"
         over = Over(name, type_, function, arguments, order, frame)

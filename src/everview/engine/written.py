@@ -1,0 +1,44 @@
+"""Views as they are written: their texts as plans that no rewriting has touched."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import lru_cache
+
+from everview.engine.protocol import Snapshot
+from everview.lang.sql.lower import Analyze, lower_query
+from everview.plan.build import add, negate
+from everview.plan.nodes import Plan, Source
+from everview.plan.traverse import children, with_children
+from everview.plan.types import names
+
+
+def written_minus_stored(
+    name: str, texts: Mapping[str, str], snapshot: Snapshot, analyze: Analyze
+) -> Plan:
+    """A view's query minus the view, over what has no text in `texts`."""
+    known = tuple(declared(snapshot).values())
+    plans: dict[str, Plan] = {}
+    for view, text in texts.items():
+        columns = names(snapshot.stored[view].schema)
+        plans[view] = _inlined(_lowered(text, known, columns, analyze), plans)
+    return add(plans[name], negate(Source(name, snapshot.stored[name].schema)))
+
+
+def declared(snapshot: Snapshot) -> dict[str, Source]:
+    """The tables and views, by lower-case name."""
+    stored = snapshot.stored.items()
+    return {name.lower(): Source(name, each.schema) for name, each in stored if not each.ours}
+
+
+@lru_cache(maxsize=256)
+def _lowered(
+    text: str, known: tuple[Source, ...], columns: tuple[str, ...], analyze: Analyze
+) -> Plan:
+    return lower_query(text, {source.name.lower(): source for source in known}, analyze, columns)
+
+
+def _inlined(plan: Plan, views: Mapping[str, Plan]) -> Plan:
+    if isinstance(plan, Source) and plan.name in views:
+        return views[plan.name]
+    return with_children(plan, tuple(_inlined(part, views) for part in children(plan)))

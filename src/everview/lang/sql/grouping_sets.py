@@ -1,0 +1,124 @@
+"""GROUPING SETS, ROLLUP and CUBE: several groupings of the same rows, one after another."""
+
+from __future__ import annotations
+
+from itertools import combinations, product
+from typing import TypeAlias
+
+from sqlglot import exp
+
+from everview.errors import UserError
+from everview.lang.sql.aggregates import Grouping
+from everview.lang.sql.joining import null_of
+from everview.lang.sql.place import span_of
+from everview.plan import scalar
+from everview.plan.build import add, group_by, identity, map_
+from everview.plan.nodes import Aggregate, Output, Plan
+from everview.plan.traverse import schema_of
+from everview.plan.types import Type, type_in
+
+Set: TypeAlias = tuple[exp.Expr, ...]
+
+_SEVERAL = (exp.GroupingSets, exp.Rollup, exp.Cube)
+_WITH = ("rollup", "cube", "grouping_sets")
+
+
+def sets_of(clause: exp.Expr) -> tuple[Set, list[Set]] | None:
+    """All keys, and those of every grouping that GROUP BY asks for; None if it is a plain one."""
+    nodes = list(clause.expressions)
+    asked = [each for part in _WITH for each in clause.args.get(part) or ()]
+    if asked:  # GROUP BY a, b WITH ROLLUP or GROUPING SETS (…): the keys are listed before
+        given = [each for each in asked if each.expressions]
+        return tuple(nodes), _product(given or [type(asked[0])(expressions=nodes)])
+    if any(isinstance(node, _SEVERAL) for node in nodes):
+        sets = _product(nodes)
+        # One grouping without keys is the whole, which has a row even where there are no rows.
+        return _flat(sets), sets if sets != [()] else []
+    return None
+
+
+def _product(nodes: list[exp.Expr]) -> list[Set]:
+    """Groupings side by side are combined, each of one with each of the others."""
+    return [tuple(key for part in each for key in part) for each in product(*map(_sets, nodes))]
+
+
+def _sets(node: exp.Expr) -> list[Set]:
+    parts = [_keys(each) for each in node.expressions] if isinstance(node, _SEVERAL[1:]) else []
+    match node:
+        case exp.GroupingSets():
+            return [found for each in node.expressions for found in _sets(each)]
+        case exp.Rollup():
+            return [_flat(parts[:size]) for size in range(len(parts), -1, -1)]
+        case exp.Cube():
+            sizes = range(len(parts), -1, -1)
+            return [_flat(chosen) for size in sizes for chosen in combinations(parts, size)]
+        case _:
+            return [_keys(node)]
+
+
+def _keys(node: exp.Expr) -> Set:
+    if isinstance(node, exp.Tuple):
+        return tuple(node.expressions)
+    return (node.unnest(),)
+
+
+def _flat(parts: list[Set] | tuple[Set, ...]) -> Set:
+    return tuple(key for part in parts for key in part)
+
+
+def add_mark(node: exp.Expr, grouping: Grouping, text: str) -> None:
+    """Have the grouping tell which keys a row is not grouped by: GROUPING and GROUPING_ID."""
+    keys = list(map(scalar.text, node.expressions)) or list(grouping.keys)
+    for key, part in zip(keys, node.expressions or (node,) * len(keys), strict=True):
+        if key not in grouping.keys or not grouping.sets:
+            raise UserError(
+                "Q009",
+                f"{node.key.upper()} of something that GROUP BY has no sets of",
+                span=span_of(part, text),
+                remedy="name a key of GROUPING SETS, ROLLUP or CUBE",
+            )
+    single = isinstance(node, exp.Grouping)
+    names = tuple(grouping.keys[key] for key in keys)
+    grouping.marks[scalar.text(node)] = (f"mark{len(grouping.marks) + 1}", single, names)
+
+
+def group_by_sets(
+    rows: Plan, carried: tuple[str, ...], grouping: Grouping, aggregates: tuple[Aggregate, ...]
+) -> Plan:
+    """All groupings of the rows; the keys that one leaves out are NULL in it.
+
+    Every grouping has a constant key, so that it has no row where there are no rows at all.
+    """
+    return add(*(_one(rows, carried, keys, grouping, aggregates) for keys in grouping.sets))
+
+
+def _one(
+    rows: Plan,
+    carried: tuple[str, ...],
+    keys: tuple[str, ...],
+    grouping: Grouping,
+    aggregates: tuple[Aggregate, ...],
+) -> Plan:
+    schema = schema_of(rows)
+    by = tuple(dict.fromkeys((*carried, *keys)))
+    counted = map_(rows, (*identity(schema), Output(_WHOLE, "int", "1")))
+    groups = group_by(counted, (*by, _WHOLE), aggregates)
+    every = dict.fromkeys((*carried, *grouping.keys.values()))
+    types = {name: type_in(schema, name) for name in every}
+    shown = (
+        Output(name, type_, scalar.column(name) if name in by else null_of(type_))
+        for name, type_ in types.items()
+    )
+    computed = (Output(a.name, a.type, scalar.column(a.name)) for a in aggregates)
+    marks = (_mark(name, single, of, keys) for name, single, of in grouping.marks.values())
+    return map_(groups, (*shown, *computed, *marks))
+
+
+def _mark(name: str, single: bool, of: tuple[str, ...], keys: tuple[str, ...]) -> Output:
+    bits = sum((key not in keys) << place for place, key in enumerate(reversed(of)))
+    type_: Type = "tinyint" if single else "bigint"
+    return Output(name, type_, scalar.canonical(f"CAST({bits} AS {type_})"))
+
+
+_WHOLE = "grouping"
+"""The constant key."""

@@ -1,0 +1,19 @@
+"""Whether the answer of a plan hangs on which of two rows that tie comes first."""
+
+from __future__ import annotations
+
+from everview.plan.nodes import Plan, Window
+from everview.plan.traverse import walk
+
+BY_PLACE = ("row_number", "ntile", "lag", "lead", "first_value", "last_value", "nth_value")
+"""Window functions whose answer depends on the place of a row among those that tie with it."""
+
+
+def hangs_on_ties(plan: Plan) -> bool:
+    """Whether some window of the plan looks at places rather than values."""
+    return any(
+        over.function in BY_PLACE or over.frame.startswith("ROWS")
+        for node in walk(plan)
+        if isinstance(node, Window)
+        for over in node.columns
+    )
