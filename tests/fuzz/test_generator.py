@@ -29,7 +29,8 @@ WORDS = (
     *("MIN(", "MAX(", "BOOL_AND(", "BOOL_OR(", "COUNT(DISTINCT", "SUM(DISTINCT", "AVG(DISTINCT"),
     *("COUNT_IF(", "FILTER (WHERE", " EXISTS (SELECT", "NOT EXISTS (SELECT", " IN (SELECT"),
     *("NOT IN (SELECT", ") IN (SELECT", ") NOT IN (SELECT", "<=>", "HAVING", "WITH "),
-    *("OVER (", "PARTITION BY", "QUALIFY", "LIMIT", "ROWS BETWEEN"),
+    *("OVER (", "PARTITION BY", "QUALIFY", "LIMIT", "ROWS BETWEEN", "LATERAL (", " PIVOT ("),
+    *("UNPIVOT", "ROLLUP(", "CUBE(", "GROUPING SETS (", " ALL (SELECT", " ANY (SELECT"),
 )
 """What the language has beyond operators."""
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from everview.compiler import Maintenance, Table, View
@@ -47,7 +47,6 @@ def test_a_join_with_a_join_equals_its_query_after_every_epoch(data, joined, wor
     _follow(data, _maintenance(*joined), world)
 
 
-@settings(max_examples=settings.default.max_examples // 2)
 @given(data=st.data(), joined=read_by_key(), world=worlds())
 def test_a_join_with_a_view_equals_its_query_after_every_epoch(data, joined, world):
     _follow(data, _maintenance(*joined), world)

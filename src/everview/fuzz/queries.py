@@ -17,6 +17,7 @@ from everview.fuzz.clauses import (
     subquery,
     where,
 )
+from everview.fuzz.lateral import beside
 from everview.fuzz.scalars import Atom, Family, Kit, Scalar
 from everview.fuzz.sources import MOST_ROWS, item, mergeable, source, word
 from everview.fuzz.subqueries import Around, around, asked
@@ -51,7 +52,7 @@ def query(rng: Random, relations: Sequence[Relation], kit: Kit) -> Query:
 
 def select(w: Writer, depth: int) -> Query:
     """SELECT … FROM … WHERE …."""
-    found = source(w, depth)
+    found = beside(w, source(w, depth))
     clause = where(w, found)
     size = max(1.0, found.size / (2 if clause else 1))
     unique = len({name.lower() for name in found.names}) == len(found.names)
@@ -66,7 +67,7 @@ def select(w: Writer, depth: int) -> Query:
 
 def distinct(w: Writer, depth: int) -> Query:
     """SELECT DISTINCT."""
-    found = source(w, depth)
+    found = beside(w, source(w, depth))
     shown = outputs(w, found, strict=True)
     sql = f"SELECT DISTINCT {listed(shown)} FROM {found.sql}{where(w, found)}"
     return Query(sql, tuple(field for _, field in shown), min(found.size, 50.0))
@@ -74,7 +75,7 @@ def distinct(w: Writer, depth: int) -> Query:
 
 def grouped(w: Writer, depth: int) -> Query:
     """GROUP BY with aggregates, and HAVING now and then; without keys, one row."""
-    found = source(w, depth)
+    found = beside(w, source(w, depth))
     palette = w.palette(found.atoms)
     keys = [
         palette.draw(w.family(found.atoms), w.rng.choice((0, 0, 0, 1)))
@@ -93,7 +94,8 @@ def grouped(w: Writer, depth: int) -> Query:
     if w.may_nest and w.chance(IN_LIST):
         shown += answered(w, (*known, *made), groups, "g2", strict=False)
     sql = f"SELECT {listed(shown)} FROM {found.sql}{where(w, found)}"
-    sql += _group_clause(w, keys, shown, found.names)
+    sets = len(keys) > 0 and not w.kit.portable and w.chance(0.15) and w.afford(2)
+    sql += _sets_clause(w, keys) if sets else _group_clause(w, keys, shown, found.names)
     if w.chance(0.3):
         sql += f" HAVING {_having(w, (*known, *made), groups)}"
     return Query(sql, tuple(field for _, field in shown), 8.0 if keys else 1.0)
@@ -137,6 +139,16 @@ def _group_clause(
     return f" GROUP BY {', '.join(forms)}"
 
 
+def _sets_clause(w: Writer, keys: Sequence[Scalar]) -> str:
+    """Several groupings; Spark alone has no row for the whole of nothing."""
+    texts = list(dict.fromkeys(key.text for key in keys))
+    if w.chance(0.6):
+        return f" GROUP BY {w.rng.choice(('ROLLUP', 'CUBE'))}({', '.join(texts)})"
+    sets = [w.rng.sample(texts, w.rng.randint(0, len(texts))) for _ in range(w.rng.randint(1, 3))]
+    shown = ", ".join(f"({', '.join(each)})" for each in [texts, *sets])
+    return f" GROUP BY GROUPING SETS ({shown})"
+
+
 def union(w: Writer, depth: int) -> Query:
     """UNION, INTERSECT or EXCEPT of two queries made to fit each other."""
     keep_all = w.chance(0.6)
@@ -154,7 +166,7 @@ def union(w: Writer, depth: int) -> Query:
 
 def _fitting(w: Writer, depth: int, families: Sequence[Family], *, strict: bool) -> Query:
     """A query with one column of each family."""
-    found = source(w, depth)
+    found = beside(w, source(w, depth))
     palette = w.palette(found.atoms)
     shown = []
     for number, family in enumerate(families, 1):

@@ -6,6 +6,7 @@ from dataclasses import replace
 
 from everview.fuzz.literals import literal
 from everview.fuzz.scalars import Atom
+from everview.fuzz.turned import turned
 from everview.fuzz.writer import (
     Field,
     From,
@@ -42,7 +43,10 @@ def item(w: Writer, depth: int) -> tuple[str, Relation]:
     if w.chance(0.04):
         return _values(w, alias)
     if depth > 1 and w.chance(0.35):
-        return _derived(w, w.query(depth - 1), alias)
+        inner = w.query(depth - 1)
+        # Spark alone has NULL for a count of no rows, so others do not mean the same.
+        made = turned(w, inner, alias) if not w.kit.portable and w.chance(0.15) else None
+        return made or _derived(w, inner, alias)
     found = w.relation()
     return f"{identifier(found.name)} AS {alias}", replace(found, name=alias)
 

@@ -67,7 +67,7 @@ def using(w: Writer, atoms: Sequence[Atom], wanted: Atom, draw: Callable[[Palett
 def predicate(w: Writer, rows: Around) -> Atom:
     """EXISTS or IN."""
     with w.nested():
-        text = w.rng.choice((_exists, _exists, _member, _member, _member, _row_member))(w, rows)
+        text = w.rng.choice(PREDICATES)(w, rows)
     return Atom(text, "boolean")
 
 
@@ -93,6 +93,18 @@ def _in(w: Writer, rows: Around, width: int) -> str:
     return f"COALESCE({asked}, FALSE)" if w.kit.portable else asked
 
 
+def _compared(w: Writer, rows: Around) -> str:
+    left = w.palette(rows.atoms).draw(w.family(rows.atoms), w.rng.choice((0, 0, 1)))
+    inner = _query(w, rows, [family_of(left.type)])
+    symbol = w.rng.choice(("<", "<=", ">", ">=", "=", "<>"))
+    asked = f"({left.text} {symbol} {w.rng.choice(('ALL', 'ANY'))} ({inner}))"
+    return f"COALESCE({asked}, FALSE)" if w.kit.portable else asked
+
+
+PREDICATES = (*(_exists,) * 4, *(_member,) * 6, *(_row_member,) * 2, _compared)
+"""What a condition with a subquery may be."""
+
+
 # Queries with a column of each family
 
 
@@ -104,7 +116,7 @@ def _query(w: Writer, rows: Around, families: Sequence[Family]) -> str:
 
 
 def _plain(w: Writer, rows: Around, families: Sequence[Family]) -> str:
-    body = _body(w, rows)
+    body = rows_and_conditions(w, rows)
     visible = (*body.found.atoms, *(body.outside if w.chance(0.2) else ()))
     palette = w.palette(visible)
     shown = [palette.draw(family, w.rng.choice((0, 0, 1))).text for family in families]
@@ -124,7 +136,7 @@ def _star(w: Writer, rows: Around, families: Sequence[Family]) -> str:
 
 def _grouped(w: Writer, rows: Around, families: Sequence[Family]) -> str:
     """Groups, each column a key or an aggregate; HAVING may look at the rows around."""
-    body = _body(w, rows)
+    body = rows_and_conditions(w, rows)
     keys: list[str] = []
     shown: list[str] = []
     for family in families:
@@ -164,7 +176,7 @@ def _listed(texts: Sequence[str]) -> str:
 # FROM and WHERE
 
 
-def _body(w: Writer, rows: Around) -> Body:
+def rows_and_conditions(w: Writer, rows: Around) -> Body:
     """FROM and WHERE, mostly with conditions that read the rows around."""
     found = source(w, 2 if w.chance(0.1) else 1, most=1)
     conditions = [f"({found.where})"] if found.where else []
@@ -199,7 +211,7 @@ def value(w: Writer, rows: Around) -> Atom:
 
 def _one_total(w: Writer, rows: Around) -> Atom:
     """Aggregates of all rows: always one row, or none after HAVING."""
-    body = _body(w, rows)
+    body = rows_and_conditions(w, rows)
     made = aggregate(w, body.found.atoms)
     having = _having(w, body) if w.chance(0.15) else ""
     if not made.loose and w.chance(0.3):
@@ -252,7 +264,7 @@ def _any_row(w: Writer, rows: Around) -> Atom:
     """A column of whatever rows there are: an error when they are two."""
     if not w.chance(0.1):
         return _one_group(w, rows)
-    body = _body(w, rows)
+    body = rows_and_conditions(w, rows)
     scalar = w.palette(body.found.atoms).draw(w.family(body.found.atoms), 0)
     return Atom(f"(SELECT {scalar.text} AS s1 {body.sql})", scalar.type, scalar.wild, scalar.exact)
 
