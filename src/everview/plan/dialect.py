@@ -13,6 +13,13 @@ def _kept(name: str) -> Callable[[list[exp.Expr]], exp.Expr]:
     return lambda args: exp.Anonymous(this=name, expressions=args)
 
 
+def _percentile(args: list[exp.Expr]) -> exp.Expr:
+    """sqlglot forgets that each value may have a frequency."""
+    if len(args) == 2:
+        return exp.Quantile(this=args[0], quantile=args[1])
+    return exp.Anonymous(this="PERCENTILE", expressions=args)
+
+
 KEPT = [
     "DATE_FORMAT",
     "DATE_SUB",
@@ -50,6 +57,7 @@ class Spark4(Spark):
         FUNCTIONS: ClassVar[dict[str, Any]] = {
             **Spark.Parser.FUNCTIONS,
             **{name: _kept(name) for name in KEPT},
+            "PERCENTILE": _percentile,
         }
 
 

@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING
 from sqlglot import exp
 
 from everview.errors import UserError
-from everview.lang.sql.aggregates import result_type
 from everview.lang.sql.limits import placed
 from everview.lang.sql.place import span_of
 from everview.lang.sql.refuse import refused
 from everview.plan import scalar
+from everview.plan.aggregates import result_type
 from everview.plan.build import (
     average_of,
     columns_of,
