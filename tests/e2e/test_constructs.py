@@ -44,3 +44,13 @@ def test_a_join_condition_of_a_subquery_may_read_the_query_around_it(tmp_path):
         db.delete("u", [(1, 6)])
         assert db.read("inner_on").rows() == [(1,)]
         assert sorted(db.read("left_on").rows(), key=str) == [(1, 1), (2, 0), (None, 0)]
+
+
+@pytest.mark.parametrize("function", ["kurtosis", "skewness"])
+def test_an_aggregate_that_only_spark_answers_is_refused_by_name(tmp_path, function):
+    with ev.open(str(tmp_path / "store"), engine="duckdb") as db:
+        db.sql("CREATE TABLE t (k INT, v INT)")
+        with pytest.raises(ev.UserError) as caught:
+            db.sql(f"CREATE VIEW m AS SELECT k, {function}(v) AS m FROM t GROUP BY k")
+        assert caught.value.code == "E011"
+        assert function in caught.value.problem

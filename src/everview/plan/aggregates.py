@@ -49,14 +49,13 @@ def aggregate_operands(function: str, types: tuple[Type, ...]) -> tuple[Type, ..
 
 
 def result_type(function: str, argument: Type) -> Type | None:
-    """Spark's type of an aggregate, None where the argument cannot be aggregated so.
+    """Spark's type of an aggregate, None where the argument cannot be aggregated as it is.
 
     >>> result_type("sum", "decimal(12,2)"), result_type("avg", "decimal(12,2)")
     ('decimal(22,2)', 'decimal(16,6)')
     """
     kind = AGGREGATES[function]
-    operand = kind.parameters[0](argument)
-    return kind.result(operand) if operand is not None else None
+    return kind.result(argument) if kind.parameters[0](argument) == argument else None
 
 
 def counts_copies(function: str) -> bool:

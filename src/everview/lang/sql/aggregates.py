@@ -10,6 +10,7 @@ from everview.errors import UserError
 from everview.lang.sql.place import span_of
 from everview.lang.sql.refuse import refused
 from everview.plan import scalar
+from everview.plan.aggregates import aggregate_operands
 from everview.plan.nodes import Aggregate, Output
 from everview.plan.types import Column, Schema, Type
 
@@ -160,7 +161,7 @@ def aggregate_call(node: exp.AggFunc, text: str) -> AggregateCall:
         return _ordered_call(node)
     function = _FUNCTIONS.get(type(node))
     if function is None or _says_more(node):
-        name = f"the aggregate {node.sql_name().lower()}"
+        name = f"the aggregate {scalar.text(node).partition('(')[0].lower()}"
         raise refused(name, node, text, _INSTEAD.get(type(node), _OTHERS))
     first, *others = (part for part in (node.this, node.args.get("expression")) if part)
     if isinstance(first, exp.Distinct):
@@ -183,6 +184,24 @@ def _ordered_call(node: exp.AnonymousAggFunc) -> AggregateCall:
     value = first.expressions[0] if distinct else first
     said = "" if isinstance(fixed, exp.Null) else scalar.text(fixed)
     return AggregateCall(str(node.this), (value,), distinct, tuple(order), said)
+
+
+def cast_operands(
+    call: AggregateCall, texts: tuple[str, ...], types: tuple[Type, ...], node: exp.Expr, text: str
+) -> list[tuple[str, Type]]:
+    """The arguments of an aggregate as Spark casts them, or an error."""
+    operands = aggregate_operands(call.function, types)
+    if operands is None:
+        raise UserError(
+            "Q013",
+            f"{call.function.upper()} of {', '.join(types)} has no meaning",
+            span=span_of(node, text),
+            remedy="aggregate a number, or CAST it to one",
+        )
+    return [
+        (each if to == type_ else scalar.canonical(f"CAST({each} AS {to})"), to)
+        for each, type_, to in zip(texts, types, operands, strict=True)
+    ]
 
 
 def any_value_of(node: exp.AggFunc) -> exp.Expr | None:

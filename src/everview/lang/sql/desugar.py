@@ -59,7 +59,9 @@ def _ordered(node: exp.Expr) -> exp.Expr:
     match node:
         case exp.Median():
             return _call("percentile_cont", node.this, exp.Literal.number("0.5"))
-        case exp.Quantile() if (place := _place(node.args["quantile"])) is not None:
+        case exp.Quantile() if type(node) is exp.Quantile and (
+            place := _place(node.args["quantile"])
+        ):
             return _call("percentile_cont", node.this, place)
         case exp.WithinGroup(
             this=exp.PercentileCont() | exp.PercentileDisc() as call,
@@ -101,7 +103,7 @@ def _count_all(values: list[exp.Expr]) -> exp.Expr:
 def _average_of_pairs(node: exp.Expr) -> exp.Expr:
     pair = [node.this, node.expression]
     wanted = pair[1] if isinstance(node, exp.RegrAvgx) else pair[0]
-    return exp.Avg(this=_when(_all_there(pair), exp.cast(wanted.copy(), "double")))
+    return exp.Avg(this=_when(_all_there(pair), wanted))
 
 
 def _all_there(values: list[exp.Expr]) -> exp.Expr:

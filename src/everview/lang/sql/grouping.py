@@ -15,19 +15,19 @@ from everview.lang.sql.aggregates import (
     aggregate_call,
     aggregates_in,
     any_value_of,
+    cast_operands,
     must_be_plain,
 )
 from everview.lang.sql.joining import null_of
 from everview.lang.sql.limits import placed
-from everview.lang.sql.place import span_of
 from everview.lang.sql.refuse import refused
 from everview.lang.sql.scope import Scope
 from everview.plan import scalar
-from everview.plan.aggregates import aggregate_operands, result_type
+from everview.plan.aggregates import result_type
 from everview.plan.build import add, group_by, identity, map_
 from everview.plan.nodes import Aggregate, Order, Output, Plan
 from everview.plan.traverse import schema_of
-from everview.plan.types import Schema, storable_type, type_in
+from everview.plan.types import Schema, Type, storable_type, type_in
 
 if TYPE_CHECKING:
     from everview.lang.sql.lower import Lowering
@@ -113,28 +113,21 @@ def _arguments(
     lower: Lowering, call: AggregateCall, node: exp.Expr, grouping: Grouping, schema: Schema
 ) -> tuple[str, ...]:
     """The columns that hold the arguments, as Spark casts them."""
-    texts = [scalar.text(argument) for argument in call.arguments]
+    texts = tuple(map(scalar.text, call.arguments))
     types = tuple(
         lower.type_(text, schema, tree) for text, tree in zip(texts, call.arguments, strict=True)
     )
-    operands = aggregate_operands(call.function, types)
-    if operands is None:
-        raise UserError(
-            "Q013",
-            f"{call.function.upper()} of {', '.join(types)} has no meaning",
-            span=span_of(node, lower.text),
-            remedy="aggregate a number, or CAST it to one",
-        )
-    found = []
-    for text, type_, operand in zip(texts, types, operands, strict=True):
-        made = text if operand == type_ else scalar.canonical(f"CAST({text} AS {operand})")
-        if call.function == "count" and not call.distinct and storable_type(type_) is None:
-            made, operand = (
-                scalar.canonical(f"CASE WHEN {text} IS NULL THEN NULL ELSE 1 END"),
-                "int",
-            )
-        found.append(grouping.input(made, operand, "value"))
-    return tuple(found)
+    made = cast_operands(call, texts, types, node, lower.text)
+    if call.function == "count" and not call.distinct:
+        made = [_whether_there(text, type_) for text, type_ in made]
+    return tuple(grouping.input(text, type_, "value") for text, type_ in made)
+
+
+def _whether_there(text: str, type_: Type) -> tuple[str, Type]:
+    """What is only counted need not be stored."""
+    if storable_type(type_):
+        return text, type_
+    return scalar.canonical(f"CASE WHEN {text} IS NULL THEN NULL ELSE 1 END"), "int"
 
 
 def _order(
