@@ -8,12 +8,15 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping
 from decimal import ROUND_HALF_UP, Decimal
-from math import inf, isnan, nan
+from functools import reduce
+from math import ceil, floor, inf, isnan, nan
+from operator import and_, or_, xor
 from typing import Any, assert_never
 
 import pyarrow as pa
 
 from everview.engine.duckdb.calculator import Calculator
+from everview.plan.aggregates import counts_copies
 from everview.plan.build import columns_of
 from everview.plan.nodes import (
     Add,
@@ -215,7 +218,10 @@ def _groups(rows: Rows, columns: Columns, keys: Columns) -> Rows:
 def _partition(
     rows: Rows, columns: Columns, keys: Columns, aggregates: tuple[Aggregate, ...]
 ) -> Rows:
-    grouped = _by_key(list(_added_up(rows).items()), columns, keys)
+    standing = list(_added_up(rows).items())
+    if any(counts_copies(a.function) for a in aggregates):
+        standing = [(row, weight) for row, weight in standing if weight > 0]
+    grouped = _by_key(standing, columns, keys)
     if not keys:
         grouped.setdefault((), [])
     return [
@@ -226,7 +232,12 @@ def _partition(
 def _aggregated(aggregate: Aggregate, group: Group) -> Any:
     if aggregate.column is None:
         return sum(w for _, w in group)
-    present = [(r[aggregate.column], w) for r, w in group if r[aggregate.column] is not None]
+    if aggregate.function in ("max_by", "min_by"):
+        return _extreme(aggregate, group)
+    if aggregate.function == "listagg":
+        return _listed(aggregate, group)
+    values = [(tuple(r[name] for name in aggregate.arguments), w) for r, w in group]
+    present = [(v[0] if len(v) == 1 else v, w) for v, w in values if None not in v]
     if aggregate.distinct:
         present = [(v, 1) for v in dict.fromkeys(v for v, _ in present)]
     count = sum(w for _, w in present)
@@ -234,10 +245,33 @@ def _aggregated(aggregate: Aggregate, group: Group) -> Any:
         return count
     if not present:
         return None
-    if aggregate.function in ("min", "max"):
-        # NaN is larger than every number.
-        pick = min if aggregate.function == "min" else max
-        return pick((v for v, _ in present), key=lambda v: (_is_nan(v), v))
+    match aggregate.function:
+        case "sum" | "avg":
+            return _total(aggregate, present, count)
+        case "min":
+            return min((v for v, _ in present), key=_rank)
+        case "max":
+            return max((v for v, _ in present), key=_rank)
+        case "bit_and":
+            return reduce(and_, (v for v, _ in present))
+        case "bit_or":
+            return reduce(or_, (v for v, _ in present))
+        case "bit_xor":
+            return reduce(xor, (v for v, w in present for _ in range(w)))
+        case "mode":
+            return _mode(aggregate, present)
+        case "percentile_cont" | "percentile_disc":
+            return _percentile(aggregate, present)
+        case _:
+            raise AssertionError(aggregate)
+
+
+def _rank(v: Any) -> tuple[Any, ...]:
+    """Where a value comes in the order: NULL before every number, and NaN behind."""
+    return (0,) if v is None else (1, _is_nan(v), v)
+
+
+def _total(aggregate: Aggregate, present: list[tuple[Any, int]], count: int) -> Any:
     total = sum(v * w for v, w in present)
     if aggregate.function == "avg":
         if count == 0:
@@ -247,6 +281,48 @@ def _aggregated(aggregate: Aggregate, group: Group) -> Any:
             return total.quantize(Decimal(1).scaleb(-parts[1]), ROUND_HALF_UP)
     # One object for every NaN, so that it equals itself.
     return nan if _is_nan(total) else total
+
+
+def _extreme(aggregate: Aggregate, group: Group) -> Any:
+    """The value of the row that is first or last; of rows that tie, the least or greatest."""
+    pairs = [tuple(r[name] for name in aggregate.arguments) for r, _ in group]
+    ranked = [(_rank(by), _rank(v), v) for v, by in pairs if by is not None]
+    pick = max if aggregate.function == "max_by" else min
+    return pick(ranked, key=lambda each: each[:2])[2] if ranked else None
+
+
+def _listed(aggregate: Aggregate, group: Group) -> str | None:
+    rows = [r for r, w in group for _ in range(w) if r[aggregate.column or ""] is not None]
+    for each in reversed(aggregate.order):
+        rows.sort(key=lambda r: _rank(r[each.column]), reverse=each.descending)
+        rows.sort(key=lambda r: (r[each.column] is None) != each.nulls_first)
+    found = [r[aggregate.column or ""] for r in rows]
+    separator = aggregate.fixed.strip("'")
+    return separator.join(dict.fromkeys(found) if aggregate.distinct else found) if rows else None
+
+
+def _mode(aggregate: Aggregate, present: list[tuple[Any, int]]) -> Any:
+    often: Counter[Any] = Counter()
+    for v, w in present:
+        often[v] += w
+    ordered = sorted(often, key=_rank, reverse=aggregate.order[0].descending)
+    return max(ordered, key=lambda v: often[v])
+
+
+def _percentile(aggregate: Aggregate, present: list[tuple[Any, int]]) -> float:
+    """The value at a place in the order, or between two of them."""
+    found = sorted((v for v, w in present for _ in range(w)), key=_rank)
+    if aggregate.order and aggregate.order[0].descending:
+        found.reverse()
+    part = float(aggregate.fixed)
+    if aggregate.function == "percentile_disc":
+        return float(found[max(ceil(len(found) * part), 1) - 1])
+    place = (len(found) - 1) * part
+    low, high = found[floor(place)], found[ceil(place)]
+    if low == high:
+        return float(low)
+    mean = (ceil(place) - place) * low + (place - floor(place)) * high
+    return nan if _is_nan(mean) else float(mean)
 
 
 def _window(rows: Rows, columns: Columns, keys: Columns, overs: tuple[Over, ...]) -> Rows:

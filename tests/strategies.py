@@ -6,7 +6,8 @@ Values are few and NULL is among them, so that joins meet, rows cancel and group
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from decimal import Decimal
 from itertools import product
 from math import inf, isnan, nan
@@ -15,8 +16,8 @@ import pyarrow as pa
 from hypothesis import strategies as st
 
 from everview.engine.arrow import arrow_schema
-from everview.lang.sql.aggregates import result_type
 from everview.plan import scalar
+from everview.plan.aggregates import result_type
 from everview.plan.build import (
     add,
     distinct,
@@ -32,7 +33,6 @@ from everview.plan.build import (
 )
 from everview.plan.nodes import (
     Aggregate,
-    AggregateFunction,
     Change,
     Empty,
     Order,
@@ -345,7 +345,7 @@ def windowed(draw: st.DrawFn, child: Plan) -> Plan:
     return window(child, tuple(keys), tuple(some))
 
 
-FUNCTIONS: tuple[AggregateFunction, ...] = ("count", "sum", "avg", "min", "max")
+FUNCTIONS: tuple[str, ...] = ("count", "sum", "avg", "min", "max")
 
 
 @st.composite
@@ -360,7 +360,31 @@ def partitioned(draw: st.DrawFn, child: Plan) -> Plan:
             if type_ is not None:
                 name = f"{function}({column.name}, {distinct_})"
                 aggregates.append(Aggregate(name, type_, function, column.name, distinct_))
+        if draw(st.booleans()):
+            aggregates += _holistic(column, draw(st.sampled_from(schema)), draw(st.booleans()))
     return partition(child, tuple(keys), tuple(aggregates))
+
+
+def _holistic(column: Column, other: Column, descending: bool) -> Iterator[Aggregate]:
+    """Aggregates that are no sums, of one column in the order of another."""
+    name, type_ = column.name, column.type
+    least, by = Order(name, descending), Order(other.name, descending, not descending)
+    for function in ("max_by", "min_by"):
+        yield Aggregate(f"{function}({name})", type_, function, name, more=(other.name,))
+    yield Aggregate(f"pairs({name})", "bigint", "count", name, distinct=True, more=(other.name,))
+    yield Aggregate(f"mode({name})", type_, "mode", name, order=(least,))
+    if type_ == "int":
+        for function in ("bit_and", "bit_or", "bit_xor"):
+            yield Aggregate(f"{function}({name})", type_, function, name)
+        yield Aggregate(f"bit_xor({name}, True)", type_, "bit_xor", name, distinct=True)
+    if type_ == "double":
+        for function, part in (("percentile_cont", "0.3"), ("percentile_disc", "0.6")):
+            made = Aggregate(f"{function}({name})", type_, function, name)
+            yield replace(made, order=(least,), fixed=part)
+    if type_ == "string":
+        made = Aggregate(f"listagg({name})", type_, "listagg", name, fixed="'-'")
+        yield replace(made, order=(by, Order(name)))
+        yield replace(made, name=f"listagg({name}, True)", distinct=True, order=(least,))
 
 
 @st.composite

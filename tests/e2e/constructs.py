@@ -72,6 +72,63 @@ CONSTRUCTS: dict[str, str] = {
         GROUP BY GROUPING SETS (ROLLUP(k, s), CUBE(s), ())""",
     "sets_beside_keys": "SELECT k, s, v, COUNT(*) AS n FROM t GROUP BY k, ROLLUP(s), CUBE(v)",
     "whole_set": "SELECT SUM(v) AS z FROM t GROUP BY GROUPING SETS (())",
+    # Aggregates; doubles are rounded, as their last digits depend on the order of rows
+    "spread": """SELECT s, ROUND(STDDEV(v), 6) AS a, ROUND(STDDEV_POP(k), 6) AS b,
+        STD(k) IS NULL AS c, ROUND(VARIANCE(k), 6) AS d, ROUND(VAR_POP(DISTINCT v), 6) AS e,
+        ROUND(VAR_SAMP(v) FILTER (WHERE k > 1), 6) AS f FROM t GROUP BY s""",
+    "spread_of_all": "SELECT ROUND(STDDEV_SAMP(v), 6) AS a, ROUND(VAR_POP(k), 6) AS b FROM t",
+    "pairs": """SELECT s, ROUND(COVAR_POP(k, v), 6) AS a, ROUND(COVAR_SAMP(k, v), 6) AS b,
+        ROUND(CORR(k, v), 6) AS c FROM t GROUP BY s""",
+    "regression": """SELECT s, ROUND(REGR_SLOPE(v, k), 6) AS a, ROUND(REGR_INTERCEPT(v, k), 6) AS b,
+        ROUND(REGR_R2(v, k), 6) AS c, ROUND(REGR_SXX(v, k), 6) AS d, ROUND(REGR_SYY(v, k), 6) AS e,
+        ROUND(REGR_SXY(v, k), 6) AS f, REGR_COUNT(v, k) AS g, REGR_AVGX(v, k) AS h,
+        REGR_AVGY(v, k) AS i FROM t GROUP BY s""",
+    "bits": """SELECT s, BIT_AND(k) AS a, BIT_OR(k) AS b, BIT_XOR(k) AS c, BIT_XOR(DISTINCT k) AS d
+        FROM t GROUP BY s""",
+    "max_by": """SELECT k, MAX_BY(v, id) AS a, MIN_BY(s, id) AS b,
+        MAX_BY(s, id) FILTER (WHERE v > 1) AS c FROM p GROUP BY k""",
+    "max_by_of_all": "SELECT MAX_BY(id, id) AS a, MIN_BY(v, id) AS b FROM p",
+    "any_key": """SELECT k, ANY_VALUE(k) AS a, FIRST(k) IGNORE NULLS AS b, SUM(v) AS c
+        FROM t GROUP BY k""",
+    "median": """SELECT s, MEDIAN(v) AS a, MEDIAN(k) AS b, PERCENTILE(k, 0.3) AS c,
+        MEDIAN(DISTINCT k) FILTER (WHERE v > 0) AS d, COUNT(*) AS n FROM t GROUP BY s""",
+    "percentiles": """SELECT k, PERCENTILE_CONT(0.25) WITHIN GROUP (ORDER BY v DESC) AS a,
+        PERCENTILE_DISC(0.75) WITHIN GROUP (ORDER BY v) AS b,
+        PERCENTILE_DISC(0.4) WITHIN GROUP (ORDER BY v DESC) AS c FROM t GROUP BY k""",
+    "mode": """SELECT k, MODE() WITHIN GROUP (ORDER BY s) AS a, MODE(v, TRUE) AS b,
+        MODE() WITHIN GROUP (ORDER BY v DESC) AS c FROM t GROUP BY k""",
+    "count_pairs": """SELECT s, COUNT(DISTINCT k, v) AS a, COUNT(k, v) AS b,
+        COUNT(DISTINCT k, v) FILTER (WHERE v > 0) AS c FROM t GROUP BY s""",
+    "listagg": """SELECT k, LISTAGG(s, ',') WITHIN GROUP (ORDER BY s DESC) AS a,
+        STRING_AGG(s) WITHIN GROUP (ORDER BY v, s) AS b,
+        LISTAGG(v, '|') WITHIN GROUP (ORDER BY v) FILTER (WHERE k > 1) AS c FROM t GROUP BY k""",
+    "listagg_distinct": """SELECT k, LISTAGG(DISTINCT s, ', ') WITHIN GROUP (ORDER BY s) AS a
+        FROM t GROUP BY k""",
+    "median_subquery": """SELECT k, (SELECT MEDIAN(u.v) FROM u WHERE u.k = t.k) AS m,
+        (SELECT LISTAGG(u.s, '-') WITHIN GROUP (ORDER BY u.s) FROM u WHERE u.k = t.k) AS l
+        FROM t""",
+    "having_median": """SELECT k, COUNT(*) AS n FROM t GROUP BY k
+        HAVING MEDIAN(v) > (SELECT MEDIAN(v) FROM u) OR STDDEV(v) IS NULL""",
+    "spread_over": """SELECT id, ROUND(STDDEV(v) OVER (PARTITION BY k), 6) AS a,
+        ROUND(VAR_POP(v) OVER (ORDER BY id ROWS BETWEEN 2 PRECEDING AND CURRENT ROW), 6) AS b,
+        ROUND(COVAR_POP(v, k) OVER (PARTITION BY s), 6) AS c FROM p""",
+    "truth_over": """SELECT id, BOOL_AND(v > 1) OVER w AS a, SOME(v > 1) OVER w AS b,
+        EVERY(v > 1) OVER w AS c, COUNT_IF(v > 1) OVER w AS d, BIT_OR(k) OVER w AS e,
+        SUM(v) FILTER (WHERE k > 1) OVER w AS f FROM p WINDOW w AS (PARTITION BY s ORDER BY id)""",
+    "ignore_nulls": """SELECT id, LAG(v) IGNORE NULLS OVER w AS a,
+        LEAD(v, 2) IGNORE NULLS OVER w AS b, FIRST_VALUE(v) IGNORE NULLS OVER (ORDER BY id
+            ROWS BETWEEN 1 PRECEDING AND 2 FOLLOWING) AS c,
+        LAST_VALUE(v, TRUE) OVER (PARTITION BY k ORDER BY id
+            ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW) AS d,
+        NTH_VALUE(v, 2) IGNORE NULLS OVER (ORDER BY id
+            RANGE BETWEEN UNBOUNDED PRECEDING AND UNBOUNDED FOLLOWING) AS e
+        FROM p WINDOW w AS (ORDER BY id)""",
+    "computed_frame": """SELECT id, COUNT(*) OVER (ORDER BY id ROWS BETWEEN 1 + 1 PRECEDING
+        AND -1 FOLLOWING) AS a FROM p""",
+    "interval_frame": """SELECT id, COUNT(*) OVER (ORDER BY DATE_ADD(DATE '2024-01-30', k)
+        RANGE BETWEEN INTERVAL '1' DAY PRECEDING AND INTERVAL '2' DAY FOLLOWING) AS a,
+        COUNT(*) OVER (ORDER BY DATE_ADD(DATE '2024-01-30', k)
+        RANGE BETWEEN INTERVAL 1 MONTH PRECEDING AND CURRENT ROW) AS b FROM p""",
     # Windows and first rows
     "running_total": "SELECT k, SUM(v) OVER (PARTITION BY s ORDER BY k) AS z FROM t",
     "rank_all": "SELECT k, v, RANK() OVER (ORDER BY v DESC NULLS LAST) AS z FROM t",

@@ -76,3 +76,13 @@ def test_an_audit_finds_what_is_wrong_with_views_that_it_reads_itself(world, mon
     monkeypatch.setattr(type(world.db.store), "latest", lambda self: damaged)
     (found,) = world.db.audit("every")
     assert found.missing == ((1,),)
+
+
+@pytest.mark.parametrize("function", ["kurtosis", "skewness"])
+def test_an_aggregate_that_only_spark_answers_is_refused_by_name(tmp_path, function):
+    with ev.open(str(tmp_path / "store"), engine="duckdb") as db:
+        db.sql("CREATE TABLE t (k INT, v INT)")
+        with pytest.raises(ev.UserError) as caught:
+            db.sql(f"CREATE VIEW m AS SELECT k, {function}(v) AS m FROM t GROUP BY k")
+        assert caught.value.code == "E011"
+        assert function in caught.value.problem

@@ -54,7 +54,37 @@ BAD_SQL = {
     ),
     "CREATE VIEW v AS SELECT id FROM orders LIMIT 3": ("Q020", None, "come first"),
     "CREATE VIEW v AS SELECT id FROM orders ORDER BY 2 LIMIT 1": ("Q009", None, "use 1 to 1"),
-    "CREATE VIEW v AS SELECT kurtosis(id) FROM orders": ("Q020", "kurtosis(id", "SUM"),
+    "CREATE VIEW v AS SELECT try_sum(id) FROM orders": ("Q020", "try_sum(id", "SUM"),
+    "CREATE VIEW v AS SELECT FIRST(id) AS f FROM orders": ("Q020", "FIRST(id", "MIN or MAX"),
+    "CREATE VIEW v AS SELECT ANY_VALUE(id) AS f FROM orders GROUP BY day": (
+        "Q020",
+        "ANY_VALUE(id",
+        "MIN or MAX",
+    ),
+    "CREATE VIEW v AS SELECT percentile_approx(id, 0.5) AS p FROM orders": (
+        "Q020",
+        None,
+        "PERCENTILE",
+    ),
+    "CREATE VIEW v AS SELECT percentile(id, 1.5) AS p FROM orders": ("Q020", None, "from 0 to 1"),
+    "CREATE VIEW v AS SELECT percentile(id, 0.5, 2) AS p FROM orders": ("Q020", None, "SUM"),
+    "CREATE VIEW v AS SELECT max_by(id, day, 2) AS p FROM orders": ("Q020", None, "aggregate"),
+    "CREATE VIEW v AS SELECT LISTAGG(name) AS p FROM customers": ("Q020", None, "WITHIN GROUP"),
+    "CREATE VIEW v AS SELECT LISTAGG(DISTINCT name) WITHIN GROUP (ORDER BY id) AS p"
+    " FROM customers": ("Q020", "id", "order by the string"),
+    "CREATE VIEW v AS SELECT STDDEV(day) AS p FROM orders": ("Q013", None, "CAST"),
+    "CREATE VIEW v AS SELECT BIT_OR(amount) AS p FROM orders": ("Q013", None, "CAST"),
+    "CREATE VIEW v AS SELECT COUNT() AS p FROM orders": ("Q020", None, "aggregate"),
+    "CREATE VIEW v AS SELECT COUNT(DISTINCT id) OVER () AS p FROM orders": (
+        "Q020",
+        None,
+        "another function",
+    ),
+    "CREATE VIEW v AS SELECT MEDIAN(id) OVER () AS p FROM orders": ("Q020", None, "GROUP BY"),
+    "CREATE VIEW v AS SELECT LAST_VALUE(amount) IGNORE NULLS OVER (ORDER BY day) AS p"
+    " FROM orders": ("Q020", None, "ROWS BETWEEN"),
+    "CREATE VIEW v AS SELECT SUM(id) OVER (ORDER BY id RANGE BETWEEN INTERVAL 1 DAY PRECEDING"
+    " AND CURRENT ROW) AS p FROM orders": ("Q020", None, "one unit"),
     "CREATE VIEW v AS SELECT id FROM orders WHERE id IN (SELECT id, name FROM customers)": (
         "Q012",
         None,

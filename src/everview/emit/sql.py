@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from typing import assert_never
 
 from everview.emit import scalar as scalars
+from everview.emit.aggregates import emit_aggregate, emit_order
+from everview.plan.aggregates import counts_copies
 from everview.plan.build import columns_of
 from everview.plan.nodes import (
     Add,
@@ -20,7 +22,6 @@ from everview.plan.nodes import (
     Map,
     Measure,
     Negate,
-    Order,
     Over,
     Partition,
     Plan,
@@ -33,7 +34,7 @@ from everview.plan.nodes import (
     Window,
 )
 from everview.plan.traverse import schema_of
-from everview.plan.types import WEIGHT, Schema, Type, decimal_parts, is_exact, type_in
+from everview.plan.types import WEIGHT, Schema, Type, decimal_parts, type_in
 from everview.program.steps import Compute
 
 
@@ -243,49 +244,18 @@ class _Emitter:
         self, child: Plan, keys: tuple[str, ...], aggregates: tuple[Aggregate, ...]
     ) -> str:
         rows = self.consolidate(self.query(child), columns_of(child), ())
+        if any(counts_copies(a.function) for a in aggregates):
+            listed = self._list(columns_of(child))
+            copies = self.dialect.copies(rows, listed)
+            rows = f"SELECT {listed}{self._one()} FROM ({copies}) AS c"
         schema = schema_of(child)
-        made = "".join(f"{self._aggregate(a, schema)} AS {self._q(a.name)}, " for a in aggregates)
+        made = "".join(
+            f"{emit_aggregate(a, schema, self.dialect)} AS {self._q(a.name)}, " for a in aggregates
+        )
         return (
             f"SELECT {self._list(keys)}{made}{self._one()} FROM ({rows}) AS q"
             f"{self._grouped(keys) or _ALWAYS}"
         )
-
-    def _aggregate(self, aggregate: Aggregate, schema: Schema) -> str:
-        """An aggregate over consolidated rows, each counted as often as its weight says."""
-        if aggregate.column is None:
-            return f"CAST(COALESCE(SUM({WEIGHT}), 0) AS BIGINT)"
-        column = self._q(aggregate.column)
-        if aggregate.distinct or aggregate.function not in ("count", "sum", "avg"):
-            return self._of_values(aggregate, schema)
-        present = f"SUM(CASE WHEN {column} IS NULL THEN 0 ELSE {WEIGHT} END)"
-        if aggregate.function == "count":
-            return f"CAST(COALESCE({present}, 0) AS BIGINT)"
-        target = self.dialect.type_(aggregate.type)
-        if decimal_parts(type_in(schema, aggregate.column)):
-            total = f"SUM({column} * CAST({WEIGHT} AS DECIMAL(19, 0)))"
-        elif aggregate.function == "sum" and aggregate.type == "bigint":
-            return f"CAST(SUM(CAST({column} AS {self.dialect.wide}) * {WEIGHT}) AS {target})"
-        else:
-            total = f"SUM(CAST({column} AS DOUBLE) * {WEIGHT})"
-        if aggregate.function == "avg":
-            total = f"CASE WHEN {present} = 0 THEN NULL ELSE {total} / {present} END"
-        return f"CAST({total} AS {target})"
-
-    def _of_values(self, aggregate: Aggregate, schema: Schema) -> str:
-        """An aggregate that does not ask how often a value occurs."""
-        assert aggregate.column is not None
-        column, function = self._q(aggregate.column), aggregate.function.upper()
-        if not aggregate.distinct or function in ("MIN", "MAX", "BOOL_AND", "BOOL_OR"):
-            return f"{function}({column})"
-        target = self.dialect.type_(aggregate.type)
-        if function == "COUNT":
-            return f"CAST(COUNT(DISTINCT {column}) AS {target})"
-        exact = is_exact(type_in(schema, aggregate.column))
-        wide = self.dialect.wide if exact and not decimal_parts(aggregate.type) else None
-        value = f"CAST({column} AS {wide})" if wide else column
-        if not exact:
-            value = f"CAST({column} AS DOUBLE)"
-        return f"CAST({function}(DISTINCT {value}) AS {target})"
 
     def _window(self, child: Plan, keys: tuple[str, ...], columns: tuple[Over, ...]) -> str:
         """Window functions over rows that stand as often as their weight says."""
@@ -298,21 +268,22 @@ class _Emitter:
 
     def _over(self, over: Over, keys: tuple[str, ...], schema: Schema) -> str:
         arguments = ", ".join(self.dialect.scalar(a, schema) for a in over.arguments)
-        call = f"{over.function.upper()}({arguments or ('*' if over.function == 'count' else '')})"
+        call = self._call(over, arguments or ("*" if over.function == "count" else ""))
         parts = []
         if keys:
             parts.append(f"PARTITION BY {', '.join(map(self._q, keys))}")
         if over.order:
-            parts.append(f"ORDER BY {', '.join(self._placed(o) for o in over.order)}")
+            parts.append(f"ORDER BY {emit_order(over.order, self._q)}")
         if over.frame:
             parts.append(over.frame)
         call = f"{call} OVER ({' '.join(parts)})"
         return f"CAST({call} AS {self.dialect.type_(over.type)})"
 
-    def _placed(self, order: Order) -> str:
-        direction = "DESC" if order.descending else "ASC"
-        nulls = "FIRST" if order.nulls_first else "LAST"
-        return f"{self._q(order.column)} {direction} NULLS {nulls}"
+    def _call(self, over: Over, arguments: str) -> str:
+        """The engines write IGNORE NULLS on different sides of a parenthesis."""
+        skip = " IGNORE NULLS" if over.skip_nulls else ""
+        inside, behind = (skip, "") if self.dialect.name == "duckdb" else ("", skip)
+        return f"{over.function.upper()}({arguments}{inside}){behind}"
 
     def _restrict(self, child: Plan, to: Plan, on: tuple[tuple[str, str], ...]) -> str:
         columns = self._list(columns_of(child), "c")

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from everview.fuzz.scalars import Atom, Family, Scalar
 from everview.fuzz.writer import Writer
-from everview.lang.sql.aggregates import result_type
+from everview.plan.aggregates import result_type
 from everview.plan.types import FLOATS, decimal_parts
 
 

@@ -8,7 +8,7 @@ from everview.fuzz.clauses import outputs, where
 from everview.fuzz.scalars import Atom, Scalar
 from everview.fuzz.sources import source
 from everview.fuzz.writer import Query, Writer, field_like, listed
-from everview.lang.sql.aggregates import result_type
+from everview.plan.aggregates import result_type
 from everview.plan.types import FLOATS, decimal_parts
 
 WIDEST_TOTAL = 28

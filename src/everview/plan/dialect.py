@@ -13,6 +13,16 @@ def _kept(name: str) -> Callable[[list[exp.Expr]], exp.Expr]:
     return lambda args: exp.Anonymous(this=name, expressions=args)
 
 
+class _Percentile:
+    """PERCENTILE as it is written: sqlglot forgets that each value may have a frequency."""
+
+    @staticmethod
+    def from_arg_list(args: list[exp.Expr]) -> exp.Expr:
+        if len(args) == 2:
+            return exp.Quantile(this=args[0], quantile=args[1])
+        return exp.Anonymous(this="PERCENTILE", expressions=args)
+
+
 KEPT = [
     "DATE_FORMAT",
     "DATE_SUB",
@@ -50,6 +60,10 @@ class Spark4(Spark):
         FUNCTIONS: ClassVar[dict[str, Any]] = {
             **Spark.Parser.FUNCTIONS,
             **{name: _kept(name) for name in KEPT},
+        }
+        FUNCTION_PARSERS: ClassVar[dict[str, Any]] = {
+            **Spark.Parser.FUNCTION_PARSERS,
+            "PERCENTILE": lambda self: self._parse_distinct_arg_function(_Percentile),
         }
 
 

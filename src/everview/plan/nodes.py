@@ -146,18 +146,36 @@ class Groups:
     keys: tuple[str, ...]
 
 
-AggregateFunction: TypeAlias = Literal["count", "sum", "avg", "min", "max", "bool_and", "bool_or"]
+@dataclass(frozen=True, slots=True)
+class Order:
+    """A column that rows are put in order by."""
+
+    column: str
+    descending: bool = False
+    nulls_first: bool = True
 
 
 @dataclass(frozen=True, slots=True)
 class Aggregate:
-    """A value computed from all rows of a group, or from the values that occur in it."""
+    """A value computed from all rows of a group, or from the values that occur in it.
+
+    `more` are the columns of further arguments, `order` is the order of the rows where the function
+    depends on it, and `fixed` the argument that is the same for all rows, a literal.
+    """
 
     name: str
     type: Type
-    function: AggregateFunction
+    function: str
     column: str | None = None
     distinct: bool = False
+    more: tuple[str, ...] = ()
+    order: tuple[Order, ...] = ()
+    fixed: str = ""
+
+    @property
+    def arguments(self) -> tuple[str, ...]:
+        """The columns it is a function of."""
+        return (self.column, *self.more) if self.column is not None else ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -170,19 +188,10 @@ class Partition:
 
 
 @dataclass(frozen=True, slots=True)
-class Order:
-    """A column that rows are put in order by."""
-
-    column: str
-    descending: bool = False
-    nulls_first: bool = True
-
-
-@dataclass(frozen=True, slots=True)
 class Over:
     """A function over the rows of a group in an order; the frame as SQL writes it, if it has one.
 
-    Arguments are columns or literals.
+    Arguments are columns or literals. With `skip_nulls`, rows without a value are passed over.
     """
 
     name: str
@@ -191,6 +200,7 @@ class Over:
     arguments: tuple[str, ...] = ()
     order: tuple[Order, ...] = ()
     frame: str = ""
+    skip_nulls: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,7 +10,6 @@ from typing import assert_never, cast
 from everview.plan.nodes import (
     Add,
     Aggregate,
-    AggregateFunction,
     Change,
     Distinct,
     Empty,
@@ -89,7 +88,7 @@ def _arguments(plan: Plan) -> tuple[object, ...]:
         case Groups(_, keys):
             return (list(keys),)
         case Partition(_, keys, aggregates):
-            return (list(keys), [_call(a) for a in aggregates])
+            return (list(keys), [_aggregate(a) for a in aggregates])
         case Window(_, keys, columns):
             return (list(keys), [_over(c) for c in columns])
         case Restrict(_, _, on):
@@ -99,8 +98,19 @@ def _arguments(plan: Plan) -> tuple[object, ...]:
 
 
 def _over(item: Over) -> list[object]:
-    order = [[o.column, o.descending, o.nulls_first] for o in item.order]
-    return [item.name, item.type, item.function, list(item.arguments), order, item.frame]
+    skip = [True] if item.skip_nulls else []
+    arguments, order = list(item.arguments), _order(item.order)
+    return [item.name, item.type, item.function, arguments, order, item.frame, *skip]
+
+
+def _order(order: tuple[Order, ...]) -> list[list[object]]:
+    return [[o.column, o.descending, o.nulls_first] for o in order]
+
+
+def _aggregate(item: Aggregate) -> str | list[object]:
+    if not (item.more or item.order or item.fixed):
+        return _call(item)
+    return [_call(item), list(item.more), _order(item.order), item.fixed]
 
 
 def _columns(schema: Schema) -> list[str]:
@@ -171,18 +181,34 @@ def _measures(value: object) -> tuple[Measure, ...]:
 
 
 def _overs(value: list[object]) -> Over:
-    name, type_, function, arguments, order, frame = value
-    keys = tuple(Order(*each) for each in cast(list[tuple[str, bool, bool]], order))
-    return Over(str(name), str(type_), str(function), _strings(arguments), keys, str(frame))
+    name, type_, function, arguments, order, frame, *skip = value
+    return Over(
+        str(name),
+        str(type_),
+        str(function),
+        _strings(arguments),
+        _ordered(order),
+        str(frame),
+        bool(skip),
+    )
+
+
+def _ordered(value: object) -> tuple[Order, ...]:
+    return tuple(Order(*each) for each in cast(list[tuple[str, bool, bool]], value))
 
 
 def _aggregates(value: object) -> tuple[Aggregate, ...]:
-    return tuple(_aggregate(*_called(text)) for text in _strings(value))
+    return tuple(map(_read_aggregate, cast(list[str | list[object]], value)))
 
 
-def _aggregate(name: str, type_: str, function: str, column: str | None) -> Aggregate:
-    plain = cast(AggregateFunction, function.removeprefix("distinct_"))
-    return Aggregate(name, type_, plain, column, plain != function)
+def _read_aggregate(value: str | list[object]) -> Aggregate:
+    call, *rest = [value] if isinstance(value, str) else value
+    name, type_, function, column = _called(str(call))
+    plain = function.removeprefix("distinct_")
+    more, order, fixed = rest or ([], [], "")
+    return Aggregate(
+        name, type_, plain, column, plain != function, _strings(more), _ordered(order), str(fixed)
+    )
 
 
 _Parser = Callable[[list[Plan], list[object]], Plan]

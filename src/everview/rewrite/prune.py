@@ -59,7 +59,8 @@ def _prune(plan: Plan, needed: set[str]) -> Plan:
             return _only(Groups(Totals(_prune(child, read), keys, kept_measures), keys), needed)
         case Partition(child, keys, aggregates):
             kept_aggregates = tuple(a for a in aggregates if a.name in needed)
-            read = set(keys) | {a.column for a in kept_aggregates if a.column}
+            read = set(keys).union(*(a.arguments for a in kept_aggregates))
+            read |= {order.column for a in kept_aggregates for order in a.order}
             return _only(Partition(_prune(child, read), keys, kept_aggregates), needed)
         case Window(child, keys, columns):
             kept_columns = tuple(c for c in columns if c.name in needed)

@@ -1,4 +1,4 @@
-"""Aggregate functions: which there are, what type they have, and what they are computed from."""
+"""Aggregate functions: which call is which, and what the groups of a query are computed from."""
 
 from __future__ import annotations
 
@@ -10,10 +10,11 @@ from everview.errors import UserError
 from everview.lang.sql.place import span_of
 from everview.lang.sql.refuse import refused
 from everview.plan import scalar
-from everview.plan.nodes import Aggregate, AggregateFunction, Output
-from everview.plan.types import FLOATS, INTEGERS, Type, decimal_parts, storable_type
+from everview.plan.aggregates import aggregate_operands
+from everview.plan.nodes import Aggregate, Output
+from everview.plan.types import Column, Schema, Type
 
-_FUNCTIONS: dict[type[exp.Expr], AggregateFunction] = {
+_FUNCTIONS: dict[type[exp.Expr], str] = {
     exp.Count: "count",
     exp.Sum: "sum",
     exp.Avg: "avg",
@@ -21,28 +22,56 @@ _FUNCTIONS: dict[type[exp.Expr], AggregateFunction] = {
     exp.Max: "max",
     exp.LogicalAnd: "bool_and",
     exp.LogicalOr: "bool_or",
+    exp.BitwiseAndAgg: "bit_and",
+    exp.BitwiseOrAgg: "bit_or",
+    exp.BitwiseXorAgg: "bit_xor",
+    exp.Stddev: "stddev_samp",
+    exp.StddevSamp: "stddev_samp",
+    exp.StddevPop: "stddev_pop",
+    exp.Variance: "var_samp",
+    exp.VariancePop: "var_pop",
+    exp.CovarPop: "covar_pop",
+    exp.CovarSamp: "covar_samp",
+    exp.Corr: "corr",
+    exp.RegrSlope: "regr_slope",
+    exp.RegrIntercept: "regr_intercept",
+    exp.RegrR2: "regr_r2",
+    exp.RegrSxx: "regr_sxx",
+    exp.RegrSyy: "regr_syy",
+    exp.RegrSxy: "regr_sxy",
+    exp.Skewness: "skewness",
+    exp.Kurtosis: "kurtosis",
+    exp.ArgMax: "max_by",
+    exp.ArgMin: "min_by",
 }
+"""The function of a call; those that desugaring made say it themselves."""
+
+_ANY = (exp.AnyValue, exp.First, exp.Last, exp.FirstValue, exp.LastValue)
+"""Calls that give the value of some row."""
+_INSTEAD: dict[type[exp.Expr], str] = {
+    **dict.fromkeys(_ANY, "use MIN or MAX: which row comes first is nobody's choice"),
+    exp.ApproxQuantile: "use PERCENTILE, which is exact",
+    exp.ApproxDistinct: "use COUNT(DISTINCT …), which is exact",
+    exp.Quantile: "write the place as a number from 0 to 1",
+    exp.PercentileCont: "write a number from 0 to 1, and WITHIN GROUP (ORDER BY …)",
+    exp.PercentileDisc: "write a number from 0 to 1, and WITHIN GROUP (ORDER BY …)",
+    exp.GroupConcat: "add WITHIN GROUP (ORDER BY …): the order of the strings must be defined",
+}
+_OTHERS = "use another aggregate, such as SUM, COUNT, AVG, MIN or MAX"
 
 
-def result_type(function: str, argument: Type) -> Type | None:
-    """Spark's type of an aggregate, None where the argument cannot be aggregated so.
+@dataclass(frozen=True, slots=True)
+class AggregateCall:
+    """A call of an aggregate: what it reads, in which order, and what is fixed in the text.
 
-    >>> result_type("sum", "decimal(12,2)"), result_type("avg", "decimal(12,2)")
-    ('decimal(22,2)', 'decimal(16,6)')
+    Without arguments it counts rows.
     """
-    if function == "count":
-        return "bigint"
-    if function in ("min", "max"):
-        return argument if storable_type(argument) else None
-    if function in ("bool_and", "bool_or"):
-        return argument if argument == "boolean" else None
-    parts = decimal_parts(argument)
-    if parts:
-        more, scale = (10, 0) if function == "sum" else (4, 4)
-        return f"decimal({min(38, parts[0] + more)},{min(38, parts[1] + scale)})"
-    if argument in INTEGERS:
-        return "bigint" if function == "sum" else "double"
-    return "double" if argument in FLOATS else None
+
+    function: str
+    arguments: tuple[exp.Expr, ...]
+    distinct: bool = False
+    order: tuple[exp.Expr, ...] = ()
+    fixed: str = ""
 
 
 @dataclass(slots=True)
@@ -59,6 +88,11 @@ class Grouping:
     """The keys of each grouping, where there are several."""
     marks: dict[str, tuple[str, bool, tuple[str, ...]]] = field(default_factory=dict)
     """GROUPING and GROUPING_ID calls: a column, whether it is one bit, and the keys it tells of."""
+
+    @property
+    def schema(self) -> Schema:
+        """The columns computed first."""
+        return tuple(Column(output.name, output.type) for output in self.inputs.values())
 
     def input(self, text: str, type_: Type, stem: str) -> str:
         """The name of the input column with this value."""
@@ -124,18 +158,61 @@ def _windowed(node: exp.Expr) -> bool:
     return isinstance(parent, exp.Window) and parent.this is node
 
 
-def function_of(node: exp.AggFunc, text: str) -> AggregateFunction:
-    """The name of a supported aggregate, or a refusal."""
+def aggregate_call(node: exp.AggFunc, text: str) -> AggregateCall:
+    """What a call asks for, or a refusal."""
+    for part in (node.this, *node.expressions, node.args.get("expression")):
+        if isinstance(part, exp.Expr):
+            must_be_plain(part, "an aggregate", text)
+    if isinstance(node, exp.AnonymousAggFunc):
+        return _ordered_call(node)
     function = _FUNCTIONS.get(type(node))
-    if function is None:
-        name = f"the aggregate {node.sql_name().lower()}"
-        raise refused(name, node, text, "use SUM, COUNT, AVG, MIN or MAX")
-    several = isinstance(node.this, exp.Distinct) and len(node.this.expressions) > 1
-    if node.expressions or several:
-        name = f"{function.upper()} of several columns"
-        raise refused(name, node, text, "aggregate one expression")
-    must_be_plain(node.this, "an aggregate", text)
-    return function
+    if function is None or _says_more(node):
+        name = f"the aggregate {scalar.text(node).partition('(')[0].lower()}"
+        raise refused(name, node, text, _INSTEAD.get(type(node), _OTHERS))
+    first, *others = (part for part in (node.this, node.args.get("expression")) if part)
+    if isinstance(first, exp.Distinct):
+        return AggregateCall(function, (*first.expressions, *others), distinct=True)
+    if function == "count" and isinstance(first, exp.Star | exp.Literal):
+        return AggregateCall(function, ())
+    return AggregateCall(function, (first, *others))
+
+
+def _says_more(node: exp.AggFunc) -> bool:
+    """Whether a call has an argument that we do not know, or none at all."""
+    known = ("this", "expression", "big_int")
+    return node.this is None or any(v for key, v in node.args.items() if key not in known)
+
+
+def _ordered_call(node: exp.AnonymousAggFunc) -> AggregateCall:
+    """A call made by desugaring: name(value, literal, order …)."""
+    first, fixed, *order = node.expressions
+    distinct = isinstance(first, exp.Distinct)
+    value = first.expressions[0] if distinct else first
+    said = "" if isinstance(fixed, exp.Null) else scalar.text(fixed)
+    return AggregateCall(str(node.this), (value,), distinct, tuple(order), said)
+
+
+def cast_operands(
+    call: AggregateCall, texts: tuple[str, ...], types: tuple[Type, ...], node: exp.Expr, text: str
+) -> list[tuple[str, Type]]:
+    """The arguments of an aggregate as Spark casts them, or an error."""
+    operands = aggregate_operands(call.function, types)
+    if operands is None:
+        raise UserError(
+            "Q013",
+            f"{call.function.upper()} of {', '.join(types)} has no meaning",
+            span=span_of(node, text),
+            remedy="aggregate a number, or CAST it to one",
+        )
+    return [
+        (each if to == type_ else scalar.canonical(f"CAST({each} AS {to})"), to)
+        for each, type_, to in zip(texts, types, operands, strict=True)
+    ]
+
+
+def any_value_of(node: exp.AggFunc) -> exp.Expr | None:
+    """What a call wants the value of in any row, None for other calls."""
+    return node.this if isinstance(node, _ANY) else None
 
 
 def column_named(name: str) -> exp.Column:

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import re
+
 from sqlglot import exp
 
 _NAMED: dict[str, type[exp.AggFunc]] = {
     "every": exp.LogicalAnd,
     "some": exp.LogicalOr,
+    "std": exp.StddevSamp,
+    "mean": exp.Avg,
 }
+_PERCENTILES = {exp.PercentileCont: "percentile_cont", exp.PercentileDisc: "percentile_disc"}
 
 
 def desugared(tree: exp.Expr) -> exp.Expr:
@@ -29,6 +34,12 @@ def _simpler(node: exp.Expr) -> exp.Expr:
             return _filtered(call, node.expression.this)
         case exp.CountIf():
             return exp.Count(this=_when(node.this, exp.Literal.number(1)))
+        case exp.Count() if node.expressions:
+            return _count_all([node.this, *node.expressions])
+        case exp.RegrCount():
+            return _count_all([node.this, node.expression])
+        case exp.RegrAvgx() | exp.RegrAvgy():
+            return _average_of_pairs(node)
         case exp.Anonymous() if node.name.lower() in _NAMED and len(node.expressions) == 1:
             return _NAMED[node.name.lower()](this=node.expressions[0])
         case exp.Any() if not node.find(exp.Query):
@@ -40,6 +51,12 @@ def _simpler(node: exp.Expr) -> exp.Expr:
             return exp.Not(this=every)
         case exp.Select():
             return _moved(node)
+        case exp.IgnoreNulls(this=exp.AggFunc() as call) if not isinstance(node.parent, exp.Window):
+            return call
+        case exp.Median() | exp.Quantile() | exp.Mode() | exp.GroupConcat() | exp.WithinGroup():
+            made = _ordered(node)
+            made.meta.update(node.meta)
+            return made
         case _:
             return node
 
@@ -73,17 +90,93 @@ def _moved(node: exp.Select) -> exp.Select:
     return node
 
 
+def _ordered(node: exp.Expr) -> exp.Expr:
+    """Aggregates of an order of values, as name(value, literal, order …)."""
+    match node:
+        case exp.Median():
+            return _call("percentile_cont", node.this, exp.Literal.number("0.5"))
+        case exp.Quantile() if type(node) is exp.Quantile and (
+            place := _place(node.args["quantile"])
+        ):
+            return _call("percentile_cont", node.this, place)
+        case exp.WithinGroup(
+            this=exp.PercentileCont() | exp.PercentileDisc() as call,
+            expression=exp.Order(expressions=[by]),
+        ) if (place := _place(call.this)) is not None:
+            return _call(_PERCENTILES[type(call)], by.this, place, by)
+        case exp.WithinGroup(this=exp.Mode(), expression=exp.Order(expressions=[by])):
+            return _call("mode", by.this, exp.Null(), by)
+        case exp.Mode() if node.this and not isinstance(node.this, exp.Distinct):
+            least = exp.Ordered(this=node.this.copy(), nulls_first=True)
+            return _call("mode", node.this, exp.Null(), least)
+        case exp.GroupConcat(this=exp.Order() as order) if not _separator(node).find(exp.Column):
+            return _call("listagg", order.this, _separator(node), *order.expressions)
+        case _:
+            return node
+
+
+def _place(node: exp.Expr) -> exp.Expr | None:
+    """A literal between 0 and 1, as a number."""
+    if not isinstance(node, exp.Literal) or not re.fullmatch(r"0*1(\.0*)?|0*(\.\d*)?", node.name):
+        return None
+    return exp.Literal.number(node.name)
+
+
+def _call(name: str, *parts: exp.Expr) -> exp.Expr:
+    return exp.AnonymousAggFunc(this=name, expressions=[part.copy() for part in parts])
+
+
+def _separator(node: exp.Expr) -> exp.Expr:
+    given = node.args.get("separator")
+    return exp.Literal.string("") if given is None or isinstance(given, exp.Null) else given
+
+
+def _count_all(values: list[exp.Expr]) -> exp.Expr:
+    """The number of rows in which every value is there."""
+    return exp.Count(this=_when(_all_there(values), exp.Literal.number(1)))
+
+
+def _average_of_pairs(node: exp.Expr) -> exp.Expr:
+    pair = [node.this, node.expression]
+    wanted = pair[1] if isinstance(node, exp.RegrAvgx) else pair[0]
+    return exp.Avg(this=_when(_all_there(pair), wanted))
+
+
+def _all_there(values: list[exp.Expr]) -> exp.Expr:
+    return exp.and_(*(exp.Is(this=v.copy(), expression=exp.Null()).not_() for v in values))
+
+
 def _filtered(call: exp.AggFunc, condition: exp.Expr) -> exp.Expr:
     """An aggregate of the rows that satisfy a condition: the others bring NULL."""
-    if isinstance(call, exp.CountIf):
-        return exp.Count(this=_when(exp.and_(call.this, condition), exp.Literal.number(1)))
-    argument = call.this
+    if isinstance(call, exp.AnonymousAggFunc):
+        first, fixed, *order = call.expressions
+        kept = _kept(first, condition)
+        value, whole = _value(kept), _value(first)
+        moved = (by.copy() if by.this != whole else _by(by, value) for by in order)
+        return _call(str(call.this), kept, fixed, *moved)
+    made = call.copy()
+    for part in ("this", "expression"):
+        if (argument := call.args.get(part)) is not None:
+            made.set(part, _kept(argument, condition))
+    return made
+
+
+def _value(argument: exp.Expr) -> exp.Expr:
+    return argument.expressions[0] if isinstance(argument, exp.Distinct) else argument
+
+
+def _by(ordered: exp.Expr, value: exp.Expr) -> exp.Expr:
+    """The same direction for another value."""
+    made = ordered.copy()
+    made.set("this", value.copy())
+    return made
+
+
+def _kept(argument: exp.Expr, condition: exp.Expr) -> exp.Expr:
     if isinstance(argument, exp.Distinct):
-        kept = [_when(condition, each) for each in argument.expressions]
-        return type(call)(this=exp.Distinct(expressions=kept))
-    if isinstance(argument, exp.Star):
-        argument = exp.Literal.number(1)
-    return type(call)(**{**call.args, "this": _when(condition, argument)})
+        return exp.Distinct(expressions=[_when(condition, each) for each in argument.expressions])
+    star = isinstance(argument, exp.Star)
+    return _when(condition, exp.Literal.number(1) if star else argument)
 
 
 def _when(condition: exp.Expr, value: exp.Expr) -> exp.Case:

@@ -10,21 +10,25 @@ from sqlglot import exp
 
 from everview.errors import Span, UserError
 from everview.lang.sql.aggregates import (
+    AggregateCall,
     Grouping,
+    aggregate_call,
     aggregates_in,
-    function_of,
+    any_value_of,
+    cast_operands,
     must_be_plain,
-    result_type,
 )
 from everview.lang.sql.grouping_sets import group_by_sets, sets_of
 from everview.lang.sql.joining import null_of
-from everview.lang.sql.place import span_of
+from everview.lang.sql.limits import placed
+from everview.lang.sql.refuse import refused
 from everview.lang.sql.scope import Scope
 from everview.plan import scalar
+from everview.plan.aggregates import result_type
 from everview.plan.build import add, group_by, identity, map_
-from everview.plan.nodes import Aggregate, Output, Plan
+from everview.plan.nodes import Aggregate, Order, Output, Plan
 from everview.plan.traverse import schema_of
-from everview.plan.types import Schema, storable_type
+from everview.plan.types import Schema, Type, storable_type, type_in
 
 if TYPE_CHECKING:
     from everview.lang.sql.lower import Lowering
@@ -90,30 +94,62 @@ def add_aggregate(lower: Lowering, node: exp.AggFunc, grouping: Grouping, schema
     shown = scalar.text(node)
     if shown in grouping.aggregates:
         return
-    function = function_of(node, lower.text)
+    some = any_value_of(node)
+    if some is not None and scalar.text(some) in grouping.keys:
+        grouping.keys[shown] = grouping.keys[scalar.text(some)]
+        return
+    call = aggregate_call(node, lower.text)
     name = f"agg{len(grouping.aggregates) + 1}"
-    argument, once = node.this, isinstance(node.this, exp.Distinct)
-    if once:
-        argument = argument.expressions[0]
-    if function == "count" and not once and isinstance(argument, exp.Star | exp.Literal):
+    if not call.arguments:
         grouping.aggregates[shown] = Aggregate(name, "bigint", "count")
         return
-    text = scalar.text(argument)
-    type_ = lower.type_(text, schema, argument)
-    if function in ("sum", "avg") and type_ in ("string", "void"):
-        text, type_ = scalar.canonical(f"CAST({text} AS DOUBLE)"), "double"
-    if function == "count" and not once and storable_type(type_) is None:
-        text, type_ = scalar.canonical(f"CASE WHEN {text} IS NULL THEN NULL ELSE 1 END"), "int"
-    result = result_type(function, type_)
-    if result is None:
-        raise UserError(
-            "Q013",
-            f"{function.upper()} of {type_} has no meaning",
-            span=span_of(node, lower.text),
-            remedy="aggregate a number, or CAST it to one",
-        )
-    column = grouping.input(text, type_, "value")
-    grouping.aggregates[shown] = Aggregate(name, result, function, column, once)
+    first, *more = _arguments(lower, call, node, grouping, schema)
+    result = result_type(call.function, type_in(grouping.schema, first))
+    assert result is not None
+    order = _order(lower, call, first, grouping, schema)
+    grouping.aggregates[shown] = Aggregate(
+        name, result, call.function, first, call.distinct, tuple(more), order, call.fixed
+    )
+
+
+def _arguments(
+    lower: Lowering, call: AggregateCall, node: exp.Expr, grouping: Grouping, schema: Schema
+) -> tuple[str, ...]:
+    """The columns that hold the arguments, as Spark casts them."""
+    texts = tuple(map(scalar.text, call.arguments))
+    types = tuple(
+        lower.type_(text, schema, tree) for text, tree in zip(texts, call.arguments, strict=True)
+    )
+    made = cast_operands(call, texts, types, node, lower.text)
+    if call.function == "count" and not call.distinct:
+        made = [_whether_there(text, type_) for text, type_ in made]
+    return tuple(grouping.input(text, type_, "value") for text, type_ in made)
+
+
+def _whether_there(text: str, type_: Type) -> tuple[str, Type]:
+    """What is only counted need not be stored."""
+    if storable_type(type_):
+        return text, type_
+    return scalar.canonical(f"CASE WHEN {text} IS NULL THEN NULL ELSE 1 END"), "int"
+
+
+def _order(
+    lower: Lowering, call: AggregateCall, value: str, grouping: Grouping, schema: Schema
+) -> tuple[Order, ...]:
+    """The order of the rows of a group, in which only equal values tie."""
+    found: list[Order] = []
+    for node in call.order:
+        text = scalar.text(node.this)
+        type_ = lower.type_(text, schema, node.this)
+        found.append(placed(node, grouping.input(text, type_, "order")))
+    if not found or any(each.column == value for each in found):
+        return tuple(found)
+    if call.function != "listagg":
+        return tuple(Order(value, each.descending) for each in found)
+    if call.distinct:
+        name = "LISTAGG(DISTINCT …) in the order of something else"
+        raise refused(name, call.order[0], lower.text, "order by the string itself")
+    return (*found, Order(value))
 
 
 def grouped(lower: Lowering, plan: Plan, grouping: Grouping) -> Plan:

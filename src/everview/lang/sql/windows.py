@@ -8,11 +8,13 @@ from typing import TYPE_CHECKING
 from sqlglot import exp
 
 from everview.errors import UserError
-from everview.lang.sql.aggregates import result_type
+from everview.lang.sql.aggregates import AggregateCall, aggregate_call, cast_operands
+from everview.lang.sql.frames import frame_of
 from everview.lang.sql.limits import placed
 from everview.lang.sql.place import span_of
 from everview.lang.sql.refuse import refused
 from everview.plan import scalar
+from everview.plan.aggregates import AGGREGATES, result_type
 from everview.plan.build import (
     average_of,
     columns_of,
@@ -47,13 +49,6 @@ _VALUES: dict[type[exp.Expr], str] = {
     exp.LastValue: "last_value",
     exp.Last: "last_value",
     exp.NthValue: "nth_value",
-}
-_AGGREGATES: dict[type[exp.Expr], str] = {
-    exp.Sum: "sum",
-    exp.Count: "count",
-    exp.Avg: "avg",
-    exp.Min: "min",
-    exp.Max: "max",
 }
 
 
@@ -92,27 +87,25 @@ class Windows:
 
     def _call(self, node: exp.Window) -> exp.Expr:
         node = self._defined(node)
-        call = node.this
+        call, skip = node.this, isinstance(node.this, exp.IgnoreNulls)
         if isinstance(call, exp.IgnoreNulls | exp.RespectNulls):
-            if isinstance(call, exp.IgnoreNulls):
-                raise refused("IGNORE NULLS", node, self.lower.text, "filter the NULLs first")
             call = call.this
         asked = (self._input(each) for each in node.args.get("partition_by") or ())
         keys = tuple(dict.fromkeys((*self.lower.carried, *asked)))
         order = tuple(self._order(each) for each in _ordered(node))
-        frame = _frame(node.args.get("spec"), self.lower.text)
+        types = {self._type_of(each.column) for each in order}
+        frame = frame_of(node.args.get("spec"), types, self.lower.text)
         kind = type(call)
         if kind in _NUMBERS:
             function, type_ = _NUMBERS[kind]
             arguments = (scalar.text(call.this),) if kind is exp.Ntile else ()
             return self._add(keys, function, type_, arguments, order, "", node)
         if kind in _VALUES:
-            return self._value(call, keys, order, frame, node)
-        if kind in _AGGREGATES and not isinstance(call.this, exp.Distinct):
+            return self._value(call, keys, order, frame, node, skip)
+        if isinstance(call, exp.AggFunc) and not skip:
             return self._aggregate(call, keys, order, frame, node)
         shown = call.sql_name().lower() if isinstance(call, exp.Func) else call.key
-        name = f"the window function {shown}"
-        raise refused(name, node, self.lower.text, "use another function, or GROUP BY and join")
+        raise _not_over(shown, node, self.lower.text)
 
     def _defined(self, node: exp.Window) -> exp.Window:
         """The call with what a WINDOW clause says of its name."""
@@ -157,6 +150,7 @@ class Windows:
         order: tuple[Order, ...],
         frame: str,
         node: exp.Window,
+        skip: bool,
     ) -> exp.Expr:
         function = _VALUES[type(call)]
         column = self._input(call.this)
@@ -164,40 +158,50 @@ class Windows:
         arguments = [scalar.column(column), *(scalar.text(each) for each in more if each)]
         if call.args.get("default") and not call.args.get("offset"):
             raise refused("a default without an offset", node, self.lower.text, "give both")
-        if function in ("last_value", "nth_value") and order and not frame.startswith("ROWS"):
+        if function in ("lag", "lead"):
+            frame = ""
+        elif order and (skip or function != "first_value") and not _tells_ties_apart(frame):
             name = f"{function.upper()} over rows that may tie"
             raise refused(name, node, self.lower.text, "write ROWS BETWEEN …")
         type_ = self._type_of(column)
-        frame = "" if function in ("lag", "lead") else frame
-        return self._add(keys, function, type_, tuple(arguments), order, frame, node)
+        return self._add(keys, function, type_, tuple(arguments), order, frame, node, skip)
 
     def _aggregate(
         self,
-        call: exp.Expr,
+        node: exp.AggFunc,
         keys: tuple[str, ...],
         order: tuple[Order, ...],
         frame: str,
-        node: exp.Window,
+        window: exp.Window,
     ) -> exp.Expr:
-        function = _AGGREGATES[type(call)]
-        if function == "count" and isinstance(call.this, exp.Star | exp.Literal):
-            return self._add(keys, "count", "bigint", (), order, frame, node)
-        column = self._input(call.this)
-        argument, type_ = (scalar.column(column),), self._type_of(column)
-        result = result_type(function, type_)
-        if result is None:
-            raise UserError(
-                "Q013",
-                f"{function.upper()} of {type_} has no meaning",
-                span=span_of(node, self.lower.text),
-                remedy="aggregate a number, or CAST it to one",
-            )
+        call = aggregate_call(node, self.lower.text)
+        function = call.function
+        if call.distinct or not AGGREGATES[function].window:
+            shown = f"{function} of distinct values" if call.distinct else function
+            raise _not_over(shown, window, self.lower.text)
+        if not call.arguments:
+            return self._add(keys, "count", "bigint", (), order, frame, window)
+        columns = self._operands(call, window)
+        arguments, type_ = tuple(map(scalar.column, columns)), self._type_of(columns[0])
         if function == "avg" and type_ not in FLOATS:
-            total = self._add(keys, "sum", total_type(type_), argument, order, frame, node)
-            count = self._add(keys, "count", "bigint", argument, order, frame, node)
+            total = self._add(keys, "sum", total_type(type_), arguments, order, frame, window)
+            count = self._add(keys, "count", "bigint", arguments, order, frame, window)
             text = average_of(scalar.text(total), scalar.text(count), type_)
             return exp.Paren(this=scalar.parse(text).copy())
-        return self._add(keys, function, result, argument, order, frame, node)
+        result = result_type(function, type_)
+        assert result is not None
+        return self._add(keys, function, result, arguments, order, frame, window)
+
+    def _operands(self, call: AggregateCall, node: exp.Window) -> tuple[str, ...]:
+        """The columns that hold the arguments of an aggregate, as Spark casts them."""
+        texts = tuple(map(scalar.text, call.arguments))
+        schema = schema_of(self.plan)
+        types = tuple(
+            self.lower.type_(text, schema, tree)
+            for text, tree in zip(texts, call.arguments, strict=True)
+        )
+        made = cast_operands(call, texts, types, node, self.lower.text)
+        return tuple(self._input(scalar.parse(text)) for text, _ in made)
 
     def _add(
         self,
@@ -208,6 +212,7 @@ class Windows:
         order: tuple[Order, ...],
         frame: str,
         node: exp.Window,
+        skip_nulls: bool = False,
     ) -> exp.Expr:
         if not order and (function in BY_PLACE or function in ("rank", "dense_rank")):
             name = f"{function.upper()} without ORDER BY"
@@ -215,7 +220,7 @@ class Windows:
         if function in BY_PLACE or frame.startswith("ROWS"):
             order = with_ties(order, keys, columns_of(self.plan))
         name = f"window {self.lower.number()}"
-        over = Over(name, type_, function, arguments, order, frame)
+        over = Over(name, type_, function, arguments, order, frame, skip_nulls)
         self._over.setdefault(keys, []).append(over)
         return scalar.parse(scalar.column(name)).copy()
 
@@ -247,22 +252,13 @@ def _ordered(node: exp.Window) -> list[exp.Expr]:
     return list(clause.expressions) if clause is not None else []
 
 
-def _frame(spec: exp.Expr | None, text: str) -> str:
-    """ROWS or RANGE BETWEEN … AND …, as both engines write it."""
-    if spec is None:
-        return ""
-    kind = str(spec.args["kind"]).upper()
-    if kind not in ("ROWS", "RANGE") or spec.args.get("exclude"):
-        raise refused(f"a {kind} frame", spec, text, "use ROWS or RANGE")
-    start = _bound(spec.args.get("start"), spec.args.get("start_side"), text)
-    end = _bound(spec.args.get("end") or "CURRENT ROW", spec.args.get("end_side"), text)
-    return f"{kind} BETWEEN {start} AND {end}"
+def _not_over(shown: str, node: exp.Expr, text: str) -> UserError:
+    name = f"the window function {shown}"
+    return refused(name, node, text, "use another function, or GROUP BY and join")
 
 
-def _bound(value: exp.Expr | str | None, side: object, text: str) -> str:
-    if isinstance(value, str):
-        return f"{value} {side}".strip() if side else value
-    if isinstance(value, exp.Literal) and not value.is_string:
-        return f"{value.name} {side}"
-    node = value if isinstance(value, exp.Expr) else exp.Null()
-    raise refused("a computed frame bound", node, text, "write a number")
+def _tells_ties_apart(frame: str) -> bool:
+    """Whether a frame ends between rows that tie, or has all of them."""
+    return frame.startswith("ROWS") or frame.endswith(
+        "BETWEEN UNBOUNDED PRECEDING AND UNBOUNDED FOLLOWING"
+    )

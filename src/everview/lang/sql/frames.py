@@ -1,0 +1,73 @@
+"""Frames of windows: which rows around a row a window function reads."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+
+from sqlglot import exp
+
+from everview.lang.sql.refuse import refused
+from everview.plan.types import Type
+
+_SIDES = {"PRECEDING": "FOLLOWING", "FOLLOWING": "PRECEDING"}
+_UNITS = {
+    "date": ("DAY", "MONTH", "YEAR"),
+    **dict.fromkeys(("timestamp", "timestamp_ntz"), ("DAY", "HOUR", "MINUTE", "SECOND")),
+}
+"""The units in which rows ordered by a type may be apart."""
+
+
+def frame_of(spec: exp.Expr | None, types: Collection[Type], text: str) -> str:
+    """ROWS or RANGE BETWEEN … AND …, as both engines write it, for rows ordered by these types."""
+    if spec is None:
+        return ""
+    kind = str(spec.args["kind"]).upper()
+    if kind not in ("ROWS", "RANGE") or spec.args.get("exclude"):
+        raise refused(f"a {kind} frame", spec, text, "use ROWS or RANGE")
+    ends = (("start", spec.args.get("start")), ("end", spec.args.get("end") or "CURRENT ROW"))
+    units = {_unit(value) for _, value in ends if isinstance(value, exp.Interval)}
+    allowed = _UNITS.get(next(iter(types)), ()) if len(types) == 1 and kind == "RANGE" else ()
+    if len(units) > 1 or not units <= set(allowed):
+        raise refused("a frame of this INTERVAL", spec, text, "use one unit, and one ORDER BY")
+    start, end = (_bound(value, spec.args.get(f"{name}_side"), text) for name, value in ends)
+    return f"{kind} BETWEEN {start} AND {end}"
+
+
+def _bound(value: exp.Expr | str | None, side: object, text: str) -> str:
+    if isinstance(value, str):
+        return f"{value} {side}".strip().upper() if side else value
+    shown = str(side).upper()
+    if isinstance(value, exp.Interval):
+        return f"INTERVAL '{value.this.name}' {_unit(value)} {shown}"
+    if isinstance(value, exp.Literal) and not value.is_string:
+        return f"{value.name} {shown}"
+    count = _count(value)
+    if count is None:
+        node = value if isinstance(value, exp.Expr) else exp.Null()
+        raise refused("a computed frame bound", node, text, "write a number")
+    return f"{abs(count)} {shown if count >= 0 else _SIDES[shown]}"
+
+
+def _unit(value: exp.Interval) -> str:
+    """DAY and the like; nothing for an interval of several units or of no plain number."""
+    plain = isinstance(value.this, exp.Literal) and value.this.name.isdigit()
+    return str(value.unit).upper().removesuffix("S") if plain else ""
+
+
+def _count(node: exp.Expr | None) -> int | None:
+    """The whole number that an expression of literals is."""
+    match node:
+        case exp.Literal(is_string=False) if node.name.isdigit():
+            return int(node.name)
+        case exp.Paren():
+            return _count(node.this)
+        case exp.Neg():
+            inner = _count(node.this)
+            return None if inner is None else -inner
+        case exp.Add() | exp.Sub() | exp.Mul():
+            left, right = _count(node.this), _count(node.expression)
+            if left is None or right is None:
+                return None
+            return {exp.Add: left + right, exp.Sub: left - right, exp.Mul: left * right}[type(node)]
+        case _:
+            return None
