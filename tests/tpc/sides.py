@@ -40,7 +40,8 @@ class Plain:
     """The tables in a DuckDB of their own, changed by plain statements."""
 
     def __init__(self, tables: Mapping[str, pa.Table]) -> None:
-        self._connection = duckdb.connect(config={"threads": 2})
+        spark_order = "nulls_first_on_asc_last_on_desc"
+        self._connection = duckdb.connect(config={"default_null_order": spark_order})
         self.names = tuple(tables)
         for name, rows in tables.items():
             self._connection.register("given", rows)
