@@ -1,4 +1,4 @@
-"""TPC-DS: the tables and columns that the queries read, small, random, with NULLs and duplicates."""
+"""TPC-DS: the tables and columns that the queries read: small, random, with NULLs, duplicates."""
 
 from __future__ import annotations
 
