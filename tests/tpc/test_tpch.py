@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 
 import everview as ev
@@ -26,6 +28,14 @@ def test_some_queries_stay_equal_to_recomputation(little, tmp_path, first):
     texts = dict(list(TEXTS.items())[first : first + 6])
     with ev.open(str(tmp_path / "store"), engine="duckdb") as db:
         refreshed(Kept(db, little, KEYS, texts), transactions=3, orders=10)
+
+
+def test_no_view_reads_orders_or_their_lines_whole(little, tmp_path):
+    with ev.open(str(tmp_path / "store"), engine="duckdb") as db:
+        Kept(db, {name: rows.slice(0, 0) for name, rows in little.items()}, KEYS, TEXTS)
+        shown = {name: db.explain(name) for name in TEXTS}
+    wanted = re.compile(r"reads (?:state )?(?:lineitem|orders)(?:__\S+)? .*whole")
+    assert [name for name, text in shown.items() if wanted.search(text)] == []
 
 
 @pytest.mark.slow

@@ -63,7 +63,7 @@ def _title(node: Plan) -> str:
 
 def _read(relation: str, by: str | None, kept: bool, unique: tuple[str, ...], known: Known) -> str:
     rows = known.sizes.get(relation)
-    size = "" if rows is None else f" of {rows} rows" if kept else f" ({rows} rows)"
+    size = "" if rows is None else f" ({rows} rows stored)"
     what = f"state {relation}{size}" if kept else f"{relation}{size}"
     found = known.measured.get(fetch_mark(relation, by))
     if by is None:
