@@ -36,7 +36,7 @@ def test_status_shows_sizes_for_people(run, shop):
     assert "KiB" in shown
 
 
-@pytest.mark.parametrize("stage", ["plan", "derivative", "program", "sql"])
+@pytest.mark.parametrize("stage", ["operators", "plan", "derivative", "program", "sql"])
 def test_explain_shows_each_stage(run, shop, stage):
     text = run("explain", shop, "revenue", "--stage", stage)
     assert text.exit_code == 0
@@ -44,8 +44,10 @@ def test_explain_shows_each_stage(run, shop, stage):
     assert found == {"view": "revenue", "stage": stage, "text": text.stdout.removesuffix("\n")}
 
 
-def test_explain_shows_the_program_unless_asked_otherwise(run, shop):
-    assert "publish revenue" in run("explain", shop, "revenue").stdout
+def test_explain_shows_each_operator_unless_asked_otherwise(run, shop):
+    shown = run("explain", shop, "revenue").stdout
+    assert shown.startswith("-- revenue: ")
+    assert "threshold: Δ(γ T) = " in shown
 
 
 def test_changes_are_the_rows_that_came_and_left(run, shop):

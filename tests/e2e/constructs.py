@@ -129,6 +129,10 @@ CONSTRUCTS: dict[str, str] = {
         RANGE BETWEEN INTERVAL '1' DAY PRECEDING AND INTERVAL '2' DAY FOLLOWING) AS a,
         COUNT(*) OVER (ORDER BY DATE_ADD(DATE '2024-01-30', k)
         RANGE BETWEEN INTERVAL 1 MONTH PRECEDING AND CURRENT ROW) AS b FROM p""",
+    "above_average": "SELECT k, v FROM t WHERE v > (SELECT AVG(v) FROM u) OR k IS NULL",
+    "join_under_or": """SELECT t.k, u.s FROM t, u WHERE (t.k = u.k AND t.v > 1 AND u.v > 0)
+        OR (u.v < 5 AND t.k = u.k) OR (t.k = u.k AND t.s = 'p' AND u.s IS NULL)""",
+    "absorbed_or": "SELECT t.k FROM t, u WHERE t.k = u.k OR (t.k = u.k AND t.v > u.v)",
     # Windows and first rows
     "running_total": "SELECT k, SUM(v) OVER (PARTITION BY s ORDER BY k) AS z FROM t",
     "rank_all": "SELECT k, v, RANK() OVER (ORDER BY v DESC NULLS LAST) AS z FROM t",

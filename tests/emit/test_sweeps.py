@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import random
+from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
 import duckdb
 import pyarrow as pa
 import pytest
 
-from everview.emit.scalar import to_duckdb
+from everview.emit.scalar import NotEqual, to_duckdb
 from everview.plan.types import Column
 
 if TYPE_CHECKING:
@@ -73,3 +74,34 @@ def test_a_double_has_the_digits_java_gives_it(spark: SparkSession, count: int) 
     wrong = [pair for pair in zip(theirs, ours, strict=True) if pair[0] != pair[1]]
     assert all(abs(float(digits)) < 1e-3 for digits, _ in wrong), wrong[:5]
     assert len(wrong) < 10
+
+
+@pytest.mark.spark
+@pytest.mark.parametrize(("precision", "scale"), [(38, 4), (38, 10)])
+def test_a_quotient_of_long_decimals_is_sparks_or_raises(
+    spark: SparkSession, precision: int, scale: int
+) -> None:
+    chance = random.Random(precision + scale)
+    schema = tuple(Column(name, f"decimal({precision},{scale})") for name in "ab")
+
+    def some(lengths: list[int]) -> pa.Array:
+        digits = [chance.randrange(10 ** (n - 1), 10**n) * chance.choice((1, -1)) for n in lengths]
+        values = [Decimal(f"{each}e-{scale}") for each in digits]
+        return pa.array(values, pa.decimal128(precision, scale))
+
+    lengths = [chance.randint(1, 32) for _ in range(2000)]
+    others = [chance.randint(max(1, n - 20), precision - 1) for n in lengths]
+    values = pa.table({"a": some(lengths), "b": some(others)})
+    [(_, theirs, ours)] = answers(spark, values, ("a / b",), schema)
+    assert [pair for pair in zip(theirs, ours, strict=True) if pair[0] != pair[1]] == []
+    connection = duckdb.connect()
+    connection.register("longer", pa.table({"a": some([33]), "b": some([1])}))
+    with pytest.raises(duckdb.Error):
+        connection.sql(f"SELECT {to_duckdb('a / b', schema)} FROM longer").fetchall()
+
+
+def test_try_divide_of_long_decimals_is_refused() -> None:
+    """DuckDB's TRY would make NULL of what only takes too many digits on the way."""
+    schema = tuple(Column(name, "decimal(38,4)") for name in "ab")
+    with pytest.raises(NotEqual, match="more than 128 bits"):
+        to_duckdb("try_divide(a, b)", schema)

@@ -6,7 +6,7 @@ import click
 
 from everview.cli.options import ENGINE, JSON, STORE
 
-STAGES = ("plan", "derivative", "program", "sql")
+STAGES = ("operators", "plan", "derivative", "program", "sql")
 
 
 @click.command()
@@ -15,23 +15,23 @@ STAGES = ("plan", "derivative", "program", "sql")
 @click.option(
     "--stage",
     type=click.Choice(STAGES),
-    default="program",
+    default="operators",
     show_default=True,
-    help="plan: the query; derivative: its change; program: the steps of a transaction; "
-    "sql: each step as SQL.",
+    help="operators: the law, state and reading of each; plan: the query; derivative: its change; "
+    "program: the steps of a transaction; sql: each step as SQL.",
 )
 @ENGINE
 @JSON
 def explain(store: str, view: str, stage: str, engine: str, as_json: bool) -> None:
     """Show how VIEW is kept fresh, at one stage.
 
-    The program names every slice that is fetched, by which key, and how many rows it brought
-    last: that is the price of the view.
+    Each operator is shown with the law of its change, the state kept for it, and the rows it
+    read for each changed row the last time: that is the price of the view.
 
     \b
     Example:
       everview explain shop revenue
-      everview explain shop revenue --stage derivative
+      everview explain shop revenue --stage program
     """
     from everview.cli.opening import reading
     from everview.cli.output import print_json

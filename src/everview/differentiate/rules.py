@@ -54,6 +54,11 @@ class Rule:
     cites: str
     apply: Callable[[Any, Derive], Plan]
 
+    @property
+    def kind(self) -> str:
+        """The class of the operator: linear, bilinear, threshold, partition, or by definition."""
+        return self.cites.partition(",")[0]
+
 
 def _join(node: Join, d: Derive) -> Plan:
     d_left, d_right = d(node.left), d(node.right)

@@ -33,14 +33,25 @@ def product(left: str, right: str, types: tuple[Type, ...], to: Type) -> str:
 
 
 def quotient(left: str, right: str, types: tuple[Type, ...], to: Type) -> str:
-    """left / right for decimals, on the unscaled values."""
-    (p1, s1), (p2, s2) = map(parts, types)
-    scale = parts(to)[1]
-    shift = scale - s1 + s2
-    if shift < 0 or p1 + shift > 38 or p2 > 37:
-        raise NotEqual(f"{types[0]} / {types[1]}", "the quotient needs more than 128 bits")
+    """left / right for decimals, on the unscaled values; raises where 38 digits are too few."""
+    shift = parts(to)[1] - parts(types[0])[1] + parts(types[1])[1]
+    if shift < 0:
+        raise NotEqual(f"{types[0]} / {types[1]}", "the quotient drops digits")
     over = f"({unscaled(left, types[0])} * {power_of_ten(shift)})"
+    if not _fits(types, shift):
+        over = f"CAST(CAST({over} AS DECIMAL(38,0)) AS HUGEINT)"
     return scaled(half_up(over, unscaled(right, types[1])), to)
+
+
+def must_fit(types: tuple[Type, ...], to: Type) -> None:
+    """Refuse a quotient that may need more than 38 digits on the way, where Spark needs none."""
+    shift = parts(to)[1] - parts(types[0])[1] + parts(types[1])[1]
+    if not _fits(types, shift):
+        raise NotEqual(f"{types[0]} / {types[1]}", "the quotient needs more than 128 bits")
+
+
+def _fits(types: tuple[Type, ...], shift: int) -> bool:
+    return parts(types[0])[0] + shift <= 38 and parts(types[1])[0] <= 37
 
 
 def half_up(over: str, under: str) -> str:

@@ -9,11 +9,12 @@ from sqlglot import exp
 from everview.emit import averages
 from everview.emit.casts import cast, literal_cast
 from everview.emit.kinds import NotEqual
+from everview.emit.numbers import must_fit
 from everview.emit.parity import Site, entry_for
 from everview.emit.types import spark_type_to_duckdb
 from everview.plan.functions import TRIED
 from everview.plan.scalar import parse, text
-from everview.plan.types import Schema, Type
+from everview.plan.types import Schema, Type, decimal_parts
 from everview.plan.typing import Typed, annotate
 
 __all__ = ["NotEqual", "spark_type_to_duckdb", "to_duckdb", "to_spark"]
@@ -57,6 +58,8 @@ def _emit(node: Typed) -> str:
             return _cast(node.args[0], node.type, safe=node.name == "try_cast")
         case name if name in TRIED:
             _refuse_hidden_errors(name, *node.args)
+            if name == "try_divide" and decimal_parts(node.operands[0]):
+                must_fit(node.operands, node.type)
             return f"TRY({_applied(replace(node, name=TRIED[name]), node.type)})"
         case _:
             return _applied(node, node.type)

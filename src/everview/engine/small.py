@@ -111,7 +111,7 @@ def _check(calculator: Calculator, steps: Sequence[Check], violation: Violation)
 
 def count_fetched(step: Fetch, outcome: Outcome, rows: int) -> None:
     """Remember how many rows a fetch brought."""
-    mark = fetch_mark(step)
+    mark = fetch_mark(step.relation, step.by)
     outcome.fetched[mark] = outcome.fetched.get(mark, 0) + rows
 
 

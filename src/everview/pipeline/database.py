@@ -35,6 +35,7 @@ from everview.pipeline.explain import explain_view
 from everview.pipeline.telling import placed_in, sound
 from everview.pipeline.transaction import Transaction
 from everview.pipeline.violations import violation
+from everview.program.operators import Known
 from everview.program.steps import Program
 from everview.store.compaction import Policy, compact, compactable
 from everview.store.lock import WriterLock
@@ -328,25 +329,17 @@ class Database:
 
     # Looking inside
 
-    def explain(self, view: str, stage: str = "program") -> str:
-        """How a view is kept fresh, at one stage: plan, derivative, program or sql."""
-        catalog = self.catalog
-        return explain_view(catalog, catalog.relation(view), stage, self._last_fetches())
+    def explain(self, view: str, stage: str = "operators") -> str:
+        """How a view is kept fresh: by operator, or as plan, derivative, program or sql."""
+        catalog, known = self.catalog, statistics.known(self.store, self.catalog)
+        return explain_view(catalog, catalog.relation(view), stage, known)
 
     def _explained(self, what: str) -> str:
         """EXPLAIN of a view, or of a query as if it were one."""
         if self.catalog.find(what) is not None or what.isidentifier():
             return self.explain(what)
         grown = self.catalog.with_view(ViewDefinition("query", what))
-        return explain_view(grown, "query", "program", {})
-
-    def _last_fetches(self) -> Mapping[str, int]:
-        """The rows each fetch brought, in the newest transaction that fetched it."""
-        found: dict[str, int] = {}
-        for epoch in reversed(self.store.epochs()[-statistics.REMEMBERED :]):
-            for mark, rows in statistics.fetched(self.store.read(epoch)).items():
-                found.setdefault(mark, rows)
-        return found
+        return explain_view(grown, "query", "operators", Known())
 
     def audit(self, view: str | None = None) -> Audit:
         """Compare views with their queries, evaluated from scratch, as bags and both ways.

@@ -2,21 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
 from everview.differentiate.derive import derive
 from everview.emit.sql import SPARK, emit_step
 from everview.errors import UserError
 from everview.pipeline.catalog import Catalog
 from everview.plan.text import print_plan
 from everview.program.explain import explain
+from everview.program.operators import Known, explain_operators
 from everview.program.steps import Compute, Program
 
-STAGES = ("plan", "derivative", "program", "sql")
+STAGES = ("operators", "plan", "derivative", "program", "sql")
 
 
-def explain_view(catalog: Catalog, name: str, stage: str, fetched: Mapping[str, int]) -> str:
-    """One stage of the way of a view; `fetched` are the rows that fetches brought last."""
+def explain_view(catalog: Catalog, name: str, stage: str, known: Known) -> str:
+    """One stage of the way of a view; `known` is what its fetches brought before."""
     if name not in catalog.views:
         raise UserError("C006", f"{name} is a table", remedy="explain a view")
     if stage not in STAGES:
@@ -24,13 +23,15 @@ def explain_view(catalog: Catalog, name: str, stage: str, fetched: Mapping[str, 
             "X001", f"there is no stage {stage}", remedy=f"choose among {', '.join(STAGES)}"
         )
     plan = catalog.compiled(name).plan
+    if stage == "operators":
+        return explain_operators(name, plan, catalog.maintenance.states, known)
     if stage == "plan":
         return print_plan(plan)
     if stage == "derivative":
         return print_plan(derive(plan))
     program = _program(catalog, name)
     if stage == "program":
-        return explain(program, fetched)
+        return explain(program, {mark: m.rows for mark, m in known.measured.items()})
     return "\n\n".join(
         f"-- {step.result}\n{emit_step(step, SPARK)}"
         for step in program.steps

@@ -8,7 +8,9 @@ from typing import Any
 
 from everview.engine.protocol import Outcome
 from everview.pipeline.catalog import Catalog
+from everview.program.operators import Known, Measured
 from everview.store.manifest import Manifest, Segment
+from everview.store.store import Store
 
 REMEMBERED = 20
 """How many epochs back the rows of a fetch are looked for."""
@@ -43,10 +45,17 @@ def built(bases: Mapping[str, Segment]) -> dict[str, Any]:
     return {"kind": "declaration", "built": {name: s.rows for name, s in bases.items()}}
 
 
-def fetched(manifest: Manifest) -> Mapping[str, int]:
-    """The rows that each fetch of an epoch brought."""
-    found: Any = manifest.note.get("fetched", {})
-    return dict(found)
+def known(store: Store, catalog: Catalog) -> Known:
+    """What each fetch brought in the newest transaction that made it, and how large things are."""
+    measured: dict[str, Measured] = {}
+    for epoch in reversed(store.epochs()[-REMEMBERED:]):
+        note: Any = store.read(epoch).note
+        written = note.get("written", {})
+        changed = sum(rows for name, rows in written.items() if name in catalog.tables)
+        for mark, rows in note.get("fetched", {}).items():
+            measured.setdefault(mark, Measured(rows, changed))
+    sizes = {name: relation.rows for name, relation in store.latest().relations.items()}
+    return Known(measured, sizes)
 
 
 def status(catalog: Catalog, manifest: Manifest) -> list[RelationStatus]:

@@ -79,19 +79,31 @@ def rename(text_: str, mapping: Mapping[str, str]) -> str:
 def conjuncts(text_: str) -> tuple[str, ...]:
     """The parts of an AND, in order; a text without AND is its only part.
 
+    What all sides of an OR have in common is a part: (A ∧ B) ∨ (A ∧ C) = A ∧ (B ∨ C).
+
     >>> conjuncts("a AND (b AND (c OR d))")
     ('`a`', '`b`', '`c` OR `d`')
+    >>> conjuncts("(a AND b) OR (c AND a AND d)")
+    ('`a`', '(`b`) OR (`c` AND `d`)')
     """
+    return tuple(_parts(parse(text_)))
 
-    def parts(tree: exp.Expr) -> Iterable[exp.Expr]:
-        tree = _bare(tree)
-        if isinstance(tree, exp.And):
-            yield from parts(tree.this)
-            yield from parts(tree.expression)
-        else:
-            yield tree
 
-    return tuple(text(part) for part in parts(parse(text_)))
+def _parts(tree: exp.Expr) -> Iterable[str]:
+    tree = _bare(tree)
+    if isinstance(tree, exp.And):
+        yield from _parts(tree.this)
+        yield from _parts(tree.expression)
+        return
+    sides = [tuple(_parts(side)) for side in tree.flatten()] if isinstance(tree, exp.Or) else []
+    common = [part for part in sides[0] if all(part in side for side in sides)] if sides else []
+    if not common:
+        yield text(tree)
+        return
+    yield from common
+    rest = [conjunction(part for part in side if part not in common) for side in sides]
+    if all(rest):
+        yield canonical(" OR ".join(f"({each})" for each in rest))
 
 
 def conjunction(texts: Iterable[str]) -> str | None:

@@ -29,7 +29,7 @@ def _line(step: Step, rows: Mapping[str, int]) -> str:
         case Fetch(result, relation, schema, by, keys):
             columns = ", ".join(column.name for column in schema)
             where = _keys(by, keys)
-            mark = fetch_mark(step)
+            mark = fetch_mark(relation, by)
             brought = f"  -- {rows[mark]} rows last time" if mark in rows else ""
             return f"{result} := fetch {relation} ({columns}) {where}{brought}"
         case Compute(result, plan, _):

@@ -99,6 +99,6 @@ def change_name(relation: str) -> str:
     return f"Δ{relation}"
 
 
-def fetch_mark(step: Fetch) -> str:
+def fetch_mark(relation: str, by: str | None) -> str:
     """How a fetch is known in statistics: the relation and what it is looked up by."""
-    return f"{step.relation} by {step.by}" if step.by else f"{step.relation} whole"
+    return f"{relation} by {by}" if by else f"{relation} whole"

@@ -231,7 +231,8 @@ def compute(
     lower.inside(trial, query)
     read = tuple(name for name in columns_of(plan) if name in trial.used)
     domain = Domain(scope, schema, translate, read, lower.number())
-    made = lower.inside(domain, query)
+    # What reads nothing of the rows around has one answer for all of them, and needs no D.
+    made = lower.inside(domain if read else None, query)
     shown = tuple(map(shown_name, columns_of(made)[len(read) :]))
     leaf, values = domain.leaf, domain.values(plan)
     filled = transform(_named_apart(made, domain), lambda n: values if n == leaf else n)

@@ -1,0 +1,11 @@
+SELECT COUNT(DISTINCT ws_order_number) AS order_count, SUM(ws_ext_ship_cost) AS total_shipping_cost,
+       SUM(ws_net_profit) AS total_net_profit
+FROM web_sales ws1, date_dim, customer_address, web_site
+WHERE d_date BETWEEN DATE '2000-02-01' AND CAST('2000-02-01' AS DATE) + INTERVAL 260 DAYS
+  AND ws1.ws_ship_date_sk = d_date_sk AND ws1.ws_ship_addr_sk = ca_address_sk
+  AND ca_state IN ('TN', 'TX') AND ws1.ws_web_site_sk = web_site_sk
+  AND web_company_name IN ('pri', 'able')
+  AND EXISTS (SELECT * FROM web_sales ws2
+              WHERE ws1.ws_order_number = ws2.ws_order_number
+                AND ws1.ws_warehouse_sk <> ws2.ws_warehouse_sk)
+  AND NOT EXISTS (SELECT * FROM web_returns wr1 WHERE ws1.ws_order_number = wr1.wr_order_number)
