@@ -27,10 +27,12 @@ demo: setup ## run the shop: tables, views, changes, audit
 	@$(WITH_JAVA) $(PY) -m demo.shop
 
 test: setup ## all tests but the slow ones
-	@$(WITH_JAVA) $(PY) -m pytest -q -m "not slow"
+	@$(PY) -m pytest -q -n 2 -m "not slow and not spark"
+	@$(WITH_JAVA) $(PY) -m pytest -q -m "not slow and spark"
 
 test-all: setup ## all tests, the laws with more examples
-	@$(WITH_JAVA) HYPOTHESIS_PROFILE=thorough $(PY) -m pytest -q
+	@HYPOTHESIS_PROFILE=thorough $(PY) -m pytest -q -n 2 -m "not spark"
+	@$(WITH_JAVA) HYPOTHESIS_PROFILE=thorough $(PY) -m pytest -q -m spark
 
 lint: setup ## style, format, types, import boundaries
 	$(PY) -m ruff check .
