@@ -133,6 +133,11 @@ CONSTRUCTS: dict[str, str] = {
     "join_under_or": """SELECT t.k, u.s FROM t, u WHERE (t.k = u.k AND t.v > 1 AND u.v > 0)
         OR (u.v < 5 AND t.k = u.k) OR (t.k = u.k AND t.s = 'p' AND u.s IS NULL)""",
     "absorbed_or": "SELECT t.k FROM t, u WHERE t.k = u.k OR (t.k = u.k AND t.v > u.v)",
+    # Conditions that are cast, as Spark does after HAVING and QUALIFY and nowhere else
+    "having_count": "SELECT k FROM t GROUP BY k HAVING COUNT(v)",
+    "having_sum": "SELECT k, SUM(v) AS z FROM t GROUP BY k HAVING z",
+    "having_text": "SELECT k FROM t GROUP BY k HAVING 'true'",
+    "qualify_number": "SELECT id FROM p QUALIFY ROW_NUMBER() OVER (ORDER BY id) - 1",
     # Windows and first rows
     "running_total": "SELECT k, SUM(v) OVER (PARTITION BY s ORDER BY k) AS z FROM t",
     "rank_all": "SELECT k, v, RANK() OVER (ORDER BY v DESC NULLS LAST) AS z FROM t",

@@ -8,7 +8,7 @@ import click
 
 from everview.cli.options import ENGINE, JSON, STORE
 
-COLUMNS = ("name", "kind", "rows", "bytes", "segments", "reads")
+COLUMNS = ("name", "kind", "rows", "bytes", "segments", "reads", "refresh")
 
 
 @click.command()
@@ -19,7 +19,9 @@ def status(store: str, engine: str, as_json: bool) -> None:
     """Show the epoch, tables, views and states of STORE.
 
     A state is what is stored so that views need not be recomputed; segments are the immutable
-    pieces of a relation. Works beside a writer, and as a rule without starting Spark.
+    pieces of a relation. A view is refreshed incrementally, or by recomputing a part of it where
+    it was declared WITH (refresh = 'auto'). Works beside a writer, and as a rule without starting
+    Spark.
 
     \b
     Example:
@@ -36,6 +38,7 @@ def status(store: str, engine: str, as_json: bool) -> None:
         return
     click.echo(f"epoch {epoch}")
     rows = [
-        (r.name, r.kind, r.rows, human_size(r.bytes), r.segments, ", ".join(r.reads)) for r in found
+        (r.name, r.kind, r.rows, human_size(r.bytes), r.segments, ", ".join(r.reads), r.refresh)
+        for r in found
     ]
     print_rows(COLUMNS, rows, right=("rows", "bytes", "segments"))

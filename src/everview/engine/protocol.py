@@ -10,6 +10,7 @@ import pyarrow as pa
 
 from everview.engine.results import Result
 from everview.errors import Span
+from everview.lang.sql.statements import Query
 from everview.plan.nodes import Plan
 from everview.plan.types import Schema, Type
 from everview.program.steps import Check, Program
@@ -71,6 +72,12 @@ class Engine(Protocol):
     def analyze(self, scalar: str, schema: Schema, span: Span | None) -> Type:
         """The type of a scalar by Spark's rules, or a UserError at `span`."""
 
+    def describe(self, sql: str, relations: Mapping[str, Schema]) -> Schema:
+        """The columns of a query over relations, or a UserError when it cannot be answered."""
+
+    def register(self, name: str, function: Callable[..., Any], gives: Type) -> None:
+        """Make a function of the user's, written in Python, known to queries."""
+
     def run(
         self,
         program: Program,
@@ -109,6 +116,22 @@ class Engine(Protocol):
         self, name: str, queries: Mapping[str, str], tables: Sequence[str], snapshot: Snapshot
     ) -> tuple[int, pa.Table]:
         """How many rows a view has, and its query minus the view as weighted rows."""
+
+    def recompute(
+        self,
+        name: str,
+        query: Query,
+        views: Mapping[str, Plan],
+        snapshot: Snapshot,
+        pending: Changes,
+    ) -> Any:
+        """A query after the pending changes minus the stored rows of `name`, as weighted rows.
+
+        `views` are those under it that the changes move, in order, as plans.
+        """
+
+    def fixed(self, rows: Any, table: str, snapshot: Snapshot) -> Any:
+        """Weighted rows of a table that stay the same however often they are read."""
 
     def moved(self, before: Snapshot, after: Manifest) -> None:
         """Compaction gave relations other segments with the same sum."""

@@ -21,7 +21,7 @@ def written_minus_stored(
     plans: dict[str, Plan] = {}
     for view, text in texts.items():
         columns = names(snapshot.stored[view].schema)
-        plans[view] = _inlined(_lowered(text, known, columns, analyze), plans)
+        plans[view] = inlined(_lowered(text, known, columns, analyze), plans)
     return add(plans[name], negate(Source(name, snapshot.stored[name].schema)))
 
 
@@ -38,7 +38,8 @@ def _lowered(
     return lower_query(text, {source.name.lower(): source for source in known}, analyze, columns)
 
 
-def _inlined(plan: Plan, views: Mapping[str, Plan]) -> Plan:
+def inlined(plan: Plan, views: Mapping[str, Plan]) -> Plan:
+    """The plan with the plans of views in the place of their names."""
     if isinstance(plan, Source) and plan.name in views:
         return views[plan.name]
-    return with_children(plan, tuple(_inlined(part, views) for part in children(plan)))
+    return with_children(plan, tuple(inlined(part, views) for part in children(plan)))

@@ -1,9 +1,9 @@
-"""The declared tables and views, and how they are written in a manifest."""
+"""The declared tables, views and functions, and the maintenance compiled from them."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from everview.analysis.keys import keys
@@ -11,41 +11,28 @@ from everview.compiler import Maintenance, Table, View
 from everview.emit.sql import ring_columns
 from everview.engine.protocol import Stored
 from everview.errors import UserError
+from everview.lang.sql.create import reads_of
+from everview.lang.sql.divide import Describe, Part, divide, recomputation_offered
+from everview.lang.sql.functions import Function, inlined
 from everview.lang.sql.lower import Analyze, lower_query
+from everview.lang.sql.parse import parse_query
+from everview.lang.sql.statements import AUTO
+from everview.pipeline.definitions import (
+    TableDefinition,
+    ViewDefinition,
+    function_from,
+    function_json,
+    table_from,
+    table_json,
+    view_from,
+    view_json,
+)
 from everview.plan.build import columns_of
+from everview.plan.dialect import DIALECT
 from everview.plan.nodes import Plan, Source
-from everview.plan.traverse import children, schema_of, sources, walk, with_children
-from everview.plan.types import Column, Schema, names
+from everview.plan.traverse import schema_of, sources
+from everview.plan.types import Schema, names
 from everview.rewrite.passes import rewrite
-
-
-@dataclass(frozen=True, slots=True)
-class TableDefinition:
-    """A declared table."""
-
-    name: str
-    columns: Schema
-    key: tuple[str, ...]
-    not_null: tuple[str, ...]
-
-    @property
-    def source(self) -> Source:
-        """The table as plans read it."""
-        return Source(self.name, self.columns, self.key)
-
-    @property
-    def sort(self) -> tuple[str, ...]:
-        """The order its segments are stored in."""
-        return self.key or (self.columns[0].name,)
-
-
-@dataclass(frozen=True, slots=True)
-class ViewDefinition:
-    """A declared view: its query as written, and the names given to its columns."""
-
-    name: str
-    query: str
-    columns: tuple[str, ...] = ()
 
 
 @dataclass(slots=True)
@@ -55,56 +42,131 @@ class Catalog:
     tables: dict[str, TableDefinition]
     views: dict[str, ViewDefinition]
     analyze: Analyze
+    describe: Describe
+    functions: dict[str, Function] = field(default_factory=dict)
     _compiled: dict[str, View] = field(default_factory=dict)
     _maintenance: Maintenance | None = None
 
     @classmethod
-    def from_json(cls, raw: Mapping[str, Any], analyze: Analyze) -> Catalog:
+    def from_json(cls, raw: Mapping[str, Any], analyze: Analyze, describe: Describe) -> Catalog:
         """The catalog that `to_json` wrote."""
-        tables = {
-            each["name"]: TableDefinition(
-                each["name"],
-                tuple(Column(name, type_) for name, type_ in each["columns"]),
-                tuple(each["key"]),
-                tuple(each["not_null"]),
-            )
-            for each in raw.get("tables", ())
-        }
-        views = {
-            each["name"]: ViewDefinition(each["name"], each["query"], tuple(each["columns"]))
-            for each in raw.get("views", ())
-        }
-        return cls(tables, views, analyze)
+        tables = {each["name"]: table_from(each) for each in raw.get("tables", ())}
+        views = {each["name"]: view_from(each) for each in raw.get("views", ())}
+        functions = {each["name"].lower(): function_from(each) for each in raw.get("functions", ())}
+        return cls(tables, views, analyze, describe, functions)
 
     def to_json(self) -> dict[str, Any]:
         """The declarations, as JSON."""
-        tables = [
-            {
-                "name": table.name,
-                "columns": [[column.name, column.type] for column in table.columns],
-                "key": list(table.key),
-                "not_null": list(table.not_null),
-            }
-            for table in self.tables.values()
-        ]
-        views = [
-            {"name": view.name, "query": view.query, "columns": list(view.columns)}
-            for view in self.views.values()
-        ]
-        return {"tables": tables, "views": views}
+        found = {
+            "tables": [table_json(table) for table in self.tables.values()],
+            "views": [view_json(view) for view in self.views.values()],
+        }
+        functions = [function_json(each) for each in self.functions.values()]
+        return found | ({"functions": functions} if functions else {})
 
     def with_table(self, table: TableDefinition) -> Catalog:
         """The catalog with one more table."""
         self._must_be_free(table.name)
-        return Catalog({**self.tables, table.name: table}, self.views, self.analyze, self._compiled)
+        return self._like({**self.tables, table.name: table}, self.views)
 
     def with_view(self, view: ViewDefinition) -> Catalog:
         """The catalog with one more view, compiled."""
         self._must_be_free(view.name)
-        views = {**self.views, view.name: view}
-        grown = Catalog(self.tables, views, self.analyze, dict(self._compiled))
-        grown.compiled(view.name)
+        if view.refresh == AUTO:
+            known = self._sources()
+            found = divide(view.name, view.query, known, self.analyze, self.describe, view.columns)
+            view = replace(view, rest=found.query if found.parts else None, parts=found.parts)
+        grown = self._like(self.tables, {**self.views, view.name: view})
+        with recomputation_offered(view.query):
+            grown.compiled(view.name)
         return grown
+
+    def replacing(self, view: ViewDefinition) -> Catalog:
+        """The catalog with another query for a view; the views that read it must still hold.
+
+        Like a view that is declared anew, it comes after all that do not read it.
+        """
+        name = self.relation(view.name)
+        readers = self.readers(name)
+        for read in reads_of(parse_query(view.query)):
+            if (found := self.find(read)) in (name, *readers):
+                raise UserError(
+                    "C007",
+                    f"{name} cannot read {found}, which reads {name}"
+                    if found != name
+                    else f"{name} cannot read itself",
+                    remedy="read what is declared without it",
+                )
+        others = {n: v for n, v in self.views.items() if n not in (name, *readers)}
+        grown = self._like(self.tables, others).with_view(replace(view, name=name))
+        for reader in readers:
+            grown = self._with_reader(grown, reader, name)
+        return grown
+
+    def _with_reader(self, grown: Catalog, reader: str, name: str) -> Catalog:
+        """The grown catalog with a view as it is declared here, if it keeps its columns."""
+        remedy = f"keep the columns that {reader} reads, or drop {reader} first"
+        try:
+            grown = grown.with_view(replace(self.views[reader], rest=None, parts=()))
+        except UserError as problem:
+            message = f"{reader}, which reads {name}, would not be valid: {problem.problem}"
+            raise UserError("C008", message, remedy=remedy) from None
+        kept = grown.schema(reader)
+        lost = [column.name for column in self.schema(reader) if column not in kept]
+        if lost:
+            message = f"{reader}, which reads {name}, would lose or retype: {', '.join(lost)}"
+            raise UserError("C008", message, remedy=remedy)
+        return grown
+
+    def with_function(self, function: Function, *, replaces: bool) -> Catalog:
+        """The catalog with one more function, or another body for one that no view calls."""
+        if function.name.lower() in self.functions:
+            if not replaces:
+                raise UserError(
+                    "C001",
+                    f"there is a function {function.name} already",
+                    remedy="choose another name, DROP it first, or write OR REPLACE",
+                )
+            self._must_be_uncalled(function.name)
+        body, _ = inlined(parse_query(function.body), self.functions)
+        function = replace(function, body=body.sql(dialect=DIALECT))
+        self.describe(function.probe, {"given": function.takes})
+        functions = {**self.functions, function.name.lower(): function}
+        return replace(self, functions=functions)
+
+    def without_function(self, name: str) -> Catalog:
+        """The catalog without a function that no view calls."""
+        self._must_be_uncalled(name)
+        kept = {key: value for key, value in self.functions.items() if key != name.lower()}
+        return replace(self, functions=kept)
+
+    def _must_be_uncalled(self, name: str) -> None:
+        callers = [v.name for v in self.views.values() if name.lower() in map(str.lower, v.calls)]
+        if callers:
+            raise UserError(
+                "C003",
+                f"the function {name} is called by {', '.join(callers)}",
+                remedy=f"drop {', '.join(reversed(callers))} first, or use another name",
+            )
+
+    def readers(self, name: str) -> tuple[str, ...]:
+        """The views that read a relation, themselves or through others, in order."""
+        found = [name]
+        for view in self.views:
+            if any(read in found for read in self.reads(view)):
+                found.append(view)
+        return tuple(found[1:])
+
+    def _like(
+        self, tables: dict[str, TableDefinition], views: dict[str, ViewDefinition]
+    ) -> Catalog:
+        """Other declarations; what is compiled of those that stay is kept."""
+        kept = {
+            name: compiled
+            for name, compiled in self._compiled.items()
+            if views.get(name) is self.views[name]
+        }
+        return Catalog(tables, views, self.analyze, self.describe, self.functions, kept)
 
     def without(self, name: str) -> Catalog:
         """The catalog without a table or view that nothing reads."""
@@ -117,8 +179,7 @@ class Catalog:
             )
         tables = {key: value for key, value in self.tables.items() if key != name}
         views = {key: value for key, value in self.views.items() if key != name}
-        compiled = {key: value for key, value in self._compiled.items() if key != name}
-        return Catalog(tables, views, self.analyze, compiled)
+        return self._like(tables, views)
 
     def _must_be_free(self, name: str) -> None:
         taken = self.find(name)
@@ -170,27 +231,42 @@ class Catalog:
         return self.compiled(name).source.schema
 
     def reads(self, view: str) -> tuple[str, ...]:
-        """The tables and views that a view reads."""
-        return tuple(dict.fromkeys(source.name for source in sources(self.compiled(view).plan)))
+        """The tables and views that a view reads, itself or by its parts."""
+        parts = {part.name: part for part in self.views[view].parts}
+        found = dict.fromkeys(source.name for source in sources(self.compiled(view).plan))
+        direct = [name for name in found if name not in parts]
+        return tuple(dict.fromkeys([*direct, *(r for p in parts.values() for r in p.reads)]))
+
+    @property
+    def parts(self) -> dict[str, Part]:
+        """What is recomputed, in the order in which views are declared."""
+        return {part.name: part for view in self.views.values() for part in view.parts}
 
     def compiled(self, name: str) -> View:
         """A view as a rewritten plan over the relations declared before it."""
         if name not in self._compiled:
             view = self.views[name]
-            known: dict[str, Source] = {t.name.lower(): t.source for t in self.tables.values()}
-            for other in self.views:
-                if other == name:
-                    break
-                known[other.lower()] = self.compiled(other).source
-            plan = rewrite(lower_query(view.query, known, self.analyze, view.columns))
+            known = self._sources(name) | {part.name.lower(): part.source for part in view.parts}
+            text = view.query if view.rest is None else view.rest
+            plan = rewrite(lower_query(text, known, self.analyze, view.columns))
             self._compiled[name] = _view(name, plan)
         return self._compiled[name]
+
+    def _sources(self, before: str | None = None) -> dict[str, Source]:
+        """The tables, and the views declared before one or all of them, by lower-case name."""
+        known: dict[str, Source] = {t.name.lower(): t.source for t in self.tables.values()}
+        for other in self.views:
+            if other == before:
+                break
+            known[other.lower()] = self.compiled(other).source
+        return known
 
     @property
     def maintenance(self) -> Maintenance:
         """The states and programs that keep all views fresh."""
         if self._maintenance is None:
             tables = {t.name: Table(t.source, t.sort, t.not_null) for t in self.tables.values()}
+            tables |= {p.name: Table(p.source, p.sort, ours=True) for p in self.parts.values()}
             views = tuple(self.compiled(name) for name in self.views)
             self._maintenance = Maintenance(tables, views)
         return self._maintenance
@@ -201,43 +277,13 @@ class Catalog:
         for name in self.views:
             view = self.compiled(name)
             found[name] = Stored(view.source.schema, view.sort)
+        for part in self.parts.values():
+            found[part.name] = Stored(part.columns, part.sort, ours=True)
         for state in self.maintenance.states.stored.values():
             rings = ring_columns(state.plan)
             sort = tuple(column for column in state.sort if column not in rings)
             found[state.name] = Stored(schema_of(state.plan), sort, rings, ours=True)
         return found
-
-    def to_build(self, present: Collection[str]) -> list[tuple[str, Plan]]:
-        """The views and states that are not `present`, each over relations built before it.
-
-        What a state holds is read from the state and not computed again: cheaper, and for sums of
-        doubles, whose last digits depend on the order of addition, the only way to have one value.
-        """
-        states = {s.name: s.plan for s in self.maintenance.states.stored.values()}
-        views = {name: self.compiled(name).plan for name in self.views}
-        smallest_first = sorted(states, key=lambda name: len(tuple(walk(states[name]))))
-        waiting = [name for name in (*smallest_first, *views) if name not in present]
-        ready = {*present, *self.tables}
-        found: list[tuple[str, Plan]] = []
-        while waiting:
-            name = next(
-                n
-                for n in waiting
-                if all(s.name in ready for s in sources(states.get(n) or views[n]))
-            )
-            waiting.remove(name)
-            plan = states.get(name) or views[name]
-            known = {states[other]: other for other in states if other in ready}
-            found.append((name, reading(plan, known)))
-            ready.add(name)
-        return found
-
-
-def reading(plan: Plan, known: Mapping[Plan, str]) -> Plan:
-    """The plan with every subplan that a relation holds replaced by that relation."""
-    if plan in known:
-        return Source(known[plan], schema_of(plan))
-    return with_children(plan, tuple(reading(part, known) for part in children(plan)))
 
 
 def _view(name: str, plan: Plan) -> View:

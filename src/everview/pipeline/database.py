@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
 from time import perf_counter
 from types import TracebackType
@@ -14,8 +14,11 @@ from everview.engine.arrow import arrow_schema
 from everview.engine.protocol import Engine, Snapshot
 from everview.engine.results import Result
 from everview.errors import UserError
+from everview.lang.sql.calling import written_out
+from everview.lang.sql.functions import must_be_free
 from everview.lang.sql.parse import parse_statements
 from everview.lang.sql.statements import (
+    CreateFunction,
     CreateTable,
     CreateView,
     Delete,
@@ -30,8 +33,12 @@ from everview.lang.sql.statements import (
 from everview.lang.sql.statements import Transaction as Bracket
 from everview.pipeline import dml, statistics
 from everview.pipeline.audit import Audit, audit_view
-from everview.pipeline.catalog import Catalog, TableDefinition, ViewDefinition
+from everview.pipeline.building import build
+from everview.pipeline.catalog import Catalog
+from everview.pipeline.declaring import Declaration, Declared, declared
+from everview.pipeline.definitions import ViewDefinition
 from everview.pipeline.explain import explain_view
+from everview.pipeline.recomputing import with_parts
 from everview.pipeline.telling import placed_in, sound
 from everview.pipeline.transaction import Transaction
 from everview.pipeline.violations import violation
@@ -39,7 +46,7 @@ from everview.program.operators import Known
 from everview.program.steps import Program
 from everview.store.compaction import Policy, compact, compactable
 from everview.store.lock import WriterLock
-from everview.store.manifest import Manifest, Segment
+from everview.store.manifest import Manifest
 from everview.store.retention import retire
 from everview.store.store import Store
 
@@ -75,7 +82,7 @@ class Database:
         return self._catalog
 
     def _load(self, manifest: Manifest) -> Catalog:
-        return Catalog.from_json(manifest.catalog, self.engine.analyze)
+        return Catalog.from_json(manifest.catalog, self.engine.analyze, self.engine.describe)
 
     def _snapshot(self, epoch: int | None = None) -> Snapshot:
         """One epoch; an older one with the declarations it had."""
@@ -150,16 +157,17 @@ class Database:
                 "the store has moved on since this transaction began",
                 remedy="begin the transaction again",
             )
-        touched = {name: name in tx.removes for name in tx.pending}
-        program = self._program(touched)
         with sound(snapshot):
-            outcome = self.engine.run(program, tx.pending, snapshot, epoch, violation)
+            changes = with_parts(tx.catalog, self.engine, tx.pending, snapshot)
+            removes = {*tx.removes, *tx.catalog.parts}
+            program = self._program({name: name in removes for name in changes})
+            outcome = self.engine.run(program, changes, snapshot, epoch, violation)
         note = statistics.note(outcome, perf_counter() - began)
-        changes = {name: s for name, s in outcome.segments.items() if s.rows}
-        if not changes:
+        written = {name: s for name, s in outcome.segments.items() if s.rows}
+        if not written:
             return snapshot.manifest.epoch
         self.store.commit(
-            snapshot.manifest.advance(epoch=epoch, created=_now(), changes=changes, note=note)
+            snapshot.manifest.advance(epoch=epoch, created=_now(), changes=written, note=note)
         )
         self._compact_if_due()
         return epoch
@@ -202,6 +210,23 @@ class Database:
         self._must_write()
         return retire(self.store, epochs)
 
+    def function(
+        self, name: str, function: Callable[..., Any], gives: str, *, deterministic: bool = False
+    ) -> None:
+        """Let queries call a function in Python, on Spark, until the database is closed.
+
+        A view that calls it needs it again whenever the store is opened. It must give the same
+        answer for the same values, and its caller says so.
+        """
+        if not deterministic:
+            raise UserError(
+                "Q021",
+                f"{name} may give another answer every time: no view can stay equal to it",
+                remedy="pass deterministic=True if its answer depends on its arguments alone",
+            )
+        must_be_free(name)
+        self.engine.register(name, function, gives)
+
     # Declaring and running SQL
 
     def sql(self, text: str, *, dialect: str | None = None) -> Result | None:
@@ -214,7 +239,7 @@ class Database:
     def execute(self, statement: Statement) -> Result | None:
         """Run one statement, with errors placed in the text it was written in."""
         with placed_in(statement.span):
-            return self._execute(statement)
+            return self._execute(written_out(statement, self.catalog.functions))
 
     def _execute(self, statement: Statement) -> Result | None:
         match statement:
@@ -227,7 +252,7 @@ class Database:
                 self._bracket(action, span)
             case Insert() | Delete() | Update() | Merge():
                 self._change(statement)
-            case CreateTable() | CreateView() | Drop():
+            case CreateTable() | CreateView() | CreateFunction() | Drop():
                 if self._transaction is not None:
                     raise UserError(
                         "T008",
@@ -270,54 +295,20 @@ class Database:
         with self.transaction() as tx:
             dml.apply(tx, statement)
 
-    def _declare(self, statement: CreateTable | CreateView | Drop) -> None:
+    def _declare(self, statement: Declaration) -> None:
         self._must_write()
-        match statement:
-            case CreateTable(name, columns, key, not_null, lenient, _):
-                if not (lenient and self._catalog.find(name)):
-                    table = TableDefinition(name, columns, key, not_null)
-                    self._install(self._catalog.with_table(table))
-            case CreateView(name, query, given, lenient, _):
-                if not (lenient and self._catalog.find(name)):
-                    self._install(self._catalog.with_view(ViewDefinition(name, query, given)))
-            case Drop(kind, name, lenient, span):
-                found = self._catalog.find(name)
-                if found is None and lenient:
-                    return
-                if found is None:
-                    raise self._catalog.unknown(name)
-                if (found in self._catalog.tables) != (kind == "table"):
-                    other = "VIEW" if kind == "table" else "TABLE"
-                    raise UserError(
-                        "C005", f"{found} is a {other.lower()}", span=span, remedy=f"DROP {other}"
-                    )
-                self._install(self._catalog.without(found))
+        made = declared(statement, self._catalog, self.engine, self._snapshot())
+        if made is not None:
+            self._install(made)
 
-    def _install(self, catalog: Catalog) -> None:
+    def _install(self, made: Declared) -> None:
         """Commit new declarations: build what they need, drop what nothing needs any more."""
-        manifest = self.store.latest()
-        epoch = manifest.epoch + 1
-        stored = catalog.stored()
-        new_tables = set(catalog.tables) - set(manifest.relations)
-        bases = {name: Segment("", epoch, "base", ()) for name in new_tables}
-        snapshot = Snapshot(self.store, manifest, stored)
-        for name, plan in catalog.to_build(manifest.relations):
-            with sound(snapshot):
-                bases[name] = self.engine.build(name, plan, snapshot, epoch)
-            # What is built later may read what was built just now.
-            built = manifest.advance(epoch=epoch, created="", bases=bases)
-            snapshot = Snapshot(self.store, built, stored)
-        dropped = set(manifest.relations) - set(stored)
-        self.store.commit(
-            manifest.advance(
-                epoch=epoch,
-                created=_now(),
-                bases=bases,
-                dropped=dropped,
-                catalog=catalog.to_json(),
-                note=statistics.built(bases),
-            )
-        )
+        manifest, catalog = self.store.latest(), made.catalog
+        snapshot = Snapshot(self.store, manifest, catalog.stored())
+        built = build(self._catalog, catalog, self.engine, snapshot)
+        built.bases |= made.filled
+        note = statistics.built(built.bases | built.changes)
+        self.store.commit(built.on(manifest, _now(), catalog.to_json(), note))
         self._catalog = catalog
         self._programs.clear()
 

@@ -10,7 +10,7 @@ from everview.engine.protocol import SIGN
 from everview.errors import UserError
 from everview.lang.sql.parse import parse_query
 from everview.lang.sql.statements import Delete, Insert, Merge, MergeClause, Update
-from everview.pipeline.catalog import TableDefinition
+from everview.pipeline.definitions import TableDefinition
 from everview.pipeline.transaction import Transaction
 
 

@@ -9,7 +9,7 @@ from everview.pipeline.catalog import Catalog
 from everview.plan.text import print_plan
 from everview.program.explain import explain
 from everview.program.operators import Known, explain_operators
-from everview.program.steps import Compute, Program
+from everview.program.steps import Compute, Program, change_name
 
 STAGES = ("operators", "plan", "derivative", "program", "sql")
 
@@ -24,14 +24,16 @@ def explain_view(catalog: Catalog, name: str, stage: str, known: Known) -> str:
         )
     plan = catalog.compiled(name).plan
     if stage == "operators":
-        return explain_operators(name, plan, catalog.maintenance.states, known)
+        told = explain_operators(name, plan, catalog.maintenance.states, known)
+        return "\n".join([*_recomputed(catalog, name), told])
     if stage == "plan":
         return print_plan(plan)
     if stage == "derivative":
         return print_plan(derive(plan))
     program = _program(catalog, name)
     if stage == "program":
-        return explain(program, {mark: m.rows for mark, m in known.measured.items()})
+        fetched = {mark: measured.rows for mark, measured in known.measured.items()}
+        return "\n".join([*_recomputed(catalog, name), explain(program, fetched)])
     return "\n\n".join(
         f"-- {step.result}\n{emit_step(step, SPARK)}"
         for step in program.steps
@@ -39,11 +41,28 @@ def explain_view(catalog: Catalog, name: str, stage: str, known: Known) -> str:
     )
 
 
+def _recomputed(catalog: Catalog, name: str) -> list[str]:
+    """What of a view, and of the views it reads, is recomputed, and why."""
+    return [
+        f"{change_name(part.name)} := recompute when {', '.join(part.reads)} changes"
+        f"  -- {part.reason}\n  {' '.join(part.query.split())}"
+        for view in _views_under(catalog, name)
+        for part in catalog.views[view].parts
+    ]
+
+
+def _views_under(catalog: Catalog, name: str) -> list[str]:
+    """The view and the views it reads, in order of declaration."""
+    needed = [name]
+    for each in needed:
+        needed += (read for read in catalog.reads(each) if read in catalog.views)
+    return [view for view in catalog.views if view in needed]
+
+
 def _program(catalog: Catalog, name: str) -> Program:
     """What a change of any table under the view does to this view."""
-    views, tables = [name], list[str]()
-    for each in views:
-        for read in catalog.reads(each):
-            (tables if read in catalog.tables else views).append(read)
-    touched = dict.fromkeys(dict.fromkeys(tables), True)
+    views = _views_under(catalog, name)
+    tables = [read for view in views for read in catalog.reads(view) if read in catalog.tables]
+    parts = [part.name for view in views for part in catalog.views[view].parts]
+    touched = dict.fromkeys((*tables, *parts), True)
     return catalog.maintenance.program(touched, frozenset(views))

@@ -18,7 +18,10 @@ REMEMBERED = 20
 
 @dataclass(frozen=True, slots=True)
 class RelationStatus:
-    """One stored relation: what it is and how large."""
+    """One stored relation: what it is and how large.
+
+    `refresh` says of a view whether it is kept fresh incrementally, or which of it is recomputed.
+    """
 
     name: str
     kind: str
@@ -26,6 +29,7 @@ class RelationStatus:
     bytes: int
     segments: int
     reads: tuple[str, ...]
+    refresh: str = ""
 
 
 def note(outcome: Outcome, seconds: float) -> dict[str, Any]:
@@ -59,16 +63,25 @@ def known(store: Store, catalog: Catalog) -> Known:
 
 
 def status(catalog: Catalog, manifest: Manifest) -> list[RelationStatus]:
-    """Tables, then views, then states."""
+    """Tables, then views, then what is recomputed of them, then states."""
     kinds = dict.fromkeys(catalog.tables, "table") | dict.fromkeys(catalog.views, "view")
+    kinds |= dict.fromkeys(catalog.parts, "part")
+    kinds |= dict.fromkeys(catalog.maintenance.states.stored, "state")
     reads = {name: catalog.reads(name) for name in catalog.views}
-    states = catalog.maintenance.states.stored
-    kinds |= dict.fromkeys(states, "state")
+    reads |= {name: part.reads for name, part in catalog.parts.items()}
+    refreshes = {name: refresh(catalog, name) for name in catalog.views}
     found = []
     for name, kind in kinds.items():
         relation = manifest.relations.get(name)
         segments = relation.segments if relation else ()
         size = sum(file.bytes for segment in segments for file in segment.files)
         rows = relation.rows if relation else 0
-        found.append(RelationStatus(name, kind, rows, size, len(segments), reads.get(name, ())))
+        read, how = reads.get(name, ()), refreshes.get(name, "")
+        found.append(RelationStatus(name, kind, rows, size, len(segments), read, how))
     return found
+
+
+def refresh(catalog: Catalog, view: str) -> str:
+    """How a view is kept fresh: incrementally, or what of it is recomputed and why."""
+    reasons = dict.fromkeys(part.reason for part in catalog.views[view].parts)
+    return f"recompute: {'; '.join(reasons)}" if reasons else "incremental"

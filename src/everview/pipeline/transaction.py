@@ -13,7 +13,8 @@ from everview.engine.protocol import Engine, Snapshot
 from everview.engine.results import Result
 from everview.errors import UserError
 from everview.pipeline import rows as given
-from everview.pipeline.catalog import Catalog, TableDefinition
+from everview.pipeline.catalog import Catalog
+from everview.pipeline.definitions import TableDefinition
 from everview.plan.build import restrict_to_keys
 from everview.plan.nodes import Ref
 from everview.plan.types import WEIGHT

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import pyarrow as pa
@@ -15,9 +15,10 @@ from everview.engine.duckdb.hot import Hot, files_of
 from everview.engine.protocol import Changes, Outcome, Snapshot, Violation
 from everview.engine.results import Result
 from everview.engine.small import InProcess, count_fetched, run_small
-from everview.engine.written import written_minus_stored
+from everview.engine.written import inlined, written_minus_stored
 from everview.errors import Span, UserError
 from everview.lang.sql.ordered import OrderedQuery
+from everview.lang.sql.statements import Query
 from everview.plan.nodes import Plan, Source
 from everview.plan.traverse import schema_of, sources
 from everview.plan.types import WEIGHT, Schema, Type, names
@@ -45,6 +46,18 @@ class DuckDBEngine(InProcess):
     def analyze(self, scalar: str, schema: Schema, span: Span | None) -> Type:
         """Refuse by name: what our own rules do not type is known to Spark alone."""
         return queries.analyze(scalar, schema, span)
+
+    def describe(self, sql: str, relations: Mapping[str, Schema]) -> Schema:
+        """The columns of a query in the language of views; others are known to Spark alone."""
+        return queries.described(sql, relations)
+
+    def register(self, name: str, function: Callable[..., Any], gives: Type) -> None:
+        """Functions in Python belong to Spark."""
+        raise UserError(
+            "E012",
+            f"the embedded engine does not call {name}, a function in Python",
+            remedy="write it with CREATE FUNCTION, or open the store with engine='spark'",
+        )
 
     def run(
         self,
@@ -128,13 +141,37 @@ class DuckDBEngine(InProcess):
         self, name: str, text: Mapping[str, str], tables: Sequence[str], snapshot: Snapshot
     ) -> tuple[int, pa.Table]:
         """How many rows a view has, and its query minus the view, all read from the segments."""
-        plan = written_minus_stored(name, text, snapshot, queries.analyze)
+        with queries.known_to_spark():
+            plan = written_minus_stored(name, text, snapshot, queries.analyze)
         held = {each.name: self._stored(each.name, snapshot) for each in sources(plan)}
-        with queries.refused_by_name():
-            sql = emit_consolidated(plan, DUCKDB, held)
-        found = conform(self._calculator.rows(sql), schema_of(plan))
+        found = self._rows(plan, held)
         total = self._calculator.rows(f"SELECT sum({WEIGHT}) AS n FROM {held[name]} AS q")
         return int(total.column("n")[0].as_py() or 0), found
+
+    def recompute(
+        self,
+        name: str,
+        query: Query,
+        views: Mapping[str, Plan],
+        snapshot: Snapshot,
+        pending: Changes,
+    ) -> pa.Table:
+        """A query after the pending changes minus the rows stored."""
+        self._settle(snapshot)
+        with queries.known_to_spark():
+            plan = written_minus_stored(name, {name: query.text}, snapshot, queries.analyze)
+        plans: dict[str, Plan] = {}
+        for view, each in views.items():
+            plans[view] = inlined(each, plans)
+        try:
+            plan = inlined(plan, plans)
+            return self._rows(plan, self._held(plan, snapshot, pending))
+        finally:
+            self._calculator.forget()
+
+    def fixed(self, rows: Any, table: str, snapshot: Snapshot) -> Any:
+        """Nothing: changes are in memory."""
+        return rows
 
     def moved(self, before: Snapshot, after: Manifest) -> None:
         """Relations have other segments now, with the same sum."""
@@ -158,18 +195,29 @@ class DuckDBEngine(InProcess):
     def _answer(self, query: OrderedQuery, snapshot: Snapshot, pending: Changes) -> pa.Table:
         """The rows of a query, with changes that are not committed yet."""
         self._settle(snapshot)
-        held = {each.name: self._current(each.name, snapshot) for each in sources(query.plan)}
-        for name in [name for name in held if pending.get(name)]:
-            self._calculator.give(change_name(name), pa.concat_tables(pending[name]))
-            columns = ", ".join(f'"{c}"' for c in (*names(snapshot.stored[name].schema), WEIGHT))
-            both = (held[name], f'"{change_name(name)}"')
-            held[name] = f"({' UNION ALL '.join(f'SELECT {columns} FROM {each}' for each in both)})"
+        held = self._held(query.plan, snapshot, pending)
         try:
             rows = self._calculator.rows(queries.rows_sql(query, held))
         finally:
             self._calculator.forget()
         schema = arrow_schema(schema_of(query.plan))
         return rows.cast(pa.schema([schema.field(name) for name in query.columns]))
+
+    def _held(self, plan: Plan, snapshot: Snapshot, pending: Changes) -> dict[str, str]:
+        """What a plan reads as FROM items, with changes that are not committed yet."""
+        held = {each.name: self._current(each.name, snapshot) for each in sources(plan)}
+        for name in [name for name in held if pending.get(name)]:
+            self._calculator.give(change_name(name), pa.concat_tables(pending[name]))
+            columns = ", ".join(f'"{c}"' for c in (*names(snapshot.stored[name].schema), WEIGHT))
+            both = (held[name], f'"{change_name(name)}"')
+            held[name] = f"({' UNION ALL '.join(f'SELECT {columns} FROM {each}' for each in both)})"
+        return held
+
+    def _rows(self, plan: Plan, held: Mapping[str, str]) -> pa.Table:
+        """The weighted rows of a plan over FROM items."""
+        with queries.refused_by_name():
+            sql = emit_consolidated(plan, DUCKDB, held)
+        return conform(self._calculator.rows(sql), schema_of(plan))
 
     def _current(self, name: str, snapshot: Snapshot) -> str:
         """A relation as a FROM item: from memory where it is there, else from its segments."""

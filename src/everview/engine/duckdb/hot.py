@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from everview.emit.sql import DUCKDB, consolidate
 from everview.engine.duckdb.calculator import Calculator, Files
 from everview.engine.protocol import Snapshot
-from everview.plan.types import WEIGHT, names
+from everview.plan.types import WEIGHT, Schema, names
 from everview.store.manifest import Manifest, Segment
 
 _SPACE = "hot"
@@ -24,6 +24,7 @@ class _Held:
 
     ids: tuple[str, ...]
     rows: int
+    schema: Schema
     added: int = 0
 
 
@@ -56,16 +57,22 @@ class Hot:
     def holds(self, name: str, snapshot: Snapshot) -> bool:
         """Whether the relation is in memory as it stands in this epoch."""
         held = self._held.get(name)
-        return held is not None and held.ids == _ids(snapshot.relation(name).segments)
+        return (
+            held is not None
+            and held.schema == snapshot.stored[name].schema
+            and held.ids == _ids(snapshot.relation(name).segments)
+        )
 
     def table(self, name: str, snapshot: Snapshot) -> str:
         """The SQL name of a relation in memory, brought up to the epoch of the snapshot."""
         wanted, held = snapshot.relation(name).segments, self._held.get(name)
-        if held is None or held.ids != _ids(wanted)[: len(held.ids)]:
+        # A relation without segments may have been dropped and declared anew with other columns.
+        schema = snapshot.stored[name].schema
+        if held is None or held.schema != schema or held.ids != _ids(wanted)[: len(held.ids)]:
             self._load(name, snapshot)
         elif len(held.ids) != len(wanted):
             fresh = files_of(wanted[len(held.ids) :], snapshot)
-            self._append(name, fresh.rows(snapshot.stored[name].schema), snapshot)
+            self._append(name, fresh.rows(schema), snapshot)
         return _table(name)
 
     def moved(self, before: Snapshot, after: Manifest) -> None:
@@ -78,9 +85,10 @@ class Hot:
     def _load(self, name: str, snapshot: Snapshot) -> None:
         self._drop(name)
         segments = snapshot.relation(name).segments
-        rows = files_of(segments, snapshot).rows(snapshot.stored[name].schema)
+        schema = snapshot.stored[name].schema
+        rows = files_of(segments, snapshot).rows(schema)
         self.calculator.execute(f"CREATE TABLE {_table(name)} AS {rows}")
-        self._held[name] = _Held(_ids(segments), snapshot.relation(name).rows)
+        self._held[name] = _Held(_ids(segments), snapshot.relation(name).rows, schema)
 
     def _append(self, name: str, rows: str, snapshot: Snapshot) -> None:
         segments, held = snapshot.relation(name).segments, self._held[name]

@@ -14,6 +14,8 @@ from everview.engine.written import declared
 from everview.errors import Span, UserError
 from everview.lang.sql.ordered import OrderedQuery, lower_ordered
 from everview.plan import scalar as scalars
+from everview.plan.nodes import Source
+from everview.plan.traverse import schema_of
 from everview.plan.types import WEIGHT, Schema, Type
 from everview.plan.typing import type_of
 
@@ -21,6 +23,33 @@ from everview.plan.typing import type_of
 def lowered(sql: str, snapshot: Snapshot) -> OrderedQuery:
     """The plan of a query over stored relations."""
     return lower_ordered(sql, declared(snapshot), analyze)
+
+
+def described(sql: str, relations: Mapping[str, Schema]) -> Schema:
+    """The columns of a query over relations."""
+    known = {name.lower(): Source(name, schema) for name, schema in relations.items()}
+    with known_to_spark():
+        query = lower_ordered(sql, known, analyze)
+    with refused_by_name():
+        rows_sql(query, {})
+    found = {column.name: column for column in schema_of(query.plan)}
+    return tuple(found[name] for name in query.columns)
+
+
+@contextmanager
+def known_to_spark() -> Iterator[None]:
+    """Refuse what the language of views cannot say: only Spark could answer it."""
+    try:
+        yield
+    except UserError as problem:
+        if problem.code != "Q020":
+            raise
+        raise UserError(
+            "E011",
+            f"the embedded engine cannot recompute this as Spark would: {problem.problem}",
+            span=problem.span,
+            remedy="open the store with engine='spark'",
+        ) from None
 
 
 def analyze(scalar: str, schema: Schema, span: Span | None) -> Type:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from functools import cached_property, partial
 from typing import Any
@@ -25,7 +25,8 @@ from everview.engine.spark.problems import explained, not_accepted
 from everview.engine.spark.relations import Relations
 from everview.engine.spark.session import session_for
 from everview.engine.written import written_minus_stored
-from everview.errors import Span
+from everview.errors import Span, UserError
+from everview.lang.sql.statements import Query
 from everview.plan.nodes import Plan, Ref, Source
 from everview.plan.ties import hangs_on_ties
 from everview.plan.traverse import schema_of, sources, walk
@@ -70,6 +71,14 @@ class SparkEngine(InProcess):
             return str(frame.schema["x"].dataType.simpleString())
         except PySparkException as problem:
             raise not_accepted(problem, span) from None
+
+    def describe(self, sql: str, relations: Mapping[str, Schema]) -> Schema:
+        """The columns that Spark's own analyzer gives a query."""
+        return queries.described(self.session, sql, relations)
+
+    def register(self, name: str, function: Callable[..., Any], gives: Type) -> None:
+        """Make a function of the user's known to Spark; steps that call it run there."""
+        self.session.udf.register(name, function, gives)
 
     def run(
         self,
@@ -205,7 +214,10 @@ class SparkEngine(InProcess):
 
     def change_of(self, result: Result, schema: Schema) -> pa.Table | DataFrame:
         """Few rows come to the driver; many stay a DataFrame and go the large way."""
-        frame: DataFrame = result.to_spark().withColumnRenamed(SIGN, WEIGHT)
+        return self._few(result.to_spark().withColumnRenamed(SIGN, WEIGHT), schema)
+
+    def _few(self, frame: DataFrame, schema: Schema) -> pa.Table | DataFrame:
+        """Weighted rows, in memory when they are few."""
         with explained():
             some = actions.collect_some(frame, self._large_rows + 1)
         return frame if some.num_rows > self._large_rows else conform(some, schema)
@@ -222,10 +234,38 @@ class SparkEngine(InProcess):
             found = queries.difference(self.session, name, text, tables, snapshot)
             if found is not None and not found[1].num_rows:
                 return found
-            plan = written_minus_stored(name, text, snapshot, self.analyze)
+            try:
+                plan = written_minus_stored(name, text, snapshot, self.analyze)
+            except UserError:
+                # A view that recomputes a part: only Spark reads it.
+                if found is None:
+                    raise
+                return found
             if found is None or hangs_on_ties(plan):
                 return queries.plan_difference(self.session, name, plan, snapshot)
             return found
+
+    def recompute(
+        self,
+        name: str,
+        query: Query,
+        views: Mapping[str, Plan],
+        snapshot: Snapshot,
+        pending: Changes,
+    ) -> pa.Table | DataFrame:
+        """A query after the pending changes minus the rows stored, by Spark."""
+        frame = queries.recomputed(self.session, name, query, views, snapshot, pending)
+        return self._few(frame, snapshot.stored[name].schema)
+
+    def fixed(self, rows: Any, table: str, snapshot: Snapshot) -> Any:
+        """A DataFrame computed once: few rows in memory, many in files of the next epoch."""
+        if isinstance(rows, pa.Table):
+            return rows
+        some = self._few(rows, snapshot.stored[table].schema)
+        if isinstance(some, pa.Table):
+            return some
+        gear = LargeGear(self.session, snapshot, snapshot.manifest.epoch + 1, None)
+        return gear.fixed(table, some)
 
     def moved(self, before: Snapshot, after: Manifest) -> None:
         """Nothing: slices are read from the segments of the epoch they belong to."""

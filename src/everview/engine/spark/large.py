@@ -66,6 +66,10 @@ class LargeGear:
             frame = self.session.sql(emit_consolidated(plan, SPARK, relations.names))
             return self._write(name, frame, base=True)
 
+    def fixed(self, table: str, frame: DataFrame) -> DataFrame:
+        """Rows that are read again as they are now."""
+        return self._frame_of(table, self._write(table, frame))
+
     def _take_in(
         self,
         table: str,

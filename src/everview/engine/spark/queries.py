@@ -11,14 +11,16 @@ import pyarrow as pa
 from pyspark.errors import AnalysisException, ParseException, PySparkException
 from pyspark.sql import DataFrame, SparkSession
 
-from everview.emit.sql import SPARK, emit_consolidated
+from everview.emit.sql import SPARK, consolidate, emit_consolidated
 from everview.engine.protocol import Changes, Snapshot
 from everview.engine.spark import actions
 from everview.engine.spark.problems import not_accepted
 from everview.engine.spark.relations import Relations, stored_frame
 from everview.errors import UserError
+from everview.lang.sql.statements import Query
 from everview.plan.nodes import Plan
-from everview.plan.types import WEIGHT, Schema, names
+from everview.plan.traverse import sources
+from everview.plan.types import WEIGHT, Column, Schema, names
 
 DIFFERENCES = 1_000_000
 """An audit looks at no more differing rows than these."""
@@ -32,14 +34,30 @@ def query(
     pending: Changes,
 ) -> DataFrame:
     """A query in which every relation read is an ordinary table of its own name."""
-    for name in reads:
-        plain_frame(session, name, snapshot, pending).createOrReplaceTempView(f"`{name}`")
+    frames = {name: plain_frame(session, name, snapshot, pending) for name in reads}
+    return _over(session, sql, frames)
+
+
+def described(session: SparkSession, sql: str, relations: Mapping[str, Schema]) -> Schema:
+    """The columns of a query over relations of which only the columns are known."""
+    empty = {
+        name: session.createDataFrame([], ", ".join(f"`{c.name}` {c.type}" for c in schema))
+        for name, schema in relations.items()
+    }
+    found = _over(session, sql, empty).schema
+    return tuple(Column(field.name, field.dataType.simpleString()) for field in found)
+
+
+def _over(session: SparkSession, sql: str, frames: Mapping[str, DataFrame]) -> DataFrame:
+    """A query in which each frame has the name of a table."""
+    for name, frame in frames.items():
+        frame.createOrReplaceTempView(f"`{name}`")
     try:
         return session.sql(sql)
     except PySparkException as problem:
         raise not_accepted(problem, None, sql) from None
     finally:
-        for name in reads:
+        for name in frames:
             session.catalog.dropTempView(name)
 
 
@@ -47,12 +65,18 @@ def plain_frame(
     session: SparkSession, name: str, snapshot: Snapshot, pending: Changes
 ) -> DataFrame:
     """A relation as an ordinary table: each row as often as its weight says."""
-    stored = snapshot.stored[name]
+    with Relations(session) as relations:
+        relations.give(name, _weighted_frame(session, name, snapshot, pending))
+        return session.sql(_plain(relations.names[name], snapshot.stored[name].schema))
+
+
+def _weighted_frame(
+    session: SparkSession, name: str, snapshot: Snapshot, pending: Changes
+) -> DataFrame:
+    """The weighted rows of a relation, with changes that are not committed yet."""
     parts = [stored_frame(session, name, snapshot)]
     parts += [as_frame(session, rows) for rows in pending.get(name, ())]
-    with Relations(session) as relations:
-        relations.give(name, reduce(DataFrame.unionByName, parts))
-        return session.sql(_plain(relations.names[name], stored.schema))
+    return reduce(DataFrame.unionByName, parts)
 
 
 def as_frame(session: SparkSession, rows: pa.Table | DataFrame) -> DataFrame:
@@ -139,6 +163,35 @@ def difference(
     finally:
         for each in made:
             session.catalog.dropTempView(each)
+
+
+def recomputed(
+    session: SparkSession,
+    name: str,
+    query: Query,
+    views: Mapping[str, Plan],
+    snapshot: Snapshot,
+    pending: Changes,
+) -> DataFrame:
+    """A query after the pending changes minus the stored rows of `name`."""
+    schema = snapshot.stored[name].schema
+    read = {source.name for plan in views.values() for source in sources(plan)}
+    with Relations(session) as relations:
+        for each in sorted({*query.reads, *read} - {*views}):
+            relations.give(each, _weighted_frame(session, each, snapshot, pending))
+        for view, plan in views.items():
+            rows = emit_consolidated(plan, SPARK, relations.names)
+            relations.give(view, session.sql(rows))
+        plain = {n: _plain(relations.names[n], snapshot.stored[n].schema) for n in query.reads}
+        frames = {each: session.sql(sql) for each, sql in plain.items()}
+        relations.give("made", _over(session, query.text, frames).toDF(*names(schema)))
+        relations.give("stored", stored_frame(session, name, snapshot))
+        both = (
+            f"SELECT *, CAST(1 AS BIGINT) AS {WEIGHT} FROM {relations.names['made']} UNION ALL "
+            f"SELECT {', '.join(f'`{c}`' for c in names(schema))}, -{WEIGHT} "
+            f"FROM {relations.names['stored']}"
+        )
+        return session.sql(consolidate(both, names(schema), (), SPARK))
 
 
 def plan_difference(

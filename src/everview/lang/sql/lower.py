@@ -31,6 +31,9 @@ from everview.plan.traverse import schema_of
 from everview.plan.types import Schema, Type, unusable_name
 from everview.plan.typing import type_of
 
+_CAST = ("HAVING", "QUALIFY")
+"""Spark casts what these ask for, and refuses what WHERE and ON ask for if it is not boolean."""
+
 Analyze = Callable[[str, Schema, Span | None], Type]
 
 
@@ -182,6 +185,9 @@ class Lowering:
         """A resolved expression as a condition."""
         text = scalar.text(tree)
         found = self.type_(text, schema, tree)
+        if clause in _CAST and found not in ("boolean", "void"):
+            text = scalar.text(exp.cast(tree, "boolean"))
+            found = self.type_(text, schema, tree)
         if found not in ("boolean", "void"):
             raise UserError(
                 "Q013",

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import logging
 import re
-from itertools import pairwise
 
 import sqlglot
 from sqlglot import exp
@@ -12,10 +11,15 @@ from sqlglot.errors import ParseError, TokenError
 from sqlglot.tokenizer_core import Token, TokenType
 
 from everview.errors import Span, UserError
+from everview.lang.sql.create import (
+    create_function,
+    create_table,
+    create_view,
+    reads_of,
+    table_name,
+)
 from everview.lang.sql.place import span_of
 from everview.lang.sql.statements import (
-    CreateTable,
-    CreateView,
     Delete,
     Drop,
     Explain,
@@ -28,7 +32,6 @@ from everview.lang.sql.statements import (
     Update,
 )
 from everview.plan.dialect import DIALECT
-from everview.plan.types import Column, storable_type, unusable_name
 
 logging.getLogger("sqlglot").setLevel(logging.ERROR)
 
@@ -106,11 +109,13 @@ def _statement(tree: exp.Expr, text: str, tokens: list[Token]) -> Statement:
     span = Span(text, tokens[0].start, tokens[-1].end + 1)
     match tree:
         case exp.Create(kind="TABLE"):
-            return _create_table(tree, text, span)
+            return create_table(tree, text, tokens, span)
         case exp.Create(kind="VIEW"):
-            return _create_view(tree, text, tokens, span)
-        case exp.Drop(kind="TABLE" | "VIEW"):
-            name = _table_name(tree.args["tables"][0], text)
+            return create_view(tree, text, tokens, span)
+        case exp.Create(kind="FUNCTION"):
+            return create_function(tree, text, span)
+        case exp.Drop(kind="TABLE" | "VIEW" | "FUNCTION"):
+            name = table_name(tree.args["tables"][0], text)
             return Drop(str(tree.args["kind"]).lower(), name, bool(tree.args.get("exists")), span)
         case exp.Insert():
             return _insert(tree, text, span)
@@ -132,132 +137,15 @@ def _statement(tree: exp.Expr, text: str, tokens: list[Token]) -> Statement:
         case exp.Command() if str(tree.this).upper() == "EXPLAIN":
             return Explain(str(tree.expression.name).strip(), span)
         case exp.Query() | exp.Values():
-            return Query(text[span.start : span.stop], _reads(tree), span)
+            return Query(text[span.start : span.stop], reads_of(tree), span)
         case _:
             raise UserError(
                 "Q003",
                 f"not a statement of the language: {text[span.start : span.stop][:40]!r}",
                 span=Span(text, tokens[0].start, tokens[0].end + 1),
-                remedy="use CREATE or DROP TABLE or VIEW, INSERT, DELETE, UPDATE, MERGE, "
+                remedy="use CREATE or DROP TABLE, VIEW or FUNCTION, INSERT, DELETE, UPDATE, MERGE, "
                 "BEGIN, COMMIT, ROLLBACK, EXPLAIN or SELECT",
             )
-
-
-def _create_table(tree: exp.Create, text: str, span: Span) -> CreateTable:
-    schema = tree.this
-    if not isinstance(schema, exp.Schema):
-        raise UserError(
-            "Q004",
-            "a table needs its columns",
-            span=span,
-            remedy="write CREATE TABLE name (column type, …), then INSERT … SELECT",
-        )
-    columns: list[Column] = []
-    key: tuple[str, ...] = ()
-    not_null: list[str] = []
-    for part in schema.expressions:
-        match part:
-            case exp.ColumnDef():
-                columns.append(Column(part.name, _column_type(part, text)))
-                kinds = [constraint.args["kind"] for constraint in part.args["constraints"]]
-                for kind in kinds:
-                    match kind:
-                        case exp.PrimaryKeyColumnConstraint():
-                            key = (part.name,)
-                        case exp.NotNullColumnConstraint():
-                            if not kind.args.get("allow_null"):
-                                not_null.append(part.name)
-                        case exp.CommentColumnConstraint():
-                            pass
-                        case _:
-                            raise _not_in_table(kind, text, span)
-            case exp.PrimaryKey():
-                key = tuple(name.name for name in part.expressions)
-            case _:
-                raise _not_in_table(part, text, span)
-    _check_columns(columns, key, schema, text)
-    name = _table_name(schema.this, text)
-    required = tuple(dict.fromkeys((*key, *not_null)))
-    return CreateTable(name, tuple(columns), key, required, bool(tree.args.get("exists")), span)
-
-
-def _not_in_table(part: exp.Expr, text: str, span: Span) -> UserError:
-    return UserError(
-        "Q004",
-        f"this part of CREATE TABLE is not supported: {part.sql(dialect=DIALECT)}",
-        span=span_of(part, text) or span,
-        remedy="declare columns, NOT NULL and PRIMARY KEY",
-    )
-
-
-def _check_columns(
-    columns: list[Column], key: tuple[str, ...], schema: exp.Schema, text: str
-) -> None:
-    seen: set[str] = set()
-    for column in columns:
-        unusable = unusable_name(column.name)
-        if column.name.lower() in seen or unusable:
-            raise UserError(
-                "Q004",
-                unusable or f"two columns are called {column.name}",
-                span=span_of(schema, text),
-                remedy="give every column a plain name of its own, other than _w and _epoch",
-            )
-        seen.add(column.name.lower())
-    for name in key:
-        if name.lower() not in seen:
-            raise UserError(
-                "Q006",
-                f"the primary key names an unknown column: {name}",
-                span=span_of(schema, text),
-                remedy=f"choose among {', '.join(column.name for column in columns)}",
-            )
-
-
-def _column_type(column: exp.ColumnDef, text: str) -> str:
-    kind = column.args.get("kind")
-    declared = kind.sql(dialect=DIALECT) if kind is not None else "nothing"
-    found = storable_type(declared)
-    if found is None:
-        raise UserError(
-            "Q005",
-            f"the column {column.name} has a type that is not supported: {declared}",
-            span=span_of(column, text),
-            remedy="use BOOLEAN, TINYINT … BIGINT, FLOAT, DOUBLE, DECIMAL(p,s), STRING, BINARY, "
-            "DATE, TIMESTAMP or TIMESTAMP_NTZ",
-        )
-    return found
-
-
-def _create_view(tree: exp.Create, text: str, tokens: list[Token], span: Span) -> CreateView:
-    target = tree.this
-    columns: tuple[str, ...] = ()
-    if isinstance(target, exp.Schema):
-        columns = tuple(part.name for part in target.expressions)
-        target = target.this
-    if tree.args.get("replace"):
-        raise UserError(
-            "Q003",
-            "CREATE OR REPLACE VIEW is not part of the language yet",
-            span=span,
-            remedy="DROP VIEW first, then CREATE VIEW",
-        )
-    properties = tree.args.get("properties")
-    for part in properties.expressions if properties else ():
-        if not isinstance(part, exp.MaterializedProperty):
-            raise UserError(
-                "Q003",
-                f"this option is not part of the language yet: {part.sql(dialect=DIALECT)}",
-                span=span_of(part, text) or span,
-                remedy="leave it out",
-            )
-    start = next(
-        after.start for before, after in pairwise(tokens) if before.token_type == TokenType.ALIAS
-    )
-    query = text[start : span.stop]
-    return CreateView(
-        _table_name(target, text), query, columns, bool(tree.args.get("exists")), span
-    )
 
 
 def _insert(tree: exp.Insert, text: str, span: Span) -> Insert:
@@ -277,7 +165,7 @@ def _insert(tree: exp.Insert, text: str, span: Span) -> Insert:
     if tree.args.get("with_"):
         query = query.copy()
         query.set("with_", tree.args["with_"].copy())
-    return Insert(_table_name(target, text), columns, query.sql(dialect=DIALECT), span)
+    return Insert(table_name(target, text), columns, query.sql(dialect=DIALECT), span)
 
 
 def _merge(tree: exp.Merge, text: str, span: Span) -> Merge:
@@ -326,23 +214,5 @@ def _where(tree: exp.Expr) -> str | None:
 
 
 def _target(node: exp.Expr, text: str) -> tuple[str, str]:
-    name = _table_name(node, text)
+    name = table_name(node, text)
     return name, node.alias or name
-
-
-def _table_name(node: exp.Expr, text: str) -> str:
-    if not isinstance(node, exp.Table) or node.args.get("db") or unusable_name(node.name):
-        raise UserError(
-            "Q006",
-            f"{node.sql(dialect=DIALECT)} is not a table's name",
-            span=span_of(node, text),
-            remedy="a store has one namespace: use a plain name",
-        )
-    return node.name
-
-
-def _reads(tree: exp.Expr) -> tuple[str, ...]:
-    """The tables a query names, those it defines itself left out."""
-    own = {cte.alias.lower() for cte in tree.find_all(exp.CTE)}
-    named = (table.name for table in tree.find_all(exp.Table) if table.name)
-    return tuple(dict.fromkeys(name for name in named if name.lower() not in own))

@@ -6,12 +6,16 @@ from dataclasses import dataclass
 from typing import TypeAlias
 
 from everview.errors import Span
+from everview.lang.sql.functions import Function
 from everview.plan.types import Schema
+
+STRICT, AUTO = "strict", "auto"
+"""How a view is refreshed: only incrementally, or with parts recomputed where that is needed."""
 
 
 @dataclass(frozen=True, slots=True)
 class CreateTable:
-    """CREATE TABLE with its columns and constraints."""
+    """CREATE TABLE with its columns and constraints, or AS a query."""
 
     name: str
     columns: Schema
@@ -19,22 +23,36 @@ class CreateTable:
     not_null: tuple[str, ...]
     if_not_exists: bool
     span: Span
+    query: Query | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class CreateView:
-    """CREATE [MATERIALIZED] VIEW over a query, kept as it was written."""
+    """CREATE [OR REPLACE] [MATERIALIZED] VIEW over a query, kept as it was written."""
 
     name: str
     query: str
     columns: tuple[str, ...]
     if_not_exists: bool
     span: Span
+    replaces: bool = False
+    refresh: str = STRICT
+    calls: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class CreateFunction:
+    """CREATE [OR REPLACE] FUNCTION with an expression as its body."""
+
+    function: Function
+    if_not_exists: bool
+    replaces: bool
+    span: Span
 
 
 @dataclass(frozen=True, slots=True)
 class Drop:
-    """DROP TABLE or DROP VIEW."""
+    """DROP TABLE, DROP VIEW or DROP FUNCTION."""
 
     kind: str
     name: str
@@ -124,6 +142,7 @@ class Query:
 Statement: TypeAlias = (
     CreateTable
     | CreateView
+    | CreateFunction
     | Drop
     | Insert
     | Delete

@@ -1,0 +1,136 @@
+"""What new declarations make stale, and the order in which what is missing is built."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, field, replace
+
+from everview.engine.protocol import Engine, Snapshot
+from everview.lang.sql.divide import Part
+from everview.pipeline.catalog import Catalog
+from everview.pipeline.telling import sound
+from everview.pipeline.violations import violation
+from everview.plan.build import add, negate
+from everview.plan.nodes import Plan, Source
+from everview.plan.traverse import children, schema_of, sources, walk, with_children
+from everview.program.steps import Program
+from everview.store.manifest import Manifest, Opaque, Segment
+
+
+@dataclass(slots=True)
+class Built:
+    """What an epoch of declarations writes: values that replace, and changes that add."""
+
+    bases: dict[str, Segment] = field(default_factory=dict)
+    changes: dict[str, Segment] = field(default_factory=dict)
+    dropped: frozenset[str] = frozenset()
+
+    def on(
+        self,
+        manifest: Manifest,
+        created: str = "",
+        catalog: Opaque | None = None,
+        note: Opaque | None = None,
+    ) -> Manifest:
+        """The epoch after `manifest` with all of it."""
+        return manifest.advance(
+            epoch=manifest.epoch + 1,
+            created=created,
+            bases=self.bases,
+            changes=self.changes,
+            dropped=self.dropped,
+            catalog=catalog,
+            note=note,
+        )
+
+
+def build(old: Catalog, new: Catalog, engine: Engine, before: Snapshot) -> Built:
+    """Everything that `new` declares and the store does not hold, or holds as `old` meant it.
+
+    A view that has the same columns as before takes what differs as a change, so that those who
+    follow it are told; nothing that stays the same is written.
+    """
+    manifest, stored = before.manifest, new.stored()
+    gone = stale(old, new)
+    reshaped = {n for n in gone if n in new.views and old.schema(n) != new.schema(n)}
+    present = set(manifest.relations) - gone
+    made = Built(dropped=frozenset((set(manifest.relations) - set(stored)) | reshaped))
+    made.bases |= {
+        name: Segment("", manifest.epoch + 1, "base", ())
+        for name in set(new.tables) - set(manifest.relations)
+    }
+    for name, what in _to_build(new, present):
+        snapshot = Snapshot(before.store, made.on(manifest), stored)
+        with sound(snapshot):
+            if isinstance(what, Part):
+                made.changes[name] = _recomputed(what, engine, snapshot)
+            elif name in new.views and name in gone - reshaped:
+                differs = add(what, negate(Source(name, schema_of(what))))
+                segment = engine.build(name, differs, snapshot, snapshot.manifest.epoch)
+                made.changes[name] = replace(segment, kind="change")
+            else:
+                made.bases[name] = engine.build(name, what, snapshot, snapshot.manifest.epoch)
+    return made
+
+
+def _recomputed(part: Part, engine: Engine, snapshot: Snapshot) -> Segment:
+    rows = engine.recompute(part.name, part.asked, {}, snapshot, {})
+    return written(part.name, rows, engine, snapshot, snapshot.manifest.epoch)
+
+
+def written(name: str, rows: object, engine: Engine, snapshot: Snapshot, epoch: int) -> Segment:
+    """Weighted rows as a change of a relation that nothing follows yet."""
+    alone = Program((name,), (), frozenset((name,)))
+    return engine.run(alone, {name: [rows]}, snapshot, epoch, violation).segments[name]
+
+
+def stale(old: Catalog, new: Catalog) -> frozenset[str]:
+    """The relations of both whose value is another one: by their own query, or what they read."""
+    found: set[str] = set()
+    for name, view in new.views.items():
+        found |= {part.name for part in view.parts if found & {*part.reads}}
+        compiled = new.compiled(name)
+        same = name in old.views and old.compiled(name) == compiled
+        if name in old.views and not (same and _unmoved(compiled.plan, found)):
+            found.add(name)
+    states = new.maintenance.states.stored.values()
+    return frozenset(found | {s.name for s in states if not _unmoved(s.plan, found)})
+
+
+def _unmoved(plan: Plan, found: Collection[str]) -> bool:
+    return not any(source.name in found for source in sources(plan))
+
+
+def _to_build(catalog: Catalog, present: Collection[str]) -> list[tuple[str, Plan | Part]]:
+    """The relations that are not `present`, each over relations built before it.
+
+    What a state holds is read from the state and not computed again: cheaper, and for sums of
+    doubles, whose last digits depend on the order of addition, the only way to have one value.
+    """
+    states = {s.name: s.plan for s in catalog.maintenance.states.stored.values()}
+    views = {name: catalog.compiled(name).plan for name in catalog.views}
+    plans = states | views
+    smallest_first = sorted(states, key=lambda name: len(tuple(walk(states[name]))))
+    parts = catalog.parts
+    waiting = [name for name in (*parts, *smallest_first, *views) if name not in present]
+    ready = {*present, *catalog.tables}
+    found: list[tuple[str, Plan | Part]] = []
+
+    def reads(name: str) -> tuple[str, ...]:
+        part = parts.get(name)
+        return part.reads if part else tuple(s.name for s in sources(plans[name]))
+
+    while waiting:
+        name = next(n for n in waiting if all(read in ready for read in reads(n)))
+        waiting.remove(name)
+        known = {states[other]: other for other in states if other in ready}
+        found.append((name, parts.get(name) or reading(plans[name], known)))
+        ready.add(name)
+    return found
+
+
+def reading(plan: Plan, known: Mapping[Plan, str]) -> Plan:
+    """The plan with every subplan that a relation holds replaced by that relation."""
+    if plan in known:
+        return Source(known[plan], schema_of(plan))
+    return with_children(plan, tuple(reading(part, known) for part in children(plan)))

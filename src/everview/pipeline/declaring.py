@@ -1,0 +1,119 @@
+"""What CREATE and DROP make of the declarations."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import TypeAlias
+
+from everview.engine.protocol import SIGN, Engine, Snapshot
+from everview.errors import UserError
+from everview.lang.sql.statements import CreateFunction, CreateTable, CreateView, Drop, Query
+from everview.pipeline.building import written
+from everview.pipeline.catalog import Catalog
+from everview.pipeline.definitions import TableDefinition, ViewDefinition
+from everview.pipeline.telling import sound
+from everview.plan.types import Column, Schema, storable_type, unusable_name
+from everview.store.manifest import Segment
+
+Declaration: TypeAlias = CreateTable | CreateView | CreateFunction | Drop
+
+
+@dataclass(frozen=True, slots=True)
+class Declared:
+    """New declarations, and the rows that new tables begin with."""
+
+    catalog: Catalog
+    filled: Mapping[str, Segment] = field(default_factory=dict)
+
+
+def declared(
+    statement: Declaration, catalog: Catalog, engine: Engine, now: Snapshot
+) -> Declared | None:
+    """What a statement makes of the catalog; None when it asks for what is already so."""
+    match statement:
+        case Drop(kind="function"):
+            return _without_function(statement, catalog)
+        case Drop():
+            return _dropped(statement, catalog)
+        case CreateFunction(function, lenient, replaces):
+            if lenient and function.name.lower() in catalog.functions:
+                return None
+            return Declared(catalog.with_function(function, replaces=replaces))
+        case CreateTable(name) | CreateView(name) if statement.if_not_exists and catalog.find(name):
+            return None
+        case CreateTable(name, columns, key, not_null):
+            if statement.query is not None:
+                return _filled(name, statement.query, catalog, engine, now)
+            return Declared(catalog.with_table(TableDefinition(name, columns, key, not_null)))
+        case CreateView(name, query, given):
+            view = ViewDefinition(name, query, given, statement.refresh, calls=statement.calls)
+            return Declared(_with_view(view, catalog, replaces=statement.replaces))
+
+
+def _with_view(view: ViewDefinition, catalog: Catalog, *, replaces: bool) -> Catalog:
+    found = catalog.find(view.name)
+    if not replaces or found is None:
+        return catalog.with_view(view)
+    if found in catalog.tables:
+        remedy = "choose another name, or DROP TABLE first"
+        raise UserError("C005", f"{found} is a table", remedy=remedy)
+    return catalog.replacing(view)
+
+
+def _dropped(statement: Drop, catalog: Catalog) -> Declared | None:
+    found = catalog.find(statement.name)
+    if found is None and statement.if_exists:
+        return None
+    if found is None:
+        raise catalog.unknown(statement.name)
+    if (found in catalog.tables) != (statement.kind == "table"):
+        other = "VIEW" if statement.kind == "table" else "TABLE"
+        raise UserError(
+            "C005", f"{found} is a {other.lower()}", span=statement.span, remedy=f"DROP {other}"
+        )
+    return Declared(catalog.without(found))
+
+
+def _without_function(statement: Drop, catalog: Catalog) -> Declared | None:
+    if statement.name.lower() in catalog.functions:
+        return Declared(catalog.without_function(statement.name))
+    if statement.if_exists:
+        return None
+    known = ", ".join(each.name for each in catalog.functions.values())
+    raise UserError(
+        "C002",
+        f"there is no function {statement.name}",
+        span=statement.span,
+        remedy=f"there are: {known}" if known else "there are none",
+    )
+
+
+def _filled(name: str, query: Query, catalog: Catalog, engine: Engine, now: Snapshot) -> Declared:
+    """A table with the columns and rows of a query."""
+    reads = [found for each in query.reads if (found := catalog.find(each)) is not None]
+    columns = _storable(engine.describe(query.text, {n: catalog.schema(n) for n in reads}), query)
+    grown = catalog.with_table(TableDefinition(name, columns, (), ()))
+    after = Snapshot(now.store, now.manifest, grown.stored())
+    with sound(now):
+        asked = f"SELECT *, CAST(1 AS BIGINT) AS `{SIGN}` FROM ({query.text}) AS q"
+        rows = engine.change_of(engine.query(asked, reads, now, {}), columns)
+        segment = written(name, rows, engine, after, now.manifest.epoch + 1)
+    return Declared(grown, {name: replace(segment, kind="base")})
+
+
+def _storable(found: Schema, query: Query) -> Schema:
+    """The columns of a table made from those of a query, if each has a name and a type."""
+    columns: list[Column] = []
+    for column in found:
+        type_, code = storable_type(column.type), "Q011"
+        problem = unusable_name(column.name)
+        if column.name.lower() in {each.name.lower() for each in columns}:
+            problem = f"two columns are called {column.name}"
+        if type_ is None:
+            problem, code = f"{column.name} has a type that cannot be stored: {column.type}", "Q014"
+        if problem or type_ is None:
+            remedy = "give every column a plain name with AS, and CAST it to a plain type"
+            raise UserError(code, str(problem), span=query.span, remedy=remedy)
+        columns.append(Column(column.name, type_))
+    return tuple(columns)

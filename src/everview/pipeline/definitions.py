@@ -1,0 +1,119 @@
+"""What a user declares, and how it is written in a manifest."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from everview.lang.sql.divide import Part
+from everview.lang.sql.functions import Function
+from everview.lang.sql.statements import STRICT
+from everview.plan.nodes import Source
+from everview.plan.types import Column, Schema
+
+
+@dataclass(frozen=True, slots=True)
+class TableDefinition:
+    """A declared table."""
+
+    name: str
+    columns: Schema
+    key: tuple[str, ...]
+    not_null: tuple[str, ...]
+
+    @property
+    def source(self) -> Source:
+        """The table as plans read it."""
+        return Source(self.name, self.columns, self.key)
+
+    @property
+    def sort(self) -> tuple[str, ...]:
+        """The order its segments are stored in."""
+        return self.key or (self.columns[0].name,)
+
+
+@dataclass(frozen=True, slots=True)
+class ViewDefinition:
+    """A declared view: its query as written, and the names given to its columns.
+
+    With parts that are recomputed, `rest` is the query in which they stand for their blocks. The
+    functions that the query `calls` are written out in it.
+    """
+
+    name: str
+    query: str
+    columns: tuple[str, ...] = ()
+    refresh: str = STRICT
+    rest: str | None = None
+    parts: tuple[Part, ...] = ()
+    calls: tuple[str, ...] = ()
+
+
+def table_from(raw: Mapping[str, Any]) -> TableDefinition:
+    """A table as `table_json` wrote it."""
+    columns = _columns_from(raw["columns"])
+    return TableDefinition(raw["name"], columns, tuple(raw["key"]), tuple(raw["not_null"]))
+
+
+def table_json(table: TableDefinition) -> dict[str, Any]:
+    """A table, as JSON."""
+    return {
+        "name": table.name,
+        "columns": _columns_json(table.columns),
+        "key": list(table.key),
+        "not_null": list(table.not_null),
+    }
+
+
+def view_from(raw: Mapping[str, Any]) -> ViewDefinition:
+    """A view as `view_json` wrote it."""
+    parts = tuple(
+        Part(p["name"], p["query"], _columns_from(p["columns"]), tuple(p["reads"]), p["reason"])
+        for p in raw.get("parts", ())
+    )
+    columns, refresh = tuple(raw["columns"]), raw.get("refresh", STRICT)
+    name, calls = raw["name"], tuple(raw.get("calls", ()))
+    return ViewDefinition(name, raw["query"], columns, refresh, raw.get("rest"), parts, calls)
+
+
+def view_json(view: ViewDefinition) -> dict[str, Any]:
+    """A view, as JSON; what it does not have is left out."""
+    parts = [
+        {
+            "name": part.name,
+            "query": part.query,
+            "columns": _columns_json(part.columns),
+            "reads": list(part.reads),
+            "reason": part.reason,
+        }
+        for part in view.parts
+    ]
+    plain = {"name": view.name, "query": view.query, "columns": list(view.columns)}
+    plain |= {"calls": list(view.calls)} if view.calls else {}
+    if view.refresh == STRICT:
+        return plain
+    return plain | {"refresh": view.refresh, "rest": view.rest, "parts": parts}
+
+
+def function_from(raw: Mapping[str, Any]) -> Function:
+    """A function as `function_json` wrote it."""
+    return Function(raw["name"], _columns_from(raw["takes"]), raw["gives"], raw["body"])
+
+
+def function_json(function: Function) -> dict[str, Any]:
+    """A function, as JSON."""
+    return {
+        "name": function.name,
+        "takes": _columns_json(function.takes),
+        "gives": function.gives,
+        "body": function.body,
+    }
+
+
+def _columns_from(raw: Any) -> Schema:
+    return tuple(Column(name, type_) for name, type_ in raw)
+
+
+def _columns_json(columns: Schema) -> list[list[str]]:
+    return [[column.name, column.type] for column in columns]
