@@ -133,6 +133,9 @@ CONSTRUCTS: dict[str, str] = {
     "join_under_or": """SELECT t.k, u.s FROM t, u WHERE (t.k = u.k AND t.v > 1 AND u.v > 0)
         OR (u.v < 5 AND t.k = u.k) OR (t.k = u.k AND t.s = 'p' AND u.s IS NULL)""",
     "absorbed_or": "SELECT t.k FROM t, u WHERE t.k = u.k OR (t.k = u.k AND t.v > u.v)",
+    "null_safe_join": "SELECT t.v, u.s FROM t JOIN u ON t.k <=> u.k AND t.v > u.v",
+    "null_safe_of_two": "SELECT t.v FROM t JOIN u ON t.k + 1 <=> u.k AND u.s <=> t.s",
+    "null_safe_and_equal": "SELECT t.v FROM t LEFT JOIN u ON t.k <=> u.k AND u.s = t.s",
     # Windows and first rows
     "running_total": "SELECT k, SUM(v) OVER (PARTITION BY s ORDER BY k) AS z FROM t",
     "rank_all": "SELECT k, v, RANK() OVER (ORDER BY v DESC NULLS LAST) AS z FROM t",
