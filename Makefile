@@ -10,7 +10,7 @@ UV := $(shell command -v uv 2>/dev/null)
 WITH_JAVA = JAVA_HOME="$$(scripts/java.sh)" && export JAVA_HOME &&
 
 .DEFAULT_GOAL := help
-.PHONY: help setup bench-embedded conformance demo test test-all lint clean
+.PHONY: help setup bench-embedded conformance demo test test-all tpc lint clean
 
 help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | awk -F'\t' '{printf "  make %-14s %s\n", $$1, $$2}'
@@ -33,6 +33,9 @@ test: setup ## all tests but the slow ones
 test-all: setup ## all tests, the laws with more examples
 	@HYPOTHESIS_PROFILE=thorough $(PY) -m pytest -q -n 2 -m "not spark"
 	@$(WITH_JAVA) HYPOTHESIS_PROFILE=thorough $(PY) -m pytest -q -m spark
+
+tpc: setup ## the queries of TPC-H and TPC-DS as views, on every engine
+	@$(WITH_JAVA) $(PY) -m pytest -q tests/tpc
 
 lint: setup ## style, format, types, import boundaries
 	$(PY) -m ruff check .

@@ -138,6 +138,12 @@ CONSTRUCTS: dict[str, str] = {
     "having_sum": "SELECT k, SUM(v) AS z FROM t GROUP BY k HAVING z",
     "having_text": "SELECT k FROM t GROUP BY k HAVING 'true'",
     "qualify_number": "SELECT id FROM p QUALIFY ROW_NUMBER() OVER (ORDER BY id) - 1",
+    "null_safe_join": "SELECT t.v, u.s FROM t JOIN u ON t.k <=> u.k AND t.v > u.v",
+    "null_safe_of_two": "SELECT t.v FROM t JOIN u ON t.k + 1 <=> u.k AND u.s <=> t.s",
+    "null_safe_and_equal": "SELECT t.v FROM t LEFT JOIN u ON t.k <=> u.k AND u.s = t.s",
+    "grouping_twice": """SELECT k, s, GROUPING(k) + GROUPING(s) AS l, RANK() OVER (
+        PARTITION BY GROUPING(k) + GROUPING(s), CASE WHEN GROUPING(s) = 0 THEN k END
+        ORDER BY SUM(v)) AS r FROM t GROUP BY ROLLUP (k, s)""",
     # Windows and first rows
     "running_total": "SELECT k, SUM(v) OVER (PARTITION BY s ORDER BY k) AS z FROM t",
     "rank_all": "SELECT k, v, RANK() OVER (ORDER BY v DESC NULLS LAST) AS z FROM t",

@@ -97,7 +97,7 @@ COUNTS = {
     "call_center": 3,
     "web_site": 3,
     "web_page": 4,
-    "inventory": 250,
+    "inventory": 700,
     "store_sales": 600,
     "catalog_sales": 400,
     "web_sales": 400,

@@ -206,7 +206,7 @@ def canonical(text_: str) -> str:
     return text(parse(text_))
 
 
-def equality(text_: str) -> tuple[str, str] | None:
-    """The two sides of `a = b`, else None."""
-    tree = _bare(parse(text_))
-    return (text(tree.this), text(tree.expression)) if isinstance(tree, exp.EQ) else None
+def equality(text_: str, *, nulls: bool = False) -> tuple[str, str] | None:
+    """The two sides of `a = b`, or of `a <=> b` where NULL is to equal NULL, else None."""
+    tree, wanted = _bare(parse(text_)), exp.NullSafeEQ if nulls else exp.EQ
+    return (text(tree.this), text(tree.expression)) if isinstance(tree, wanted) else None

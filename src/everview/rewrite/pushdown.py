@@ -105,10 +105,11 @@ def _push_join(node: Join, predicates: Predicates) -> Plan:
     parts = _Parts(on=list(node.on))
     for predicate in dict.fromkeys(inherited + predicates):
         _place(predicate, node, parts)
+    nulls = node.nulls or (not parts.on and _place_null_safe(node, parts))
     left = _with_keys(_push(node.left, tuple(parts.left)), parts.left_keys)
     right = _with_keys(_push(node.right, tuple(parts.right)), parts.right_keys)
     on, residual = tuple(dict.fromkeys(parts.on)), scalar.conjunction(parts.residual)
-    made = join(left, right, on, residual, node.nulls)
+    made = join(left, right, on, residual, nulls)
     return project(made, columns_of(node)) if parts.left_keys or parts.right_keys else made
 
 
@@ -118,17 +119,33 @@ def _with_keys(plan: Plan, keys: list[Output]) -> Plan:
 
 def _place(predicate: str, node: Join, parts: _Parts) -> None:
     used = scalar.columns(predicate)
-    left, right = set(columns_of(node.left)), set(columns_of(node.right))
-    if used <= left:
+    if used <= set(columns_of(node.left)):
         parts.left.append(predicate)
-    elif used <= right:
+    elif used <= set(columns_of(node.right)):
         parts.right.append(predicate)
-    elif not node.nulls and (sides := _equality(predicate, node, left, right)) is not None:
-        a = _key(sides[0], parts.left_keys, f"key.{len(parts.on)}.l")
-        b = _key(sides[1], parts.right_keys, f"key.{len(parts.on)}.r")
-        parts.on.append((a, b))
-    else:
+    elif node.nulls or not _place_key(scalar.equality(predicate), node, parts):
         parts.residual.append(predicate)
+
+
+def _place_null_safe(node: Join, parts: _Parts) -> bool:
+    """Make keys of the residual conditions `a <=> b`; whether there are any."""
+    parts.residual = [
+        predicate
+        for predicate in parts.residual
+        if not _place_key(scalar.equality(predicate, nulls=True), node, parts)
+    ]
+    return bool(parts.on)
+
+
+def _place_key(equal: tuple[str, str] | None, node: Join, parts: _Parts) -> bool:
+    """Make a key of an equality of the two sides, if it is one."""
+    sides = equal and _sides(*equal, node)
+    if not sides:
+        return False
+    a = _key(sides[0], parts.left_keys, f"key.{len(parts.on)}.l")
+    b = _key(sides[1], parts.right_keys, f"key.{len(parts.on)}.r")
+    parts.on.append((a, b))
+    return True
 
 
 def _key(side: tuple[str, Type], computed: list[Output], name: str) -> str:
@@ -140,14 +157,11 @@ def _key(side: tuple[str, Type], computed: list[Output], name: str) -> str:
     return name
 
 
-def _equality(
-    predicate: str, node: Join, left: set[str], right: set[str]
+def _sides(
+    first: str, second: str, node: Join
 ) -> tuple[tuple[str, Type], tuple[str, Type]] | None:
-    """The two sides of `left expression = right expression`, where both have one known type."""
-    sides = scalar.equality(predicate)
-    if sides is None:
-        return None
-    first, second = sides
+    """The expressions of the left and of the right, where both have one known type."""
+    left, right = set(columns_of(node.left)), set(columns_of(node.right))
     if not (scalar.columns(first) <= left):
         first, second = second, first
     if not (scalar.columns(first) and scalar.columns(first) <= left):

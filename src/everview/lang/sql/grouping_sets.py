@@ -79,7 +79,8 @@ def add_mark(node: exp.Expr, grouping: Grouping, text: str) -> None:
             )
     single = isinstance(node, exp.Grouping)
     names = tuple(grouping.keys[key] for key in keys)
-    grouping.marks[scalar.text(node)] = (f"mark{len(grouping.marks) + 1}", single, names)
+    mark = (f"mark{len(grouping.marks) + 1}", single, names)
+    grouping.marks.setdefault(scalar.text(node), mark)
 
 
 def group_by_sets(
