@@ -321,8 +321,8 @@ def _percentile(aggregate: Aggregate, present: list[tuple[Any, int]]) -> float:
     low, high = found[floor(place)], found[ceil(place)]
     if low == high:
         return float(low)
-    mean = (ceil(place) - place) * low + (place - floor(place)) * high
-    return nan if _is_nan(mean) else float(mean)
+    between = low + (high - low) * (place - floor(place))
+    return nan if _is_nan(between) else float(between)
 
 
 def _window(rows: Rows, columns: Columns, keys: Columns, overs: tuple[Over, ...]) -> Rows:

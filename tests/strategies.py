@@ -185,6 +185,8 @@ def _operator(draw: st.DrawFn, kind: str, child: Plan, others: st.SearchStrategy
             return draw(windowed(child))
         case "whole groups":
             return draw(partitioned(child))
+        case "extremes":
+            return draw(extremes(child))
         case "surplus":
             return positive(draw(_operator("subtract", child, others)))
         case "match":
@@ -198,7 +200,7 @@ def _operator(draw: st.DrawFn, kind: str, child: Plan, others: st.SearchStrategy
             return draw(grouped(child))
 
 
-EVERY = (*OPERATORS, "count", "match", "surplus", "whole groups")
+EVERY = (*OPERATORS, "count", "match", "surplus", "whole groups", "extremes")
 
 
 @st.composite
@@ -363,6 +365,22 @@ def partitioned(draw: st.DrawFn, child: Plan) -> Plan:
         if draw(st.booleans()):
             aggregates += _holistic(column, draw(st.sampled_from(schema)), draw(st.booleans()))
     return partition(child, tuple(keys), tuple(aggregates))
+
+
+@st.composite
+def extremes(draw: st.DrawFn, child: Plan) -> Plan:
+    """Groups of `child` with aggregates that follow from those of their parts."""
+    schema = schema_of(child)
+    keys = draw(st.lists(st.sampled_from([c.name for c in schema]), max_size=2, unique=True))
+    column = draw(st.sampled_from(schema))
+    made = [Aggregate(f"{f}.m", column.type, f, column.name) for f in ("min", "max")]
+    made.append(Aggregate("count.m", "bigint", "count", column.name))
+    made.append(Aggregate("rows.m", "bigint", "count"))
+    if column.type == "int":
+        made.append(Aggregate("bits.m", "int", "bit_or", column.name))
+        made.append(Aggregate("sum.m", "bigint", "sum", column.name))
+    some = draw(st.lists(st.sampled_from(made[2:]), max_size=3, unique=True))
+    return partition(child, tuple(keys), (draw(st.sampled_from(made[:2])), *some))
 
 
 def _holistic(column: Column, other: Column, descending: bool) -> Iterator[Aggregate]:

@@ -6,6 +6,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
+from everview.analysis.sign import Sign, sign
+from everview.differentiate.merge import merges, merging, single_groups
 from everview.plan.build import (
     add,
     columns_of,
@@ -87,8 +89,21 @@ def _groups(node: Groups, d: Derive) -> Plan:
 
 def _partition(node: Partition, d: Derive) -> Plan:
     d_child = d(node.child)
+    if node.keys and sign(node.child) is not Sign.ANY and all(map(merges, node.aggregates)):
+        return _merged(node, d_child)
     after = partition(add(node.child, d_child), node.keys, node.aggregates)
     return _difference(after, node, d_child, node.keys)
+
+
+def _merged(node: Partition, d_child: Plan) -> Plan:
+    """Where Φ(A + B) = Φ′(ΦA + B), only groups that lose rows are read: K⁻ = (−ΔQ)⁺."""
+    keys = node.keys
+    losing = positive(negate(d_child))
+    old = restrict_to_keys(node, d_child, keys)
+    known = add(old, negate(restrict_to_keys(old, losing, keys)))
+    rows = add(restrict_to_keys(node.child, losing, keys), d_child)
+    singles = map_(rows, single_groups(node))
+    return add(partition(add(singles, known), keys, merging(node)), negate(old))
 
 
 def _window(node: Window, d: Derive) -> Plan:
@@ -162,7 +177,8 @@ RULES: dict[type[Plan], Rule] = {
         ),
         Rule(
             Partition,
-            "Δ(Φₖ Q) = Φₖ(Q + ΔQ) ⋉ ΔQ − ΦₖQ ⋉ ΔQ",
+            "Δ(Φₖ Q) = Φₖ(Q + ΔQ) ⋉ ΔQ − ΦₖQ ⋉ ΔQ; where Φ(A + B) = Φ′(ΦA + B), with K = (−ΔQ)⁺: "
+            "Φ′ₖ(Q ⋉ K + ΔQ + ΦₖQ ⋉ ΔQ − ΦₖQ ⋉ K) − ΦₖQ ⋉ ΔQ",
             "partition, dbsp §7.3–7.4",
             _partition,
         ),

@@ -147,10 +147,10 @@ def _of_sorted(formula: str) -> _Spelling:
 _PLACE = "((len(l) - 1) * {fixed}::DOUBLE)"
 _LOW, _HIGH = (f"l[CAST({way}({_PLACE}) AS BIGINT) + 1]" for way in ("floor", "ceil"))
 _BETWEEN = (
-    f"CASE WHEN {_LOW} = {_HIGH} THEN {_LOW} ELSE "
-    f"(ceil({_PLACE}) - {_PLACE}) * {_LOW} + ({_PLACE} - floor({_PLACE})) * {_HIGH} END"
+    f"CASE WHEN {_LOW} = {_HIGH} THEN {_LOW} "
+    f"ELSE {_LOW} + ({_HIGH} - {_LOW}) * ({_PLACE} - floor({_PLACE})) END"
 )
-"""The value at a place between two others, weighed as Spark does, to the bit."""
+"""The value at a place between two others, as Spark finds it, to the bit."""
 _UP_TO = "l[greatest(1, CAST(ceil(len(l) * {fixed}::DOUBLE) AS BIGINT))]"
 """The first value that has the given part of the values up to it."""
 

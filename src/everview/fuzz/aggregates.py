@@ -38,11 +38,83 @@ def _unfiltered(w: Writer, atoms: Sequence[Atom]) -> Atom:
             return extreme(w, atoms, w.family(atoms))
         case "truth":
             return _truth(w, atoms)
+        case "spread":
+            return spread(w, atoms) or _count(w, atoms)
+        case "bits":
+            return _bits(w, atoms)
+        case "ordered":
+            return _ordered(w, atoms)
         case _:
             return _count(w, atoms)
 
 
-_KINDS = ("total", "total", "total", "count", "count", "extreme", "extreme", "truth")
+_KINDS = (
+    *("total", "total", "total", "count", "count", "extreme", "extreme", "truth"),
+    *("spread", "bits", "ordered", "ordered"),
+)
+SPREADS = ("VAR_POP", "VAR_SAMP", "STDDEV_POP", "STDDEV")
+"""Functions that are zero only where all values are equal, so that nothing cancels."""
+PLACES = ("0", "0.25", "0.3", "0.5", "1")
+
+
+def spread(w: Writer, atoms: Sequence[Atom]) -> Atom | None:
+    """How far numbers are from their mean, if there are numbers that are exact."""
+    scalar = w.palette(atoms).draw(w.rng.choice(w.kit.numbers), 0)
+    if scalar.wild or scalar.constant or not scalar.exact:
+        return None
+    return Atom(f"{w.rng.choice(SPREADS)}({scalar.text})", "double", exact=False, loose=True)
+
+
+def _bits(w: Writer, atoms: Sequence[Atom]) -> Atom:
+    scalar = w.palette(atoms).draw("whole", w.rng.choice((0, 1)))
+    if scalar.constant:
+        return _count(w, atoms)
+    function = w.rng.choice(("BIT_AND(", "BIT_OR(", "BIT_XOR(", "BIT_XOR(DISTINCT "))
+    return Atom(f"{function}{scalar.text})", scalar.type, scalar.wild)
+
+
+def _ordered(w: Writer, atoms: Sequence[Atom]) -> Atom:
+    """An aggregate of values in their order, one that no tie leaves open."""
+    if w.kit.portable or w.chance(0.3):
+        return _listed(w, atoms)
+    calm = [atom for atom in atoms if not atom.loose]
+    if not calm:
+        return _count(w, atoms)
+    found = w.rng.choice(calm)
+    way = w.rng.choice(("", " DESC"))
+    choice = w.rng.random()
+    if choice < 0.3:
+        text = f"MODE() WITHIN GROUP (ORDER BY {found.text}{way})"
+        return Atom(text, found.type, found.wild, found.exact)
+    if choice < 0.6:
+        value = w.palette([found]).draw(w.family([found]), w.rng.choice((0, 1)))
+        function = w.rng.choice(("MAX_BY", "MIN_BY"))
+        text = f"{function}({value.text}, {found.text})"
+        return Atom(text, value.type, value.wild, value.exact)
+    return _percentile(w, atoms, way)
+
+
+def _percentile(w: Writer, atoms: Sequence[Atom], way: str) -> Atom:
+    value = w.palette(atoms).draw(w.rng.choice(w.kit.numbers), 0)
+    if value.wild or value.constant:
+        return _count(w, atoms)
+    place, order = w.rng.choice(PLACES), f"WITHIN GROUP (ORDER BY {value.text}{way})"
+    forms = (
+        f"MEDIAN({value.text})",
+        f"PERCENTILE({value.text}, {place})",
+        f"PERCENTILE_CONT({place}) {order}",
+        f"PERCENTILE_DISC({place}) {order}",
+    )
+    return Atom(w.rng.choice(forms), "double", exact=False)
+
+
+def _listed(w: Writer, atoms: Sequence[Atom]) -> Atom:
+    texts = [atom.text for atom in atoms if atom.type == "string"]
+    if not texts:
+        return _count(w, atoms)
+    text, once = w.rng.choice(texts), w.rng.choice(("", "DISTINCT "))
+    order = f"WITHIN GROUP (ORDER BY {text}{w.rng.choice(('', ' DESC'))})"
+    return Atom(f"LISTAGG({once}{text}, ',') {order}", "string")
 
 
 def _total(w: Writer, atoms: Sequence[Atom]) -> Atom:
@@ -80,5 +152,8 @@ def _count(w: Writer, atoms: Sequence[Atom]) -> Atom:
     exact = [atom.text for atom in atoms if not atom.loose]
     if exact and w.chance(0.3):
         return Atom(f"COUNT(DISTINCT {w.rng.choice(exact)})", "bigint")
+    if len(exact) > 1 and not w.kit.portable and w.chance(0.2):
+        once = w.rng.choice(("", "DISTINCT "))
+        return Atom(f"COUNT({once}{', '.join(w.rng.sample(exact, 2))})", "bigint")
     counted = w.rng.choice(("*", "1", *(atom.text for atom in atoms)))
     return Atom(f"COUNT({counted})", "bigint")

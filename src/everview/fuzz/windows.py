@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from everview.fuzz.aggregates import spread
 from everview.fuzz.clauses import outputs, where
 from everview.fuzz.scalars import Atom, Scalar
 from everview.fuzz.sources import source
@@ -15,7 +16,10 @@ WIDEST_TOTAL = 28
 """Decimals with more digits are not added up."""
 RANKS = ("RANK", "DENSE_RANK")
 """Functions that give rows that tie the same value."""
-PLACES = ("ROW_NUMBER()", "NTILE(3)", "LAG({})", "LEAD({}, 2)", "FIRST_VALUE({})")
+PLACES = (
+    *("ROW_NUMBER()", "NTILE(3)", "LAG({})", "LEAD({}, 2)", "FIRST_VALUE({})"),
+    *("LAG({}) IGNORE NULLS", "LEAD({}) IGNORE NULLS"),
+)
 """Functions of one row's place, where rows that tie are put in an order of our own."""
 FRAMES = (
     "ROWS BETWEEN 1 PRECEDING AND CURRENT ROW",
@@ -84,6 +88,10 @@ def _total(w: Writer, atoms: Sequence[Atom]) -> Atom:
         over += _order(w, atoms)
         frames = (WHOLE,) if w.kit.portable else (WHOLE, *FRAMES)
         over += f" {w.rng.choice(frames)}" if w.chance(0.5) else ""
+    if w.chance(0.2):
+        return _over_condition(w, atoms, over)
+    if w.chance(0.15) and (made := spread(w, atoms)) is not None:
+        return Atom(f"{made.text} OVER ({over})", made.type, exact=made.exact, loose=made.loose)
     scalar = w.palette(atoms).draw(w.rng.choice(w.kit.numbers), w.rng.choice((0, 0, 1)))
     names = ("sum", "min", "max") if w.kit.portable else ("sum", "avg", "min", "max")
     function = w.rng.choice(names)
@@ -93,6 +101,13 @@ def _total(w: Writer, atoms: Sequence[Atom]) -> Atom:
     loose = scalar.type in FLOATS and function in ("sum", "avg")
     text = f"{function.upper()}({scalar.text}) OVER ({over})"
     return Atom(text, type_, exact=function != "avg", loose=loose)
+
+
+def _over_condition(w: Writer, atoms: Sequence[Atom], over: str) -> Atom:
+    condition = w.condition(atoms, 1)
+    function = w.rng.choice(("BOOL_AND", "BOOL_OR", "COUNT_IF"))
+    type_ = "bigint" if function == "COUNT_IF" else "boolean"
+    return Atom(f"{function}({condition}) OVER ({over})", type_)
 
 
 def _summable(scalar: Scalar) -> bool:

@@ -157,9 +157,7 @@ def _key(side: tuple[str, Type], computed: list[Output], name: str) -> str:
     return name
 
 
-def _sides(
-    first: str, second: str, node: Join
-) -> tuple[tuple[str, Type], tuple[str, Type]] | None:
+def _sides(first: str, second: str, node: Join) -> tuple[tuple[str, Type], tuple[str, Type]] | None:
     """The expressions of the left and of the right, where both have one known type."""
     left, right = set(columns_of(node.left)), set(columns_of(node.right))
     if not (scalar.columns(first) <= left):
