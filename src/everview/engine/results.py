@@ -21,9 +21,9 @@ class Result:
         return self.arrow()
 
     def rows(self) -> list[tuple[Any, ...]]:
-        """All rows as tuples."""
-        table = self.arrow()
-        return list(zip(*(column.to_pylist() for column in table.columns), strict=True))
+        """All rows as tuples; arrays are lists, structs and maps are dicts."""
+        columns = (column.to_pylist(maps_as_pydicts="strict") for column in self.arrow().columns)
+        return list(zip(*columns, strict=True))
 
     def to_pandas(self) -> Any:
         """All rows as a pandas DataFrame."""

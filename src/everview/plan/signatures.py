@@ -16,7 +16,7 @@ from everview.plan.coercion import (
     is_numeric,
 )
 from everview.plan.parameters import MOMENTS, Parameter
-from everview.plan.types import FLOATS, INTEGERS, Type, decimal_parts
+from everview.plan.types import FLOATS, INTEGERS, Type, decimal_parts, fields_of, is_nested, parts_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,9 +48,22 @@ def castable(source: Type, target: Type | None) -> bool:
         return is_numeric(target) or target in ("boolean", "timestamp")
     if source == "boolean":
         return is_numeric(target)
+    if is_nested(source):
+        return _castable_parts(source, target)
     return source in MOMENTS and (
         target in MOMENTS or (is_numeric(target) and source == "timestamp")
     )
+
+
+def _castable_parts(source: Type, target: Type) -> bool:
+    """Nested values are cast part by part."""
+    (outer, ours), (other, theirs) = parts_of(source), parts_of(target)
+    if outer != other or len(ours) != len(theirs):
+        return False
+    if outer == "struct":
+        ours = tuple(type_ for _, type_ in fields_of(source))
+        theirs = tuple(type_ for _, type_ in fields_of(target))
+    return all(map(castable, ours, theirs))
 
 
 def arithmetic(operator: str) -> Rule:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from decimal import Decimal
 from functools import reduce
 
@@ -11,32 +10,16 @@ from sqlglot import exp
 
 from everview.plan.calls import call, cast_call, target_type
 from everview.plan.functions import RULES
+from everview.plan.lambdas import higher_order, typed_call, variable
 from everview.plan.scalar import parse
 from everview.plan.signatures import Operand, castable
+from everview.plan.typed import Typed
 from everview.plan.types import Schema, Type
+
+__all__ = ["Typed", "annotate", "type_of"]
 
 _INT_MAX = 2**31 - 1
 _LONG_MAX = 2**63 - 1
-
-
-@dataclass(frozen=True, slots=True)
-class Typed:
-    """A construct with its arguments, the types Spark casts those to, and its result type.
-
-    `value` is what the text fixes: a column's name, a literal, a unit, the escape of a LIKE.
-    An unknown construct has no result type and no operands.
-    """
-
-    name: str
-    args: tuple[Typed, ...]
-    operands: tuple[Type, ...]
-    type: Type | None
-    value: str | None = None
-
-    @property
-    def literal(self) -> str | None:
-        """The text of a literal, None for anything else."""
-        return self.value if self.name == "literal" else None
 
 
 def type_of(text: str, schema: Schema) -> Type | None:
@@ -80,6 +63,10 @@ def _typed(node: exp.Expr, types: dict[str, Type]) -> Typed:
             exp.Like(expression=exp.Any() | exp.All()) | exp.ILike(expression=exp.Any() | exp.All())
         ):
             return _any_or_all(node, types)
+        case exp.Identifier():
+            return variable(node, types)
+        case exp.Func() if (applied := higher_order(node)) is not None:
+            return typed_call(*applied, lambda part, more: _typed(part, types | more))
         case exp.Anonymous() if (conversion := cast_call(node)) is not None:
             return _cast("cast", *conversion, types)
         case exp.Anonymous(expressions=[subject]) if node.name.lower() in _ZERO_CALLS:
