@@ -264,7 +264,17 @@ VALUES: dict[str, tuple[str, pa.DataType, list[Any]]] = {
     "ai": (
         "array<int>",
         pa.list_(pa.int32()),
-        [None, [], [1], [1, 2, 3], [None], [3, None, 1, 3], [2, 2], [-5, 0, 7, 10**6], [None, None]],
+        [
+            None,
+            [],
+            [1],
+            [1, 2, 3],
+            [None],
+            [3, None, 1, 3],
+            [2, 2],
+            [-5, 0, 7, 10**6],
+            [None, None],
+        ],
     ),
     "ad": (
         "array<double>",

@@ -29,10 +29,7 @@ def place(sql: str, type_: Type) -> str:
     """
     if element := element_of(type_):
         return f"list_transform({sql}, lambda _i: {_marked('_i', element)})"
-    fields = (
-        f"'{name}': {_marked(field(sql, name), inner)}"
-        for name, inner in fields_of(type_)
-    )
+    fields = (f"'{name}': {_marked(field(sql, name), inner)}" for name, inner in fields_of(type_))
     return f"{{{', '.join(fields)}}}"
 
 

@@ -112,9 +112,7 @@ def _sequence(site: Site) -> str:
             for sign, against in ((">", ">"), ("<", "<"), ("=", "<>"))
         )
         failure = raised("ILLEGAL_SEQUENCE_BOUNDARIES", step[0], "BIGINT")
-        stride = (
-            f"CASE WHEN {wrong} THEN {failure} WHEN {first} = {last} THEN 1 ELSE {step[0]} END"
-        )
+        stride = f"CASE WHEN {wrong} THEN {failure} WHEN {first} = {last} THEN 1 ELSE {step[0]} END"
     series = f"generate_series({first}, {last}, {stride})"
     return _strict(f"CAST({series} AS {spark_type_to_duckdb(site.result)})", *site.args)
 

@@ -9,7 +9,16 @@ from typing import Any
 import pyarrow as pa
 
 from everview.errors import UserError
-from everview.plan.types import WEIGHT, Schema, Type, decimal_parts, element_of, entry_of, fields_of, parts_of
+from everview.plan.types import (
+    WEIGHT,
+    Schema,
+    Type,
+    decimal_parts,
+    element_of,
+    entry_of,
+    fields_of,
+    parts_of,
+)
 
 _PLAIN: dict[Type, pa.DataType] = {
     "boolean": pa.bool_(),

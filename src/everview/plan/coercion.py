@@ -4,7 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from everview.plan.types import FLOATS, INTEGERS, Type, decimal_parts, fields_of, parts_of, struct_of
+from everview.plan.types import (
+    FLOATS,
+    INTEGERS,
+    Type,
+    decimal_parts,
+    fields_of,
+    parts_of,
+    struct_of,
+)
 
 MAX_PRECISION = 38
 MIN_ADJUSTED_SCALE = 6

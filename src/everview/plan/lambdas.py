@@ -60,9 +60,7 @@ def variable(node: exp.Expr, types: dict[str, Type]) -> Typed:
     return Typed("variable", (), (), known, node.name)
 
 
-def _aggregate(
-    array: Typed, element: Type, parts: list[exp.Expr], type_of: TypeOf
-) -> Typed | None:
+def _aggregate(array: Typed, element: Type, parts: list[exp.Expr], type_of: TypeOf) -> Typed | None:
     """aggregate(array, first, merge[, finish]): what merge gives has the type of `first`."""
     first = type_of(parts[0], {})
     if first.type is None or not 2 <= len(parts) <= 3:

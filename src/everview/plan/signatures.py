@@ -16,7 +16,15 @@ from everview.plan.coercion import (
     is_numeric,
 )
 from everview.plan.parameters import MOMENTS, Parameter
-from everview.plan.types import FLOATS, INTEGERS, Type, decimal_parts, fields_of, is_nested, parts_of
+from everview.plan.types import (
+    FLOATS,
+    INTEGERS,
+    Type,
+    decimal_parts,
+    fields_of,
+    is_nested,
+    parts_of,
+)
 
 
 @dataclass(frozen=True, slots=True)

@@ -111,7 +111,8 @@ def _sorted(value: str, type_: Type, depth: int = 0) -> str:
         values = _sorted(f"{value}[{item}]", entry[1], depth + 1)
         return f"map_from_arrays({keys}, transform({keys}, {item} -> {values}))"
     fields = ", ".join(
-        f"'{name}', {_sorted(f'{value}.`{name}`', inner, depth)}" for name, inner in fields_of(type_)
+        f"'{name}', {_sorted(f'{value}.`{name}`', inner, depth)}"
+        for name, inner in fields_of(type_)
     )
     return f"CASE WHEN {value} IS NULL THEN NULL ELSE named_struct({fields}) END"
 
