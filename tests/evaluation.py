@@ -35,6 +35,7 @@ from everview.plan.nodes import (
     Restrict,
     Source,
     Totals,
+    Unnest,
     Values,
     Window,
 )
@@ -108,6 +109,8 @@ def rows_of(plan: Plan, relations: Relations) -> Rows:
                     (tuple(value(o.scalar, _named(columns, r)) for o in outputs), w)
                     for r, w in rows(child)
                 ]
+            case Unnest(child):
+                return [each for r, w in rows(child) for each in _unnested(node, r, w)]
             case Add(left, right):
                 return rows(left) + _picked(columns_of(right), rows(right), columns_of(left))
             case Negate(child):
@@ -156,6 +159,14 @@ def _added_up(rows: Rows) -> dict[Row, int]:
     for row, weight in rows:
         found[row] = found.get(row, 0) + weight
     return {row: weight for row, weight in found.items() if weight}
+
+
+def _unnested(node: Unnest, row: Row, weight: int) -> Rows:
+    found = value(node.array, _named(columns_of(node.child), row))
+    items: list[Row] = list(enumerate(found or ()))
+    if node.outer and not items:
+        items = [(None, None)]
+    return [((*row, *(item if node.position else item[1:])), weight) for item in items]
 
 
 def _joined(node: Join, left: Rows, right: Rows) -> Rows:
@@ -232,12 +243,14 @@ def _aggregated(aggregate: Aggregate, group: Group) -> Any:
     count = sum(w for _, w in present)
     if aggregate.function == "count":
         return count
+    if aggregate.function == "collect_list":
+        return tuple(sorted((v for v, w in present for _ in range(w)), key=_order))
     if not present:
         return None
     if aggregate.function in ("min", "max"):
         # NaN is larger than every number.
         pick = min if aggregate.function == "min" else max
-        return pick((v for v, _ in present), key=lambda v: (_is_nan(v), v))
+        return pick((v for v, _ in present), key=_order)
     total = sum(v * w for v, w in present)
     if aggregate.function == "avg":
         if count == 0:
@@ -247,6 +260,13 @@ def _aggregated(aggregate: Aggregate, group: Group) -> Any:
             return total.quantize(Decimal(1).scaleb(-parts[1]), ROUND_HALF_UP)
     # One object for every NaN, so that it equals itself.
     return nan if _is_nan(total) else total
+
+
+def _order(value_: Any) -> Any:
+    """Where a value comes: null before all, NaN after all, arrays by their elements."""
+    if isinstance(value_, tuple):
+        return tuple((each is not None, _order(each)) for each in value_)
+    return (0,) if value_ is None else (_is_nan(value_), value_)
 
 
 def _window(rows: Rows, columns: Columns, keys: Columns, overs: tuple[Over, ...]) -> Rows:

@@ -6,7 +6,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from everview.emit import scalar as scalars
-from everview.plan.types import WEIGHT, Schema, Type, element_of, entry_of, fields_of
+from everview.emit.ordering import place, sorted_list
+from everview.plan.types import WEIGHT, Schema, Type, element_of, entry_of, fields_of, is_nested
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,8 +28,12 @@ class Dialect:
     """Weighted rows, each as often as its weight says; the columns end with a comma."""
     unnest: Callable[[str, str, str, str, str, bool], str]
     """Rows, columns, array, names of the element and its place, and whether rows without stay."""
+    collect: Callable[[str, Type, bool], str]
+    """The values of a column of weighted rows, in order; each once, or as its weight says."""
     key: Callable[[str, Type], str]
     """A value in a form that can be compared."""
+    order: Callable[[str, Type], str]
+    """A value in a form that is ordered as Spark orders the value, nulls apart."""
 
 
 _ITEMS = "_/items"
@@ -62,6 +67,26 @@ def _unnest_duckdb(
     )
 
 
+def _collect_spark(column: str, _type: Type, once: bool) -> str:
+    if once:
+        return f"sort_array(collect_set({column}))"
+    copies = f"array_repeat({column}, CAST({WEIGHT} AS INT))"
+    present = f"CASE WHEN {column} IS NOT NULL THEN {copies} END"
+    return f"sort_array(flatten(collect_list({present})))"
+
+
+def _collect_duckdb(column: str, type_: Type, once: bool) -> str:
+    present = f"FILTER (WHERE {column} IS NOT NULL)"
+    copies = f"list_transform(range({WEIGHT}), lambda _i: {column})"
+    found = f"list(DISTINCT {column}) {present}" if once else f"flatten(list({copies}) {present})"
+    every = f"COALESCE({found}, CAST([] AS {scalars.spark_type_to_duckdb(type_)}[]))"
+    return sorted_list(every, type_, descending=False, nulls_first=True)
+
+
+def _ordered_duckdb(sql: str, type_: Type) -> str:
+    return f"CASE WHEN {sql} IS NOT NULL THEN {place(sql, type_)} END" if is_nested(type_) else sql
+
+
 def _comparable(sql: str, type_: Type) -> str:
     """Spark compares no maps; in the order of their keys, their entries say whether they differ."""
     if "map<" not in type_:
@@ -90,6 +115,8 @@ SPARK = Dialect(
         f"LATERAL VIEW explode(array_repeat(0, CAST({WEIGHT} AS INT))) AS _copy"
     ),
     _unnest_spark,
+    _collect_spark,
+    _comparable,
     _comparable,
 )
 DUCKDB = Dialect(
@@ -104,5 +131,7 @@ DUCKDB = Dialect(
         f"SELECT {columns}unnest(range({WEIGHT})) AS _one FROM ({rows}) AS r WHERE {WEIGHT} > 0"
     ),
     _unnest_duckdb,
+    _collect_duckdb,
     lambda sql, _type: sql,
+    _ordered_duckdb,
 )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from everview.emit.kinds import NotEqual, field
-from everview.plan.types import Type, element_of, fields_of, is_nested
+from everview.plan.types import Type, element_of, entries_of, entry_of, fields_of, is_nested
 
 
 def sorted_list(sql: str, element: Type, *, descending: bool, nulls_first: bool) -> str:
@@ -27,6 +27,8 @@ def place(sql: str, type_: Type) -> str:
     DuckDB takes a null inside a nested value for the greatest; a false beside it makes it the
     least.
     """
+    if entry := entry_of(type_):
+        return place(f"map_entries({sql})", entries_of(*entry))
     if element := element_of(type_):
         return f"list_transform({sql}, lambda _i: {_marked('_i', element)})"
     fields = (f"'{name}': {_marked(field(sql, name), inner)}" for name, inner in fields_of(type_))

@@ -255,12 +255,17 @@ class _Emitter:
         """An aggregate that does not ask how often a value occurs."""
         assert aggregate.column is not None
         column, function = self._q(aggregate.column), aggregate.function.upper()
+        type_ = type_in(schema, aggregate.column)
+        if function == "COLLECT_LIST":
+            return self.dialect.collect(column, type_, aggregate.distinct)
+        if function in ("MIN", "MAX") and (order := self.dialect.order(column, type_)) != column:
+            return f"ARG_{function}({column}, {order}) FILTER (WHERE {column} IS NOT NULL)"
         if not aggregate.distinct or function in ("MIN", "MAX", "BOOL_AND", "BOOL_OR"):
             return f"{function}({column})"
         target = self.dialect.type_(aggregate.type)
         if function == "COUNT":
             return f"CAST(COUNT(DISTINCT {column}) AS {target})"
-        exact = is_exact(type_in(schema, aggregate.column))
+        exact = is_exact(type_)
         wide = self.dialect.wide if exact and not decimal_parts(aggregate.type) else None
         value = f"CAST({column} AS {wide})" if wide else column
         if not exact:
@@ -283,16 +288,17 @@ class _Emitter:
         if keys:
             parts.append(f"PARTITION BY {', '.join(map(self._q, keys))}")
         if over.order:
-            parts.append(f"ORDER BY {', '.join(self._placed(o) for o in over.order)}")
+            parts.append(f"ORDER BY {', '.join(self._placed(o, schema) for o in over.order)}")
         if over.frame:
             parts.append(over.frame)
         call = f"{call} OVER ({' '.join(parts)})"
         return f"CAST({call} AS {self.dialect.type_(over.type)})"
 
-    def _placed(self, order: Order) -> str:
+    def _placed(self, order: Order, schema: Schema) -> str:
         direction = "DESC" if order.descending else "ASC"
         nulls = "FIRST" if order.nulls_first else "LAST"
-        return f"{self._q(order.column)} {direction} NULLS {nulls}"
+        key = self.dialect.order(self._q(order.column), type_in(schema, order.column))
+        return f"{key} {direction} NULLS {nulls}"
 
     def _restrict(self, child: Plan, to: Plan, on: tuple[tuple[str, str], ...]) -> str:
         columns = self._list(columns_of(child), "c")

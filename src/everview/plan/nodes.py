@@ -161,7 +161,9 @@ class Groups:
     keys: tuple[str, ...]
 
 
-AggregateFunction: TypeAlias = Literal["count", "sum", "avg", "min", "max", "bool_and", "bool_or"]
+AggregateFunction: TypeAlias = Literal[
+    "count", "sum", "avg", "min", "max", "bool_and", "bool_or", "collect_list"
+]
 
 
 @dataclass(frozen=True, slots=True)

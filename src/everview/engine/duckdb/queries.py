@@ -9,6 +9,7 @@ from functools import lru_cache
 from sqlglot import exp
 
 from everview.emit.parity import NotEqual
+from everview.emit.scalar import quoted
 from everview.emit.sql import DUCKDB, emit_consolidated
 from everview.engine.protocol import Snapshot
 from everview.errors import Span, UserError
@@ -17,8 +18,8 @@ from everview.lang.sql.ordered import OrderedQuery, lower_ordered
 from everview.plan import scalar as scalars
 from everview.plan.build import add, negate
 from everview.plan.nodes import Plan, Source
-from everview.plan.traverse import children, with_children
-from everview.plan.types import WEIGHT, Schema, Type, names
+from everview.plan.traverse import children, schema_of, with_children
+from everview.plan.types import WEIGHT, Schema, Type, names, type_in
 from everview.plan.typing import type_of
 
 
@@ -65,8 +66,10 @@ def rows_sql(query: OrderedQuery, relations: Mapping[str, str]) -> str:
     weighted = emit_consolidated(query.plan, DUCKDB, relations)
     sql = f"SELECT {shown} FROM (SELECT *, unnest(range({WEIGHT})) FROM ({weighted}))"
     if query.order:
+        schema = schema_of(query.plan)
         keys = (
-            f'"{key.column}" {"DESC" if key.descending else "ASC"} '
+            f"{DUCKDB.order(quoted(key.column), type_in(schema, key.column))} "
+            f"{'DESC' if key.descending else 'ASC'} "
             f"NULLS {'FIRST' if key.nulls_first else 'LAST'}"
             for key in query.order
         )

@@ -21,6 +21,8 @@ _FUNCTIONS: dict[type[exp.Expr], AggregateFunction] = {
     exp.Max: "max",
     exp.LogicalAnd: "bool_and",
     exp.LogicalOr: "bool_or",
+    exp.ArrayAgg: "collect_list",
+    exp.ArrayUniqueAgg: "collect_list",
 }
 
 
@@ -33,7 +35,9 @@ def result_type(function: str, argument: Type) -> Type | None:
     if function == "count":
         return "bigint"
     if function in ("min", "max"):
-        return argument if storable_type(argument) else None
+        return argument if storable_type(argument) and "map<" not in argument else None
+    if function == "collect_list":
+        return f"array<{argument}>" if "map<" not in argument else None
     if function in ("bool_and", "bool_or"):
         return argument if argument == "boolean" else None
     parts = decimal_parts(argument)

@@ -125,12 +125,14 @@ _KINDS: dict[str, Callable[[Plan, Plan, str | None], Plan]] = {
 def _lateral_join(lower: Lower, plan: Plan, node: exp.Join, kind: str, scope: Scope) -> Plan:
     """A join with the rows that a generator makes of each row; LEFT keeps those without."""
     on = node.args.get("on")
-    told = on is None or (isinstance(on, exp.Boolean) and bool(on.this))
+    told = not isinstance(on, exp.Expr) or (isinstance(on, exp.Boolean) and bool(on.this))
     if kind not in ("", "LEFT") or node.args.get("using") or (kind and not told):
         remedy = "use CROSS JOIN LATERAL, or LEFT JOIN LATERAL … ON TRUE"
         raise refused("this kind of join with a generator", node, lower.text, remedy)
     plan = _lateral(lower, plan, node.this, scope, outer=kind == "LEFT")
-    return plan if told else filter_(plan, lower.condition(on, plan, scope, "ON"))
+    if told or not isinstance(on, exp.Expr):
+        return plan
+    return filter_(plan, lower.condition(on, plan, scope, "ON"))
 
 
 def _lateral(lower: Lower, plan: Plan, node: exp.Expr, scope: Scope, *, outer: bool) -> Plan:

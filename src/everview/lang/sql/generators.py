@@ -92,7 +92,7 @@ def generated(
     if element is None or (call.inline and not element.startswith("struct<")):
         raise UserError(
             "Q013",
-            f"{call.node.sql_name()} of {type_} makes no rows",
+            f"{call.node.key.upper()} of {type_} makes no rows",
             span=span_of(call.node, lower.text),
             remedy="give it an array" + (" of structs" if call.inline else " or a map"),
         )

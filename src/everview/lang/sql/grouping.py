@@ -93,6 +93,7 @@ def add_aggregate(lower: Lowering, node: exp.AggFunc, grouping: Grouping, schema
     argument, once = node.this, isinstance(node.this, exp.Distinct)
     if once:
         argument = argument.expressions[0]
+    once = once or isinstance(node, exp.ArrayUniqueAgg)
     if function == "count" and not once and isinstance(argument, exp.Star | exp.Literal):
         grouping.aggregates[shown] = Aggregate(name, "bigint", "count")
         return

@@ -40,7 +40,7 @@ def resolve(
     return _with_own_variables(tree).transform(replaced)
 
 
-def _path(node: exp.Column, scope: Scope) -> tuple[exp.Column, list[exp.Identifier]]:
+def _path(node: exp.Column, scope: Scope) -> tuple[exp.Column, list[exp.Expr]]:
     """A name with dots as a column, and the fields of its struct that the rest of it names."""
     parts = list(node.parts)
     if len(parts) > 1 and scope.find(node) is None:
@@ -51,7 +51,7 @@ def _path(node: exp.Column, scope: Scope) -> tuple[exp.Column, list[exp.Identifi
     return node, []
 
 
-def _fields(made: exp.Expr, fields: list[exp.Identifier]) -> exp.Expr:
+def _fields(made: exp.Expr, fields: list[exp.Expr]) -> exp.Expr:
     """A field of a field …; in parentheses, a column is not taken for a table."""
     if not fields:
         return made
