@@ -64,14 +64,14 @@ CONSTRUCTS: dict[str, str] = {
     "group_by_struct": "SELECT r, SUM(v) AS z FROM (SELECT struct(k, s) AS r, v FROM t) GROUP BY r",
     "distinct_arrays": "SELECT DISTINCT array(s, 'p') AS a, struct(k AS x) AS r FROM t",
     "join_on_array": """SELECT x.k, y.v FROM t x JOIN u y ON array(x.k, 1) = array(y.k, 1)""",
-    "fields": """SELECT r.word, r.deep.k AS deep, q.r.deep.a[1] AS one FROM (SELECT struct(s AS word,
-        struct(k, array(k, 7) AS a) AS deep) AS r FROM t) AS q""",
+    "fields": """SELECT r.word, r.deep.k AS deep, q.r.deep.a[1] AS one FROM (
+        SELECT struct(s AS word, struct(k, array(k, 7) AS a) AS deep) AS r FROM t) AS q""",
     "except_arrays": "SELECT array(k) AS a FROM t EXCEPT ALL SELECT array(k) FROM u",
     "least_array": "SELECT s, MIN(array(k, 1)) AS a, MAX(struct(v, k)) AS r FROM t GROUP BY s",
     "last_array": """SELECT k, ROW_NUMBER() OVER (PARTITION BY s ORDER BY array(k, id)) AS n
         FROM p""",
-    "higher_order": """SELECT transform(array(k, 1), x -> x + k) AS a, filter(array(k, 2), x -> x > 1)
-        AS b, exists(array(s, 'p'), x -> x = 'p') AS c,
+    "higher_order": """SELECT transform(array(k, 1), x -> x + k) AS a,
+        filter(array(k, 2), x -> x > 1) AS b, exists(array(s, 'p'), x -> x = 'p') AS c,
         aggregate(array(k, 1), 0, (acc, x) -> acc + coalesce(x, 0)) AS d FROM t""",
     "variables": """SELECT transform(a, x -> x + y) AS b FROM (
         SELECT array(k, 2) AS a, k AS y, v AS x FROM t)""",
@@ -88,7 +88,8 @@ CONSTRUCTS: dict[str, str] = {
         LATERAL VIEW OUTER posexplode(CASE WHEN v > 0 THEN array(v, k) END) w AS at, c""",
     "lateral_views": """SELECT a, b FROM t LATERAL VIEW explode(array(array(k), array(1, 2))) AS a
         LATERAL VIEW OUTER explode(a) AS b""",
-    "lateral_function": "SELECT t.k, x.c FROM t, LATERAL explode(array(t.s, 'x')) AS x(c) WHERE x.c > ''",
+    "lateral_function": """SELECT t.k, x.c FROM t, LATERAL explode(array(t.s, 'x')) AS x(c)
+        WHERE x.c > ''""",
     "left_lateral": """SELECT t.k, x.c FROM t
         LEFT JOIN LATERAL explode(filter(array(t.k), y -> y > 1)) AS x(c) ON TRUE""",
     "count_exploded": """SELECT e, COUNT(*) AS n, SUM(v) AS z FROM (

@@ -17,8 +17,13 @@ class Result:
     frame: Callable[[], Any] | None = None
 
     def to_arrow(self) -> pa.Table:
-        """All rows as an Arrow table."""
-        return self.arrow()
+        """All rows as an Arrow table.
+
+        A table without rows has an empty chunk in every column: pyspark takes no nested column
+        without one.
+        """
+        table = self.arrow()
+        return table if table.num_rows else table.schema.empty_table()
 
     def rows(self) -> list[tuple[Any, ...]]:
         """All rows as tuples; arrays are lists, structs and maps are dicts."""

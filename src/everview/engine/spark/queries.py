@@ -16,6 +16,7 @@ from everview.engine.spark import actions
 from everview.engine.spark.problems import not_accepted
 from everview.engine.spark.relations import Relations, stored_frame
 from everview.errors import UserError
+from everview.lang.sql.nested import with_sorted_lists
 from everview.plan.types import WEIGHT, Schema, Type, element_of, entry_of, fields_of, names
 
 DIFFERENCES = 1_000_000
@@ -33,7 +34,7 @@ def query(
     for name in reads:
         plain_frame(session, name, snapshot, pending).createOrReplaceTempView(f"`{name}`")
     try:
-        return session.sql(sql)
+        return session.sql(with_sorted_lists(sql))
     except PySparkException as problem:
         raise not_accepted(problem, None, sql) from None
     finally:
@@ -55,7 +56,9 @@ def plain_frame(
 
 def as_frame(session: SparkSession, rows: pa.Table | DataFrame) -> DataFrame:
     """Weighted rows as a DataFrame."""
-    return session.createDataFrame(rows) if isinstance(rows, pa.Table) else rows
+    if not isinstance(rows, pa.Table):
+        return rows
+    return session.createDataFrame(rows if rows.num_rows else rows.schema.empty_table())
 
 
 def _plain(name: str, schema: Schema) -> str:
@@ -146,7 +149,7 @@ def difference(
         plain_frame(session, table, snapshot, {}).createOrReplaceTempView(f"`{table}`")
     try:
         for view, sql in text.items():
-            frame = session.sql(sql).toDF(*names(snapshot.stored[view].schema))
+            frame = session.sql(with_sorted_lists(sql)).toDF(*names(snapshot.stored[view].schema))
             frame.createOrReplaceTempView(f"`{view}`")
             made.append(view)
         with Relations(session) as relations:

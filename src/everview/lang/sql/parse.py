@@ -28,7 +28,7 @@ from everview.lang.sql.statements import (
     Update,
 )
 from everview.plan.dialect import DIALECT
-from everview.plan.types import Column, storable_type, unusable_name
+from everview.plan.types import Column, is_nested, storable_type, unusable_name
 
 logging.getLogger("sqlglot").setLevel(logging.ERROR)
 
@@ -204,7 +204,15 @@ def _check_columns(
                 remedy="give every column a plain name of its own, other than _w and _epoch",
             )
         seen.add(column.name.lower())
+    nested = {column.name.lower(): column.type for column in columns if is_nested(column.type)}
     for name in key:
+        if name.lower() in nested:
+            raise UserError(
+                "Q004",
+                f"the primary key has a column of type {nested[name.lower()].upper()}",
+                span=span_of(schema, text),
+                remedy="identify rows by plain values",
+            )
         if name.lower() not in seen:
             raise UserError(
                 "Q006",
@@ -224,7 +232,7 @@ def _column_type(column: exp.ColumnDef, text: str) -> str:
             f"the column {column.name} has a type that is not supported: {declared}",
             span=span_of(column, text),
             remedy="use BOOLEAN, TINYINT … BIGINT, FLOAT, DOUBLE, DECIMAL(p,s), STRING, BINARY, "
-            "DATE, TIMESTAMP or TIMESTAMP_NTZ",
+            "DATE, TIMESTAMP or TIMESTAMP_NTZ, and ARRAY<…>, STRUCT<…> or MAP<…> of them",
         )
     return found
 
