@@ -13,7 +13,10 @@ from everview.plan.nodes import Plan
 
 SOURCE = Path(everview.__file__).parent
 CORE = ("algebra", "plan", "analysis", "rewrite", "differentiate", "program", "emit")
-TABLES = ("casts", "parity", "parity_dates", "parity_texts", "patterns", "signatures", "functions")
+TABLES = (
+    *("calls", "casts", "functions", "lambdas", "parity", "parity_dates", "parity_nested"),
+    *("parity_texts", "patterns", "signatures", "signatures_nested"),
+)
 """Facts about the functions of two engines, which grow with them and not with the algebra."""
 
 

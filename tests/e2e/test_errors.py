@@ -108,10 +108,21 @@ BAD_SQL = {
     "CREATE VIEW v AS WITH RECURSIVE r AS (SELECT 1 AS n) SELECT n FROM r": ("Q020", None, None),
     "CREATE VIEW v AS SELECT ARRAY() AS a FROM orders": ("Q014", None, "CAST"),
     "CREATE VIEW v AS SELECT map('a', id) AS m FROM orders": ("Q014", None, "MAP_ENTRIES"),
+    "CREATE VIEW v AS SELECT DISTINCT map('a', id) AS m FROM orders": ("Q020", None, "MAP_ENTRIES"),
+    "CREATE VIEW v AS SELECT map(1, id) AS m FROM orders EXCEPT ALL SELECT map(1, 2)": (
+        "Q020",
+        None,
+        "MAP_ENTRIES",
+    ),
     "CREATE VIEW v AS SELECT id + explode(ARRAY(1)) AS e FROM orders": (
         "Q020",
         "explode(ARRAY(1",
         "LATERAL VIEW",
+    ),
+    "CREATE VIEW v AS SELECT col FROM orders LATERAL VIEW explode(array(id))": (
+        "Q001",
+        "explode(array(id",
+        "name AS column",
     ),
     "CREATE VIEW v AS SELECT explode(id) FROM orders": ("Q013", "explode(id", "array"),
     "CREATE VIEW v AS SELECT inline(ARRAY(id)) FROM orders": ("Q013", None, "structs"),

@@ -22,7 +22,8 @@ MAPS = [None, {}, {"b": 1, "a": 2}, {"a": 2, "b": 1}, {"a": None}, {"é": 3, "z"
 
 VIEWS = {
     "whole": "SELECT * FROM t",
-    "distinct_rows": "SELECT DISTINCT a, r, ar, m FROM t",
+    "distinct_rows": "SELECT DISTINCT a, r, ar FROM t",
+    "distinct_maps": "SELECT a, r, ar, m FROM t GROUP BY a, r, ar, m",
     "by_array": "SELECT a, COUNT(*) AS n, SUM(id) AS z FROM t GROUP BY a",
     "by_struct": "SELECT r, MAX(id) AS n FROM t GROUP BY r",
     "by_map": "SELECT m, COUNT(*) AS n FROM t GROUP BY m",
@@ -31,7 +32,7 @@ VIEWS = {
     "elements": "SELECT id, e FROM t LATERAL VIEW OUTER explode(a) AS e",
     "deep": """SELECT id, x, tag FROM t LATERAL VIEW inline(ar) AS x, tags
         LATERAL VIEW OUTER explode(tags) AS tag""",
-    "entries": "SELECT id, key, value FROM t LATERAL VIEW explode(m)",
+    "entries": "SELECT id, key, value FROM t LATERAL VIEW explode(m) e",
     "keys": "SELECT key, SUM(value) AS n FROM (SELECT explode(m) FROM t) GROUP BY key",
     "same": """SELECT x.id AS i, y.id AS j FROM t x JOIN t y ON x.a = y.a AND x.r <=> y.r""",
     "without": "SELECT a, r FROM t WHERE id > 1 EXCEPT ALL SELECT a, r FROM t WHERE id = 1",

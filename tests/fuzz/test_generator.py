@@ -29,6 +29,7 @@ WORDS = (
     *("MIN(", "MAX(", "BOOL_AND(", "BOOL_OR(", "COUNT(DISTINCT", "SUM(DISTINCT", "AVG(DISTINCT"),
     *("COUNT_IF(", "FILTER (WHERE", " EXISTS (SELECT", "NOT EXISTS (SELECT", " IN (SELECT"),
     *("NOT IN (SELECT", ") IN (SELECT", ") NOT IN (SELECT", "<=>", "HAVING", "WITH "),
+    *("LATERAL VIEW OUTER", "POSEXPLODE(", "EXPLODE(", "COLLECT_LIST(", "STRUCT(", "TRANSFORM("),
     *("OVER (", "PARTITION BY", "QUALIFY", "LIMIT", "ROWS BETWEEN"),
 )
 """What the language has beyond operators."""

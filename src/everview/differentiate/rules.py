@@ -123,7 +123,7 @@ RULES: dict[type[Plan], Rule] = {
         Rule(
             Unnest,
             "Δ(μ Q) = μ ΔQ",
-            "linear, dbsp Thm 3.3; nested-collections §4",
+            "linear, dbsp Thm 3.3 and §7.4 (flatmap)",
             lambda n, d: unnest(d(n.child), n.array, n.element, n.position, outer=n.outer),
         ),
         Rule(

@@ -176,13 +176,18 @@ def comparison(args: tuple[Operand, ...], _: str | None) -> Signature | None:
     """Both sides are cast to the type they meet in."""
     if len(args) != 2:
         return None
-    meeting = common(args[0].type, args[1].type)
+    meeting = _comparable(common(args[0].type, args[1].type))
     return Signature((meeting, meeting), "boolean") if meeting else None
+
+
+def _comparable(meeting: Type | None) -> Type | None:
+    """Spark compares no maps."""
+    return None if meeting is None or "map<" in meeting else meeting
 
 
 def membership(args: tuple[Operand, ...], _: str | None) -> Signature | None:
     """x IN (…): all are cast to the type they meet in."""
-    meeting = common_of(arg.type for arg in args)
+    meeting = _comparable(common_of(arg.type for arg in args))
     return Signature((meeting,) * len(args), "boolean") if meeting else None
 
 
@@ -191,6 +196,7 @@ def choice(strings: bool) -> Rule:
 
     def rule(args: tuple[Operand, ...], _: str | None) -> Signature | None:
         meeting = common_of((arg.type for arg in args), strings=strings)
+        meeting = meeting if strings else _comparable(meeting)
         return Signature((meeting,) * len(args), meeting) if meeting and args else None
 
     return rule

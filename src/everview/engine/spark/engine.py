@@ -150,7 +150,7 @@ class SparkEngine(InProcess):
         with Relations(self.session) as relations:
             for node in dict.fromkeys(n for n in walk(plan) if isinstance(n, Ref)):
                 rows = self._calculator.result(node.name, node.schema)
-                relations.give(node.name, self.session.createDataFrame(rows))
+                relations.give(node.name, queries.as_frame(self.session, rows))
             sql = emit_consolidated(plan, SPARK, relations.names)
             return conform(actions.collect(self.session.sql(sql)), schema_of(plan))
 

@@ -146,6 +146,13 @@ def _lateral(lower: Lower, plan: Plan, node: exp.Expr, scope: Scope, *, outer: b
     must_be_plain(array, "LATERAL", lower.text)
     made, columns = generated(lower, plan, call, scalar.text(array))
     given = node.args.get("alias")
+    if given is None and node.args.get("view"):
+        raise UserError(
+            "Q001",
+            "syntax error: LATERAL VIEW has no name",
+            span=span_of(node, lower.text),
+            remedy="write LATERAL VIEW explode(…) name AS column",
+        )
     names = [column.name for column in given.columns] if given else []
     alias = node.alias or f"item {len(scope.items) + 1}"
     _must_be_new(alias, node, scope)

@@ -9,6 +9,7 @@ from typing import Protocol
 from sqlglot import exp
 
 from everview.errors import UserError
+from everview.lang.sql.nested import refuse_maps
 from everview.lang.sql.place import span_of
 from everview.lang.sql.refuse import refused
 from everview.lang.sql.scope import shown_name, unlike
@@ -172,7 +173,10 @@ def lower_projections(
         Output(name, o.type, o.scalar) for name, o in zip(shown, outputs[carried:], strict=True)
     ]
     made = map_(plan, tuple(outputs))
-    return lower.cut(distinct(made) if tree.args.get("distinct") else made, tree)
+    if tree.args.get("distinct"):
+        refuse_maps(schema_of(made), "DISTINCT", tree, lower.text)
+        made = distinct(made)
+    return lower.cut(made, tree)
 
 
 def _refuse_beside(tree: exp.Select, text: str) -> None:

@@ -6,6 +6,7 @@ from sqlglot import exp
 
 from everview.errors import Span, UserError
 from everview.lang.sql.parse import parse_query
+from everview.lang.sql.refuse import refused
 from everview.plan.dialect import DIALECT
 from everview.plan.nodes import Map, Plan, Unnest
 from everview.plan.traverse import schema_of, walk
@@ -54,6 +55,14 @@ def _keeps_order(node: Typed) -> bool:
     if node.name == "cast":
         return node.args[0].type == "void"
     return node.name in _ORDERED and all(map(_keeps_order, node.args))
+
+
+def refuse_maps(schema: Schema, construct: str, node: exp.Expr, text: str) -> None:
+    """Refuse what Spark refuses of maps: DISTINCT and set operations, which compare them."""
+    for column in schema:
+        if "map<" in column.type:
+            name = f"{construct} of the map {column.name}"
+            raise refused(name, node, text, "compare its entries, with MAP_ENTRIES, or group by it")
 
 
 def refuse_unknown_fields(text: str, schema: Schema, span: Span | None) -> None:

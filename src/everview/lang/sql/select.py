@@ -15,6 +15,7 @@ from everview.lang.sql.generators import in_projections, lower_projections
 from everview.lang.sql.grouping import add_aggregate, group_keys, grouped, single_row
 from everview.lang.sql.limits import limits, ordered, placed, shown_column
 from everview.lang.sql.naming import output_name
+from everview.lang.sql.nested import refuse_maps
 from everview.lang.sql.place import span_of
 from everview.lang.sql.refuse import refuse_clauses, refused
 from everview.lang.sql.resolve import resolve, resolve_having
@@ -79,6 +80,7 @@ class Select:
         if (quantifier := self.tree.args.get("distinct")) is not None:
             if quantifier.args.get("on"):
                 raise refused("DISTINCT ON", quantifier, self.text, "use GROUP BY")
+            refuse_maps(schema_of(plan), "DISTINCT", self.tree, self.text)
             plan = self.lower.cut(distinct(plan), self.tree)
         return plan
 
