@@ -107,6 +107,8 @@ CONSTRUCTS: dict[str, str] = {
     "collect_all": "SELECT sort_array(collect_list(v)) AS a, size(collect_set(s)) AS n FROM t",
     "collect_structs": """SELECT s, sort_array(collect_list(struct(k, v))) AS a,
         sort_array(collect_list(array(v, k))) AS b FROM t GROUP BY s""",
+    "having_exists": """SELECT k FROM t GROUP BY k
+        HAVING exists(collect_list(v), x -> x > 1) AND MAX(struct(s, v)).s > ''""",
     "collect_joined": """SELECT x.k, sort_array(collect_list(y.s) FILTER (WHERE y.v > 0)) AS a
         FROM t x LEFT JOIN u y ON x.k = y.k GROUP BY x.k""",
 }

@@ -271,7 +271,7 @@ NESTED = (
     "slice(ai, k2, 2)", "slice(ai, 1, k2)", "slice(ai, -2, 2)", "slice(sa, 2, 5)",
     "slice(aa, k2, k3)", "flatten(aa)", "flatten(array(ai, ai2))", "concat(ai, ai2)", "ai || ai2",
     "concat(sa, array('x'))", "concat(ai, ai2, ai3)", "reverse(ai)", "reverse(sa)", "reverse(aa)",
-    "array_join(sa, ',')", "array_join(sa, '-', 'N')", "array_join(ai, ', ')",
+    "concat_ws(',', sa)", "array_join(sa, ',')", "array_join(sa, '-', 'N')", "array_join(ai, ', ')",
     "array_join(sa, ',', s2)", "array_repeat(i, k2)", "array_repeat(ai, 2)", "array_repeat(s, 3)",
     "sequence(1, k)", "sequence(k, 5)", "sequence(k, k2)", "sequence(k, 5, 2)",
     "sequence(5, 1, -2)",

@@ -126,6 +126,14 @@ def _joined(site: Site) -> str:
     return _strict(f"COALESCE(array_to_string({array}, {separator}), '')", *site.args)
 
 
+def _joined_by(site: Site) -> str:
+    """concat_ws(separator, array): an array that is null has no elements."""
+    separator, array = site.args
+    if site.literals[0] is None:
+        raise NotEqual("concat_ws with a separator of a column")
+    return f"COALESCE(array_to_string({array}, {separator}), '')"
+
+
 def _aggregate(site: Site) -> str:
     array, first, merge, *finish = site.args
     total = f"list_reduce({array}, {merge}, {first})"
@@ -213,6 +221,7 @@ ENTRIES: tuple[Entry, ...] = (
     Entry("reverse", "array", "list_reverse({0})"),
     Entry("array_join", "list string", _joined),
     Entry("array_join", "list string string", _joined),
+    Entry("concat_ws", "string list", _joined_by),
     Entry("array_repeat", "any int", _REPEATED),
     Entry("sequence", "integer integer", _sequence),
     Entry("sequence", "integer integer integer", _sequence),

@@ -42,7 +42,7 @@ from everview.plan.signatures import (
     to_whole,
     variadic,
 )
-from everview.plan.signatures_nested import CONCATENATED, NESTED, REVERSED
+from everview.plan.signatures_nested import CONCATENATED, JOINED, NESTED, REVERSED
 from everview.plan.types import INTEGERS
 
 _truth = exactly("boolean")
@@ -99,7 +99,7 @@ RULES: dict[str, Rule] = {
     "substring": function("string", a_string, an_int, an_int, optional=1),
     **_each("left right", function("string", _pure_string, an_int)),
     "concat": either(variadic("string", a_string), CONCATENATED),
-    "concat_ws": variadic("string", a_string, least=1),
+    "concat_ws": either(variadic("string", a_string, least=1), JOINED),
     **_each("upper lower initcap", function("string", a_string)),
     "reverse": either(function("string", a_string), REVERSED),
     **_each("trim ltrim rtrim btrim", function("string", *_two_strings, optional=1)),

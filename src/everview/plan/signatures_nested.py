@@ -255,5 +255,13 @@ NESTED: dict[str, Rule] = {
 
 REVERSED: Rule = of_arrays("array<{0}>")
 """reverse, which strings have too."""
+JOINED: Rule = by_types(
+    lambda types: (
+        Signature(("string", "array<string>"), "string")
+        if len(types) == 2 and a_string(types[0]) and types[1] == "array<string>"
+        else None
+    )
+)
+"""concat_ws of the elements of an array."""
 CONCATENATED: Rule = alike("{0}", least=1, most=1000)
 """concat, which strings have too."""

@@ -16,6 +16,7 @@ from everview.lang.sql.aggregates import (
     must_be_plain,
     result_type,
 )
+from everview.lang.sql.generators import in_projections
 from everview.lang.sql.joining import null_of
 from everview.lang.sql.place import span_of
 from everview.lang.sql.refuse import refused
@@ -158,6 +159,8 @@ def single_row(tree: exp.Expr) -> bool:
     tree = tree.unnest() if isinstance(tree, exp.Subquery) else tree
     fewer = ("group", "having", "qualify", "limit", "offset")
     if not isinstance(tree, exp.Select) or any(tree.args.get(part) for part in fewer):
+        return False
+    if in_projections(tree):
         return False
     return any(
         node.find_ancestor(exp.Select) is tree

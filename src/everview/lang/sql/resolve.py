@@ -52,10 +52,8 @@ def _path(node: exp.Column, scope: Scope) -> tuple[exp.Column, list[exp.Expr]]:
 
 
 def _fields(made: exp.Expr, fields: list[exp.Expr]) -> exp.Expr:
-    """A field of a field …; in parentheses, a column is not taken for a table."""
-    if not fields:
-        return made
-    found: exp.Expr = exp.Paren(this=made)
+    """A field of a field …"""
+    found = made
     for field in fields:
         found = exp.Dot(this=found, expression=exp.Identifier(this=field.name, quoted=True))
         found.expression.meta.update(field.meta)
@@ -111,7 +109,7 @@ def resolve_having(
         alias = aliases.get(node.name.lower()) if not node.table else None
         return resolve(node, scope) if alias is None or is_key(node) else _wrapped(alias)
 
-    return tree.transform(replaced)
+    return _with_own_variables(tree).transform(replaced)
 
 
 def _wrapped(tree: exp.Expr) -> exp.Expr:
