@@ -237,6 +237,21 @@ ENTRIES: tuple[Entry, ...] = (
     ),
     Entry("map_from_arrays", "array array", _strict("MAP({0}, {1})", "{0}", "{1}")),
     Entry("map_from_entries", "structs", "map_from_entries({0})"),
+    Entry(
+        "map_filter",
+        "map boolean",
+        "map_from_entries(list_filter(map_entries({0}), {1}))",
+    ),
+    Entry(
+        "transform_values",
+        "map any",
+        _strict("MAP(map_keys({0}), list_transform(map_entries({0}), {1}))", "{0}"),
+    ),
+    Entry(
+        "transform_keys",
+        "map plain",
+        _strict("MAP(list_transform(map_entries({0}), {1}), map_values({0}))", "{0}"),
+    ),
     Entry("transform", "array any", "list_transform({0}, {1})"),
     Entry("filter", "array boolean", "list_filter({0}, {1})"),
     Entry("exists", "array boolean", _quantified("TRUE", "FALSE")),

@@ -15,7 +15,8 @@ from everview.plan.typing import Typed, annotate
 
 _KEEPING = ("column", "variable", "index", "lambda", "literal", "case", "coalesce", "field")
 _ARRAYS = ("[]", "element_at", "try_element_at", "get", "array", "struct", "filter", "slice")
-_ORDERED = frozenset((*_KEEPING, *_ARRAYS, "concat", "reverse", "flatten", "array_compact"))
+_MORE = ("concat", "reverse", "flatten", "array_compact", "map_filter", "transform_values")
+_ORDERED = frozenset((*_KEEPING, *_ARRAYS, *_MORE))
 """Constructs that give a map as they got it, its keys in order."""
 
 
