@@ -38,6 +38,7 @@ from everview.plan.nodes import (
     Restrict,
     Source,
     Totals,
+    Unnest,
     Values,
     Window,
 )
@@ -111,6 +112,8 @@ def rows_of(plan: Plan, relations: Relations) -> Rows:
                     (tuple(value(o.scalar, _named(columns, r)) for o in outputs), w)
                     for r, w in rows(child)
                 ]
+            case Unnest(child):
+                return [each for r, w in rows(child) for each in _unnested(node, r, w)]
             case Add(left, right):
                 return rows(left) + _picked(columns_of(right), rows(right), columns_of(left))
             case Negate(child):
@@ -159,6 +162,14 @@ def _added_up(rows: Rows) -> dict[Row, int]:
     for row, weight in rows:
         found[row] = found.get(row, 0) + weight
     return {row: weight for row, weight in found.items() if weight}
+
+
+def _unnested(node: Unnest, row: Row, weight: int) -> Rows:
+    found = value(node.array, _named(columns_of(node.child), row))
+    items: list[Row] = list(enumerate(found or ()))
+    if node.outer and not items:
+        items = [(None, None)]
+    return [((*row, *(item if node.position else item[1:])), weight) for item in items]
 
 
 def _joined(node: Join, left: Rows, right: Rows) -> Rows:
@@ -243,6 +254,8 @@ def _aggregated(aggregate: Aggregate, group: Group) -> Any:
     count = sum(w for _, w in present)
     if aggregate.function == "count":
         return count
+    if aggregate.function == "collect_list":
+        return tuple(sorted((v for v, w in present for _ in range(w)), key=_rank))
     if not present:
         return None
     match aggregate.function:
@@ -268,6 +281,8 @@ def _aggregated(aggregate: Aggregate, group: Group) -> Any:
 
 def _rank(v: Any) -> tuple[Any, ...]:
     """Where a value comes in the order: NULL before every number, and NaN behind."""
+    if isinstance(v, tuple):
+        return (1, False, tuple(map(_rank, v)))
     return (0,) if v is None else (1, _is_nan(v), v)
 
 

@@ -42,6 +42,8 @@ def _value(tree: exp.Expr, row: Row) -> Any:
             return _case(tree, row)
         case exp.Cast():
             return _cast(_value(tree.this, row), tree.to.sql("spark"))
+        case exp.Array():
+            return tuple(_value(each, row) for each in tree.expressions)
         case exp.Anonymous():
             return _average(tree.name.lower(), [_value(arg, row) for arg in tree.expressions])
         case _:
@@ -73,6 +75,8 @@ def _cast(value_: Any, target: str) -> Any:
     """Only widening casts occur, and a total that is whole becomes an integer."""
     if value_ is None:
         return None
+    if isinstance(value_, tuple):
+        return value_
     return int(value_) if target in ("INT", "BIGINT") else Decimal(value_)
 
 

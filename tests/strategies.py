@@ -29,6 +29,7 @@ from everview.plan.build import (
     partition,
     positive,
     restrict,
+    unnest,
     window,
 )
 from everview.plan.nodes import (
@@ -127,7 +128,9 @@ def as_bag(table: pa.Table) -> Bag:
 
 
 def _plain(value: object) -> object:
-    """One object for every NaN, so that it equals itself."""
+    """One object for every NaN, so that it equals itself, and arrays that can be counted."""
+    if isinstance(value, list):
+        return tuple(map(_plain, value))
     return nan if isinstance(value, float) and isnan(value) else value
 
 
@@ -150,7 +153,10 @@ SIGNED = (
     *(add(source, Change(source.name, source.schema)) for source in (T, U)),
     CONSTANT,
 )
-OPERATORS = ("filter", "map", "add", "subtract", "join", "distinct", "positive", "group", "window")
+OPERATORS = (
+    *("filter", "map", "unnest", "add", "subtract", "join", "distinct", "positive", "group"),
+    "window",
+)
 
 
 @st.composite
@@ -171,6 +177,8 @@ def _operator(draw: st.DrawFn, kind: str, child: Plan, others: st.SearchStrategy
             return filter_(child, draw(predicates(schema_of(child))))
         case "map":
             return draw(_mapped(child))
+        case "unnest":
+            return draw(_unnested(child))
         case "add":
             return add(draw(_two_ints(child)), draw(_two_ints(draw(others))))
         case "subtract":
@@ -290,6 +298,25 @@ def _two_ints(draw: st.DrawFn, child: Plan) -> Plan:
     return map_(child, tuple(Output(f"p.{i}", "int", text) for i, text in enumerate(texts)))
 
 
+@st.composite
+def _unnested(draw: st.DrawFn, child: Plan) -> Plan:
+    """The rows of `child` once for each element of an array of its integers, or of one it has."""
+    schema = schema_of(child)
+    ints = [scalar.column(c.name) for c in schema if c.type == "int"] or ["1"]
+    a, b = (draw(st.sampled_from(ints)) for _ in range(2))
+    arrays = [
+        f"ARRAY({a}, {b})",
+        f"CASE WHEN {a} > 0 THEN ARRAY({b}) END",
+        f"CASE WHEN {a} > 0 THEN ARRAY({b}, {a}, {b}) ELSE CAST(ARRAY() AS ARRAY<INT>) END",
+        *(scalar.column(c.name) for c in schema if c.type == "array<int>"),
+    ]
+    number = sum(c.name.startswith("e.") for c in schema)
+    place = f"p.{number}e" if draw(st.booleans()) else ""
+    array = scalar.canonical(draw(st.sampled_from(arrays)))
+    element = Column(f"e.{number}", "int")
+    return unnest(child, array, element, place, outer=draw(st.booleans()))
+
+
 def _prefixed(plan: Plan, prefix: str) -> Plan:
     outputs = (
         Output(f"{prefix}{i}", c.type, scalar.column(c.name)) for i, c in enumerate(schema_of(plan))
@@ -347,7 +374,7 @@ def windowed(draw: st.DrawFn, child: Plan) -> Plan:
     return window(child, tuple(keys), tuple(some))
 
 
-FUNCTIONS: tuple[str, ...] = ("count", "sum", "avg", "min", "max")
+FUNCTIONS: tuple[str, ...] = ("count", "sum", "avg", "min", "max", "collect_list")
 
 
 @st.composite

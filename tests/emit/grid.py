@@ -261,6 +261,57 @@ VALUES: dict[str, tuple[str, pa.DataType, list[Any]]] = {
         [None if each is None else each.replace(tzinfo=UTC) for each in _STAMPS],
     ),
     "tn": ("timestamp_ntz", pa.timestamp("us"), _STAMPS),
+    "ai": (
+        "array<int>",
+        pa.list_(pa.int32()),
+        [
+            None,
+            [],
+            [1],
+            [1, 2, 3],
+            [None],
+            [3, None, 1, 3],
+            [2, 2],
+            [-5, 0, 7, 10**6],
+            [None, None],
+        ],
+    ),
+    "ad": (
+        "array<double>",
+        pa.list_(pa.float64()),
+        [None, [], [0.5], [0.0, -0.0], [_NAN, 1.0, None, _NAN], [-1.5, _INF], [-0.0]],
+    ),
+    "sa": (
+        "array<string>",
+        pa.list_(pa.string()),
+        [None, [], ["a"], ["b", "a", "b"], [None, ""], ["é", "z", "abc", None], [None]],
+    ),
+    "aa": (
+        "array<array<int>>",
+        pa.list_(pa.list_(pa.int32())),
+        [None, [], [[1], [2, None]], [[], None], [[None], [1], [], [0, 5]], [[2], [1, 9], [1]]],
+    ),
+    "r": (
+        "struct<x:int,y:string>",
+        pa.struct({"x": pa.int32(), "y": pa.string()}),
+        [None, *({"x": x, "y": y} for x, y in ((1, "a"), (None, "b"), (2, None), (None, None)))],
+    ),
+    "ar": (
+        "array<struct<x:int,y:string>>",
+        pa.list_(pa.struct({"x": pa.int32(), "y": pa.string()})),
+        [
+            None,
+            [],
+            [{"x": 2, "y": "b"}, {"x": None, "y": "a"}, {"x": 1, "y": None}],
+            [None, {"x": 1, "y": "z"}, {"x": 1, "y": None}, {"x": 1, "y": "a"}],
+            [{"x": None, "y": None}],
+        ],
+    ),
+    "mp": (
+        "map<string,int>",
+        pa.map_(pa.string(), pa.int32()),
+        [None, [], [("a", 1)], [("a", None), ("b", 2)], [("", 0), ("abc", 3), ("é", -1)]],
+    ),
 }
 
 SUFFIXES = ("", "2", "3")

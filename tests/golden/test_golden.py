@@ -46,6 +46,9 @@ VIEWS = {
         JOIN lines l ON l.order_id = o.id WHERE l.quantity > 0 GROUP BY o.customer""",
     "average": "SELECT AVG(quantity) AS a, COUNT(*) AS n FROM lines",
     "doubles": "SELECT order_id, SUM(weight) AS w FROM lines GROUP BY order_id",
+    "unnest": """SELECT customer, e FROM orders LATERAL VIEW OUTER posexplode(
+        sequence(1, customer)) AS at, e WHERE day > DATE '2026-01-01' AND at > 0""",
+    "collect": "SELECT order_id, COLLECT_SET(quantity) AS a FROM lines GROUP BY order_id",
     "union_all": "SELECT id FROM orders UNION ALL SELECT order_id FROM lines",
 }
 

@@ -22,6 +22,7 @@ from everview.plan.nodes import (
     Restrict,
     Source,
     Totals,
+    Unnest,
     Values,
     Window,
 )
@@ -38,6 +39,8 @@ def degree(plan: Plan) -> float:
         case Source():
             return 1
         case Filter(child, _) | Map(child, _) | Negate(child) | Totals(child, _, _):
+            return degree(child)
+        case Unnest(child, _, _, _, _):
             return degree(child)
         case Add(left, right):
             return max(degree(left), degree(right))

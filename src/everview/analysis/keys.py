@@ -23,6 +23,7 @@ from everview.plan.nodes import (
     Restrict,
     Source,
     Totals,
+    Unnest,
     Values,
     Window,
 )
@@ -50,6 +51,8 @@ def keys(plan: Plan) -> Keys:
             kept = {scalar.as_column(o.scalar): o.name for o in reversed(outputs)}
             survive = (key for key in keys(child) if all(name in kept for name in key))
             return frozenset(frozenset(kept[name] for name in key) for key in survive)
+        case Unnest(child, _, _, position, _):
+            return frozenset(key | {position} for key in keys(child)) if position else frozenset()
         case Join(left, right, on, _):
             return _join_keys(keys(left), keys(right), on)
         case Positive(child) | Window(child, _, _):

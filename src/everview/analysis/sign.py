@@ -22,6 +22,7 @@ from everview.plan.nodes import (
     Restrict,
     Source,
     Totals,
+    Unnest,
     Values,
     Window,
 )
@@ -45,6 +46,8 @@ def sign(plan: Plan) -> Sign:
         case Change() | Ref():
             return Sign.ANY
         case Filter(child, _) | Map(child, _) | Restrict(child, _, _) | Totals(child, _, _):
+            return sign(child)
+        case Unnest(child, _, _, _, _):
             return sign(child)
         case Add(left, right):
             return max(sign(left), sign(right))

@@ -21,6 +21,7 @@ from everview.plan.build import (
     positive,
     restrict_to_keys,
     totals,
+    unnest,
     window,
 )
 from everview.plan.nodes import (
@@ -40,6 +41,7 @@ from everview.plan.nodes import (
     Restrict,
     Source,
     Totals,
+    Unnest,
     Values,
     Window,
 )
@@ -137,6 +139,12 @@ RULES: dict[type[Plan], Rule] = {
             "Δ(π Q) = π ΔQ",
             "linear, dbsp Thm 3.3 and Table 1",
             lambda n, d: map_(d(n.child), n.outputs),
+        ),
+        Rule(
+            Unnest,
+            "Δ(μ Q) = μ ΔQ",
+            "linear, dbsp Thm 3.3 and §7.4 (flatmap)",
+            lambda n, d: unnest(d(n.child), n.array, n.element, n.position, outer=n.outer),
         ),
         Rule(
             Add,

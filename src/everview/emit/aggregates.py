@@ -11,24 +11,29 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from everview.emit.kinds import NotEqual
 from everview.plan.nodes import Aggregate, Order
-from everview.plan.types import WEIGHT, Schema, decimal_parts, is_exact, type_in
+from everview.plan.types import WEIGHT, Schema, decimal_parts, is_exact, is_nested, type_in
 
 if TYPE_CHECKING:
-    from everview.emit.sql import Dialect
+    from everview.emit.dialects import Dialect
 
 
 def emit_aggregate(aggregate: Aggregate, schema: Schema, dialect: Dialect) -> str:
     """An aggregate over consolidated rows, each counted as often as its weight says."""
     if aggregate.column is None:
         return f"CAST(COALESCE(SUM({WEIGHT}), 0) AS BIGINT)"
+    column, type_ = dialect.quote(aggregate.column), type_in(schema, aggregate.column)
+    if aggregate.function == "collect_list":
+        return dialect.collect(column, type_, aggregate.distinct)
+    if aggregate.function in ("min", "max") and (by := dialect.order(column, type_)) != column:
+        best = f"ARG_{aggregate.function.upper()}"
+        return f"{best}({column}, {by}) FILTER (WHERE {column} IS NOT NULL)"
     if aggregate.distinct or aggregate.function not in ("count", "sum", "avg"):
         return _of_values(aggregate, schema, dialect)
-    column = dialect.quote(aggregate.column)
     present = f"SUM(CASE WHEN {column} IS NULL THEN 0 ELSE {WEIGHT} END)"
     if aggregate.function == "count":
         return f"CAST(COALESCE({present}, 0) AS BIGINT)"
     target = dialect.type_(aggregate.type)
-    if decimal_parts(type_in(schema, aggregate.column)):
+    if decimal_parts(type_):
         total = f"SUM({column} * CAST({WEIGHT} AS DECIMAL(19, 0)))"
     elif aggregate.function == "sum" and aggregate.type == "bigint":
         return f"CAST(SUM(CAST({column} AS {dialect.wide}) * {WEIGHT}) AS {target})"
@@ -39,10 +44,10 @@ def emit_aggregate(aggregate: Aggregate, schema: Schema, dialect: Dialect) -> st
     return f"CAST({total} AS {target})"
 
 
-def emit_order(order: tuple[Order, ...], quote: Callable[[str], str]) -> str:
-    """The items of an ORDER BY."""
+def emit_order(order: tuple[Order, ...], placed: Callable[[str], str]) -> str:
+    """The items of an ORDER BY; `placed` is what a column is ordered by."""
     return ", ".join(
-        f"{quote(each.column)} {'DESC' if each.descending else 'ASC'} "
+        f"{placed(each.column)} {'DESC' if each.descending else 'ASC'} "
         f"NULLS {'FIRST' if each.nulls_first else 'LAST'}"
         for each in order
     )
@@ -50,10 +55,15 @@ def emit_order(order: tuple[Order, ...], quote: Callable[[str], str]) -> str:
 
 def _of_values(aggregate: Aggregate, schema: Schema, dialect: Dialect) -> str:
     """An aggregate of the values of a group, or of the rows as they stand there."""
+    nested = [t for a in aggregate.arguments if is_nested(t := type_in(schema, a))]
+    if nested and dialect.name == "duckdb" and aggregate.function != "count":
+        raise NotEqual(f"{aggregate.function} of {nested[0]}")
     site = _Site(
         tuple(map(dialect.quote, aggregate.arguments)),
         "DISTINCT " if aggregate.distinct and aggregate.function not in _OF_THE_SET else "",
-        emit_order(aggregate.order, dialect.quote),
+        emit_order(
+            aggregate.order, lambda name: dialect.order(dialect.quote(name), type_in(schema, name))
+        ),
         aggregate.order[0].descending if aggregate.order else False,
         dialect.scalar(aggregate.fixed, ()) if aggregate.fixed else "",
     )

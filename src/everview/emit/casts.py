@@ -7,10 +7,10 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from everview.emit.kinds import NotEqual, is_kind, raised
+from everview.emit.kinds import NotEqual, field, is_kind, raised
 from everview.emit.numbers import parts
 from everview.emit.types import spark_type_to_duckdb
-from everview.plan.types import Type
+from everview.plan.types import Type, fields_of, is_nested, parts_of
 
 Spelling: TypeAlias = Callable[[str, str], str]
 """From the SQL of the value and DuckDB's name of the target type to the SQL of the cast."""
@@ -46,6 +46,8 @@ def cast(sql: str, source: Type, target: Type, *, safe: bool = False) -> str:
     """The SQL of CAST(sql AS target), or of TRY_CAST where it is `safe`."""
     if source == target:
         return sql
+    if is_nested(source) and is_nested(target) and not safe:
+        return _cast_parts(sql, source, target)
     for entry in CASTS:
         if is_kind(source, entry.source) and is_kind(target, entry.target):
             if safe and entry.partial:
@@ -53,6 +55,21 @@ def cast(sql: str, source: Type, target: Type, *, safe: bool = False) -> str:
             spelled = entry.spell(sql, spark_type_to_duckdb(target))
             return f"TRY({spelled})" if safe else spelled
     raise NotEqual(f"{'TRY_CAST' if safe else 'CAST'}({source} AS {target})")
+
+
+def _cast_parts(sql: str, source: Type, target: Type) -> str:
+    """Nested values are cast part by part, so that each part has Spark's answer."""
+    (outer, ours), (other, theirs) = parts_of(source), parts_of(target)
+    if outer == other == "array":
+        return f"list_transform({sql}, lambda _e: {cast('_e', ours[0], theirs[0])})"
+    if outer == other == "struct" and len(ours) == len(theirs):
+        pairs = zip(fields_of(source), fields_of(target), strict=True)
+        fields = ", ".join(
+            f"'{name}': {cast(field(sql, own), type_, wanted)}"
+            for (own, type_), (name, wanted) in pairs
+        )
+        return f"CASE WHEN {sql} IS NULL THEN NULL ELSE {{{fields}}} END"
+    raise NotEqual(f"CAST({source} AS {target})")
 
 
 def literal_cast(value: str, target: Type) -> str | None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from everview.plan.types import FLOATS, INTEGERS, Type, decimal_parts
+from everview.plan.types import FLOATS, INTEGERS, Type, decimal_parts, element_of, is_nested
 
 
 class NotEqual(Exception):  # noqa: N818 - a verdict about a construct, not a failure
@@ -34,12 +34,34 @@ def is_kind(type_: Type, kind: str) -> bool:
 
     >>> is_kind("decimal(5,2)", "decimal"), is_kind("int", "integer"), is_kind("int", "bigint")
     (True, True, False)
+    >>> is_kind("array<int>", "list"), is_kind("array<map<int,int>>", "nested")
+    (True, False)
     """
     parts = decimal_parts(type_)
     if kind == "short decimal":
         return parts is not None and parts[0] <= SHORT
     name = "decimal" if parts else type_
+    if is_nested(type_) and kind != "any":
+        return _is_nested_kind(type_, kind)
     return kind == "any" or name in _KINDS.get(kind, (kind,))
+
+
+def _is_nested_kind(type_: Type, kind: str) -> bool:
+    """Arrays, maps and structs; a list is an array of plain values, a column one of
+    ordered values that are no fractions, of which some are equal and yet differ in a sign.
+    """
+    element = element_of(type_)
+    match kind:
+        case "nested":
+            return "map<" not in type_
+        case "list":
+            return element is not None and is_kind(element, "plain")
+        case "column":
+            return is_kind(element or "", "ordered") and element not in FLOATS
+        case "structs":
+            return element is not None and element.startswith("struct<")
+        case _:
+            return type_.startswith(f"{kind}<")
 
 
 def raised(problem: str, witness: str, target: str) -> str:
@@ -51,3 +73,8 @@ def raised(problem: str, witness: str, target: str) -> str:
     if target == "VARCHAR":
         return f"CAST({raised(problem, witness, 'INTEGER')} AS VARCHAR)"
     return f"CAST('{problem}: ' || CAST({witness} AS VARCHAR) AS {target})"
+
+
+def field(sql: str, name: str) -> str:
+    """DuckDB SQL for a field of a struct."""
+    return f"struct_extract({sql}, '{name}')"

@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import cache
 
-from everview.emit import averages, numbers, parity_dates, parity_texts
+from everview.emit import averages, numbers, parity_dates, parity_nested, parity_texts
 from everview.emit.entry import Entry, Site
 from everview.emit.kinds import NotEqual, raised
 from everview.emit.types import spark_type_to_duckdb
@@ -276,7 +276,7 @@ _ARITHMETIC = (
     Entry("ev_avg_decimal", "decimal bigint int int", _average_decimal),
     Entry(
         "ev_single",
-        "bigint plain",
+        "bigint any",
         "CASE WHEN {0} > 1 THEN error('a subquery used as a value has several rows') ELSE {1} END",
     ),
 )
@@ -304,5 +304,11 @@ _LOGIC = (
     Entry("least", "float float*", _of_floats),
 )
 
-TABLE: tuple[Entry, ...] = (*_ARITHMETIC, *_LOGIC, *parity_texts.ENTRIES, *parity_dates.ENTRIES)
+TABLE: tuple[Entry, ...] = (
+    *_ARITHMETIC,
+    *_LOGIC,
+    *parity_texts.ENTRIES,
+    *parity_dates.ENTRIES,
+    *parity_nested.ENTRIES,
+)
 """Every construct that may run on DuckDB."""

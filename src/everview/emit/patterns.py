@@ -81,6 +81,14 @@ def extracted(site: Site) -> str:
     return _spelled(site, tokens, f"regexp_extract({{0}}, {{1}}, {group})")
 
 
+def split(site: Site) -> str:
+    """split(x, pattern[, limit]): the parts between the matches; a limit may ask for all."""
+    limit = site.literals[2] if len(site.args) == 3 else "-1"
+    if limit is None or int(limit) > 0:
+        raise NotEqual(f"{site.name} with the limit {limit or 'of a column'}")
+    return _spelled(site, _matched(site), "string_split_regex({0}, {1})", "VARCHAR[]")
+
+
 def _is_group(digits: str, site: Site) -> bool:
     groups = re.compile(site.literals[1] or "").groups
     return len(digits) == 1 and 1 <= int(digits) <= groups

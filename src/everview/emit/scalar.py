@@ -52,6 +52,13 @@ def _emit(node: Typed) -> str:
     match node.name:
         case "column":
             return quoted(node.value or "")
+        case "variable":
+            return quoted(node.value or "")
+        case "index":
+            return f"CAST({quoted(node.value or '')} - 1 AS INTEGER)"
+        case "lambda":
+            parameters = ", ".join(map(quoted, (node.value or "").split("\n")))
+            return f"lambda {parameters}: {_emit(node.args[0])}"
         case "literal":
             return _literal(node.value or "", node.type)
         case "cast" | "try_cast":

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import assert_never
 
-from everview.emit import scalar as scalars
 from everview.emit.aggregates import emit_aggregate, emit_order
+from everview.emit.dialects import DUCKDB, SPARK, Dialect
 from everview.plan.aggregates import counts_copies
 from everview.plan.build import columns_of
 from everview.plan.nodes import (
@@ -30,57 +30,24 @@ from everview.plan.nodes import (
     Restrict,
     Source,
     Totals,
+    Unnest,
     Values,
     Window,
 )
 from everview.plan.traverse import schema_of
-from everview.plan.types import WEIGHT, Schema, Type, decimal_parts, type_in
+from everview.plan.types import WEIGHT, Schema, decimal_parts, type_in
 from everview.program.steps import Compute
 
-
-@dataclass(frozen=True, slots=True)
-class Dialect:
-    """What differs between the engines when a plan is written as SQL."""
-
-    name: str
-    quote: Callable[[str], str]
-    scalar: Callable[[str, Schema], str]
-    type_: Callable[[Type], str]
-    same: str
-    """The null-safe equality operator."""
-    semi: str
-    """How a semi join is spelled."""
-    wide: str
-    """The type in which a weight meets an integer without overflow."""
-    copies: Callable[[str, str], str]
-    """Weighted rows, each as often as its weight says; the columns end with a comma."""
-
-
-SPARK = Dialect(
-    "spark",
-    lambda name: f"`{name}`",
-    lambda text, _schema: scalars.to_spark(text),
-    lambda type_: type_,
-    "<=>",
-    "LEFT SEMI JOIN",
-    "DECIMAL(38, 0)",
-    lambda rows, columns: (
-        f"SELECT {columns}1 AS _one FROM ({rows}) AS r "
-        f"LATERAL VIEW explode(array_repeat(0, CAST({WEIGHT} AS INT))) AS _copy"
-    ),
-)
-DUCKDB = Dialect(
-    "duckdb",
-    lambda name: f'"{name}"',
-    scalars.to_duckdb,
-    scalars.spark_type_to_duckdb,
-    "IS NOT DISTINCT FROM",
-    "SEMI JOIN",
-    "HUGEINT",
-    lambda rows, columns: (
-        f"SELECT {columns}unnest(range({WEIGHT})) AS _one FROM ({rows}) AS r WHERE {WEIGHT} > 0"
-    ),
-)
+__all__ = [
+    "DUCKDB",
+    "SPARK",
+    "Dialect",
+    "consolidate",
+    "emit",
+    "emit_consolidated",
+    "emit_step",
+    "ring_columns",
+]
 
 
 def emit(plan: Plan, dialect: Dialect, relations: Mapping[str, str] | None = None) -> str:
@@ -149,6 +116,8 @@ class _Emitter:
                     f"{self.dialect.scalar(o.scalar, schema)} AS {self._q(o.name)}" for o in outputs
                 )
                 return f"SELECT {', '.join((*made, WEIGHT))} FROM {self._sub(child)}"
+            case Unnest():
+                return self._unnest(plan)
             case Add(left, right):
                 return f"{self._ordered(left, plan)} UNION ALL {self._ordered(right, plan)}"
             case Negate(child):
@@ -195,7 +164,11 @@ class _Emitter:
     def _join(self, plan: Join) -> str:
         left, right = schema_of(plan.left), schema_of(plan.right)
         equal = self.dialect.same if plan.nulls else "="
-        on = [f"{self._q(a)} {equal} {self._q(b)}" for a, b in plan.on]
+        on = [
+            f"{self.dialect.key(self._q(a), type_in(left, a))} {equal} "
+            f"{self.dialect.key(self._q(b), type_in(right, b))}"
+            for a, b in plan.on
+        ]
         if plan.residual:
             on.append(f"({self.dialect.scalar(plan.residual, left + right)})")
         columns = self._list(tuple(c.name for c in left + right))
@@ -203,6 +176,13 @@ class _Emitter:
             f"SELECT {columns}l.{WEIGHT} * r.{WEIGHT} AS {WEIGHT} FROM {self._sub(plan.left, 'l')} "
             f"JOIN {self._sub(plan.right, 'r')} ON {' AND '.join(on) or 'TRUE'}"
         )
+
+    def _unnest(self, plan: Unnest) -> str:
+        listed = self._list(columns_of(plan.child))
+        items = self.dialect.scalar(plan.array, schema_of(plan.child))
+        place = self._q(plan.position) if plan.position else ""
+        element, rows = self._q(plan.element.name), self.query(plan.child)
+        return self.dialect.unnest(rows, listed, items, element, place, plan.outer)
 
     def _totals(self, child: Plan, keys: tuple[str, ...], measures: tuple[Measure, ...]) -> str:
         schema = schema_of(child)
@@ -273,7 +253,8 @@ class _Emitter:
         if keys:
             parts.append(f"PARTITION BY {', '.join(map(self._q, keys))}")
         if over.order:
-            parts.append(f"ORDER BY {emit_order(over.order, self._q)}")
+            placed = emit_order(over.order, lambda name: self._placed(name, schema))
+            parts.append(f"ORDER BY {placed}")
         if over.frame:
             parts.append(over.frame)
         call = f"{call} OVER ({' '.join(parts)})"
@@ -285,14 +266,22 @@ class _Emitter:
         inside, behind = (skip, "") if self.dialect.name == "duckdb" else ("", skip)
         return f"{over.function.upper()}({arguments}{inside}){behind}"
 
+    def _placed(self, name: str, schema: Schema) -> str:
+        return self.dialect.order(self._q(name), type_in(schema, name))
+
     def _restrict(self, child: Plan, to: Plan, on: tuple[tuple[str, str], ...]) -> str:
         columns = self._list(columns_of(child), "c")
-        keys = ", ".join(f"{self._q(b)} AS {self._q('k.' + str(i))}" for i, (_, b) in enumerate(on))
+        theirs, ours = schema_of(to), schema_of(child)
+        keys = ", ".join(
+            f"{self.dialect.key(self._q(b), type_in(theirs, b))} AS {self._q(f'k.{i}')}"
+            for i, (_, b) in enumerate(on)
+        )
         if not on:
             rows = f"SELECT 1 FROM {self._sub(to, 'k')}"
             return f"SELECT {columns}c.{WEIGHT} FROM {self._sub(child, 'c')} WHERE EXISTS ({rows})"
         same = " AND ".join(
-            f"c.{self._q(a)} {self.dialect.same} k.{self._q('k.' + str(i))}"
+            f"{self.dialect.key(f'c.{self._q(a)}', type_in(ours, a))} {self.dialect.same} "
+            f"k.{self._q(f'k.{i}')}"
             for i, (a, _) in enumerate(on)
         )
         return (

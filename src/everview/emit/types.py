@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
-from everview.plan.types import Type, decimal_parts
+from everview.plan.types import Type, decimal_parts, fields_of, parts_of
 
 _NAMES = {
     "tinyint": "TINYINT",
@@ -33,8 +31,7 @@ def spark_type_to_duckdb(type_: Type) -> str:
         return _NAMES[type_]
     if decimal_parts(type_):
         return type_.upper()
-    outer, _, rest = type_.partition("<")
-    inner = list(_split(rest.removesuffix(">")))
+    outer, inner = parts_of(type_)
     match outer:
         case "array":
             return f"{spark_type_to_duckdb(inner[0])}[]"
@@ -42,24 +39,10 @@ def spark_type_to_duckdb(type_: Type) -> str:
             key, value = map(spark_type_to_duckdb, inner)
             return f"MAP({key}, {value})"
         case "struct":
-            return f"STRUCT({', '.join(map(_field, inner))})"
+            return f"STRUCT({', '.join(_field(*each) for each in fields_of(type_))})"
         case _:
             raise ValueError(f"DuckDB has no type for Spark's {type_}")
 
 
-def _field(text: str) -> str:
-    name, _, type_ = text.partition(":")
-    return f'"{name.replace(chr(34), chr(34) * 2)}" {spark_type_to_duckdb(type_)}'
-
-
-def _split(text: str) -> Iterator[str]:
-    """The parts between commas that are in no bracket."""
-    depth, part = 0, ""
-    for char in text:
-        depth += (char in "<(") - (char in ">)")
-        if char == "," and depth == 0:
-            yield part
-            part = ""
-        else:
-            part += char
-    yield part
+def _field(name: str, type_: Type) -> str:
+    return f'"{name}" {spark_type_to_duckdb(type_)}'

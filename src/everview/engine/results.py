@@ -17,13 +17,18 @@ class Result:
     frame: Callable[[], Any] | None = None
 
     def to_arrow(self) -> pa.Table:
-        """All rows as an Arrow table."""
-        return self.arrow()
+        """All rows as an Arrow table.
+
+        A table without rows has an empty chunk in every column: pyspark takes no nested column
+        without one.
+        """
+        table = self.arrow()
+        return table if table.num_rows else table.schema.empty_table()
 
     def rows(self) -> list[tuple[Any, ...]]:
-        """All rows as tuples."""
-        table = self.arrow()
-        return list(zip(*(column.to_pylist() for column in table.columns), strict=True))
+        """All rows as tuples; arrays are lists, structs and maps are dicts."""
+        columns = (column.to_pylist(maps_as_pydicts="strict") for column in self.arrow().columns)
+        return list(zip(*columns, strict=True))
 
     def to_pandas(self) -> Any:
         """All rows as a pandas DataFrame."""

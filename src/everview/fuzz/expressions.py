@@ -159,6 +159,36 @@ def _dated(p: Palette, depth: int) -> str:
     return p.rng.choice(forms).format(day, count)
 
 
+def _elements(p: Palette, family: Family, depth: int) -> str:
+    return f"ARRAY({p.scalar(family, depth)}, {p.leaf(family)})"
+
+
+def _of_array(*forms: str) -> Production:
+    """One of the forms, over an array of integers."""
+    return lambda p, depth: p.rng.choice(forms).format(_elements(p, "whole", depth))
+
+
+def _joined_array(p: Palette, depth: int) -> str:
+    forms = ("ARRAY_JOIN({}, '-')", "GET({}, 1)", "ARRAY_JOIN(ARRAY_DISTINCT({}), '', 'n')")
+    return p.rng.choice(forms).format(_elements(p, "text", depth))
+
+
+def _among(p: Palette, depth: int) -> str:
+    family = p.family(("whole", "text", "date"))
+    array = _elements(p, family, depth)
+    tests = (f"ARRAY_CONTAINS({array}, {p.leaf(family)})", f"EXISTS({array}, x -> x IS NULL)")
+    return p.rng.choice((*tests, f"FORALL({array}, x -> x >= {p.leaf(family)})"))
+
+
+_ARRAY_FORMS = (
+    *("SIZE({})", "GET({}, 0)", "ELEMENT_AT({}, -1)", "ARRAY_MAX({})", "ARRAY_MIN({})"),
+    *("SIZE(FILTER({}, x -> x > 1))", "GET(TRANSFORM({}, x -> coalesce(x, 0)), 1)"),
+    *(
+        "AGGREGATE({}, 0, (a, x) -> CASE WHEN x > 0 THEN a + 1 ELSE a END)",
+        "SIZE(ARRAY_UNION({0}, {0}))",
+    ),
+    *("STRUCT({} AS f).f[1]", "GET(SORT_ARRAY({}), 0)"),
+)
 _DATE_PARTS = tuple(f"{name}({{}})" for name in ("YEAR", "MONTH", "DAY", "DAYOFWEEK", "WEEKDAY"))
 _TIME_PARTS = tuple(f"{name}({{}})" for name in ("HOUR", "MINUTE", "SECOND"))
 _TEXT_FORMS = (
@@ -173,6 +203,7 @@ _EVERYTHING: dict[Family, tuple[Production, ...]] = {
         *(_guarded, _bits, _signed("whole"), _difference, _of("text", "LENGTH({})", "ASCII({})")),
         *(_of("date", *_DATE_PARTS), _of("stamp", *_TIME_PARTS), _of("truth", "CAST({} AS INT)")),
         _of("whole", "CAST({} AS BIGINT)"),
+        *(_of_array(*_ARRAY_FORMS), _of("text", "SIZE(SPLIT({}, 'a'))")),
         *(_of("text", "LOCATE('b', {})"), _parsed, _calm_of("decimal", "CAST({} AS BIGINT)")),
     ),
     "decimal": (
@@ -190,6 +221,7 @@ _EVERYTHING: dict[Family, tuple[Production, ...]] = {
     ),
     "text": (
         *(_case("text"), _choice("text"), _concatenation, _of("text", *_TEXT_FORMS)),
+        _joined_array,
         *(_of("text", *_TEXT_FORMS), _of("whole", "CAST({} AS STRING)")),
         *(_of("date", "CAST({} AS STRING)"), _of("truth", "CAST({} AS STRING)")),
         *(_of("decimal", "CAST({} AS STRING)"), _of("local", "CAST({} AS STRING)")),
@@ -197,7 +229,7 @@ _EVERYTHING: dict[Family, tuple[Production, ...]] = {
     "truth": (
         *(_comparison, _comparison, _comparison, _comparison, _null_test, _connective, _negation),
         *(_connective, _membership, _range, _pattern, _text_test, _truth_test, _case("truth")),
-        *(_choice("truth"), _of("truth", "{}"), _of("fraction", "ISNAN({})")),
+        *(_choice("truth"), _of("truth", "{}"), _among, _of("fraction", "ISNAN({})")),
     ),
     "date": (
         *(_case("date"), _choice("date"), _moved("date", ("DAY", "MONTH", "YEAR")), _dated),

@@ -18,6 +18,7 @@ from everview.fuzz.clauses import (
     where,
 )
 from everview.fuzz.lateral import beside
+from everview.fuzz.nested import collected, exploded, regrouped
 from everview.fuzz.scalars import Atom, Family, Kit, Scalar
 from everview.fuzz.sources import MOST_ROWS, item, mergeable, source, word
 from everview.fuzz.subqueries import Around, around, asked
@@ -281,8 +282,15 @@ def in_parentheses(w: Writer, depth: int) -> Query:
 
 Production: TypeAlias = Callable[[Writer, int], Query]
 
+
+def nested(w: Writer, depth: int) -> Query:
+    """Arrays and structs, of which other engines have other ideas."""
+    made = select if w.kit.portable else w.rng.choice((exploded, exploded, regrouped, collected))
+    return made(w, depth)
+
+
 PRODUCTIONS: tuple[Production, ...] = (
     *(select, select, select, grouped, grouped, grouped, distinct, union, union),
-    *(common_table, beside_constants, in_parentheses, merged, windowed, first_rows),
+    *(common_table, beside_constants, in_parentheses, merged, windowed, first_rows, nested),
 )
 """What a query may be; a further capability is one more function here."""

@@ -9,9 +9,22 @@ from typing import Any
 
 import pyarrow as pa
 
-from everview.engine.arrow import arrow_type
+from everview.engine.arrow import arrow_type, with_sorted_maps
 from everview.errors import UserError
-from everview.plan.types import FLOATS, INTEGERS, WEIGHT, Column, Schema, decimal_parts, names
+from everview.plan.types import (
+    FLOATS,
+    INTEGERS,
+    WEIGHT,
+    Column,
+    Schema,
+    Type,
+    decimal_parts,
+    element_of,
+    entry_of,
+    fields_of,
+    is_nested,
+    names,
+)
 
 _WIDE = Context(prec=80)
 """Digits enough for any decimal, shifted by any scale."""
@@ -24,7 +37,7 @@ def is_frame(rows: Any) -> bool:
 
 def weighted(rows: Any, table: str, schema: Schema, weight: int) -> pa.Table:
     """The rows, each with `weight`: dicts, tuples, pandas, Polars or Arrow."""
-    plain = _table(rows, table, schema)
+    plain = with_sorted_maps(_table(rows, table, schema), schema, table)
     weights = pa.array([weight] * plain.num_rows, pa.int64())
     return plain.append_column(WEIGHT, weights)
 
@@ -85,28 +98,59 @@ def _values(row: Any, number: int, table: str, schema: Schema) -> Sequence[Any]:
 
 def _convert(value: Any, column: Column, number: int, table: str) -> Any:
     """A Python value as one that Arrow takes for the column, without loss."""
-    if value is None:
-        return None
     try:
-        parts = decimal_parts(column.type)
-        if parts:
-            return _decimal(value, *parts)
-        if column.type in INTEGERS:
-            return _integer(value)
-        if column.type in FLOATS:
-            if isinstance(value, bool):
-                raise TypeError
-            return float(value)
-        if column.type == "date":
-            return _date(value)
-        if column.type in ("timestamp", "timestamp_ntz"):
-            return _timestamp(value, column.type)
-        expected = {"boolean": bool, "string": str, "binary": bytes}[column.type]
-        if not isinstance(value, expected):
-            raise TypeError
+        return _as_type(value, column.type)
     except (TypeError, ValueError, InvalidOperation, OverflowError):
         raise _mismatch(table, column, number, value) from None
+
+
+def _as_type(value: Any, type_: Type) -> Any:
+    if value is None:
+        return None
+    parts = decimal_parts(type_)
+    if parts:
+        return _decimal(value, *parts)
+    if type_ in INTEGERS:
+        return _integer(value)
+    if type_ in FLOATS:
+        if isinstance(value, bool):
+            raise TypeError
+        return float(value)
+    if type_ == "date":
+        return _date(value)
+    if type_ in ("timestamp", "timestamp_ntz"):
+        return _timestamp(value, type_)
+    if is_nested(type_):
+        return _nested(value, type_)
+    expected = {"boolean": bool, "string": str, "binary": bytes}[type_]
+    if not isinstance(value, expected):
+        raise TypeError
     return value
+
+
+def _nested(value: Any, type_: Type) -> Any:
+    """A list or tuple as an array, a dict or pairs as a map, a dict or tuple as a struct."""
+    if isinstance(value, str | bytes) or not isinstance(value, Mapping | Sequence):
+        raise TypeError
+    if entry := entry_of(type_):
+        pairs = value.items() if isinstance(value, Mapping) else value
+        return [(_as_type(key, entry[0]), _as_type(each, entry[1])) for key, each in pairs]
+    if fields := fields_of(type_) if type_.startswith("struct<") else ():
+        given = _by_name(value, fields) if isinstance(value, Mapping) else list(value)
+        if len(given) != len(fields):
+            raise TypeError
+        return {n: _as_type(each, t) for (n, t), each in zip(fields, given, strict=True)}
+    if isinstance(value, Mapping):
+        raise TypeError
+    return [_as_type(each, element_of(type_) or "") for each in value]
+
+
+def _by_name(value: Mapping[Any, Any], fields: tuple[tuple[str, Type], ...]) -> list[Any]:
+    """The values of a struct's fields; those that are not named are null."""
+    given = {str(name).lower(): each for name, each in value.items()}
+    if set(given) - {name.lower() for name, _ in fields}:
+        raise TypeError
+    return [given.get(name.lower()) for name, _ in fields]
 
 
 def _decimal(value: Any, precision: int, scale: int) -> Decimal:

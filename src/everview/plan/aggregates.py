@@ -64,7 +64,8 @@ def counts_copies(function: str) -> bool:
 
 
 def _stored(type_: Type) -> Type | None:
-    return type_ if storable_type(type_) else None
+    """Any type with an order, which maps have not."""
+    return type_ if storable_type(type_) and "map<" not in type_ else None
 
 
 def _wider(more: int, scale: int, whole: Type) -> Callable[[Type], Type]:
@@ -112,5 +113,6 @@ AGGREGATES: dict[str, Kind] = {
     **_each("percentile_cont percentile_disc", Kind((a_double,), _double, window=False)),
     "mode": Kind((_stored,), _same, window=False),
     "listagg": Kind((a_string,), _same, window=False),
+    "collect_list": Kind((_stored,), lambda type_: f"array<{type_}>", copies=False, window=False),
 }
 """Every aggregate there is; how the engines spell those that differ is in emit/aggregates."""

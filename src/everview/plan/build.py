@@ -23,10 +23,11 @@ from everview.plan.nodes import (
     Positive,
     Restrict,
     Totals,
+    Unnest,
     Window,
 )
 from everview.plan.traverse import schema_of
-from everview.plan.types import Schema, Type, decimal_parts, is_exact, names, type_in
+from everview.plan.types import Column, Schema, Type, decimal_parts, is_exact, names, type_in
 
 TOTAL_INTEGER: Type = "decimal(38,0)"
 
@@ -62,6 +63,14 @@ def project(child: Plan, columns: tuple[str, ...]) -> Plan:
     schema = schema_of(child)
     picked = (Output(name, type_in(schema, name), scalar.column(name)) for name in columns)
     return map_(child, tuple(picked))
+
+
+def unnest(
+    child: Plan, array: str, element: Column, position: str = "", *, outer: bool = False
+) -> Plan:
+    """μ(Q), with μ(0) = 0."""
+    made = Unnest(child, array, element, position, outer)
+    return Empty(schema_of(made)) if isinstance(child, Empty) else made
 
 
 def add(*terms: Plan) -> Plan:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from sqlglot import exp
 
-from everview.plan.types import FLOATS, INTEGERS, Type
+from everview.plan.types import FLOATS, INTEGERS, Type, storable_type
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,13 +58,15 @@ def cast_call(node: exp.Expr) -> tuple[exp.Expr, Type] | None:
 def target_type(node: exp.Cast) -> Type | None:
     """The type a cast names, in Spark's simpleString, None where we have no name for it."""
     to = node.to
+    if to.args.get("nested"):
+        return storable_type(to.sql(dialect="spark"))
     base = _TYPE_NAMES.get(to.this)
     if base == "decimal":
         precision, scale = (*(p.name for p in to.expressions), "10", "0")[:2]
         if len(to.expressions) == 1:
             scale = "0"
         return f"decimal({precision},{scale})"
-    return None if to.args.get("nested") else base
+    return base
 
 
 _CAST_CALLS = {
@@ -111,15 +113,19 @@ this: Neg=negative Negative BitwiseNot=~ BitwiseCount=bit_count Not Abs Sign Sqr
   Reverse Ascii MD5 SHA Hex ToBase64=base64 Year Quarter Month Day DayOfMonth=day DayOfWeek
   DayOfYear WeekOfYear Hour Minute Second LastDay=last_day DateFromUnixDate=date_from_unix_date
   UnixSeconds=unix_seconds UnixMillis=unix_millis UnixMicros=unix_micros Dayname Monthname
+  ArraySize=size ArrayDistinct=array_distinct ArrayCompact=array_compact ArrayMax=array_max
+  ArrayMin=array_min Flatten MapKeys=map_keys MapFromEntries=map_from_entries
 this expression: Add=+ Sub=- Mul=* Div=/ Mod=% IntDiv=div BitwiseAnd=& BitwiseOr=| BitwiseXor=^
   BitwiseLeftShift=shiftleft BitwiseRightShift=shiftright EQ== NEQ=<> LT=< LTE=<= GT=> GTE=>=
   NullSafeEQ=<=> EqualNull=<=> And Or Pow=power Log Nanvl
   SafeAdd=try_add SafeSubtract=try_subtract SafeMultiply=try_multiply SafeDivide=try_divide Left
   Right DPipe=concat StartsWith EndsWith Contains
-  RegexpLike=rlike AddMonths=add_months NextDay=next_day
+  RegexpLike=rlike AddMonths=add_months NextDay=next_day ArrayContains=array_contains
+  ArrayExcept=array_except ArrayPosition=array_position ArrayRemove=array_remove
+  ArrayAppend=array_append ArrayPrepend=array_prepend
 this expressions: Coalesce Greatest Least
 this decimals: Ceil Floor Round
-expressions: Concat ConcatWs=concat_ws Chr
+expressions: Concat ConcatWs=concat_ws Chr Array ArrayIntersect=array_intersect
 : Pi
 this start length: Substring
 this expression replacement: Replace
@@ -128,6 +134,12 @@ substr this position: StrPosition=locate
 this expression from_ for_: Overlay
 this times: Repeat
 this length: SHA2
+this expression null: ArrayToString=array_join
+this start end: ArraySlice=slice
+this expression limit: RegexpSplit=split
+start end step: GenerateSeries=sequence
+keys values: Map=map_from_arrays
+this key: MapContainsKey=map_contains_key
 this delimiter part_index: SplitPart=split_part
 this delimiter count: SubstringIndex=substring_index
 this expression replacement position: RegexpReplace=regexp_replace
@@ -236,6 +248,39 @@ def _interval(node: exp.Expr) -> Call | None:
     return Call("interval", (), f"{node.this.name} {unit.name.upper().removesuffix('S')}")
 
 
+def _item(node: exp.Expr) -> Call | None:
+    """x[i], or element_at, which sqlglot tells apart by where counting begins."""
+    name = "[]"
+    if node.args.get("offset") is not None:
+        name = "try_element_at" if node.args.get("safe") else "element_at"
+    items = node.expressions
+    return Call(name, (node.this, items[0])) if len(items) == 1 else None
+
+
+def _struct(node: exp.Expr) -> Call | None:
+    named = [each for each in node.expressions if isinstance(each, exp.PropertyEQ)]
+    if len(named) != len(node.expressions):
+        return None
+    names = ",".join(each.this.name for each in named)
+    return Call("struct", tuple(each.expression for each in named), names)
+
+
+def _map(node: exp.Expr) -> Call | None:
+    keys, values = node.args["keys"].expressions, node.args["values"].expressions
+    return Call("map", tuple(each for pair in zip(keys, values, strict=True) for each in pair))
+
+
+def _sorted(node: exp.Expr) -> Call | None:
+    """sort_array has nulls first, array_sort last; the order of a comparator we do not know."""
+    if node.args.get("expression") is not None:
+        return None
+    direction, first = node.args.get("asc"), node.args.get("nulls_first")
+    if direction is not None:
+        return Call("sort_array", (node.this, direction))
+    sort = isinstance(first, exp.Boolean) and bool(first.this)
+    return Call("sort_array" if sort else "array_sort", (node.this,))
+
+
 _SPECIAL: dict[type[exp.Expr], Callable[[exp.Expr], Call | None]] = {
     exp.Extract: _extract,
     exp.Is: _is,
@@ -255,4 +300,9 @@ _SPECIAL: dict[type[exp.Expr], Callable[[exp.Expr], Call | None]] = {
     ),
     exp.In: _in,
     exp.Interval: _interval,
+    exp.Bracket: _item,
+    exp.Dot: lambda node: Call("field", (node.this,), node.expression.name),
+    exp.Struct: _struct,
+    exp.VarMap: _map,
+    exp.ArraySort: _sorted,
 }

@@ -4,7 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from everview.plan.types import FLOATS, INTEGERS, Type, decimal_parts
+from everview.plan.types import (
+    FLOATS,
+    INTEGERS,
+    Type,
+    decimal_parts,
+    fields_of,
+    parts_of,
+    struct_of,
+)
 
 MAX_PRECISION = 38
 MIN_ADJUSTED_SCALE = 6
@@ -83,7 +91,24 @@ def common(left: Type, right: Type, *, strings: bool = True) -> Type | None:
         return max(left, right, key=_MOMENTS.index)
     if is_numeric(left) and is_numeric(right):
         return _numeric(left, right)
-    return None
+    return _nested(left, right, strings=strings)
+
+
+def _nested(left: Type, right: Type, *, strings: bool) -> Type | None:
+    """Arrays, maps and structs meet part by part; fields have to have the same names."""
+    (outer, ours), (other, theirs) = parts_of(left), parts_of(right)
+    if outer != other or not ours or len(ours) != len(theirs):
+        return None
+    if outer != "struct":
+        found = [common(a, b, strings=strings) for a, b in zip(ours, theirs, strict=True)]
+        return None if None in found else f"{outer}<{','.join(map(str, found))}>"
+    fields = []
+    for (name, a), (name_too, b) in zip(fields_of(left), fields_of(right), strict=True):
+        meeting = common(a, b, strings=strings)
+        if name != name_too or meeting is None:
+            return None
+        fields.append((name, meeting))
+    return struct_of(fields)
 
 
 def common_of(types: Iterable[Type], *, strings: bool = True) -> Type | None:

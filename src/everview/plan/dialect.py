@@ -66,6 +66,17 @@ class Spark4(Spark):
             "PERCENTILE": lambda self: self._parse_distinct_arg_function(_Percentile),
         }
 
+    class Generator(Spark.Generator):  # type: ignore[valid-type, misc]
+        """Keeps a column before a field apart from a table before a column."""
+
+        def dot_sql(self, expression: exp.Dot) -> str:
+            """A field of a struct; a plain column is written in parentheses."""
+            whole = super().dot_sql(expression)
+            column = expression.this
+            if not isinstance(column, exp.Column) or column.args.get("table"):
+                return str(whole)
+            return f"({self.sql(column)}).{self.sql(expression, 'expression')}"
+
 
 DIALECT = Spark4
 """The dialect of every scalar text: read SQL with it, print SQL with it."""

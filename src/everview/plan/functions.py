@@ -42,6 +42,7 @@ from everview.plan.signatures import (
     to_whole,
     variadic,
 )
+from everview.plan.signatures_nested import CONCATENATED, JOINED, NESTED, REVERSED
 from everview.plan.types import INTEGERS
 
 _truth = exactly("boolean")
@@ -97,9 +98,10 @@ RULES: dict[str, Rule] = {
     **_each("octet_length bit_length", function("int", _pure_string)),
     "substring": function("string", a_string, an_int, an_int, optional=1),
     **_each("left right", function("string", _pure_string, an_int)),
-    "concat": variadic("string", a_string),
-    "concat_ws": variadic("string", a_string, least=1),
-    **_each("upper lower initcap reverse", function("string", a_string)),
+    "concat": either(variadic("string", a_string), CONCATENATED),
+    "concat_ws": either(variadic("string", a_string, least=1), JOINED),
+    **_each("upper lower initcap", function("string", a_string)),
+    "reverse": either(function("string", a_string), REVERSED),
     **_each("trim ltrim rtrim btrim", function("string", *_two_strings, optional=1)),
     "replace": function("string", *_two_strings, a_string, optional=1),
     **_each("translate regexp_replace", function("string", *_two_strings, a_string)),
@@ -149,4 +151,5 @@ RULES: dict[str, Rule] = {
     "ev_avg_double": average_double,
     "ev_avg_decimal": average_decimal,
     "ev_single": single,
+    **NESTED,
 }

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
-from everview.plan.types import Schema, Type
+from everview.plan.types import Column, Schema, Type
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,6 +71,21 @@ class Map:
 
     child: Plan
     outputs: tuple[Output, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Unnest:
+    """Each row once for every element of an array computed from it, with the element: μ(Q).
+
+    `position`, where it is named, counts the elements from zero. With `outer`, a row without
+    elements stays once, with null for both.
+    """
+
+    child: Plan
+    array: str
+    element: Column
+    position: str = ""
+    outer: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -229,6 +244,7 @@ Plan: TypeAlias = (
     | Ref
     | Filter
     | Map
+    | Unnest
     | Add
     | Negate
     | Join

@@ -16,7 +16,15 @@ from everview.plan.coercion import (
     is_numeric,
 )
 from everview.plan.parameters import MOMENTS, Parameter
-from everview.plan.types import FLOATS, INTEGERS, Type, decimal_parts
+from everview.plan.types import (
+    FLOATS,
+    INTEGERS,
+    Type,
+    decimal_parts,
+    fields_of,
+    is_nested,
+    parts_of,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,9 +56,22 @@ def castable(source: Type, target: Type | None) -> bool:
         return is_numeric(target) or target in ("boolean", "timestamp")
     if source == "boolean":
         return is_numeric(target)
+    if is_nested(source):
+        return _castable_parts(source, target)
     return source in MOMENTS and (
         target in MOMENTS or (is_numeric(target) and source == "timestamp")
     )
+
+
+def _castable_parts(source: Type, target: Type) -> bool:
+    """Nested values are cast part by part."""
+    (outer, ours), (other, theirs) = parts_of(source), parts_of(target)
+    if outer != other or len(ours) != len(theirs):
+        return False
+    if outer == "struct":
+        ours = tuple(type_ for _, type_ in fields_of(source))
+        theirs = tuple(type_ for _, type_ in fields_of(target))
+    return all(map(castable, ours, theirs))
 
 
 def arithmetic(operator: str) -> Rule:
@@ -155,13 +176,18 @@ def comparison(args: tuple[Operand, ...], _: str | None) -> Signature | None:
     """Both sides are cast to the type they meet in."""
     if len(args) != 2:
         return None
-    meeting = common(args[0].type, args[1].type)
+    meeting = _comparable(common(args[0].type, args[1].type))
     return Signature((meeting, meeting), "boolean") if meeting else None
+
+
+def _comparable(meeting: Type | None) -> Type | None:
+    """Spark compares no maps."""
+    return None if meeting is None or "map<" in meeting else meeting
 
 
 def membership(args: tuple[Operand, ...], _: str | None) -> Signature | None:
     """x IN (…): all are cast to the type they meet in."""
-    meeting = common_of(arg.type for arg in args)
+    meeting = _comparable(common_of(arg.type for arg in args))
     return Signature((meeting,) * len(args), "boolean") if meeting else None
 
 
@@ -170,6 +196,7 @@ def choice(strings: bool) -> Rule:
 
     def rule(args: tuple[Operand, ...], _: str | None) -> Signature | None:
         meeting = common_of((arg.type for arg in args), strings=strings)
+        meeting = meeting if strings else _comparable(meeting)
         return Signature((meeting,) * len(args), meeting) if meeting and args else None
 
     return rule

@@ -29,6 +29,7 @@ from everview.plan.nodes import (
     Restrict,
     Source,
     Totals,
+    Unnest,
     Values,
     Window,
 )
@@ -78,6 +79,8 @@ def _arguments(plan: Plan) -> tuple[object, ...]:
             return (predicate,)
         case Map(_, outputs):
             return ([f"{o.name} {o.type} = {o.scalar}" for o in outputs],)
+        case Unnest(_, array, element, position, outer):
+            return (array, _columns((element,)), position, outer)
         case Add() | Negate() | Distinct() | Positive():
             return ()
         case Join(_, _, on, residual, nulls):
@@ -223,6 +226,7 @@ _OPERATORS: dict[str, _Parser] = {
     "Ref": lambda p, a: Ref(str(a[0]), _schema(a[1])),
     "Filter": lambda p, a: Filter(p[0], str(a[0])),
     "Map": lambda p, a: Map(p[0], _outputs(a[0])),
+    "Unnest": lambda p, a: Unnest(p[0], str(a[0]), _schema(a[1])[0], str(a[2]), outer=bool(a[3])),
     "Add": lambda p, a: Add(p[0], p[1]),
     "Negate": lambda p, a: Negate(p[0]),
     "Join": lambda p, a: Join(

@@ -23,6 +23,7 @@ from everview.plan.nodes import (
     Restrict,
     Source,
     Totals,
+    Unnest,
     Values,
     Window,
 )
@@ -44,6 +45,9 @@ def schema_of(plan: Plan) -> Schema:
             return schema_of(child)
         case Map(_, outputs):
             return tuple(Column(output.name, output.type) for output in outputs)
+        case Unnest(child, _, element, position, _):
+            counted = (Column(position, "int"),) if position else ()
+            return (*schema_of(child), *counted, element)
         case Join(left, right, _, _):
             return schema_of(left) + schema_of(right)
         case Totals(child, keys, measures):
@@ -68,6 +72,8 @@ def children(plan: Plan) -> tuple[Plan, ...]:
             return ()
         case Filter(child, _) | Map(child, _) | Negate(child) | Distinct(child) | Positive(child):
             return (child,)
+        case Unnest(child, _, _, _, _):
+            return (child,)
         case Totals(child, _, _) | Groups(child, _) | Partition(child, _, _) | Window(child, _, _):
             return (child,)
         case Add(left, right) | Join(left, right, _, _) | Restrict(left, right, _):
@@ -81,7 +87,7 @@ def with_children(plan: Plan, parts: tuple[Plan, ...]) -> Plan:
     match plan:
         case Empty() | Values() | Source() | Change() | Ref():
             return plan
-        case Filter() | Map() | Negate() | Distinct() | Positive():
+        case Filter() | Map() | Unnest() | Negate() | Distinct() | Positive():
             return replace(plan, child=parts[0])
         case Totals() | Groups() | Partition() | Window():
             return replace(plan, child=parts[0])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import TypeAlias
 
@@ -53,6 +54,62 @@ def decimal_parts(type_: Type) -> tuple[int, int] | None:
     return (int(match[1]), int(match[2])) if match else None
 
 
+def parts_of(type_: Type) -> tuple[str, tuple[Type, ...]]:
+    """What a nested type is and the types in it; a struct's have their names and a colon.
+
+    >>> parts_of("map<string,array<int>>"), parts_of("int")
+    (('map', ('string', 'array<int>')), ('int', ()))
+    """
+    outer, bracket, rest = type_.partition("<")
+    return outer, tuple(_split(rest.removesuffix(">"))) if bracket and rest != ">" else ()
+
+
+def _split(text: str) -> Iterator[str]:
+    """The parts between commas that are in no bracket."""
+    depth, part = 0, ""
+    for char in text:
+        depth += (char in "<(") - (char in ">)")
+        if char == "," and depth == 0:
+            yield part
+            part = ""
+        else:
+            part += char
+    yield part
+
+
+def fields_of(type_: Type) -> tuple[tuple[str, Type], ...]:
+    """The fields of a struct: names and types."""
+    pairs = (field.partition(":") for field in parts_of(type_)[1])
+    return tuple((name, inner) for name, _, inner in pairs)
+
+
+def element_of(type_: Type) -> Type | None:
+    """The type of an array's elements, None when it is no array."""
+    outer, inner = parts_of(type_)
+    return inner[0] if outer == "array" else None
+
+
+def entry_of(type_: Type) -> tuple[Type, Type] | None:
+    """The types of a map's keys and values, None when it is no map."""
+    outer, inner = parts_of(type_)
+    return (inner[0], inner[1]) if outer == "map" else None
+
+
+def is_nested(type_: Type) -> bool:
+    """Whether values of the type hold other values."""
+    return type_.startswith(("array<", "map<", "struct<"))
+
+
+def struct_of(fields: Iterable[tuple[str, Type]]) -> Type:
+    """The struct with these fields."""
+    return f"struct<{','.join(f'{name}:{type_}' for name, type_ in fields)}>"
+
+
+def entries_of(key: Type, value: Type) -> Type:
+    """The type of a map's entries, in order."""
+    return f"array<{struct_of((('key', key), ('value', value)))}>"
+
+
 def is_exact(type_: Type) -> bool:
     """Whether sums of this type do not depend on the order of addition."""
     return type_ in INTEGERS or decimal_parts(type_) is not None
@@ -98,6 +155,8 @@ def storable_type(declared: str) -> Type | None:
 
     >>> storable_type("DECIMAL(12, 2)"), storable_type("VARCHAR(20)"), storable_type("INTERVAL DAY")
     ('decimal(12,2)', 'string', None)
+    >>> storable_type("ARRAY<STRUCT<Id: INT, tags: MAP<STRING, DOUBLE>>>")
+    'array<struct<Id:int,tags:map<string,double>>>'
     """
     text = re.sub(r"\s+", "", declared.lower())
     if text in _STORABLE:
@@ -107,4 +166,34 @@ def storable_type(declared: str) -> Type | None:
     precision = re.fullmatch(r"(?:decimal|numeric|dec)\((\d+)(?:,(\d+))?\)", text)
     if precision and 1 <= int(precision[1]) <= 38 and int(precision[2] or 0) <= int(precision[1]):
         return f"decimal({int(precision[1])},{int(precision[2] or 0)})"
-    return None
+    return _storable_nested(declared)
+
+
+_FIELD = re.compile(r"\s*`?([A-Za-z0-9_]+)`?\s*(?::|\s)\s*(.+)", re.DOTALL)
+
+
+def _storable_nested(declared: str) -> Type | None:
+    outer, inner = parts_of(declared.strip())
+    match outer.strip().lower(), inner:
+        case "array", (element,):
+            found = storable_type(element)
+            return f"array<{found}>" if found else None
+        case "map", (key, value):
+            keys, values = storable_type(key), storable_type(value)
+            return f"map<{keys},{values}>" if keys and values and not is_nested(keys) else None
+        case "struct", (_, *_):
+            return _storable_struct(inner)
+        case _:
+            return None
+
+
+def _storable_struct(fields: tuple[str, ...]) -> Type | None:
+    """A struct whose fields have plain names, no two of them equal but for case."""
+    found: dict[str, tuple[str, Type]] = {}
+    for field in fields:
+        match = _FIELD.fullmatch(field)
+        type_ = storable_type(match[2]) if match else None
+        if match is None or type_ is None or match[1].lower() in found:
+            return None
+        found[match[1].lower()] = (match[1], type_)
+    return struct_of(found.values())

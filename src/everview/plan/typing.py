@@ -11,32 +11,16 @@ from sqlglot import exp
 
 from everview.plan.calls import call, cast_call, target_type
 from everview.plan.functions import RULES
+from everview.plan.lambdas import Variables, higher_order, typed_call, variable
 from everview.plan.scalar import parse
 from everview.plan.signatures import Operand, castable
+from everview.plan.typed import Typed
 from everview.plan.types import Schema, Type
+
+__all__ = ["Typed", "annotate", "type_of"]
 
 _INT_MAX = 2**31 - 1
 _LONG_MAX = 2**63 - 1
-
-
-@dataclass(frozen=True, slots=True)
-class Typed:
-    """A construct with its arguments, the types Spark casts those to, and its result type.
-
-    `value` is what the text fixes: a column's name, a literal, a unit, the escape of a LIKE.
-    An unknown construct has no result type and no operands.
-    """
-
-    name: str
-    args: tuple[Typed, ...]
-    operands: tuple[Type, ...]
-    type: Type | None
-    value: str | None = None
-
-    @property
-    def literal(self) -> str | None:
-        """The text of a literal, None for anything else."""
-        return self.value if self.name == "literal" else None
 
 
 def type_of(text: str, schema: Schema) -> Type | None:
@@ -52,16 +36,28 @@ def type_of(text: str, schema: Schema) -> Type | None:
 
 def annotate(tree: str | exp.Expr, schema: Schema) -> Typed:
     """The expression with types, from the leaves up."""
-    types = {column.name: column.type for column in schema}
-    return _typed(parse(tree) if isinstance(tree, str) else tree, types)
+    names = Names({column.name: column.type for column in schema}, {})
+    return _typed(parse(tree) if isinstance(tree, str) else tree, names)
 
 
-def _typed(node: exp.Expr, types: dict[str, Type]) -> Typed:
+@dataclass(frozen=True, slots=True)
+class Names:
+    """What names stand for: the types of columns, and the variables of functions around."""
+
+    columns: dict[str, Type]
+    variables: Variables
+
+    def typed(self, node: exp.Expr, more: Variables) -> Typed:
+        """A part in which further variables are known."""
+        return _typed(node, Names(self.columns, {**self.variables, **more}))
+
+
+def _typed(node: exp.Expr, names: Names) -> Typed:
     match node:
         case exp.Paren():
-            return _typed(node.this, types)
+            return _typed(node.this, names)
         case exp.Column():
-            known = None if node.table else types.get(node.name)
+            known = None if node.table else names.columns.get(node.name)
             return Typed("column", (), (), known, node.name)
         case exp.Null():
             return _leaf("void", "NULL")
@@ -73,19 +69,23 @@ def _typed(node: exp.Expr, types: dict[str, Type]) -> Typed:
             return _literal(number, "-")
         case exp.Cast():
             name = "try_cast" if node.args.get("safe") else "cast"
-            return _cast(name, node.this, target_type(node), types)
+            return _cast(name, node.this, target_type(node), names)
         case exp.Case() | exp.If() | exp.Nvl2() | exp.Nullif() | exp.Between() | exp.DecodeCase():
-            return _branching(node, types)
+            return _branching(node, names)
         case (
             exp.Like(expression=exp.Any() | exp.All()) | exp.ILike(expression=exp.Any() | exp.All())
         ):
-            return _any_or_all(node, types)
+            return _any_or_all(node, names)
+        case exp.Identifier():
+            return variable(node, names.variables)
+        case exp.Func() if (applied := higher_order(node)) is not None:
+            return typed_call(*applied, names.typed)
         case exp.Anonymous() if (conversion := cast_call(node)) is not None:
-            return _cast("cast", *conversion, types)
+            return _cast("cast", *conversion, names)
         case exp.Anonymous(expressions=[subject]) if node.name.lower() in _ZERO_CALLS:
-            return _zero_call(node.name.lower(), _typed(subject, types))
+            return _zero_call(node.name.lower(), _typed(subject, names))
         case _:
-            return _call(node, types)
+            return _call(node, names)
 
 
 def _leaf(type_: Type, value: str) -> Typed:
@@ -117,18 +117,18 @@ def _integer_type(number: int) -> Type:
     )
 
 
-def _cast(name: str, value: exp.Expr, target: Type | None, types: dict[str, Type]) -> Typed:
-    arg = _typed(value, types)
+def _cast(name: str, value: exp.Expr, target: Type | None, names: Names) -> Typed:
+    arg = _typed(value, names)
     known = arg.type is not None and castable(arg.type, target)
     return Typed(name, (arg,), (arg.type or "",), target if known else None)
 
 
-def _call(node: exp.Expr, types: dict[str, Type]) -> Typed:
+def _call(node: exp.Expr, names: Names) -> Typed:
     found = call(node)
     if found is None:
         name = node.sql_name() if isinstance(node, exp.Func) else type(node).__name__
         return Typed(name.lower(), (), (), None)
-    args = tuple(_typed(arg, types) for arg in found.args)
+    args = tuple(_typed(arg, names) for arg in found.args)
     return _applied(found.name, args, found.value)
 
 
@@ -142,11 +142,11 @@ def _applied(name: str, args: tuple[Typed, ...], value: str | None = None) -> Ty
     return Typed(name, args, signature.operands, signature.result, value)
 
 
-def _branching(node: exp.Expr, types: dict[str, Type]) -> Typed:
+def _branching(node: exp.Expr, names: Names) -> Typed:
     """CASE in all its forms, as one construct: condition, value, condition, value, …, default."""
 
     def typed(part: exp.Expr | None) -> Typed:
-        return _leaf("void", "NULL") if part is None else _typed(part, types)
+        return _leaf("void", "NULL") if part is None else _typed(part, names)
 
     match node:
         case exp.Case():
@@ -193,12 +193,12 @@ def _zero_call(name: str, subject: Typed) -> Typed:
     )
 
 
-def _any_or_all(node: exp.Expr, types: dict[str, Type]) -> Typed:
+def _any_or_all(node: exp.Expr, names: Names) -> Typed:
     """x LIKE ANY (…) is an OR of its patterns, ALL an AND; a NOT belongs to each of them."""
     word = "or" if isinstance(node.expression, exp.Any) else "and"
     patterns = node.expression.this.unnest()
     each = patterns.expressions if isinstance(patterns, exp.Tuple) else [patterns]
-    tests = [_typed(_with_pattern(node, pattern), types) for pattern in each]
+    tests = [_typed(_with_pattern(node, pattern), names) for pattern in each]
     return reduce(lambda left, right: _applied(word, (left, right)), tests)
 
 

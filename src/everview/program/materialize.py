@@ -8,6 +8,7 @@ filtered and projected, sorted by the join key, unless a stored relation has tha
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from everview.differentiate.rules import RULES, Derive
@@ -24,6 +25,7 @@ from everview.plan.build import (
     partition,
     positive,
     restrict,
+    unnest,
     window,
 )
 from everview.plan.nodes import (
@@ -43,6 +45,7 @@ from everview.plan.nodes import (
     Restrict,
     Source,
     Totals,
+    Unnest,
     Values,
     Window,
 )
@@ -53,7 +56,7 @@ from everview.program.steps import Compute, Fetch, KeySet, Step, change_name
 
 Columns = tuple[str, ...]
 
-_LINEAR = (Filter, Map, Add, Negate, Totals)
+_LINEAR = (Filter, Map, Unnest, Add, Negate, Totals)
 
 
 @dataclass(slots=True)
@@ -149,6 +152,12 @@ class Materializer:
                     below = tuple(str(a) for a, _ in pairs)
                     above = tuple(t for _, t in pairs)
                     return map_(self.bring(child, below, keys, above), outputs)
+            case Unnest(child, array, element, position, outer):
+                own = set(columns_of(child))
+                kept = [(b, t) for b, t in zip(by, theirs, strict=True) if b in own]
+                if len(kept) == len(by) or not is_old(child):
+                    brought = self.bring(child, _lefts(kept), keys, _rights(kept))
+                    return unnest(brought, array, element, position, outer=outer)
             case Join():
                 return self._bring_join(plan, by, keys, theirs)
             case Distinct(child):
@@ -300,9 +309,9 @@ def _refer(node: Plan) -> Plan:
     return Ref(change_name(node.name), node.schema) if isinstance(node, Change) else node
 
 
-def _lefts(pairs: tuple[tuple[str, str], ...]) -> Columns:
+def _lefts(pairs: Iterable[tuple[str, str]]) -> Columns:
     return tuple(a for a, _ in pairs)
 
 
-def _rights(pairs: tuple[tuple[str, str], ...]) -> Columns:
+def _rights(pairs: Iterable[tuple[str, str]]) -> Columns:
     return tuple(b for _, b in pairs)

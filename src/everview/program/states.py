@@ -11,7 +11,7 @@ from everview.plan.build import filter_, project
 from everview.plan.nodes import Filter, Map, Plan, Source
 from everview.plan.text import print_plan
 from everview.plan.traverse import schema_of, sources
-from everview.plan.types import FLOATS, Schema, names, type_in
+from everview.plan.types import FLOATS, Schema, is_nested, names, type_in
 from everview.program.steps import State
 
 Columns = tuple[str, ...]
@@ -49,9 +49,11 @@ class Serving:
 def lookup_column(schema: Schema, sort: Columns, by: Columns) -> str | None:
     """The column of `by` to look up by: the first in the sort order, else any; never a float.
 
-    Floats that are equal can differ in their bits (0.0 and -0.0), and files are searched by bits.
+    Floats that are equal can differ in their bits (0.0 and -0.0), and files are searched by bits;
+    nested values cannot be searched for at all.
     """
-    usable = [name for name in by if type_in(schema, name) not in FLOATS]
+    types = {name: type_in(schema, name) for name in by}
+    usable = [name for name in by if types[name] not in FLOATS and not is_nested(types[name])]
     return next((name for name in sort if name in usable), usable[0] if usable else None)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from everview.analysis.keys import is_set
 from everview.analysis.sign import Sign, sign
 from everview.plan.build import distinct
-from everview.plan.nodes import Add, Distinct, Filter, Join, Map, Plan
+from everview.plan.nodes import Add, Distinct, Filter, Join, Map, Plan, Unnest
 from everview.plan.traverse import children, transform, with_children
 
 
@@ -24,11 +24,11 @@ def _simplify(node: Plan) -> Plan:
 
 
 def _without_inner(plan: Plan) -> Plan:
-    """distinct(Q(distinct(i))) = distinct(Q(i)) for positive i and Q of σ, π, +, ⋈."""
+    """distinct(Q(distinct(i))) = distinct(Q(i)) for positive i and Q of σ, π, μ, +, ⋈."""
     match plan:
         case Distinct(child) if sign(child) <= Sign.POSITIVE:
             return _without_inner(child)
-        case Filter() | Map() | Add() | Join():
+        case Filter() | Map() | Unnest() | Add() | Join():
             parts = tuple(_without_inner(child) for child in children(plan))
             return with_children(plan, parts)
         case _:

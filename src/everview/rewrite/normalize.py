@@ -2,8 +2,19 @@
 
 from __future__ import annotations
 
-from everview.plan.build import add, distinct, filter_, groups, join, map_, negate, totals
-from everview.plan.nodes import Add, Distinct, Filter, Groups, Join, Map, Negate, Plan, Totals
+from everview.plan.build import add, distinct, filter_, groups, join, map_, negate, totals, unnest
+from everview.plan.nodes import (
+    Add,
+    Distinct,
+    Filter,
+    Groups,
+    Join,
+    Map,
+    Negate,
+    Plan,
+    Totals,
+    Unnest,
+)
 from everview.plan.traverse import transform
 
 
@@ -18,6 +29,8 @@ def _rebuild(node: Plan) -> Plan:
             return filter_(child, predicate)
         case Map(child, outputs):
             return map_(child, outputs)
+        case Unnest(child, array, element, position, outer):
+            return unnest(child, array, element, position, outer=outer)
         case Add(left, right):
             return add(left, right)
         case Negate(child):

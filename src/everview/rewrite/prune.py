@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import replace
 
 from everview.plan import scalar
 from everview.plan.build import columns_of, map_, project
@@ -19,6 +20,7 @@ from everview.plan.nodes import (
     Positive,
     Source,
     Totals,
+    Unnest,
     Window,
 )
 from everview.plan.traverse import schema_of
@@ -40,6 +42,10 @@ def _prune(plan: Plan, needed: set[str]) -> Plan:
         case Map(child, outputs):
             kept = tuple(output for output in outputs if output.name in needed)
             return map_(_prune(child, _used(output.scalar for output in kept)), kept)
+        case Unnest(child, array, element, position, _):
+            own = needed - {element.name, position} | scalar.columns(array)
+            counted = position if position in needed else ""
+            return _only(replace(plan, child=_prune(child, own), position=counted), needed)
         case Add(left, right):
             return Add(_prune(left, needed), _prune(right, needed))
         case Negate(child):

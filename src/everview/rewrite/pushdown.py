@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from everview.plan import scalar
 from everview.plan.build import (
@@ -33,6 +33,7 @@ from everview.plan.nodes import (
     Plan,
     Positive,
     Totals,
+    Unnest,
     Window,
 )
 from everview.plan.traverse import children, schema_of, with_children
@@ -74,6 +75,11 @@ def _push(plan: Plan, predicates: Predicates) -> Plan:
         case Window(child, keys, columns):
             below, above = _split(predicates, keys)
             made = window(_push(child, below), keys, columns)
+            return filter_(made, scalar.conjunction(above))
+        case Unnest(child):
+            # A row that stays without elements stays or goes by its own columns alone.
+            below, above = _split(predicates, columns_of(child))
+            made = replace(plan, child=_push(child, below))
             return filter_(made, scalar.conjunction(above))
         case Join():
             return _push_join(plan, predicates)

@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from sqlglot import exp
 
 from everview.emit.parity import NotEqual
+from everview.emit.scalar import quoted
 from everview.emit.sql import DUCKDB, emit_consolidated
 from everview.engine.protocol import Snapshot
 from everview.engine.written import declared
@@ -16,7 +17,7 @@ from everview.lang.sql.ordered import OrderedQuery, lower_ordered
 from everview.plan import scalar as scalars
 from everview.plan.nodes import Source
 from everview.plan.traverse import schema_of
-from everview.plan.types import WEIGHT, Schema, Type
+from everview.plan.types import WEIGHT, Schema, Type, type_in
 from everview.plan.typing import type_of
 
 
@@ -90,8 +91,10 @@ def rows_sql(query: OrderedQuery, relations: Mapping[str, str]) -> str:
     weighted = emit_consolidated(query.plan, DUCKDB, relations)
     sql = f"SELECT {shown} FROM (SELECT *, unnest(range({WEIGHT})) FROM ({weighted}))"
     if query.order:
+        schema = schema_of(query.plan)
         keys = (
-            f'"{key.column}" {"DESC" if key.descending else "ASC"} '
+            f"{DUCKDB.order(quoted(key.column), type_in(schema, key.column))} "
+            f"{'DESC' if key.descending else 'ASC'} "
             f"NULLS {'FIRST' if key.nulls_first else 'LAST'}"
             for key in query.order
         )

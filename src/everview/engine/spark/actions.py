@@ -32,7 +32,8 @@ def fetch_slices(session: SparkSession, tasks: pa.Table, read: Read) -> pa.Table
 
 def write_sorted(frame: DataFrame, path: str, sort: Sequence[str]) -> None:
     """Write rows as Parquet by executors, ranged and sorted by `sort`."""
-    keys = [f"`{column}`" for column in sort]
+    unordered = {f.name for f in frame.schema.fields if "map<" in f.dataType.simpleString()}
+    keys = [f"`{column}`" for column in sort if column not in unordered]
     if keys:
         frame = frame.repartitionByRange(*keys[:1]).sortWithinPartitions(*keys)
     frame.write.option("parquet.block.size", ROW_GROUP_BYTES).parquet(path)

@@ -13,7 +13,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 from everview.emit.parity import NotEqual
 from everview.emit.sql import SPARK, emit_consolidated
-from everview.engine.arrow import conform
+from everview.engine.arrow import conform, with_sorted_maps
 from everview.engine.duckdb.calculator import CalculationError, Calculator, Files
 from everview.engine.protocol import SIGN, Changes, Outcome, Snapshot, Violation
 from everview.engine.results import Result
@@ -161,7 +161,7 @@ class SparkEngine(InProcess):
         with Relations(self.session) as relations:
             for node in dict.fromkeys(n for n in walk(plan) if isinstance(n, Ref)):
                 rows = self._calculator.result(node.name, node.schema)
-                relations.give(node.name, self.session.createDataFrame(rows))
+                relations.give(node.name, queries.as_frame(self.session, rows))
             sql = emit_consolidated(plan, SPARK, relations.names)
             return conform(actions.collect(self.session.sql(sql)), schema_of(plan))
 
@@ -220,7 +220,9 @@ class SparkEngine(InProcess):
         """Weighted rows, in memory when they are few."""
         with explained():
             some = actions.collect_some(frame, self._large_rows + 1)
-        return frame if some.num_rows > self._large_rows else conform(some, schema)
+        if some.num_rows > self._large_rows:
+            return frame.selectExpr(*queries.stored_values(schema), WEIGHT)
+        return with_sorted_maps(conform(some, schema), schema, "the rows")
 
     def difference(
         self, name: str, text: Mapping[str, str], tables: Sequence[str], snapshot: Snapshot

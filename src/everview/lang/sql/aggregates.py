@@ -43,6 +43,8 @@ _FUNCTIONS: dict[type[exp.Expr], str] = {
     exp.Kurtosis: "kurtosis",
     exp.ArgMax: "max_by",
     exp.ArgMin: "min_by",
+    exp.ArrayAgg: "collect_list",
+    exp.ArrayUniqueAgg: "collect_list",
 }
 """The function of a call; those that desugaring made say it themselves."""
 
@@ -172,6 +174,8 @@ def aggregate_call(node: exp.AggFunc, text: str) -> AggregateCall:
     first, *others = (part for part in (node.this, node.args.get("expression")) if part)
     if isinstance(first, exp.Distinct):
         return AggregateCall(function, (*first.expressions, *others), distinct=True)
+    if isinstance(node, exp.ArrayUniqueAgg):
+        return AggregateCall(function, (first,), distinct=True)
     if function == "count" and isinstance(first, exp.Star | exp.Literal):
         return AggregateCall(function, ())
     return AggregateCall(function, (first, *others))
@@ -179,7 +183,7 @@ def aggregate_call(node: exp.AggFunc, text: str) -> AggregateCall:
 
 def _says_more(node: exp.AggFunc) -> bool:
     """Whether a call has an argument that we do not know, or none at all."""
-    known = ("this", "expression", "big_int")
+    known = ("this", "expression", "big_int", "nulls_excluded")
     return node.this is None or any(v for key, v in node.args.items() if key not in known)
 
 

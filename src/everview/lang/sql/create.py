@@ -19,7 +19,7 @@ from everview.lang.sql.statements import (
     Query,
 )
 from everview.plan.dialect import DIALECT
-from everview.plan.types import Column, storable_type, unusable_name
+from everview.plan.types import Column, is_nested, storable_type, unusable_name
 
 
 def create_table(tree: exp.Create, text: str, tokens: list[Token], span: Span) -> CreateTable:
@@ -106,7 +106,15 @@ def _check_columns(
                 remedy="give every column a plain name of its own, other than _w and _epoch",
             )
         seen.add(column.name.lower())
+    nested = {column.name.lower(): column.type for column in columns if is_nested(column.type)}
     for name in key:
+        if name.lower() in nested:
+            raise UserError(
+                "Q004",
+                f"the primary key has a column of type {nested[name.lower()].upper()}",
+                span=span_of(schema, text),
+                remedy="identify rows by plain values",
+            )
         if name.lower() not in seen:
             raise UserError(
                 "Q006",
@@ -129,7 +137,7 @@ def _stored_type(kind: exp.Expr | None, what: str, node: exp.Expr, text: str) ->
             f"{what} has a type that is not supported: {declared}",
             span=span_of(node, text),
             remedy="use BOOLEAN, TINYINT … BIGINT, FLOAT, DOUBLE, DECIMAL(p,s), STRING, BINARY, "
-            "DATE, TIMESTAMP or TIMESTAMP_NTZ",
+            "DATE, TIMESTAMP or TIMESTAMP_NTZ, and ARRAY<…>, STRUCT<…> or MAP<…> of them",
         )
     return found
 

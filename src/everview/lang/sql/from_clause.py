@@ -3,16 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Protocol
 
 from sqlglot import exp
 
 from everview.errors import UserError
 from everview.lang.sql import pivot, subqueries
+from everview.lang.sql.aggregates import must_be_plain
+from everview.lang.sql.generators import generated, generator
+from everview.lang.sql.generators import renamed as named
 from everview.lang.sql.joining import inner_join, matched, outer_join, unmatched
 from everview.lang.sql.lateral import keep_lonely, lateral_pairs
 from everview.lang.sql.place import span_of
 from everview.lang.sql.refuse import refuse_clauses, refused
+from everview.lang.sql.resolve import resolve
 from everview.lang.sql.scope import Item, Scope, qualified
 from everview.lang.sql.shaping import behind, renamed
 from everview.plan import scalar
@@ -33,12 +38,22 @@ class Lower(subqueries.Lower, pivot.Lower, Protocol):
     def relation(self, node: exp.Table) -> Plan:
         """The plan of a named relation."""
 
+    def cut(self, plan: Plan, tree: exp.Expr) -> Plan:
+        """ORDER BY, LIMIT and OFFSET over the columns of a result."""
+
     def condition(self, tree: exp.Expr, plan: Plan, scope: Scope, clause: str) -> str:
         """A boolean condition over the rows of `plan`."""
 
 
 def lower_from(lower: Lower, tree: exp.Select, scope: Scope) -> Plan:
     """The rows of a FROM clause for each value of the domain; `scope` learns what is visible."""
+    plan = _joined_items(lower, tree, scope)
+    for view in tree.args.get("laterals") or ():
+        plan = _lateral(lower, plan, view, scope, outer=bool(view.args.get("outer")))
+    return plan
+
+
+def _joined_items(lower: Lower, tree: exp.Select, scope: Scope) -> Plan:
     clause = tree.args.get("from_")
     if clause is None:
         return lower.carrying(Values((), ((),)))
@@ -67,8 +82,10 @@ def _join(lower: Lower, plan: Plan, node: exp.Join, scope: Scope) -> Plan:
     kind = " ".join(kept)
     if kind not in _KINDS:
         raise refused(f"{' '.join(words)} JOIN", node, lower.text, "use another kind of join")
+    if isinstance(node.this, exp.Lateral) and generator(node.this.this) is not None:
+        return _lateral_join(lower, plan, node, kind, scope)
     if isinstance(node.this, exp.Lateral):
-        return _lateral(lower, plan, node, scope, kind)
+        return _lateral_subquery(lower, plan, node, scope, kind)
     before = Scope(scope.text, scope.around, list(scope.items), dict(scope.merged))
     right = _joined(lower, node.this, scope)
     fresh = scope.items[len(before.items) :]
@@ -98,7 +115,7 @@ _KINDS: dict[str, Callable[[Plan, Plan, str | None], Plan]] = {
 }
 
 
-def _lateral(lower: Lower, plan: Plan, node: exp.Join, scope: Scope, kind: str) -> Plan:
+def _lateral_subquery(lower: Lower, plan: Plan, node: exp.Join, scope: Scope, kind: str) -> Plan:
     """A join with a subquery that reads the rows before it."""
     if kind not in ("", "LEFT") or node.args.get("using"):
         raise refused(f"{kind} JOIN LATERAL", node, lower.text, "use JOIN or LEFT JOIN … ON")
@@ -106,6 +123,58 @@ def _lateral(lower: Lower, plan: Plan, node: exp.Join, scope: Scope, kind: str) 
     if on := node.args.get("on"):
         pairs = filter_(pairs, lower.condition(on, pairs, scope, "ON"))
     return keep_lonely(plan, pairs) if kind else pairs
+
+
+def _lateral_join(lower: Lower, plan: Plan, node: exp.Join, kind: str, scope: Scope) -> Plan:
+    """A join with the rows that a generator makes of each row; LEFT keeps those without."""
+    on = node.args.get("on")
+    told = not isinstance(on, exp.Expr) or (isinstance(on, exp.Boolean) and bool(on.this))
+    if kind not in ("", "LEFT") or node.args.get("using") or (kind and not told):
+        remedy = "use CROSS JOIN LATERAL, or LEFT JOIN LATERAL … ON TRUE"
+        raise refused("this kind of join with a generator", node, lower.text, remedy)
+    plan = _lateral(lower, plan, node.this, scope, outer=kind == "LEFT")
+    if told or not isinstance(on, exp.Expr):
+        return plan
+    return filter_(plan, lower.condition(on, plan, scope, "ON"))
+
+
+def _lateral(lower: Lower, plan: Plan, node: exp.Expr, scope: Scope, *, outer: bool) -> Plan:
+    """The rows that a generator makes of each row, beside it; `scope` learns its columns."""
+    call = generator(node.this)
+    if call is None:
+        remedy = "use EXPLODE, POSEXPLODE, INLINE or STACK"
+        raise refused(f"LATERAL {node.this.key.upper()}", node, lower.text, remedy)
+    call = replace(call, outer=call.outer or outer)
+    array = resolve(call.array, scope)
+    must_be_plain(array, "LATERAL", lower.text)
+    made, columns = generated(lower, plan, call, scalar.text(array))
+    given = node.args.get("alias")
+    if not node.alias and node.args.get("view"):
+        raise UserError(
+            "Q001",
+            "syntax error: LATERAL VIEW has no name",
+            span=span_of(node, lower.text),
+            remedy="write LATERAL VIEW explode(…) name AS column",
+        )
+    names = [column.name for column in given.columns] if given else []
+    alias = node.alias or f"item {len(scope.items) + 1}"
+    _must_be_new(alias, node, scope)
+    outputs = tuple(
+        replace(o, name=f"{alias}.{o.name}") for o in named(columns, names, call, lower.text)
+    )
+    shown = tuple((o.name.removeprefix(f"{alias}."), o.name) for o in outputs)
+    scope.items.append(Item(alias, shown))
+    return map_(made, (*identity(schema_of(plan)), *outputs))
+
+
+def _must_be_new(alias: str, node: exp.Expr, scope: Scope) -> None:
+    if any(item.alias.lower() == alias.lower() for item in scope.items):
+        raise UserError(
+            "Q008",
+            f"{alias} stands twice in FROM",
+            span=span_of(node, scope.text),
+            remedy="give each its own alias with AS",
+        )
 
 
 def _equal(name: str, before: Scope, fresh: list[Item], node: exp.Join, lower: Lower) -> str:
@@ -146,6 +215,8 @@ def _item(lower: Lower, node: exp.Expr, scope: Scope) -> Plan:
     match node:
         case exp.Table() if isinstance(node.this, exp.Identifier):
             plan, alias = lower.relation(node), node.alias or node.name
+        case exp.Table() if generator(node.this) is not None:
+            return _lateral(lower, Values((), ((),)), node, scope, outer=False)
         case exp.Paren() | exp.Subquery() if isinstance(node.this, exp.Table):
             return _joined(lower, node.this, scope)
         case exp.Subquery() | exp.Values():
@@ -158,13 +229,7 @@ def _item(lower: Lower, node: exp.Expr, scope: Scope) -> Plan:
         plan, alias = pivot.pivoted(lower, plan, each), each.alias or alias
     given = tuple(column.name for column in node.args["alias"].columns) if node.alias else ()
     plan = renamed(plan, given, lower.text) if given else plan
-    if any(item.alias.lower() == alias.lower() for item in scope.items):
-        raise UserError(
-            "Q008",
-            f"{alias} stands twice in FROM",
-            span=span_of(node, lower.text),
-            remedy="give each its own alias with AS",
-        )
+    _must_be_new(alias, node, scope)
     item = qualified(alias, schema_of(plan))
     scope.items.append(item)
     return map_(plan, behind(item, schema_of(plan)))

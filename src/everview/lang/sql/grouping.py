@@ -18,6 +18,7 @@ from everview.lang.sql.aggregates import (
     cast_operands,
     must_be_plain,
 )
+from everview.lang.sql.generators import in_projections
 from everview.lang.sql.grouping_sets import group_by_sets, sets_of
 from everview.lang.sql.joining import null_of
 from everview.lang.sql.limits import placed
@@ -197,6 +198,8 @@ def single_row(tree: exp.Expr) -> bool:
     tree = tree.unnest() if isinstance(tree, exp.Subquery) else tree
     fewer = ("group", "having", "qualify", "limit", "offset")
     if not isinstance(tree, exp.Select) or any(tree.args.get(part) for part in fewer):
+        return False
+    if in_projections(tree):
         return False
     return any(
         node.find_ancestor(exp.Select) is tree

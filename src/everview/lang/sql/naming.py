@@ -9,6 +9,8 @@ def output_name(node: exp.Expr) -> str:
     """The alias, the column's own name, or the expression as Spark writes it."""
     if isinstance(node, exp.Alias | exp.Column):
         return str(node.alias_or_name)
+    if isinstance(node, exp.Dot):
+        return str(node.expression.name)
     return _shown(node)
 
 

@@ -9,7 +9,6 @@ from everview.lang.sql.place import span_of
 from everview.plan.scalar import is_volatile
 
 _CLAUSES = {
-    "laterals": ("LATERAL VIEW", "store the exploded rows in a table of their own"),
     "sort": ("SORT BY", "order the rows where you read the view"),
     "cluster": ("CLUSTER BY", "leave it out: it does not change the rows"),
     "distribute": ("DISTRIBUTE BY", "leave it out: it does not change the rows"),
@@ -19,13 +18,15 @@ _CLAUSES = {
     "into": ("INTO", "leave it out"),
     "kind": ("SELECT AS STRUCT", "select the columns"),
 }
+_GENERATOR = "let it stand alone in the SELECT list, or use LATERAL VIEW"
 _NODES: tuple[tuple[type[exp.Expr], str, str], ...] = (
     (exp.Filter, "FILTER on an aggregate", "aggregate a CASE expression instead"),
     (exp.Subquery, "a subquery here", "join with the subquery in FROM"),
     (exp.Select, "a subquery here", "join with the subquery in FROM"),
-    (exp.Explode, "EXPLODE", "store the exploded rows in a table of their own"),
-    (exp.Posexplode, "POSEXPLODE", "store the exploded rows in a table of their own"),
-    (exp.Inline, "INLINE", "store the exploded rows in a table of their own"),
+    (exp.Posexplode, "POSEXPLODE here", _GENERATOR),
+    (exp.Explode, "EXPLODE here", _GENERATOR),
+    (exp.Inline, "INLINE here", _GENERATOR),
+    (exp.Stack, "STACK here", _GENERATOR),
 )
 
 

@@ -11,10 +11,12 @@ from everview.errors import Span, UserError
 from everview.lang.sql import answers, subqueries
 from everview.lang.sql.aggregates import Grouping, aggregates_in, must_be_plain
 from everview.lang.sql.from_clause import lower_from
+from everview.lang.sql.generators import in_projections, lower_projections
 from everview.lang.sql.grouping import add_aggregate, group_keys, grouped, single_row
 from everview.lang.sql.grouping_sets import add_mark
 from everview.lang.sql.limits import limits, ordered, placed, shown_column
 from everview.lang.sql.naming import output_name
+from everview.lang.sql.nested import refuse_maps
 from everview.lang.sql.place import span_of
 from everview.lang.sql.refuse import refuse_clauses, refused
 from everview.lang.sql.resolve import resolve, resolve_having
@@ -55,6 +57,13 @@ class Select:
     def lowered(self) -> Plan:
         """The plan; the columns of the domain, if there is one, come first."""
         refuse_clauses(self.tree, self.text)
+        if in_projections(self.tree):
+            return lower_projections(
+                self.lower,
+                self.tree,
+                len(self.lower.carried),
+                lambda tree: Select(self.lower, tree).lowered(),
+            )
         plan = lower_from(self.lower, self.tree, self.scope)
         if where := self.tree.args.get("where"):
             plan = self._where(plan, where.this)
@@ -72,6 +81,7 @@ class Select:
         if (quantifier := self.tree.args.get("distinct")) is not None:
             if quantifier.args.get("on"):
                 raise refused("DISTINCT ON", quantifier, self.text, "use GROUP BY")
+            refuse_maps(schema_of(plan), "DISTINCT", self.tree, self.text)
             plan = self.lower.cut(distinct(plan), self.tree)
         return plan
 

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from sqlglot import exp
 
 from everview.errors import UserError
+from everview.lang.sql.nested import refuse_maps
 from everview.lang.sql.place import span_of
 from everview.lang.sql.refuse import refused
 from everview.lang.sql.shaping import as_types, with_partner
@@ -35,6 +36,8 @@ def set_operation(
         )
     pairs = [(x.name, _common(x.type, y.type, tree, type_of)) for x, y in zip(a, b, strict=True)]
     first, second = as_types(left, pairs), as_types(right, pairs)
+    if tree.args.get("distinct") or not isinstance(tree, exp.Union):
+        refuse_maps(schema_of(first), name, tree, text)
     return _combined(tree, first, second)
 
 

@@ -145,7 +145,7 @@ def _subquery(
     node: exp.Expr,
 ) -> tuple[Kind, exp.Expr, tuple[exp.Expr, ...]] | None:
     match node:
-        case exp.Exists():
+        case exp.Exists(expression=None):
             return "exists", node.this, ()
         case exp.Not(this=inner) if _is_not_in(inner.unnest()):
             return "in", *_sides(inner.unnest().this.unnest())

@@ -49,7 +49,7 @@ def _column(cells: tuple[exp.Expr, ...], type_of: TypeOf) -> tuple[Type, tuple[s
         listed = ", ".join(f"`{column.name}`" for column in schema)
         common = type_of(scalar.canonical(f"COALESCE({listed})"), schema, cells[0])
     cast = (
-        text if type_ == common else scalar.canonical(f"CAST({text} AS {common})")
+        text if type_ in (common, "void") else scalar.canonical(f"CAST({text} AS {common})")
         for text, type_ in zip(texts, types, strict=True)
     )
     return common, tuple(cast)
