@@ -46,7 +46,7 @@ def test_the_example_of_the_design_runs_as_written(open_db, tmp_path, monkeypatc
     db.read("revenue").show()
     assert "5.50" in capsys.readouterr().out
     assert db.changes("revenue", after=0).rows() == [(7, Decimal("5.50"), 1, 1, 3)]
-    assert "fetch" in db.explain("revenue")
+    assert "fetch" in db.explain("revenue", "program")
     assert db.audit("revenue").ok
     assert db.epoch == 3
     db.close()

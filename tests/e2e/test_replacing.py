@@ -168,6 +168,7 @@ def test_replacing_what_is_not_there_creates_it_and_a_table_is_never_replaced(db
         ("CREATE OR REPLACE VIEW t AS SELECT 1 AS x", "C005"),
         ("CREATE OR REPLACE VIEW IF NOT EXISTS u AS SELECT 1 AS x", "Q003"),
         ("CREATE OR REPLACE TABLE t (id INT)", "Q003"),
+        ("CREATE TEMPORARY TABLE other_t (id INT)", "Q003"),
     ):
         with pytest.raises(ev.UserError) as caught:
             db.sql(text)
@@ -218,7 +219,7 @@ def test_a_table_that_cannot_be_made_is_refused(db, text, code):
 
 
 def test_a_primary_key_may_have_a_name(db):
-    db.sql("CREATE TABLE named (a INT, b INT, CONSTRAINT pk PRIMARY KEY (a, b))")
+    db.sql("CREATE TABLE named (a INT, b INT, CONSTRAINT pk PRIMARY KEY (A, b))")
     db.insert("named", [(1, 1), (1, 2)])
     with pytest.raises(ev.UserError) as caught:
         db.insert("named", [(1, 2)])

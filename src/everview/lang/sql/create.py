@@ -25,10 +25,10 @@ from everview.plan.types import Column, is_nested, storable_type, unusable_name
 def create_table(tree: exp.Create, text: str, tokens: list[Token], span: Span) -> CreateTable:
     """CREATE TABLE with columns, or AS a query."""
     schema, query = tree.this, tree.args.get("expression")
-    if tree.args.get("replace"):
+    if tree.args.get("replace") or tree.find(exp.TemporaryProperty):
         raise UserError(
             "Q003",
-            "CREATE OR REPLACE TABLE is not part of the language",
+            "a table is neither replaced nor temporary",
             span=span,
             remedy="DROP TABLE first, then CREATE TABLE",
         )
@@ -44,6 +44,10 @@ def create_table(tree: exp.Create, text: str, tokens: list[Token], span: Span) -
             span=span,
             remedy="write CREATE TABLE name (column type, …) or CREATE TABLE name AS SELECT …",
         )
+    return _with_columns(schema, text, span, lenient=lenient)
+
+
+def _with_columns(schema: exp.Schema, text: str, span: Span, *, lenient: bool) -> CreateTable:
     columns: list[Column] = []
     keys: list[tuple[str, ...]] = []
     not_null: list[str] = []
@@ -65,14 +69,16 @@ def create_table(tree: exp.Create, text: str, tokens: list[Token], span: Span) -
                     pass
                 case _:
                     raise _not_in_table(rule, text, span)
-    key = _one_key(keys, text, span)
+    key = _one_key(keys, span)
     _check_columns(columns, key, schema, text)
+    spelled = {column.name.lower(): column.name for column in columns}
+    key = tuple(spelled[each.lower()] for each in key)
     name = table_name(schema.this, text)
     required = tuple(dict.fromkeys((*key, *not_null)))
     return CreateTable(name, tuple(columns), key, required, lenient, span)
 
 
-def _one_key(keys: list[tuple[str, ...]], text: str, span: Span) -> tuple[str, ...]:
+def _one_key(keys: list[tuple[str, ...]], span: Span) -> tuple[str, ...]:
     if len(keys) > 1:
         raise UserError(
             "Q004",

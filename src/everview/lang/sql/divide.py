@@ -128,7 +128,8 @@ class _Division:
         except UserError as problem:
             part = self._part(block, problem, whole=whole)
             if part is not None:
-                return exp.select("*").from_(exp.to_table(part.name)), (part,)
+                name = exp.to_identifier(part.name, quoted=True)
+                return exp.select("*").from_(exp.Table(this=name)), (part,)
         return made, tuple(dict.fromkeys(parts))
 
     def _part(self, block: exp.Expr, refusal: UserError, *, whole: bool) -> Part | None:
@@ -159,8 +160,8 @@ def _can_be_stored(columns: Schema) -> bool:
 
 
 def _blocks_in(node: exp.Expr) -> Iterator[exp.Expr]:
-    """The blocks directly inside a block."""
-    for child in node.iter_expressions():
+    """The blocks directly inside a block; those of a recursive WITH have names of their own."""
+    for child in () if node.args.get("with_") else node.iter_expressions():
         if isinstance(child, _BLOCKS):
             yield child
         else:
