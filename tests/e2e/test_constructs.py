@@ -92,3 +92,23 @@ def test_an_aggregate_that_only_spark_answers_is_refused_by_name(tmp_path, funct
             db.sql(f"CREATE VIEW m AS SELECT k, {function}(v) AS m FROM t GROUP BY k")
         assert caught.value.code == "E011"
         assert function in caught.value.problem
+
+
+def test_the_greatest_value_follows_inserts_without_reading_the_group(tmp_path):
+    with ev.open(str(tmp_path / "store"), engine="duckdb") as db:
+        db.sql("CREATE TABLE t (id INT, k INT, v INT)")
+        db.sql("CREATE VIEW m AS SELECT k, MAX(v) AS v, COUNT(*) AS n FROM t GROUP BY k")
+        db.insert("t", [(i, 1, i) for i in range(50)])
+
+        def rows_read() -> list[str]:
+            fetches = [line for line in db.explain("m").splitlines() if "fetch t__by_k" in line]
+            return [line.partition("-- ")[2] for line in fetches]
+
+        db.insert("t", [(50, 1, 70), (51, 2, None)])
+        assert rows_read() == ["0 rows last time"]
+        assert sorted(db.read("m").rows()) == [(1, 70, 51), (2, None, 1)]
+        db.delete("t", [(50, 1, 70)])
+        assert rows_read() == ["51 rows last time"]
+        assert sorted(db.read("m").rows()) == [(1, 49, 50), (2, None, 1)]
+        db.delete("t", [(51, 2, None)])
+        assert db.read("m").rows() == [(1, 49, 50)]

@@ -104,8 +104,8 @@ def _merged(node: Partition, d_child: Plan) -> Plan:
     old = restrict_to_keys(node, d_child, keys)
     known = add(old, negate(restrict_to_keys(old, losing, keys)))
     rows = add(restrict_to_keys(node.child, losing, keys), d_child)
-    singles = map_(rows, single_groups(node))
-    return add(partition(add(singles, known), keys, merging(node)), negate(old))
+    after = partition(add(map_(rows, single_groups(node)), known), keys, merging(node))
+    return _difference(after, node, d_child, keys)
 
 
 def _window(node: Window, d: Derive) -> Plan:
