@@ -11,13 +11,14 @@ import pyarrow as pa
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 
+from everview.emit.sql import SPARK, consolidate
 from everview.engine.protocol import Changes, Snapshot
 from everview.engine.spark import actions
 from everview.engine.spark.problems import not_accepted
 from everview.engine.spark.relations import Relations, stored_frame
 from everview.errors import UserError
 from everview.lang.sql.nested import with_sorted_lists
-from everview.plan.types import WEIGHT, Schema, Type, element_of, entry_of, fields_of, names
+from everview.plan.types import WEIGHT, Column, Schema, Type, element_of, entry_of, fields_of, names
 
 DIFFERENCES = 1_000_000
 """An audit looks at no more differing rows than these."""
@@ -63,12 +64,9 @@ def as_frame(session: SparkSession, rows: pa.Table | DataFrame) -> DataFrame:
 
 def _plain(name: str, schema: Schema) -> str:
     columns = ", ".join(f"`{column}`" for column in names(schema))
-    total = f"SELECT {columns}, SUM({WEIGHT}) AS {WEIGHT} FROM {name} GROUP BY {columns}"
+    total = consolidate(f"SELECT * FROM {name}", schema, (), SPARK)
     repeated = f"explode(array_repeat(0, CAST({WEIGHT} AS INT)))"
-    return (
-        f"SELECT {columns} FROM ({total} HAVING SUM({WEIGHT}) > 0) AS q "
-        f"LATERAL VIEW {repeated} AS _copy"
-    )
+    return f"SELECT {columns} FROM ({total}) AS q LATERAL VIEW {repeated} AS _copy"
 
 
 def weighted(
@@ -158,10 +156,8 @@ def difference(
                 f"SELECT {listed}, 1 AS {WEIGHT}, 0 AS _rows FROM `{name}` UNION ALL "
                 f"SELECT {listed}, -{WEIGHT}, {WEIGHT} FROM {relations.names[name]}"
             )
-            held = session.sql(
-                f"SELECT {listed}, CAST(SUM({WEIGHT}) AS BIGINT) AS {WEIGHT}, SUM(_rows) AS _rows "
-                f"FROM ({both}) AS q GROUP BY {listed}"
-            )
+            counted = (*snapshot.stored[name].schema, Column("_rows", "bigint"))
+            held = session.sql(consolidate(both, counted, ("_rows",), SPARK))
             with actions.kept(held) as rows:
                 wrong = rows.where(f"{WEIGHT} <> 0").drop("_rows")
                 found = actions.collect_some(wrong, DIFFERENCES)
