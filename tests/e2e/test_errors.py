@@ -164,6 +164,11 @@ BAD_SQL = {
     "CREATE VIEW v AS SELECT ARRAY() AS a FROM orders": ("Q014", None, "CAST"),
     "CREATE VIEW v AS SELECT map('a', id) AS m FROM orders": ("Q014", None, "MAP_ENTRIES"),
     "CREATE VIEW v AS SELECT DISTINCT map('a', id) AS m FROM orders": ("Q020", None, "MAP_ENTRIES"),
+    "CREATE VIEW v AS SELECT COUNT(*) AS n FROM orders GROUP BY map(1, id)": (
+        "Q020",
+        "map(1, id",
+        "MAP_ENTRIES",
+    ),
     "CREATE VIEW v AS SELECT map(1, id) AS m FROM orders EXCEPT ALL SELECT map(1, 2)": (
         "Q020",
         None,

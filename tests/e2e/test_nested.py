@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import random
-from collections import Counter
 from datetime import date
 from decimal import Decimal
 
@@ -23,10 +22,10 @@ MAPS = [None, {}, {"b": 1, "a": 2}, {"a": 2, "b": 1}, {"a": None}, {"é": 3, "z"
 VIEWS = {
     "whole": "SELECT * FROM t",
     "distinct_rows": "SELECT DISTINCT a, r, ar FROM t",
-    "distinct_maps": "SELECT a, r, ar, m FROM t GROUP BY a, r, ar, m",
+    "distinct_maps": "SELECT DISTINCT a, r, ar, map_entries(m) AS m FROM t",
     "by_array": "SELECT a, COUNT(*) AS n, SUM(id) AS z FROM t GROUP BY a",
     "by_struct": "SELECT r, MAX(id) AS n FROM t GROUP BY r",
-    "by_map": "SELECT m, COUNT(*) AS n FROM t GROUP BY m",
+    "by_map": "SELECT map_entries(m) AS m, COUNT(*) AS n FROM t GROUP BY map_entries(m)",
     "parts": """SELECT id, r.x, t.r.y, size(a) AS n, size(m) AS keys, m['a'] AS va,
         get(a, 1) AS second, ar.x AS xs, map_keys(m) AS ks FROM t""",
     "elements": "SELECT id, e FROM t LATERAL VIEW OUTER explode(a) AS e",
@@ -73,16 +72,19 @@ def test_views_of_nested_values_equal_their_queries_after_every_transaction(db):
 
 
 def test_rows_with_equal_nested_values_are_one_row(db):
-    db.sql("CREATE VIEW v AS SELECT a, r, ar, m, COUNT(*) AS n FROM t GROUP BY a, r, ar, m")
+    db.sql("CREATE VIEW v AS SELECT a, r, ar, m FROM t")
+    db.sql("CREATE VIEW n AS SELECT a, r, ar, COUNT(*) AS n FROM t GROUP BY a, r, ar")
     values = ([1, None], (1, "p"), [{"x": 1, "tags": ["q"]}])
     db.insert("t", [(1, *values, {"b": 1, "a": 2}), (1, *values, {"a": 2, "b": 1})])
     expected = ([1, None], {"x": 1, "y": "p"}, [{"x": 1, "tags": ["q"]}], {"a": 2, "b": 1})
-    assert db.read("v").rows() == [(*expected, 2)]
+    assert db.read("v").rows() == [expected] * 2
+    assert db.read("n").rows() == [(*expected[:3], 2)]
     db.delete("t", [(1, *values, {"a": 2, "b": 1})])
-    assert db.read("v").rows() == [(*expected, 1)]
+    assert db.read("v").rows() == [expected]
+    assert db.read("n").rows() == [(*expected[:3], 1)]
     assert db.read("t").rows() == [(1, *expected)]
     feed = db.changes("v", after=0).rows()
-    assert Counter(line[-2] for line in feed) == {1: 2, -1: 1}
+    assert [line[-2] for line in feed] == [2, -1]
 
 
 def test_sql_writes_and_changes_nested_values(db):

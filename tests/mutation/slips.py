@@ -16,9 +16,9 @@ Slip = tuple[str, str, str]
 """The fault's name, the text as it is, and the text with the slip."""
 
 THRESHOLD = """ FROM {self._sub(child)}"
-                    f"{self._grouped(columns)} HAVING SUM({WEIGHT}) > 0"""
+                    f"{self._grouped(schema)} HAVING SUM({WEIGHT}) > 0"""
 DISTINCT, POSITIVE = "{self._one()}" + THRESHOLD, "{total}" + THRESHOLD
-WHOLE = """rows = self.consolidate(self.query(child), columns_of(child), ())
+WHOLE = """rows = self.consolidate(self.query(child), schema_of(child), ())
         schema"""
 SUMMED = "CAST(SUM({WEIGHT}) AS BIGINT) AS {WEIGHT}"
 
@@ -213,13 +213,13 @@ SLIPS: dict[ModuleType, tuple[Slip, ...]] = {
             "a partition meets rows that cancel",
             WHOLE,
             WHOLE.replace(
-                "self.consolidate(self.query(child), columns_of(child), ())", "self.query(child)"
+                "self.consolidate(self.query(child), schema_of(child), ())", "self.query(child)"
             ),
         ),
         (
             "the partition without keys can vanish",
-            "{self._grouped(keys) or _ALWAYS}",
-            "{self._grouped(keys) or ' HAVING COUNT(*) > 0'}",
+            "{self._grouped(own) or _ALWAYS}",
+            "{self._grouped(own) or ' HAVING COUNT(*) > 0'}",
         ),
         (
             "a partition counts rows once",

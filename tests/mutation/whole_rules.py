@@ -12,6 +12,7 @@ from everview.differentiate.rules import RULES, Derive
 from everview.plan.build import add, negate
 from everview.plan.nodes import Empty, Plan, Values
 from everview.plan.traverse import schema_of
+from everview.plan.types import is_nested
 from mutation.planting import Fault
 
 Wrong = Callable[[Plan, Plan], Plan]
@@ -20,7 +21,8 @@ Wrong = Callable[[Plan, Plan], Plan]
 
 def _with_a_row(_: Plan, derivative: Plan) -> Plan:
     schema = schema_of(derivative)
-    row = tuple(f"CAST({'NULL' if c.type == 'string' else 1} AS {c.type})" for c in schema)
+    unlike = {c.name for c in schema if c.type == "string" or is_nested(c.type)}
+    row = tuple(f"CAST({'NULL' if c.name in unlike else 1} AS {c.type})" for c in schema)
     return add(derivative, Values(schema, (row,)))
 
 

@@ -35,7 +35,7 @@ from everview.plan.nodes import (
     Window,
 )
 from everview.plan.traverse import schema_of
-from everview.plan.types import WEIGHT, Schema, decimal_parts, type_in
+from everview.plan.types import WEIGHT, Column, Schema, decimal_parts, type_in
 from everview.program.steps import Compute
 
 __all__ = [
@@ -67,7 +67,7 @@ def emit_consolidated(
         case Distinct() | Positive() | Groups() | Partition() | Totals() | Empty():
             return emitter.query(plan)
         case _:
-            return emitter.consolidate(emitter.query(plan), columns_of(plan), ())
+            return emitter.consolidate(emitter.query(plan), schema_of(plan), ())
 
 
 def emit_step(step: Compute, dialect: Dialect, relations: Mapping[str, str] | None = None) -> str:
@@ -76,11 +76,9 @@ def emit_step(step: Compute, dialect: Dialect, relations: Mapping[str, str] | No
     return write(step.plan, dialect, relations)
 
 
-def consolidate(
-    rows: str, columns: tuple[str, ...], rings: tuple[str, ...], dialect: Dialect
-) -> str:
-    """The sum of weighted rows: weights added for equal `columns`, and `rings` with them."""
-    return _Emitter(dialect, {}).consolidate(rows, columns, rings)
+def consolidate(rows: str, schema: Schema, rings: tuple[str, ...], dialect: Dialect) -> str:
+    """The sum of weighted rows: weights added for equal rows, and `rings` with them."""
+    return _Emitter(dialect, {}).consolidate(rows, schema, rings)
 
 
 def ring_columns(plan: Plan) -> tuple[str, ...]:
@@ -126,17 +124,17 @@ class _Emitter:
             case Join():
                 return self._join(plan)
             case Distinct(child):
-                columns = columns_of(child)
+                schema = schema_of(child)
                 return (
-                    f"SELECT {self._list(columns)}{self._one()} FROM {self._sub(child)}"
-                    f"{self._grouped(columns)} HAVING SUM({WEIGHT}) > 0"
+                    f"SELECT {self._kept(schema)}{self._one()} FROM {self._sub(child)}"
+                    f"{self._grouped(schema)} HAVING SUM({WEIGHT}) > 0"
                 )
             case Positive(child):
-                columns = columns_of(child)
+                schema = schema_of(child)
                 total = f"CAST(SUM({WEIGHT}) AS BIGINT) AS {WEIGHT}"
                 return (
-                    f"SELECT {self._list(columns)}{total} FROM {self._sub(child)}"
-                    f"{self._grouped(columns)} HAVING SUM({WEIGHT}) > 0"
+                    f"SELECT {self._kept(schema)}{total} FROM {self._sub(child)}"
+                    f"{self._grouped(schema)} HAVING SUM({WEIGHT}) > 0"
                 )
             case Totals(child, keys, measures):
                 return self._totals(child, keys, measures)
@@ -151,13 +149,13 @@ class _Emitter:
             case _:
                 assert_never(plan)
 
-    def consolidate(self, rows: str, columns: tuple[str, ...], rings: tuple[str, ...]) -> str:
-        keys = tuple(c for c in columns if c not in rings)
+    def consolidate(self, rows: str, schema: Schema, rings: tuple[str, ...]) -> str:
+        keys = tuple(c for c in schema if c.name not in rings)
         summed = "".join(f"{self._sum(self._q(c))} AS {self._q(c)}, " for c in rings)
         kept = " OR ".join(f"SUM({column}) <> 0" for column in (WEIGHT, *map(self._q, rings)))
         total = f"CAST(SUM({WEIGHT}) AS BIGINT) AS {WEIGHT}"
         return (
-            f"SELECT {self._list(keys)}{summed}{total} FROM ({rows}) AS q"
+            f"SELECT {self._kept(keys)}{summed}{total} FROM ({rows}) AS q"
             f"{self._grouped(keys)} HAVING {kept}"
         )
 
@@ -185,11 +183,11 @@ class _Emitter:
         return self.dialect.unnest(rows, listed, items, element, place, plan.outer)
 
     def _totals(self, child: Plan, keys: tuple[str, ...], measures: tuple[Measure, ...]) -> str:
-        schema = schema_of(child)
+        schema, own = schema_of(child), _picked(schema_of(child), keys)
         made = "".join(f"{self._measure(m, schema)} AS {self._q(m.name)}, " for m in measures)
         return (
-            f"SELECT {self._list(keys)}{made}CAST(SUM({WEIGHT}) AS BIGINT) AS {WEIGHT} "
-            f"FROM {self._sub(child)}{self._grouped(keys)}{'' if keys else ' HAVING COUNT(*) > 0'}"
+            f"SELECT {self._kept(own)}{made}CAST(SUM({WEIGHT}) AS BIGINT) AS {WEIGHT} "
+            f"FROM {self._sub(child)}{self._grouped(own)}{'' if keys else ' HAVING COUNT(*) > 0'}"
         )
 
     def _measure(self, measure: Measure, schema: Schema) -> str:
@@ -214,32 +212,33 @@ class _Emitter:
             if column.name not in keys:
                 name, type_ = self._q(column.name), self.dialect.type_(column.type)
                 made.append(f"CAST(COALESCE(SUM({name}), 0) AS {type_}) AS {name}, ")
+        own = _picked(schema_of(child), keys)
         having = f" HAVING SUM({WEIGHT}) > 0" if keys else _ALWAYS
         return (
-            f"SELECT {self._list(keys)}{''.join(made)}{self._one()} "
-            f"FROM {self._sub(child)}{self._grouped(keys)}{having}"
+            f"SELECT {self._kept(own)}{''.join(made)}{self._one()} "
+            f"FROM {self._sub(child)}{self._grouped(own)}{having}"
         )
 
     def _partition(
         self, child: Plan, keys: tuple[str, ...], aggregates: tuple[Aggregate, ...]
     ) -> str:
-        rows = self.consolidate(self.query(child), columns_of(child), ())
+        rows = self.consolidate(self.query(child), schema_of(child), ())
         if any(counts_copies(a.function) for a in aggregates):
             listed = self._list(columns_of(child))
             copies = self.dialect.copies(rows, listed)
             rows = f"SELECT {listed}{self._one()} FROM ({copies}) AS c"
-        schema = schema_of(child)
+        schema, own = schema_of(child), _picked(schema_of(child), keys)
         made = "".join(
             f"{emit_aggregate(a, schema, self.dialect)} AS {self._q(a.name)}, " for a in aggregates
         )
         return (
-            f"SELECT {self._list(keys)}{made}{self._one()} FROM ({rows}) AS q"
-            f"{self._grouped(keys) or _ALWAYS}"
+            f"SELECT {self._kept(own)}{made}{self._one()} FROM ({rows}) AS q"
+            f"{self._grouped(own) or _ALWAYS}"
         )
 
     def _window(self, child: Plan, keys: tuple[str, ...], columns: tuple[Over, ...]) -> str:
         """Window functions over rows that stand as often as their weight says."""
-        rows = self.consolidate(self.query(child), columns_of(child), ())
+        rows = self.consolidate(self.query(child), schema_of(child), ())
         listed = self._list(columns_of(child))
         copies = self.dialect.copies(rows, listed)
         schema = schema_of(child)
@@ -304,8 +303,18 @@ class _Emitter:
         prefix = f"{alias}." if alias else ""
         return "".join(f"{prefix}{self._q(name)}, " for name in columns)
 
-    def _grouped(self, columns: tuple[str, ...]) -> str:
-        return f" GROUP BY {', '.join(map(self._q, columns))}" if columns else ""
+    def _kept(self, keys: Schema) -> str:
+        """Columns that rows are grouped by, each followed by a comma."""
+        return "".join(
+            f"{name}, "
+            if self.dialect.key(name, c.type) == name
+            else f"ANY_VALUE({name}) AS {name}, "
+            for c, name in ((c, self._q(c.name)) for c in keys)
+        )
+
+    def _grouped(self, keys: Schema) -> str:
+        by = ", ".join(self.dialect.key(self._q(c.name), c.type) for c in keys)
+        return f" GROUP BY {by}" if by else ""
 
     def _one(self) -> str:
         return f"CAST(1 AS BIGINT) AS {WEIGHT}"
@@ -330,3 +339,8 @@ class _Emitter:
 
     def _q(self, name: str) -> str:
         return self.dialect.quote(name)
+
+
+def _picked(schema: Schema, names: tuple[str, ...]) -> Schema:
+    """Some columns of a schema, in the order of their names."""
+    return tuple(Column(name, type_in(schema, name)) for name in names)

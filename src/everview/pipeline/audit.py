@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -75,11 +76,24 @@ def judge(view: str, schema: Schema, rows: int, difference: pa.Table) -> ViewAud
     missing: Counter[Row] = Counter()
     surplus: Counter[Row] = Counter()
     for *values, weight in zip(*columns, strict=True):
-        (missing if weight > 0 else surplus)[tuple(values)] += abs(weight)
-    inexact = tuple(i for i, column in enumerate(schema) if column.type in FLOATS)
+        (missing if weight > 0 else surplus)[tuple(map(_counted, values))] += abs(weight)
+    inexact = tuple(i for i, column in enumerate(schema) if _FRACTION.search(column.type))
     if inexact:
         missing, surplus = _without_rounding(missing, surplus, inexact)
     return ViewAudit(view, rows, tuple(missing.elements()), tuple(surplus.elements()))
+
+
+_FRACTION = re.compile(rf"\b({'|'.join(FLOATS)})\b")
+"""A type of which some part is a fraction; a field of such a name does no harm."""
+
+
+def _counted(value: Any) -> Any:
+    """A value that can be counted: nested ones as tuples."""
+    if isinstance(value, dict):
+        value = value.items()
+    elif not isinstance(value, list | tuple):
+        return value
+    return tuple(map(_counted, value))
 
 
 def _without_rounding(
@@ -108,9 +122,11 @@ def _close(a: Row, b: Row, inexact: tuple[int, ...]) -> bool:
     return all(_same(a[i], b[i]) for i in inexact)
 
 
-def _same(x: float | None, y: float | None) -> bool:
-    if x is None or y is None:
-        return x is y
+def _same(x: Any, y: Any) -> bool:
+    if isinstance(x, tuple) and isinstance(y, tuple):
+        return len(x) == len(y) and all(map(_same, x, y))
+    if not (isinstance(x, float) and isinstance(y, float)):
+        return bool(x == y)
     if math.isnan(x) or math.isnan(y):
         return math.isnan(x) and math.isnan(y)
     return x == y or math.isclose(x, y, rel_tol=TOLERANCE)

@@ -20,7 +20,7 @@ from everview.engine.arrow import arrow_schema, conform
 from everview.errors import UserError
 from everview.plan.nodes import Empty, Plan
 from everview.plan.traverse import schema_of
-from everview.plan.types import WEIGHT, Schema, names
+from everview.plan.types import WEIGHT, Schema
 from everview.program.steps import Compute, KeySet
 
 _SPACE = "results"
@@ -118,7 +118,7 @@ class Calculator:
     def add_up(self, rows: pa.Table, schema: Schema, rings: tuple[str, ...]) -> pa.Table:
         """The sum of weighted rows."""
         self._connection.register("__rows", rows)
-        sql = consolidate('SELECT * FROM "__rows"', names(schema), rings, DUCKDB)
+        sql = consolidate('SELECT * FROM "__rows"', schema, rings, DUCKDB)
         try:
             return conform(self.rows(sql), schema)
         finally:

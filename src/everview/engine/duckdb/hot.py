@@ -101,9 +101,7 @@ class Hot:
     def _add_up(self, name: str, snapshot: Snapshot) -> None:
         """Rows that cancel leave; the order that lookups profit from comes back."""
         stored = snapshot.stored[name]
-        summed = consolidate(
-            f"SELECT * FROM {_table(name)}", names(stored.schema), stored.rings, DUCKDB
-        )
+        summed = consolidate(f"SELECT * FROM {_table(name)}", stored.schema, stored.rings, DUCKDB)
         order = ", ".join(f'"{column}"' for column in stored.sort) or WEIGHT
         made = self.calculator.execute(
             f'CREATE OR REPLACE TABLE {_SPACE}."summed up" AS '

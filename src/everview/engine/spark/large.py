@@ -87,7 +87,7 @@ class LargeGear:
         relations.give(f"given {table}", reduce(DataFrame.unionByName, frames))
         rows = f"SELECT * FROM {relations.names[f'given {table}']}"
         if removes:
-            rows = consolidate(rows, names(stored.schema), stored.rings, SPARK)
+            rows = consolidate(rows, stored.schema, stored.rings, SPARK)
         segment = self._write(table, self.session.sql(rows))
         outcome.segments[table] = segment
         relations.give(change_name(table), self._frame_of(table, segment))

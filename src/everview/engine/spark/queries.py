@@ -89,12 +89,9 @@ def as_frame(session: SparkSession, rows: pa.Table | DataFrame) -> DataFrame:
 
 def _plain(name: str, schema: Schema) -> str:
     columns = ", ".join(f"`{column}`" for column in names(schema))
-    total = f"SELECT {columns}, SUM({WEIGHT}) AS {WEIGHT} FROM {name} GROUP BY {columns}"
+    total = consolidate(f"SELECT * FROM {name}", schema, (), SPARK)
     repeated = f"explode(array_repeat(0, CAST({WEIGHT} AS INT)))"
-    return (
-        f"SELECT {columns} FROM ({total} HAVING SUM({WEIGHT}) > 0) AS q "
-        f"LATERAL VIEW {repeated} AS _copy"
-    )
+    return f"SELECT {columns} FROM ({total}) AS q LATERAL VIEW {repeated} AS _copy"
 
 
 def weighted(
@@ -187,7 +184,7 @@ def difference(
                 f"SELECT {listed}, 1 AS {WEIGHT}, 0 AS _rows FROM `{name}` UNION ALL "
                 f"SELECT {listed}, -{WEIGHT}, {WEIGHT} FROM {relations.names[name]}"
             )
-            return _added_up(session, both, listed)
+            return _added_up(session, both, snapshot.stored[name].schema)
     finally:
         for each in made:
             session.catalog.dropTempView(each)
@@ -219,7 +216,7 @@ def recomputed(
             f"SELECT {', '.join(f'`{c}`' for c in names(schema))}, -{WEIGHT} "
             f"FROM {relations.names['stored']}"
         )
-        return session.sql(consolidate(both, names(schema), (), SPARK))
+        return session.sql(consolidate(both, schema, (), SPARK))
 
 
 def plan_difference(
@@ -234,14 +231,12 @@ def plan_difference(
             f"SELECT {listed}, {WEIGHT}, 0 AS _rows FROM ({rows}) AS q UNION ALL "
             f"SELECT {listed}, 0, {WEIGHT} FROM {relations.names[name]}"
         )
-        return _added_up(session, both, listed)
+        return _added_up(session, both, snapshot.stored[name].schema)
 
 
-def _added_up(session: SparkSession, both: str, listed: str) -> tuple[int, pa.Table]:
-    held = session.sql(
-        f"SELECT {listed}, CAST(SUM({WEIGHT}) AS BIGINT) AS {WEIGHT}, SUM(_rows) AS _rows "
-        f"FROM ({both}) AS q GROUP BY {listed}"
-    )
+def _added_up(session: SparkSession, both: str, schema: Schema) -> tuple[int, pa.Table]:
+    counted = (*schema, Column("_rows", "bigint"))
+    held = session.sql(consolidate(both, counted, ("_rows",), SPARK))
     with actions.kept(held) as rows:
         wrong = rows.where(f"{WEIGHT} <> 0").drop("_rows")
         found = actions.collect_some(wrong, DIFFERENCES)

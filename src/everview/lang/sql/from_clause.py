@@ -149,7 +149,7 @@ def _lateral(lower: Lower, plan: Plan, node: exp.Expr, scope: Scope, *, outer: b
     must_be_plain(array, "LATERAL", lower.text)
     made, columns = generated(lower, plan, call, scalar.text(array))
     given = node.args.get("alias")
-    if not node.alias and node.args.get("view"):
+    if node.args.get("view") and not (given and (given.this or given.columns)):
         raise UserError(
             "Q001",
             "syntax error: LATERAL VIEW has no name",

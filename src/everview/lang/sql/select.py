@@ -27,7 +27,7 @@ from everview.plan import scalar
 from everview.plan.build import columns_of, distinct, filter_, identity, map_, project
 from everview.plan.nodes import Output, Plan
 from everview.plan.traverse import schema_of
-from everview.plan.types import Schema, storable_type
+from everview.plan.types import Column, Schema, storable_type
 
 if TYPE_CHECKING:
     from everview.lang.sql.lower import Lowering
@@ -290,6 +290,7 @@ class Select:
             plan = self._attached(plan, [node], _here)
             text = scalar.text(node)
             type_ = self.lower.type_(text, schema_of(plan), node)
+            refuse_maps((Column(output_name(node), type_),), "GROUP BY", node, self.text)
             grouping.keys[text] = grouping.input(text, type_, "key")
         grouping.sets = tuple(tuple(grouping.keys[scalar.text(k)] for k in each) for each in sets)
         if having is not None:
