@@ -218,7 +218,7 @@ def _nodes(node: Typed) -> list[Typed]:
 
 
 def _entries(node: Typed) -> list[Any]:
-    plain = ("column", "literal", "cast", "try_cast", "lambda", "variable")
+    plain = ("column", "literal", "cast", "try_cast", "lambda", "variable", "index")
     used = [node for node in _nodes(node) if node.name not in plain]
     return [entry_for(TRIED.get(n.name, n.name), n.operands) for n in used]
 
