@@ -47,6 +47,11 @@ def test_statements_may_call_functions(db):
     )
 
 
+def test_a_function_may_hold_a_lambda_of_its_own(db):
+    db.sql("CREATE FUNCTION more(x ARRAY<INT>) RETURNS ARRAY<INT> RETURN transform(x, e -> e + 1)")
+    assert db.sql("SELECT more(array(k, v)) AS z FROM t WHERE k = 1").rows() == [([2, 3],)]
+
+
 def test_a_function_that_is_called_stays_as_it_is(db, tmp_path):
     db.sql("CREATE VIEW v AS SELECT twice(k) AS z FROM t")
     for text in (
@@ -89,7 +94,12 @@ def test_functions_are_there_when_the_store_is_opened_again(open_db, tmp_path):
         ("CREATE FUNCTION f(x INT) RETURNS BIGINT RETURN SUM(x)", "Q022"),
         ("CREATE FUNCTION f(x INT) RETURNS BIGINT RETURN (SELECT MAX(k) FROM t)", "Q022"),
         ("CREATE FUNCTION f(x INT) RETURNS TABLE (y INT) RETURN SELECT x", "Q003"),
-        ("CREATE FUNCTION f(x MAP<INT, INT>) RETURNS INT RETURN 1", "Q005"),
+        ("CREATE FUNCTION f(x INTERVAL DAY) RETURNS INT RETURN 1", "Q005"),
+        (
+            "CREATE FUNCTION f(x ARRAY<INT>, y INT) RETURNS ARRAY<INT>"
+            " RETURN transform(x, e -> e + y)",
+            "Q022",
+        ),
         ("SELECT twice(1, 2) AS z", "Q012"),
         ("DROP FUNCTION nothing", "C002"),
     ],

@@ -24,7 +24,7 @@ def describe(sql, relations):
     if "t.k = u.k" in sql and "u" not in relations:
         raise UserError("Q010", "u.k cannot be resolved", remedy="")
     if "ARRAY(" in sql.partition("FROM")[0]:
-        return (Column("a", "array<int>"),)
+        return (Column("k", "int"), Column("z", "interval day"))
     if "RECURSIVE" in sql:
         return (Column("n", "int"),)
     return (Column("k", "int"), Column("z", "double"))

@@ -45,6 +45,9 @@ def check_function(function: Function, span: Span) -> None:
             problem = "its body holds a query, an aggregate or a window"
         elif is_volatile(node):
             problem = "its body gives another answer every time"
+        elif isinstance(node, exp.Column) and node.find_ancestor(exp.Lambda):
+            # What stands for the argument could have a name that the lambda gives.
+            problem = "its body uses an argument inside a lambda"
         elif isinstance(node, exp.Column) and node.name.lower() not in known:
             problem = f"its body names {node.name}, which it does not take"
     if problem is not None:
