@@ -8,17 +8,23 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from decimal import Decimal
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import duckdb
 import pyarrow as pa
+import pyarrow.parquet as pq
 
-from e2e.checking import PLAIN
 from everview.pipeline.database import Database
 
 Row = tuple[Any, ...]
 Keys = Mapping[str, tuple[str, ...]]
 
+PLAIN = {
+    "spark.sql.ansi.enabled": "true",
+    "spark.sql.session.timeZone": "UTC",
+    "spark.sql.adaptive.enabled": "false",
+}
 TYPES = {"int64": "BIGINT", "int32": "INT", "date32[day]": "DATE", "double": "DOUBLE"}
 
 
@@ -75,12 +81,12 @@ class Plain:
         session = session.newSession()
         for key, value in PLAIN.items():
             session.conf.set(key, value)
-        for name in self.names:
-            session.createDataFrame(self.table(name)).createOrReplaceTempView(name)
-        found = {name: [tuple(r) for r in session.sql(t).collect()] for name, t in texts.items()}
-        for name in self.names:
-            session.catalog.dropTempView(name)
-        return found
+        with TemporaryDirectory() as folder:
+            for name in self.names:
+                file = f"{folder}/{name}.parquet"
+                pq.write_table(self.table(name), file)
+                session.read.parquet(file).createOrReplaceTempView(name)
+            return {n: [tuple(r) for r in session.sql(t).collect()] for n, t in texts.items()}
 
 
 class Kept:
