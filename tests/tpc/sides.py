@@ -25,6 +25,12 @@ PLAIN = {
     "spark.sql.session.timeZone": "UTC",
     "spark.sql.adaptive.enabled": "false",
 }
+UNCOMPILED = {
+    "spark.sql.codegen.wholeStage": "false",
+    "spark.sql.codegen.factoryMode": "NO_CODEGEN",
+}
+"""For a handful of rows, compiling code costs more than running it."""
+FEW = 5000
 TYPES = {"int64": "BIGINT", "int32": "INT", "date32[day]": "DATE", "double": "DOUBLE"}
 
 
@@ -79,7 +85,8 @@ class Plain:
     def answers_of_spark(self, session: Any, texts: Mapping[str, str]) -> dict[str, list[Row]]:
         """What Spark says to the texts over these tables."""
         session = session.newSession()
-        for key, value in PLAIN.items():
+        few = all(self.table(name).num_rows < FEW for name in self.names)
+        for key, value in (PLAIN | (UNCOMPILED if few else {})).items():
             session.conf.set(key, value)
         with TemporaryDirectory() as folder:
             for name in self.names:
