@@ -8,17 +8,29 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from decimal import Decimal
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import duckdb
 import pyarrow as pa
+import pyarrow.parquet as pq
 
-from e2e.checking import PLAIN
 from everview.pipeline.database import Database
 
 Row = tuple[Any, ...]
 Keys = Mapping[str, tuple[str, ...]]
 
+PLAIN = {
+    "spark.sql.ansi.enabled": "true",
+    "spark.sql.session.timeZone": "UTC",
+    "spark.sql.adaptive.enabled": "false",
+}
+UNCOMPILED = {
+    "spark.sql.codegen.wholeStage": "false",
+    "spark.sql.codegen.factoryMode": "NO_CODEGEN",
+}
+"""For a handful of rows, compiling code costs more than running it."""
+FEW = 5000
 TYPES = {"int64": "BIGINT", "int32": "INT", "date32[day]": "DATE", "double": "DOUBLE"}
 
 
@@ -73,14 +85,15 @@ class Plain:
     def answers_of_spark(self, session: Any, texts: Mapping[str, str]) -> dict[str, list[Row]]:
         """What Spark says to the texts over these tables."""
         session = session.newSession()
-        for key, value in PLAIN.items():
+        few = all(self.table(name).num_rows < FEW for name in self.names)
+        for key, value in (PLAIN | (UNCOMPILED if few else {})).items():
             session.conf.set(key, value)
-        for name in self.names:
-            session.createDataFrame(self.table(name)).createOrReplaceTempView(name)
-        found = {name: [tuple(r) for r in session.sql(t).collect()] for name, t in texts.items()}
-        for name in self.names:
-            session.catalog.dropTempView(name)
-        return found
+        with TemporaryDirectory() as folder:
+            for name in self.names:
+                file = f"{folder}/{name}.parquet"
+                pq.write_table(self.table(name), file)
+                session.read.parquet(file).createOrReplaceTempView(name)
+            return {n: [tuple(r) for r in session.sql(t).collect()] for n, t in texts.items()}
 
 
 class Kept:
