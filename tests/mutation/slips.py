@@ -8,7 +8,8 @@ from functools import partial
 from types import ModuleType
 
 from everview import compiler
-from everview.emit import sql
+from everview.differentiate import merge
+from everview.emit import aggregates, sql
 from everview.program import materialize, schedule, states
 from mutation.planting import Fault, planted, source
 
@@ -19,7 +20,7 @@ THRESHOLD = """ FROM {self._sub(child)}"
                     f"{self._grouped(schema)} HAVING SUM({WEIGHT}) > 0"""
 DISTINCT, POSITIVE = "{self._one()}" + THRESHOLD, "{total}" + THRESHOLD
 WHOLE = """rows = self.consolidate(self.query(child), schema_of(child), ())
-        schema"""
+        if any"""
 SUMMED = "CAST(SUM({WEIGHT}) AS BIGINT) AS {WEIGHT}"
 
 SLIPS: dict[ModuleType, tuple[Slip, ...]] = {
@@ -222,6 +223,37 @@ SLIPS: dict[ModuleType, tuple[Slip, ...]] = {
             "{self._grouped(own) or ' HAVING COUNT(*) > 0'}",
         ),
         (
+            "a partition has every row once",
+            "({self.dialect.copies(rows, listed)}) AS c",
+            "({rows}) AS c",
+        ),
+        (
+            "a window forgets its keys",
+            "        if keys:\n            parts.append(",
+            "        if False:\n            parts.append(",
+        ),
+        ("a window forgets its order", "if over.order:", "if False:"),
+        (
+            "a window has every row once",
+            "copies = self.dialect.copies(rows, listed)",
+            "copies = rows",
+        ),
+        ("a restriction loses nulls", "a))} {self.dialect.same} ", "a))} = "),
+        ("a restriction by nothing keeps all", " WHERE EXISTS ({rows})", ""),
+        (
+            "a restriction looks at the weight of its keys",
+            "(SELECT DISTINCT {keys} FROM {self._sub(to)})",
+            "(SELECT DISTINCT {keys} FROM {self._sub(to)} WHERE {WEIGHT} > 0)",
+        ),
+        ("a filter keeps all", " WHERE {condition}", ""),
+        (
+            "a value counts for nothing",
+            "{', '.join((*made, self._one()))}",
+            "{', '.join((*made, '0 AS ' + WEIGHT))}",
+        ),
+    ),
+    aggregates: (
+        (
             "a partition counts rows once",
             'CAST(COALESCE(SUM({WEIGHT}), 0) AS BIGINT)"',
             'CAST(COUNT(*) AS BIGINT)"',
@@ -243,42 +275,58 @@ SLIPS: dict[ModuleType, tuple[Slip, ...]] = {
         ),
         (
             "a partition sums integers once",
-            "SUM(CAST({column} AS {self.dialect.wide}) * {WEIGHT})",
-            "SUM(CAST({column} AS {self.dialect.wide}))",
+            "SUM(CAST({column} AS {dialect.wide}) * {WEIGHT})",
+            "SUM(CAST({column} AS {dialect.wide}))",
         ),
         (
             "a partition sums doubles once",
             "SUM(CAST({column} AS DOUBLE) * {WEIGHT})",
             "SUM(CAST({column} AS DOUBLE))",
         ),
-        ("distinct values are counted as often as they occur", "COUNT(DISTINCT", "COUNT("),
-        ("distinct values are summed as often as they occur", "(DISTINCT {value})", "({value})"),
         (
-            "a window forgets its keys",
-            "        if keys:\n            parts.append(",
-            "        if False:\n            parts.append(",
+            "distinct values are counted as often as they occur",
+            'f"COUNT({site.distinct}{site.args[0]})"',
+            'f"COUNT({site.args[0]})"',
         ),
-        ("a window forgets its order", "if over.order:", "if False:"),
-        ("a window turns its order", '"DESC" if order.descending', '"ASC" if order.descending'),
-        ("a window puts nulls last", '"FIRST" if order.nulls_first', '"LAST" if order.nulls_first'),
         (
-            "a window has every row once",
-            "copies = self.dialect.copies(rows, listed)",
-            "copies = rows",
+            "distinct values are summed as often as they occur",
+            "return _Site((value,), site.distinct",
+            'return _Site((value,), ""',
         ),
-        ("a restriction loses nulls", "{self.dialect.same} k.", "= k."),
-        ("a restriction by nothing keeps all", " WHERE EXISTS ({rows})", ""),
+        ("pairs are counted where one is missing", '" OR ".join', '" AND ".join'),
+        ("an order is turned", "'DESC' if each.descending", "'ASC' if each.descending"),
+        ("an order puts nulls last", "'FIRST' if each.nulls_first", "'LAST' if each.nulls_first"),
         (
-            "a restriction looks at the weight of its keys",
-            "(SELECT DISTINCT {keys} FROM {self._sub(to)})",
-            "(SELECT DISTINCT {keys} FROM {self._sub(to)} WHERE {WEIGHT} > 0)",
+            "the order of values is forgotten",
+            "aggregate.order[0].descending if aggregate.order else False",
+            "False",
         ),
-        ("a filter keeps all", " WHERE {condition}", ""),
         (
-            "a value counts for nothing",
-            "{', '.join((*made, self._one()))}",
-            "{', '.join((*made, '0 AS ' + WEIGHT))}",
+            "distinct values are taken as they are",
+            'return lambda site: f"{function.upper()}({site.distinct}',
+            'return lambda site: f"{function.upper()}(',
         ),
+    ),
+    merge: (
+        ("a group forgets its old value", "known = add(old, negate(", "known = negate(add(old, "),
+        (
+            "a group that loses rows keeps its old value",
+            "known = add(old, negate(restrict_to_keys(old, losing, keys)))",
+            "known = old",
+        ),
+        (
+            "a group that loses rows is not read",
+            "add(restrict_to_keys(node.child, losing, keys), d_child)",
+            "d_child",
+        ),
+        (
+            "groups that gain rows are read",
+            "losing = positive(negate(d_child))",
+            "losing = positive(d_child)",
+        ),
+        ("signed rows are merged", "sign(node.child) is Sign.ANY or", ""),
+        ("a count of groups", '"sum" if a.function == "count" else', "a.function or"),
+        ("a row without a value is counted", "THEN 0 ELSE 1 END", "THEN 1 ELSE 1 END"),
     ),
 }
 

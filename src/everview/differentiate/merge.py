@@ -1,19 +1,38 @@
-"""Aggregates of a whole that follow from those of its parts."""
+"""Groups whose new value follows from their old one and what they gain."""
 
 from __future__ import annotations
 
 from dataclasses import replace
 
+from everview.analysis.sign import Sign, sign
 from everview.plan import scalar
-from everview.plan.nodes import Aggregate, Output, Partition
+from everview.plan.build import add, map_, negate, partition, positive, restrict_to_keys
+from everview.plan.nodes import Aggregate, Output, Partition, Plan
 from everview.plan.traverse import schema_of
 from everview.plan.types import type_in
+
+
+def merged(node: Partition, d_child: Plan) -> Plan | None:
+    """The groups a change touches, after it; None where their aggregates do not merge.
+
+    Where Φ(A + B) = Φ′(ΦA + B), the old value of a group that loses nothing is worth its rows: only
+    those of the others are read, K = (−ΔQ)⁺.
+    """
+    keys = node.keys
+    if not keys or sign(node.child) is Sign.ANY or not all(map(_merges, node.aggregates)):
+        return None
+    losing = positive(negate(d_child))
+    old = restrict_to_keys(node, d_child, keys)
+    known = add(old, negate(restrict_to_keys(old, losing, keys)))
+    rows = add(restrict_to_keys(node.child, losing, keys), d_child)
+    return partition(add(map_(rows, _single_groups(node)), known), keys, _merging(node))
+
 
 _SETS = ("min", "max", "bool_and", "bool_or", "bit_and", "bit_or")
 """Functions of the set of values: f(A ∪ B) = f(f(A), f(B))."""
 
 
-def merges(aggregate: Aggregate) -> bool:
+def _merges(aggregate: Aggregate) -> bool:
     """Whether the aggregate of two bags follows from those of each: least values, counts, sums."""
     if aggregate.function in _SETS:
         return True
@@ -21,7 +40,7 @@ def merges(aggregate: Aggregate) -> bool:
     return not aggregate.distinct and (whole or aggregate.function == "count")
 
 
-def merging(node: Partition) -> tuple[Aggregate, ...]:
+def _merging(node: Partition) -> tuple[Aggregate, ...]:
     """The same aggregates, of groups that are aggregated already."""
     sums = {a.name: "sum" if a.function == "count" else a.function for a in node.aggregates}
     return tuple(
@@ -29,7 +48,7 @@ def merging(node: Partition) -> tuple[Aggregate, ...]:
     )
 
 
-def single_groups(node: Partition) -> tuple[Output, ...]:
+def _single_groups(node: Partition) -> tuple[Output, ...]:
     """Every row of the child as a group of its own."""
     schema = schema_of(node.child)
     kept = (Output(key, type_in(schema, key), scalar.column(key)) for key in node.keys)

@@ -6,8 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
-from everview.analysis.sign import Sign, sign
-from everview.differentiate.merge import merges, merging, single_groups
+from everview.differentiate.merge import merged
 from everview.plan.build import (
     add,
     columns_of,
@@ -91,21 +90,8 @@ def _groups(node: Groups, d: Derive) -> Plan:
 
 def _partition(node: Partition, d: Derive) -> Plan:
     d_child = d(node.child)
-    if node.keys and sign(node.child) is not Sign.ANY and all(map(merges, node.aggregates)):
-        return _merged(node, d_child)
-    after = partition(add(node.child, d_child), node.keys, node.aggregates)
+    after = merged(node, d_child) or partition(add(node.child, d_child), node.keys, node.aggregates)
     return _difference(after, node, d_child, node.keys)
-
-
-def _merged(node: Partition, d_child: Plan) -> Plan:
-    """Where Φ(A + B) = Φ′(ΦA + B), only groups that lose rows are read: K⁻ = (−ΔQ)⁺."""
-    keys = node.keys
-    losing = positive(negate(d_child))
-    old = restrict_to_keys(node, d_child, keys)
-    known = add(old, negate(restrict_to_keys(old, losing, keys)))
-    rows = add(restrict_to_keys(node.child, losing, keys), d_child)
-    after = partition(add(map_(rows, single_groups(node)), known), keys, merging(node))
-    return _difference(after, node, d_child, keys)
 
 
 def _window(node: Window, d: Derive) -> Plan:

@@ -225,8 +225,7 @@ class _Emitter:
         rows = self.consolidate(self.query(child), schema_of(child), ())
         if any(counts_copies(a.function) for a in aggregates):
             listed = self._list(columns_of(child))
-            copies = self.dialect.copies(rows, listed)
-            rows = f"SELECT {listed}{self._one()} FROM ({copies}) AS c"
+            rows = f"SELECT {listed}{self._one()} FROM ({self.dialect.copies(rows, listed)}) AS c"
         schema, own = schema_of(child), _picked(schema_of(child), keys)
         made = "".join(
             f"{emit_aggregate(a, schema, self.dialect)} AS {self._q(a.name)}, " for a in aggregates
