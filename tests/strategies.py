@@ -193,8 +193,12 @@ def _operator(draw: st.DrawFn, kind: str, child: Plan, others: st.SearchStrategy
             return draw(windowed(child))
         case "whole groups":
             return draw(partitioned(child))
+        case "ordered groups":
+            return draw(ordered_groups(child))
         case "extremes":
             return draw(extremes(child))
+        case "signed extremes":
+            return draw(extremes(draw(_operator("subtract", child, others))))
         case "surplus":
             return positive(draw(_operator("subtract", child, others)))
         case "match":
@@ -208,7 +212,16 @@ def _operator(draw: st.DrawFn, kind: str, child: Plan, others: st.SearchStrategy
             return draw(grouped(child))
 
 
-EVERY = (*OPERATORS, "count", "match", "surplus", "whole groups", "extremes")
+EVERY = (
+    *OPERATORS,
+    "count",
+    "match",
+    "surplus",
+    "whole groups",
+    "ordered groups",
+    "extremes",
+    "signed extremes",
+)
 
 
 @st.composite
@@ -389,9 +402,17 @@ def partitioned(draw: st.DrawFn, child: Plan) -> Plan:
             if type_ is not None:
                 name = f"{function}({column.name}, {distinct_})"
                 aggregates.append(Aggregate(name, type_, function, column.name, distinct_))
-        if draw(st.booleans()):
-            aggregates += _holistic(column, draw(st.sampled_from(schema)), draw(st.booleans()))
     return partition(child, tuple(keys), tuple(aggregates))
+
+
+@st.composite
+def ordered_groups(draw: st.DrawFn, child: Plan) -> Plan:
+    """Whole groups of `child`, with aggregates that are no sums."""
+    schema = schema_of(child)
+    keys = draw(st.lists(st.sampled_from([c.name for c in schema]), max_size=2, unique=True))
+    column, other = (draw(st.sampled_from(schema)) for _ in range(2))
+    aggregates = _holistic(column, other, draw(st.booleans()))
+    return partition(child, tuple(keys), (Aggregate("n", "bigint", "count"), *aggregates))
 
 
 @st.composite
@@ -417,7 +438,8 @@ def _holistic(column: Column, other: Column, descending: bool) -> Iterator[Aggre
     for function in ("max_by", "min_by"):
         yield Aggregate(f"{function}({name})", type_, function, name, more=(other.name,))
     yield Aggregate(f"pairs({name})", "bigint", "count", name, distinct=True, more=(other.name,))
-    yield Aggregate(f"mode({name})", type_, "mode", name, order=(least,))
+    for way in (False, True):
+        yield Aggregate(f"mode({name}, {way})", type_, "mode", name, order=(Order(name, way),))
     if type_ == "int":
         for function in ("bit_and", "bit_or", "bit_xor"):
             yield Aggregate(f"{function}({name})", type_, function, name)
