@@ -162,7 +162,6 @@ BAD_SQL = {
     "CREATE VIEW v AS SELECT id FROM orders EXCEPT SELECT * FROM customers": ("Q012", None, None),
     "CREATE VIEW v AS WITH RECURSIVE r AS (SELECT 1 AS n) SELECT n FROM r": ("Q020", None, None),
     "CREATE VIEW v AS SELECT ARRAY() AS a FROM orders": ("Q014", None, "CAST"),
-    "CREATE VIEW v AS SELECT map('a', id) AS m FROM orders": ("Q014", None, "MAP_ENTRIES"),
     "CREATE VIEW v AS SELECT DISTINCT map('a', id) AS m FROM orders": ("Q020", None, "MAP_ENTRIES"),
     "CREATE VIEW v AS SELECT COUNT(*) AS n FROM orders GROUP BY map(1, id)": (
         "Q020",

@@ -88,7 +88,7 @@ def _ordered_duckdb(sql: str, type_: Type) -> str:
 
 
 def _comparable(sql: str, type_: Type) -> str:
-    """Spark compares no maps; in the order of their keys, their entries say whether they differ."""
+    """Spark compares no maps; their entries, in order, say whether they are the same."""
     if "map<" not in type_:
         return sql
     if element := element_of(type_):

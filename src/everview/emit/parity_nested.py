@@ -164,15 +164,10 @@ _OVERLAP = (
 )
 
 ENTRIES: tuple[Entry, ...] = (
-    *(
-        Entry(symbol, "nested nested", f"({{0}} {spelled} {{1}})")
-        for symbol, spelled in (
-            ("=", "="),
-            ("<>", "<>"),
-            ("<=>", "IS NOT DISTINCT FROM"),
-            ("is distinct from", "IS DISTINCT FROM"),
-        )
-    ),
+    Entry("=", "nested nested", _strict("({0} IS NOT DISTINCT FROM {1})", "{0}", "{1}")),
+    Entry("<>", "nested nested", _strict("({0} IS DISTINCT FROM {1})", "{0}", "{1}")),
+    Entry("<=>", "nested nested", "({0} IS NOT DISTINCT FROM {1})"),
+    Entry("is distinct from", "nested nested", "({0} IS DISTINCT FROM {1})"),
     Entry("array", "any*", _array),
     Entry("struct", "any*", _struct),
     Entry("map", "any*", _map),

@@ -35,7 +35,7 @@ from everview.plan.nodes import (
     Window,
 )
 from everview.plan.traverse import schema_of
-from everview.plan.types import WEIGHT, Column, Schema, decimal_parts, type_in
+from everview.plan.types import WEIGHT, Column, Schema, decimal_parts, is_nested, type_in
 from everview.program.steps import Compute
 
 __all__ = [
@@ -161,12 +161,16 @@ class _Emitter:
 
     def _join(self, plan: Join) -> str:
         left, right = schema_of(plan.left), schema_of(plan.right)
-        equal = self.dialect.same if plan.nulls else "="
+        # DuckDB's own = between nested values loses pairs where it is one of several conditions.
+        nested = any(is_nested(type_in(left, a)) for a, _ in plan.on)
+        equal = self.dialect.same if plan.nulls or nested else "="
         on = [
             f"{self.dialect.key(self._q(a), type_in(left, a))} {equal} "
             f"{self.dialect.key(self._q(b), type_in(right, b))}"
             for a, b in plan.on
         ]
+        if nested and not plan.nulls:
+            on += [f"{self._q(side)} IS NOT NULL" for pair in plan.on for side in pair]
         if plan.residual:
             on.append(f"({self.dialect.scalar(plan.residual, left + right)})")
         columns = self._list(tuple(c.name for c in left + right))

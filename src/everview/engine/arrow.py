@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from itertools import pairwise
 from math import isnan
 from typing import Any
 
@@ -72,45 +71,46 @@ def conform(table: pa.Table, schema: Schema) -> pa.Table:
     return picked if picked.schema == wanted else picked.cast(wanted)
 
 
-def with_sorted_maps(rows: pa.Table, schema: Schema, table: str) -> pa.Table:
-    """The rows with every map in the order of its keys, so that equal maps are equal values."""
+def must_have_sound_maps(rows: pa.Table, schema: Schema, table: str) -> None:
+    """Refuse a map with a key twice or none; the order of its entries is kept as it is."""
     for column in schema:
-        if "map<" in column.type:
-            cells = rows.column(column.name).to_pylist()
-            try:
-                found = [_sorted(cell, column.type) for cell in cells]
-            except ValueError as problem:
-                raise UserError(
-                    "T001",
-                    f"{table}: a map in {column.name} has {problem}",
-                    remedy="give every key of a map once, and none that is null",
-                ) from None
-            array = pa.array(found, arrow_type(column.type))
-            rows = rows.set_column(rows.column_names.index(column.name), column.name, array)
-    return rows
+        if "map<" not in column.type:
+            continue
+        problem = next(
+            (
+                found
+                for cell in rows.column(column.name).to_pylist()
+                if (found := _fault(cell, column.type))
+            ),
+            None,
+        )
+        if problem:
+            raise UserError(
+                "T001",
+                f"{table}: a map in {column.name} has {problem}",
+                remedy="give every key of a map once, and none that is null",
+            )
 
 
-def _sorted(value: Any, type_: Type) -> Any:
-    if value is None:
+def _fault(value: Any, type_: Type) -> str | None:
+    """What is wrong with the maps in a value, None when nothing is."""
+    if value is None or "map<" not in type_:
         return None
     if entry := entry_of(type_):
-        pairs = [(key, _sorted(each, entry[1])) for key, each in value]
-        if any(key is None for key, _ in pairs):
-            raise ValueError("a null key")
-        ordered = sorted(pairs, key=lambda pair: _place(pair[0]))
-        for (key, _), (after, _) in pairwise(ordered):
-            if _place(key) == _place(after):
-                raise ValueError(f"the key {key!r} twice")
-        return ordered
-    if element := element_of(type_):
-        return [_sorted(each, element) for each in value]
-    if fields := fields_of(type_):
-        return {name: _sorted(value[name], inner) for name, inner in fields}
-    return value
+        keys = [_place(key) for key, _ in value]
+        if None in keys:
+            return "a null key"
+        twice = next((key for key in keys if keys.count(key) > 1), None)
+        if twice is not None:
+            return f"the key {twice!r} twice"
+        parts = [(each, entry[1]) for _, each in value]
+    elif element := element_of(type_):
+        parts = [(each, element) for each in value]
+    else:
+        parts = [(value[name], inner) for name, inner in fields_of(type_)]
+    return next((found for part in parts if (found := _fault(*part))), None)
 
 
 def _place(key: Any) -> Any:
-    """What a key is ordered by: NaN last, and text by its bytes, as Spark does."""
-    if isinstance(key, float):
-        return isnan(key), 0.0 if isnan(key) else key
-    return key.encode() if isinstance(key, str) else key
+    """A key as one that equals itself, and all that Spark takes for the same."""
+    return "NaN" if isinstance(key, float) and isnan(key) else key

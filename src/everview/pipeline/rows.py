@@ -9,7 +9,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from everview.engine.arrow import arrow_type, with_sorted_maps
+from everview.engine.arrow import arrow_type, must_have_sound_maps
 from everview.errors import UserError
 from everview.plan.types import (
     FLOATS,
@@ -37,7 +37,8 @@ def is_frame(rows: Any) -> bool:
 
 def weighted(rows: Any, table: str, schema: Schema, weight: int) -> pa.Table:
     """The rows, each with `weight`: dicts, tuples, pandas, Polars or Arrow."""
-    plain = with_sorted_maps(_table(rows, table, schema), schema, table)
+    plain = _table(rows, table, schema)
+    must_have_sound_maps(plain, schema, table)
     weights = pa.array([weight] * plain.num_rows, pa.int64())
     return plain.append_column(WEIGHT, weights)
 

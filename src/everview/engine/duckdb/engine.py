@@ -8,7 +8,7 @@ from typing import Any
 import pyarrow as pa
 
 from everview.emit.sql import DUCKDB, emit_consolidated
-from everview.engine.arrow import arrow_schema, conform, with_sorted_maps
+from everview.engine.arrow import arrow_schema, conform
 from everview.engine.duckdb import queries
 from everview.engine.duckdb.calculator import Calculator, among
 from everview.engine.duckdb.hot import Hot, files_of
@@ -135,8 +135,7 @@ class DuckDBEngine(InProcess):
     def change_of(self, result: Result, schema: Schema) -> pa.Table:
         """The rows of a query that carry signs, as weighted rows."""
         rows = result.to_arrow()
-        weighted = conform(rows.rename_columns([*rows.column_names[:-1], WEIGHT]), schema)
-        return with_sorted_maps(weighted, schema, "the rows")
+        return conform(rows.rename_columns([*rows.column_names[:-1], WEIGHT]), schema)
 
     def difference(
         self, name: str, text: Mapping[str, str], tables: Sequence[str], snapshot: Snapshot

@@ -13,7 +13,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 from everview.emit.parity import NotEqual
 from everview.emit.sql import SPARK, emit_consolidated
-from everview.engine.arrow import conform, with_sorted_maps
+from everview.engine.arrow import conform
 from everview.engine.duckdb.calculator import CalculationError, Calculator, Files
 from everview.engine.protocol import SIGN, Changes, Outcome, Snapshot, Violation
 from everview.engine.results import Result
@@ -220,9 +220,7 @@ class SparkEngine(InProcess):
         """Weighted rows, in memory when they are few."""
         with explained():
             some = actions.collect_some(frame, self._large_rows + 1)
-        if some.num_rows > self._large_rows:
-            return frame.selectExpr(*queries.stored_values(schema), WEIGHT)
-        return with_sorted_maps(conform(some, schema), schema, "the rows")
+        return frame if some.num_rows > self._large_rows else conform(some, schema)
 
     def difference(
         self, name: str, text: Mapping[str, str], tables: Sequence[str], snapshot: Snapshot

@@ -21,7 +21,7 @@ from everview.lang.sql.nested import with_sorted_lists
 from everview.lang.sql.statements import Query
 from everview.plan.nodes import Plan
 from everview.plan.traverse import sources
-from everview.plan.types import WEIGHT, Column, Schema, Type, element_of, entry_of, fields_of, names
+from everview.plan.types import WEIGHT, Column, Schema, names
 
 DIFFERENCES = 1_000_000
 """An audit looks at no more differing rows than these."""
@@ -112,35 +112,10 @@ def weighted(
         for c in schema
     ]
     try:
-        ours = _in_session(session, rows).selectExpr(*casts)
-        return ours.selectExpr(*stored_values(schema), f"CAST({weight} AS BIGINT) AS {WEIGHT}")
+        ours = _in_session(session, rows)
+        return ours.selectExpr(*casts, f"CAST({weight} AS BIGINT) AS {WEIGHT}")
     except PySparkException as problem:
         raise not_accepted(problem, None) from None
-
-
-def stored_values(schema: Schema) -> list[str]:
-    """The columns, with every map in the order of its keys, so that equal maps are equal values."""
-    return [
-        f"{_sorted(f'`{c.name}`', c.type)} AS `{c.name}`" if "map<" in c.type else f"`{c.name}`"
-        for c in schema
-    ]
-
-
-def _sorted(value: str, type_: Type, depth: int = 0) -> str:
-    item = f"v{depth}"
-    if "map<" not in type_:
-        return value
-    if element := element_of(type_):
-        return f"transform({value}, {item} -> {_sorted(item, element, depth + 1)})"
-    if entry := entry_of(type_):
-        keys = f"array_sort(map_keys({value}))"
-        values = _sorted(f"{value}[{item}]", entry[1], depth + 1)
-        return f"map_from_arrays({keys}, transform({keys}, {item} -> {values}))"
-    fields = ", ".join(
-        f"'{name}', {_sorted(f'{value}.`{name}`', inner, depth)}"
-        for name, inner in fields_of(type_)
-    )
-    return f"CASE WHEN {value} IS NULL THEN NULL ELSE named_struct({fields}) END"
 
 
 def _in_session(session: SparkSession, rows: DataFrame) -> DataFrame:

@@ -12,7 +12,7 @@ from everview.errors import Span, UserError
 from everview.lang.sql.aggregates import must_be_plain
 from everview.lang.sql.desugar import desugared
 from everview.lang.sql.limits import limits, order_by, ordered
-from everview.lang.sql.nested import refuse_new_maps, refuse_unknown_fields
+from everview.lang.sql.nested import refuse_unknown_fields
 from everview.lang.sql.parse import parse_query
 from everview.lang.sql.pivot import ROWS
 from everview.lang.sql.place import span_of
@@ -49,7 +49,6 @@ def lower_query(
     `analyze` gives the type of a scalar that our own rules do not know.
     """
     lowered = Lowering(text, relations, analyze).query(desugared(parse_query(text)))
-    refuse_new_maps(lowered, text)
     return _named(renamed(lowered, columns, text) if columns else lowered, text)
 
 
