@@ -76,7 +76,7 @@ def test_few_of_the_views_drawn_are_refused():
 
 
 def test_every_word_of_the_language_occurs_in_the_views_drawn():
-    queries = [view.query for number in range(250) for view in generate(0, number).views]
+    queries = [view.query for number in range(500) for view in generate(0, number).views]
     assert [word for word in WORDS if not any(word in query for query in queries)] == []
 
 
