@@ -101,7 +101,9 @@ def test_the_greatest_value_follows_inserts_without_reading_the_group(tmp_path):
         db.insert("t", [(i, 1, i) for i in range(50)])
 
         def rows_read() -> list[str]:
-            fetches = [line for line in db.explain("m", "program").splitlines() if "fetch t__by_k" in line]
+            fetches = [
+                line for line in db.explain("m", "program").splitlines() if "fetch t__by_k" in line
+            ]
             return [line.partition("-- ")[2] for line in fetches]
 
         db.insert("t", [(50, 1, 70), (51, 2, None)])
