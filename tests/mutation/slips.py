@@ -129,7 +129,7 @@ SLIPS: dict[ModuleType, tuple[Slip, ...]] = {
         ("a join takes the right weight", "l.{WEIGHT} * r.{WEIGHT} AS", "r.{WEIGHT} AS"),
         ("a join adds weights", "l.{WEIGHT} * r.{WEIGHT} AS", "l.{WEIGHT} + r.{WEIGHT} AS"),
         ("a join loses its residual", "if plan.residual:", "if False:"),
-        ("a join matches nulls", 'plan.nulls else "="', "plan.nulls else self.dialect.same"),
+        ("a join matches nulls", 'nested else "="', "nested else self.dialect.same"),
         ("a join does not match nulls", "self.dialect.same if plan.nulls", '"=" if plan.nulls'),
         ("a negation keeps the sign", "{listed}-{WEIGHT}", "{listed}{WEIGHT}"),
         ("a sum of plans loses its right side", " UNION ALL {self._ordered(right, plan)}", ""),
