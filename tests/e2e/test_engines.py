@@ -186,3 +186,18 @@ def test_in_as_a_value_is_true_or_false_as_spark_has_it(open_db, tmp_path):
         }
         db.delete("n", [(None,)])
         assert db.audit().ok
+
+
+def test_nothing_is_computed_of_a_row_that_is_not_there_any_more(open_db, tmp_path):
+    with open_db(tmp_path / "store") as db:
+        db.sql("CREATE TABLE t (k INT)")
+        db.insert("t", [(0,), (2,)])
+        db.delete("t", [(0,)])
+        assert db.sql("SELECT 10 / k AS q FROM t").rows() == [(5.0,)]
+        db.sql("CREATE VIEW v AS SELECT 10 / k AS q FROM t")
+        assert db.audit().ok
+        db.sql("BEGIN; INSERT INTO t VALUES (0), (5); DELETE FROM t WHERE k = 0")
+        found = db.sql("SELECT 10 / k AS q FROM t").rows()
+        db.sql("COMMIT")
+        assert sorted(found) == sorted(db.read("v").rows()) == [(2.0,), (5.0,)]
+        assert db.audit().ok

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from decimal import Decimal
 
 import pytest
 
@@ -68,4 +69,22 @@ def test_what_executors_write_and_what_the_driver_writes_is_read_alike(spark, tm
         db.insert("t", [(4, *NULLS)])
         assert Counter(db.read("v").rows()) == Counter([(*ROW, 1), (*NULLS, 2)])
         assert len(db.changes("v").rows()) == 6
+        assert db.audit().ok
+
+
+@pytest.mark.parametrize("large_rows", [-1, 1000])
+def test_long_decimals_are_summed_with_all_their_digits(spark, tmp_path, large_rows):
+    with opened(tmp_path, spark, large_rows=large_rows) as db:
+        db.sql("CREATE TABLE t (x DECIMAL(28,8), y DECIMAL(36,10), z DECIMAL(38,30))")
+        db.sql("CREATE VIEW v AS SELECT SUM(x) AS x, SUM(y) AS y, SUM(DISTINCT z) AS z FROM t")
+        row = ("1.12345678", "1.0123456789", "1.012345678901234567890123456789")
+        db.insert("t", [row, row, row, (None, None, "2.000000000000000000000000000001")])
+        db.delete("t", [row])
+        assert db.read("v").rows() == [
+            (
+                Decimal("2.24691356"),
+                Decimal("2.0246913578"),
+                Decimal("3.012345678901234567890123456790"),
+            )
+        ]
         assert db.audit().ok

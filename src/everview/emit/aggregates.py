@@ -33,8 +33,8 @@ def emit_aggregate(aggregate: Aggregate, schema: Schema, dialect: Dialect) -> st
     if aggregate.function == "count":
         return f"CAST(COALESCE({present}, 0) AS BIGINT)"
     target = dialect.type_(aggregate.type)
-    if decimal_parts(type_):
-        total = f"SUM({column} * CAST({WEIGHT} AS DECIMAL(19, 0)))"
+    if parts := decimal_parts(type_):
+        total = f"SUM({dialect.times(column, parts)})"
     elif aggregate.function == "sum" and aggregate.type == "bigint":
         return f"CAST(SUM(CAST({column} AS {dialect.wide}) * {WEIGHT}) AS {target})"
     else:

@@ -24,6 +24,8 @@ class Dialect:
     """How a semi join is spelled."""
     wide: str
     """The type in which a weight meets an integer without overflow."""
+    times: Callable[[str, tuple[int, int]], str]
+    """A decimal of so many digits, and so many after the point, times its weight."""
     copies: Callable[[str, str], str]
     """Weighted rows, each as often as its weight says; the columns end with a comma."""
     unnest: Callable[[str, str, str, str, str, bool], str]
@@ -102,6 +104,21 @@ def _comparable(sql: str, type_: Type) -> str:
     return f"CASE WHEN {sql} IS NULL THEN NULL ELSE named_struct({fields}) END"
 
 
+def _times_spark(sql: str, parts: tuple[int, int]) -> str:
+    """Spark gives up digits after the point of a product of more than 38, but for six.
+
+    A weight of fewer digits leaves room for them; where it has more, Spark raises.
+    """
+    digits, scale = parts
+    if scale <= 6 or digits + 20 <= 38:
+        return f"{sql} * CAST({WEIGHT} AS DECIMAL(19, 0))"
+    if digits > 36:
+        told = f"raise_error('a decimal of {digits} digits in a row that occurs more than once')"
+        many = f"CAST({told} AS DECIMAL({digits}, {scale}))"
+        return f"CASE {WEIGHT} WHEN 1 THEN {sql} WHEN -1 THEN -{sql} ELSE {many} END"
+    return f"{sql} * CAST({WEIGHT} AS DECIMAL({37 - digits}, 0))"
+
+
 SPARK = Dialect(
     "spark",
     lambda name: f"`{name}`",
@@ -110,6 +127,7 @@ SPARK = Dialect(
     "<=>",
     "LEFT SEMI JOIN",
     "DECIMAL(38, 0)",
+    _times_spark,
     lambda rows, columns: (
         f"SELECT {columns}1 AS _one FROM ({rows}) AS r "
         f"LATERAL VIEW explode(array_repeat(0, CAST({WEIGHT} AS INT))) AS _copy"
@@ -127,6 +145,7 @@ DUCKDB = Dialect(
     "IS NOT DISTINCT FROM",
     "SEMI JOIN",
     "HUGEINT",
+    lambda sql, _parts: f"{sql} * CAST({WEIGHT} AS DECIMAL(19, 0))",
     lambda rows, columns: (
         f"SELECT {columns}unnest(range({WEIGHT})) AS _one FROM ({rows}) AS r WHERE {WEIGHT} > 0"
     ),

@@ -203,9 +203,7 @@ class _Emitter:
             return f"CAST(SUM({weight}) AS BIGINT)"
         decimal = decimal_parts(type_in(schema, measure.column))
         value = column if decimal else f"CAST({column} AS {self.dialect.wide})"
-        product = (
-            f"{value} * CAST({WEIGHT} AS DECIMAL(19, 0))" if decimal else f"{value} * {WEIGHT}"
-        )
+        product = self.dialect.times(value, decimal) if decimal else f"{value} * {WEIGHT}"
         if self.dialect.name == "spark":
             product = f"CAST({product} AS {measure.type})"
         return f"CAST(COALESCE(SUM({product}), 0) AS {self.dialect.type_(measure.type)})"

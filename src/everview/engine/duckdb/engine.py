@@ -7,12 +7,12 @@ from typing import Any
 
 import pyarrow as pa
 
-from everview.emit.sql import DUCKDB, emit_consolidated
+from everview.emit.sql import DUCKDB, consolidate, emit_consolidated
 from everview.engine.arrow import arrow_schema, conform
 from everview.engine.duckdb import queries
 from everview.engine.duckdb.calculator import Calculator, among
 from everview.engine.duckdb.hot import Hot, files_of
-from everview.engine.protocol import Changes, Outcome, Snapshot, Violation
+from everview.engine.protocol import Changes, Outcome, Snapshot, Stored, Violation
 from everview.engine.results import Result
 from everview.engine.small import InProcess, count_fetched, run_small
 from everview.engine.written import inlined, written_minus_stored
@@ -210,7 +210,8 @@ class DuckDBEngine(InProcess):
             self._calculator.give(change_name(name), pa.concat_tables(pending[name]))
             columns = ", ".join(f'"{c}"' for c in (*names(snapshot.stored[name].schema), WEIGHT))
             both = (held[name], f'"{change_name(name)}"')
-            held[name] = f"({' UNION ALL '.join(f'SELECT {columns} FROM {each}' for each in both)})"
+            rows = " UNION ALL ".join(f"SELECT {columns} FROM {each}" for each in both)
+            held[name] = _added_up(rows, snapshot.stored[name])
         return held
 
     def _rows(self, plan: Plan, held: Mapping[str, str]) -> pa.Table:
@@ -221,10 +222,19 @@ class DuckDBEngine(InProcess):
 
     def _current(self, name: str, snapshot: Snapshot) -> str:
         """A relation as a FROM item: from memory where it is there, else from its segments."""
-        if self._hot.holds(name, snapshot):
-            return self._hot.table(name, snapshot)
-        return self._stored(name, snapshot)
+        if not self._hot.holds(name, snapshot):
+            return self._stored(name, snapshot)
+        table = self._hot.table(name, snapshot)
+        if self._hot.is_added_up(name):
+            return table
+        return _added_up(f"SELECT * FROM {table}", snapshot.stored[name])
 
     def _stored(self, name: str, snapshot: Snapshot) -> str:
-        files = files_of(snapshot.relation(name).segments, snapshot)
-        return f"({files.rows(snapshot.stored[name].schema)})"
+        segments, stored = snapshot.relation(name).segments, snapshot.stored[name]
+        rows = files_of(segments, snapshot).rows(stored.schema)
+        return _added_up(rows, stored) if len(segments) > 1 else f"({rows})"
+
+
+def _added_up(rows: str, stored: Stored) -> str:
+    """Without rows that cancel: nothing may be computed of a row that is not there any more."""
+    return f"({consolidate(rows, stored.schema, stored.rings, DUCKDB)})"

@@ -75,6 +75,10 @@ class Hot:
             self._append(name, fresh.rows(schema), snapshot)
         return _table(name)
 
+    def is_added_up(self, name: str) -> bool:
+        """Whether no two rows of a relation in memory can cancel."""
+        return not self._held[name].added
+
     def moved(self, before: Snapshot, after: Manifest) -> None:
         """Relations have other segments now, with the same sum."""
         self.settle(before)
@@ -88,7 +92,8 @@ class Hot:
         schema = snapshot.stored[name].schema
         rows = files_of(segments, snapshot).rows(schema)
         self.calculator.execute(f"CREATE TABLE {_table(name)} AS {rows}")
-        self._held[name] = _Held(_ids(segments), snapshot.relation(name).rows, schema)
+        later = sum(segment.rows for segment in segments[1:])
+        self._held[name] = _Held(_ids(segments), snapshot.relation(name).rows, schema, later)
 
     def _append(self, name: str, rows: str, snapshot: Snapshot) -> None:
         segments, held = snapshot.relation(name).segments, self._held[name]
