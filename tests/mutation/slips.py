@@ -175,8 +175,8 @@ SLIPS: dict[ModuleType, tuple[Slip, ...]] = {
         ),
         (
             "a decimal sum ignores the weight",
-            '{value} * CAST({WEIGHT} AS DECIMAL(19, 0))" if decimal',
-            '{value}" if decimal',
+            "self.dialect.times(value, decimal) if decimal",
+            "value if decimal",
         ),
         ("an integer sum ignores the weight", 'else f"{value} * {WEIGHT}"', "else value"),
         ("no values sum to null", "CAST(COALESCE(SUM({product}), 0) AS", "CAST(SUM({product}) AS"),
@@ -270,7 +270,7 @@ SLIPS: dict[ModuleType, tuple[Slip, ...]] = {
         ),
         (
             "a partition sums decimals once",
-            "SUM({column} * CAST({WEIGHT} AS DECIMAL(19, 0)))",
+            "SUM({dialect.times(column, parts)})",
             "SUM({column})",
         ),
         (
