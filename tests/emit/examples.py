@@ -250,7 +250,7 @@ NESTED = (
     "transform(ar, e -> e.y)",
     "map('a', i, 'b', i2)", "map(coalesce(s, 'none'), i2)", "map('k', array(i))['k']",
     "map(1, s, 2, s2)[k3]",
-    "ai[k2]", "ai[0]", "ai[l2]", "sa[1]", "aa[k2]", "aa[0][0]", "mp['a']", "mp[s2]", "mp[NULL]",
+    "ai[k2]", "ai[0]", "ai[CAST(k2 AS SMALLINT)]", "sa[1]", "aa[k2]", "aa[0][0]", "mp['a']", "mp[s2]", "mp[NULL]",
     "element_at(ai, k2)", "element_at(ai, 1)", "element_at(sa, -1)", "element_at(mp, s2)",
     "try_element_at(ai, k2)", "try_element_at(ai, 2)", "try_element_at(mp, 'zz')", "get(ai, k2)",
     "get(sa, 0)", "size(ai)", "size(aa)", "size(mp)", "cardinality(sa)", "cardinality(mp)",

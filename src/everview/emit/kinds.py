@@ -21,6 +21,8 @@ SHORT = 15
 _ORDERED = ("double", "decimal", "boolean", "string", "date", "timestamp", "timestamp_ntz", "void")
 _KINDS = {
     "integer": INTEGERS,
+    # Spark takes the lower half of a longer number for a place in an array.
+    "index": ("tinyint", "smallint", "int"),
     "fraction": FLOATS,
     "number": (*INTEGERS, *FLOATS, "decimal"),
     "stamp": ("timestamp", "timestamp_ntz"),

@@ -173,7 +173,7 @@ ENTRIES: tuple[Entry, ...] = (
     Entry("map", "any*", _map),
     Entry("field", "struct", _field),
     Entry("field", "structs", _fields),
-    Entry("[]", "array integer", _at("{1} < 0 OR {1} >= len({0})", "CAST({1} AS BIGINT) + 1")),
+    Entry("[]", "array index", _at("{1} < 0 OR {1} >= len({0})", "CAST({1} AS BIGINT) + 1")),
     Entry("[]", "map plain", "{0}[{1}]"),
     Entry("element_at", "array int", _at("{1} = 0 OR abs({1}) > len({0})", "{1}")),
     Entry("element_at", "map plain", "{0}[{1}]"),
