@@ -114,3 +114,16 @@ def test_the_greatest_value_follows_inserts_without_reading_the_group(tmp_path):
         assert sorted(db.read("m").rows()) == [(1, 49, 50), (2, None, 1)]
         db.delete("t", [(51, 2, None)])
         assert db.read("m").rows() == [(1, 49, 50)]
+
+
+@pytest.mark.timeout(60)
+def test_a_view_over_many_joins_is_compiled_in_time(tmp_path):
+    joins = " ".join(f"JOIN p AS t{n} ON t0.id = t{n}.id" for n in range(1, 25))
+    with ev.open(str(tmp_path / "store"), engine="duckdb") as db:
+        world = World(db, seed=2)
+        world.view(
+            "v", f"SELECT t0.k, COUNT(DISTINCT t24.v) AS n FROM p AS t0 {joins} GROUP BY t0.k"
+        )
+        for number in range(3):
+            world.transact(number)
+            world.check()

@@ -54,9 +54,8 @@ def sign(plan: Plan) -> Sign:
         case Negate(child):
             return Sign.ZERO if sign(child) is Sign.ZERO else Sign.ANY
         case Join(left, right, _, _):
-            if Sign.ZERO in (sign(left), sign(right)):
-                return Sign.ZERO
-            return max(sign(left), sign(right))
+            both = (sign(left), sign(right))
+            return Sign.ZERO if Sign.ZERO in both else max(both)
         case Distinct() | Positive() | Groups() | Partition() | Window():
             return Sign.POSITIVE
         case _:
