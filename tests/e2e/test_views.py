@@ -74,7 +74,7 @@ ALL = tuple(SHAPES)
 @pytest.mark.parametrize("lower", ALL)
 def test_a_view_and_some_views_over_it_equal_their_queries(world, lower):
     """Some of the pairs, each shape above as often as the others."""
-    start, apart = ALL.index(lower), 14 if world.db.engine.name == "spark" else 10
+    start, apart = ALL.index(lower), 16 if world.db.engine.name == "spark" else 10
     uppers = [ALL[(start + step) % len(ALL)] for step in range(0, len(ALL), apart)]
     pairs_hold(world, lower, uppers, 3)
 
