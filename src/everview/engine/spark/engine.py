@@ -183,9 +183,17 @@ class SparkEngine(InProcess):
             for source in read:
                 whole = Fetch(source.name, source.name, source.schema, None, ())
                 self._near(whole, snapshot.relation(source.name).files, snapshot)
+                if len(snapshot.relation(source.name).segments) > 1:
+                    self._sum_up(source.name, snapshot)
             return self._calculator.evaluate(plan)
         finally:
             self._calculator.forget()
+
+    def _sum_up(self, name: str, snapshot: Snapshot) -> None:
+        """Let rows that cancel leave: nothing may be computed of them any more."""
+        stored = snapshot.stored[name]
+        rows = self._calculator.result(name, stored.schema)
+        self._calculator.give(name, self._calculator.add_up(rows, stored.schema, stored.rings))
 
     def weighted(self, rows: DataFrame, table: str, schema: Schema, weight: int) -> DataFrame:
         """A Spark DataFrame as weighted rows of a table, still on Spark."""

@@ -7,6 +7,7 @@ from types import TracebackType
 
 from pyspark.sql import DataFrame, SparkSession
 
+from everview.emit.sql import SPARK, consolidate
 from everview.engine.protocol import Snapshot
 from everview.plan.nodes import Plan
 from everview.plan.traverse import sources
@@ -31,7 +32,14 @@ class Relations:
     def give_stored(self, plan: Plan, snapshot: Snapshot) -> None:
         """Make every stored relation that `plan` reads known."""
         for source in sources(plan):
-            self.give(source.name, stored_frame(self._session, source.name, snapshot))
+            name, stored = source.name, snapshot.stored[source.name]
+            self.give(name, stored_frame(self._session, name, snapshot))
+            if len(snapshot.relation(name).segments) > 1:
+                # Nothing may be computed of a row that is not there any more.
+                every = self.names[name]
+                rows = consolidate(f"SELECT * FROM {every}", stored.schema, stored.rings, SPARK)
+                self.give(name, self._session.sql(rows))
+                self._session.catalog.dropTempView(every)
 
     def __enter__(self) -> Relations:
         return self
