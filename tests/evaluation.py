@@ -15,6 +15,8 @@ from typing import Any, assert_never
 
 import pyarrow as pa
 
+from everview.emit.sql import DUCKDB, emit_consolidated
+from everview.engine.arrow import conform
 from everview.engine.duckdb.calculator import Calculator
 from everview.plan.aggregates import counts_copies
 from everview.plan.build import columns_of
@@ -71,7 +73,13 @@ def evaluate(plan: Plan, old: Mapping[str, Bag], change: Mapping[str, Bag] | Non
     return bag_of(rows_of(plan, relations))
 
 
-def calculate(plan: Plan, old: Mapping[str, Bag], change: Mapping[str, Bag] | None = None) -> Bag:
+def calculate(
+    plan: Plan,
+    old: Mapping[str, Bag],
+    change: Mapping[str, Bag] | None = None,
+    *,
+    careful: bool = False,
+) -> Bag:
     """The same, computed by DuckDB from the SQL of the plan."""
     relations: dict[str, pa.Table] = {}
     for node in walk(plan):
@@ -82,7 +90,15 @@ def calculate(plan: Plan, old: Mapping[str, Bag], change: Mapping[str, Bag] | No
                 relations[change_name(name)] = as_arrow((change or {})[name], schema)
             case _:
                 pass
-    return as_bag(CALCULATOR.calculate(plan, relations))
+    if not careful:
+        return as_bag(CALCULATOR.calculate(plan, relations))
+    for name, rows in relations.items():
+        CALCULATOR.give(name, rows)
+    try:
+        made = CALCULATOR.rows(emit_consolidated(plan, DUCKDB, careful=True))
+        return as_bag(conform(made, schema_of(plan)))
+    finally:
+        CALCULATOR.forget()
 
 
 def bag_of(rows: Rows) -> Bag:

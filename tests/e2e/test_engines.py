@@ -201,3 +201,42 @@ def test_nothing_is_computed_of_a_row_that_is_not_there_any_more(open_db, tmp_pa
         db.sql("COMMIT")
         assert sorted(found) == sorted(db.read("v").rows()) == [(2.0,), (5.0,)]
         assert db.audit().ok
+
+
+ONCE_A_ZERO = """
+CREATE TABLE t (j INT, k INT);
+CREATE TABLE u (j INT, x INT);
+CREATE VIEW shown AS SELECT u.x, 10 / t.k AS q FROM t JOIN u ON t.j = u.j;
+CREATE VIEW kept AS SELECT t.k, u.x FROM t JOIN u ON t.j = u.j WHERE 10 / (t.k + u.x - 7) > 0;
+CREATE VIEW paired AS SELECT t.k, u.x FROM t JOIN u ON t.j = u.j AND 10 / (t.k + u.x - 7) > 0;
+CREATE VIEW summed AS SELECT t.j, SUM(10 / t.k) AS q FROM t JOIN u ON t.j = u.j GROUP BY t.j;
+CREATE VIEW spread AS
+  SELECT e.q FROM t JOIN u ON t.j = u.j LATERAL VIEW EXPLODE(array(10 / t.k)) e AS q;
+"""
+"""A row with `k = 0` that meets a row with `x = 7` cannot be computed by any of the views."""
+
+
+def check_rows_that_cancel(db):
+    db.sql(ONCE_A_ZERO)
+    db.insert("t", [(1, 0), (1, 5), (2, 5), (3, 0)])
+    db.delete("t", [(1, 0)])
+    db.insert("u", [(1, 7)])  # the row was there once
+    assert db.read("shown").rows() == [(7, 2.0)]
+    with db.transaction() as tx:  # it leaves as its partner comes
+        tx.delete("t", [(3, 0)])
+        tx.insert("u", [(3, 7)])
+    db.insert("u", [(2, 7)])
+    with db.transaction() as tx:  # it comes as its partner leaves
+        tx.insert("t", [(2, 0)])
+        tx.delete("u", [(2, 7)])
+    assert db.read("shown").rows() == [(7, 2.0)]
+    assert db.read("spread").rows() == [(2.0,)]
+    with pytest.raises(UserError) as refused:
+        db.insert("u", [(2, 7)])
+    assert refused.value.code == "E010"
+    assert db.audit().ok
+
+
+def test_nothing_is_computed_of_rows_that_cancel(open_db, tmp_path):
+    with open_db(tmp_path / "store") as db:
+        check_rows_that_cancel(db)

@@ -9,6 +9,7 @@ import pytest
 
 from e2e.every_type import COLUMNS, NAMES, NULLS, ROW
 from e2e.shapes import query
+from e2e.test_engines import check_rows_that_cancel
 from e2e.test_views import World
 from everview.engine.spark.engine import SparkEngine
 from everview.pipeline.database import Database
@@ -39,6 +40,12 @@ def test_every_gear_gives_the_answers_of_plain_spark_sql(spark, tmp_path, gear):
         for number in range(1, 3):
             world.transact(number)
             world.check()
+
+
+@pytest.mark.parametrize("gear", GEARS)
+def test_no_gear_computes_anything_of_rows_that_cancel(spark, tmp_path, gear):
+    with opened(tmp_path, spark, **GEARS[gear]) as db:
+        check_rows_that_cancel(db)
 
 
 def test_gears_can_change_from_one_transaction_to_the_next(spark, tmp_path):

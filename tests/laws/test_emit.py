@@ -43,6 +43,14 @@ def test_the_sql_of_a_derivative_computes_its_meaning(data, plan, world):
     assert calculate(derivative, world, change) == evaluate(derivative, world, change)
 
 
+@given(data=st.data(), plan=plans(), world=worlds())
+def test_a_careful_query_has_the_same_answer(data, plan, world):
+    change = data.draw(changes(world))
+    derivative = derive(plan)
+    careful = calculate(derivative, world, change, careful=True)
+    assert careful == evaluate(derivative, world, change)
+
+
 @given(data=st.data(), each=one_of_each(SIGNED, (*EVERY, "restrict")), world=worlds())
 def test_the_sql_of_each_operator_over_signed_rows_computes_its_meaning(data, each, world):
     change = data.draw(changes(world))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import assert_never
 
 from everview.emit.aggregates import emit_aggregate, emit_order
@@ -50,19 +50,30 @@ __all__ = [
 ]
 
 
-def emit(plan: Plan, dialect: Dialect, relations: Mapping[str, str] | None = None) -> str:
+def emit(
+    plan: Plan,
+    dialect: Dialect,
+    relations: Mapping[str, str] | None = None,
+    *,
+    careful: bool = False,
+) -> str:
     """SQL whose rows are those of `plan` with their weights in `_w`.
 
-    `relations` gives the SQL name of a source, change or result where it is not its own.
+    `relations` gives the SQL name of a source, change or result where it is not its own. A
+    `careful` query computes nothing of rows that cancel.
     """
-    return _Emitter(dialect, relations or {}).query(plan)
+    return _Emitter(dialect, relations or {}, careful).query(plan)
 
 
 def emit_consolidated(
-    plan: Plan, dialect: Dialect, relations: Mapping[str, str] | None = None
+    plan: Plan,
+    dialect: Dialect,
+    relations: Mapping[str, str] | None = None,
+    *,
+    careful: bool = False,
 ) -> str:
     """As `emit`, equal rows added up and rows that cancel gone."""
-    emitter = _Emitter(dialect, relations or {})
+    emitter = _Emitter(dialect, relations or {}, careful)
     match plan:
         case Distinct() | Positive() | Groups() | Partition() | Totals() | Empty():
             return emitter.query(plan)
@@ -70,15 +81,21 @@ def emit_consolidated(
             return emitter.consolidate(emitter.query(plan), schema_of(plan), ())
 
 
-def emit_step(step: Compute, dialect: Dialect, relations: Mapping[str, str] | None = None) -> str:
+def emit_step(
+    step: Compute,
+    dialect: Dialect,
+    relations: Mapping[str, str] | None = None,
+    *,
+    careful: bool = False,
+) -> str:
     """The SQL of a step; only what is written need be consolidated."""
     write = emit_consolidated if step.consolidated else emit
-    return write(step.plan, dialect, relations)
+    return write(step.plan, dialect, relations, careful=careful)
 
 
 def consolidate(rows: str, schema: Schema, rings: tuple[str, ...], dialect: Dialect) -> str:
     """The sum of weighted rows: weights added for equal rows, and `rings` with them."""
-    return _Emitter(dialect, {}).consolidate(rows, schema, rings)
+    return _Emitter(dialect, {}, careful=False).consolidate(rows, schema, rings)
 
 
 def ring_columns(plan: Plan) -> tuple[str, ...]:
@@ -94,6 +111,7 @@ _ALWAYS = " HAVING COUNT(*) >= 0"
 class _Emitter:
     dialect: Dialect
     relations: Mapping[str, str]
+    careful: bool
 
     def query(self, plan: Plan) -> str:
         match plan:
@@ -107,15 +125,24 @@ class _Emitter:
                 return f"SELECT {self._columns(schema)} FROM {self._relation('Δ' + name)}"
             case Filter(child, predicate):
                 condition = self.dialect.scalar(predicate, schema_of(child))
-                return f"SELECT * FROM {self._sub(child)} WHERE {condition}"
+                if self.careful:
+                    # What hangs on the sum is not moved below it by an optimizer.
+                    condition = f"CASE WHEN {WEIGHT} <> 0 THEN {condition} END"
+                return f"SELECT * FROM ({self._present(child)}) AS q WHERE {condition}"
             case Map(child, outputs):
                 schema = schema_of(child)
                 made = (
                     f"{self.dialect.scalar(o.scalar, schema)} AS {self._q(o.name)}" for o in outputs
                 )
-                return f"SELECT {', '.join((*made, WEIGHT))} FROM {self._sub(child)}"
+                return f"SELECT {', '.join((*made, WEIGHT))} FROM ({self._present(child)}) AS q"
             case Unnest():
                 return self._unnest(plan)
+            case Add(Join(residual=str() as condition) as left, Join() as right) if (
+                self.careful and right.residual == condition
+            ):
+                # Both are of one join: a pair in one may cancel a pair in the other.
+                pairs = Add(replace(left, residual=None), replace(right, residual=None))
+                return self.query(Filter(pairs, condition))
             case Add(left, right):
                 return f"{self._ordered(left, plan)} UNION ALL {self._ordered(right, plan)}"
             case Negate(child):
@@ -151,7 +178,7 @@ class _Emitter:
 
     def consolidate(self, rows: str, schema: Schema, rings: tuple[str, ...]) -> str:
         keys = tuple(c for c in schema if c.name not in rings)
-        summed = "".join(f"{self._sum(self._q(c))} AS {self._q(c)}, " for c in rings)
+        summed = "".join(f"SUM({self._q(c)}) AS {self._q(c)}, " for c in rings)
         kept = " OR ".join(f"SUM({column}) <> 0" for column in (WEIGHT, *map(self._q, rings)))
         total = f"CAST(SUM({WEIGHT}) AS BIGINT) AS {WEIGHT}"
         return (
@@ -160,6 +187,8 @@ class _Emitter:
         )
 
     def _join(self, plan: Join) -> str:
+        if self.careful and plan.residual:
+            return self.query(Filter(replace(plan, residual=None), plan.residual))
         left, right = schema_of(plan.left), schema_of(plan.right)
         # DuckDB's own = between nested values loses pairs where it is one of several conditions.
         nested = any(is_nested(type_in(left, a)) for a, _ in plan.on)
@@ -183,7 +212,7 @@ class _Emitter:
         listed = self._list(columns_of(plan.child))
         items = self.dialect.scalar(plan.array, schema_of(plan.child))
         place = self._q(plan.position) if plan.position else ""
-        element, rows = self._q(plan.element.name), self.query(plan.child)
+        element, rows = self._q(plan.element.name), self._present(plan.child)
         return self.dialect.unnest(rows, listed, items, element, place, plan.outer)
 
     def _totals(self, child: Plan, keys: tuple[str, ...], measures: tuple[Measure, ...]) -> str:
@@ -290,8 +319,12 @@ class _Emitter:
         )
 
     def _sub(self, plan: Plan, alias: str = "q") -> str:
-        """The plan as a FROM item; a relation that is just read is named, not wrapped."""
         return f"({self.query(plan)}) AS {alias}"
+
+    def _present(self, plan: Plan) -> str:
+        """As `query`, for rows that something is computed of."""
+        rows = self.query(plan)
+        return self.consolidate(rows, schema_of(plan), ()) if self.careful else rows
 
     def _ordered(self, plan: Plan, like: Plan) -> str:
         return f"SELECT {self._list(columns_of(like))}{WEIGHT} FROM {self._sub(plan)}"
@@ -319,9 +352,6 @@ class _Emitter:
 
     def _one(self) -> str:
         return f"CAST(1 AS BIGINT) AS {WEIGHT}"
-
-    def _sum(self, column: str) -> str:
-        return f"SUM({column})"
 
     def _nulls(self, schema: Schema) -> str:
         made = (f"CAST(NULL AS {self.dialect.type_(c.type)}) AS {self._q(c.name)}" for c in schema)

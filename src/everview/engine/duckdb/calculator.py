@@ -17,6 +17,7 @@ import pyarrow.compute as pc
 
 from everview.emit.sql import DUCKDB, consolidate, emit, emit_consolidated, emit_step
 from everview.engine.arrow import arrow_schema, conform
+from everview.engine.care import not_computed, twice
 from everview.errors import UserError
 from everview.plan.nodes import Empty, Plan
 from everview.plan.traverse import schema_of
@@ -44,10 +45,6 @@ class Files:
         )
         listed = ", ".join("'" + path.replace("'", "''") + "'" for path in self.paths)
         return f"SELECT {columns}{WEIGHT} FROM read_parquet([{listed}])"
-
-
-class CalculationError(UserError):
-    """A value that DuckDB cannot compute. Spark may: it skips operands that do not matter."""
 
 
 class Calculator:
@@ -83,8 +80,12 @@ class Calculator:
 
         Raises `NotEqual` when the plan uses something not shown equal to Spark's answer.
         """
-        self.execute(f'CREATE TABLE "{step.result}" AS {_step_sql(step)}')
         self._empty = False
+        twice(
+            lambda careful: self.execute(
+                f'CREATE TABLE "{step.result}" AS {_step_sql(step, careful)}'
+            )
+        )
 
     def evaluate(self, plan: Plan) -> pa.Table:
         """The rows of `plan`, consolidated."""
@@ -205,16 +206,12 @@ def _explained() -> Iterator[None]:
     ) as problem:
         if _DAMAGE.search(str(problem)):
             raise
-        raise CalculationError(
-            "E010",
-            f"a value cannot be computed: {str(problem).splitlines()[0]}",
-            remedy="change the data, or guard the expression with CASE or a try_ function",
-        ) from problem
+        raise not_computed(str(problem).splitlines()[0]) from problem
 
 
 @lru_cache(maxsize=4096)
-def _step_sql(step: Compute) -> str:
-    return emit_step(step, DUCKDB)
+def _step_sql(step: Compute, careful: bool) -> str:
+    return emit_step(step, DUCKDB, careful=careful)
 
 
 @lru_cache(maxsize=4096)

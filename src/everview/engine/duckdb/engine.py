@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 import pyarrow as pa
 
 from everview.emit.sql import DUCKDB, consolidate, emit_consolidated
 from everview.engine.arrow import arrow_schema, conform
+from everview.engine.care import twice
 from everview.engine.duckdb import queries
 from everview.engine.duckdb.calculator import Calculator, among
 from everview.engine.duckdb.hot import Hot, files_of
-from everview.engine.protocol import Changes, Outcome, Snapshot, Stored, Violation
+from everview.engine.protocol import Changes, Outcome, Snapshot, Violation
 from everview.engine.results import Result
 from everview.engine.small import InProcess, count_fetched, run_small
 from everview.engine.written import inlined, written_minus_stored
@@ -99,8 +101,7 @@ class DuckDBEngine(InProcess):
     def build(self, name: str, plan: Plan, snapshot: Snapshot, epoch: int) -> Segment:
         """The value of `plan` over the stored relations, as the base of a new relation."""
         self._settle(snapshot)
-        with queries.refused_by_name():
-            rows = self._evaluate(plan, snapshot)
+        rows = self._rows(plan, self._held(plan, snapshot, {}), snapshot)
         return snapshot.store.write_segment(
             name, epoch, rows, snapshot.stored[name].sort, kind="base"
         )
@@ -143,8 +144,8 @@ class DuckDBEngine(InProcess):
         """How many rows a view has, and its query minus the view, all read from the segments."""
         with queries.known_to_spark():
             plan = written_minus_stored(name, text, snapshot, queries.analyze)
-        held = {each.name: self._stored(each.name, snapshot) for each in sources(plan)}
-        found = self._rows(plan, held)
+        held = {each.name: _stored(each.name, snapshot) for each in sources(plan)}
+        found = self._rows(plan, held, snapshot)
         total = self._calculator.rows(f"SELECT sum({WEIGHT}) AS n FROM {held[name]} AS q")
         return int(total.column("n")[0].as_py() or 0), found
 
@@ -165,7 +166,7 @@ class DuckDBEngine(InProcess):
             plans[view] = inlined(each, plans)
         try:
             plan = inlined(plan, plans)
-            return self._rows(plan, self._held(plan, snapshot, pending))
+            return self._rows(plan, self._held(plan, snapshot, pending), snapshot)
         finally:
             self._calculator.forget()
 
@@ -187,17 +188,12 @@ class DuckDBEngine(InProcess):
         self._hot.settle(snapshot)
         self._calculator.forget()
 
-    def _evaluate(self, plan: Plan, snapshot: Snapshot) -> pa.Table:
-        held = {each.name: self._current(each.name, snapshot) for each in sources(plan)}
-        rows = self._calculator.rows(emit_consolidated(plan, DUCKDB, held))
-        return conform(rows, schema_of(plan))
-
     def _answer(self, query: OrderedQuery, snapshot: Snapshot, pending: Changes) -> pa.Table:
         """The rows of a query, with changes that are not committed yet."""
         self._settle(snapshot)
         held = self._held(query.plan, snapshot, pending)
         try:
-            rows = self._calculator.rows(queries.rows_sql(query, held))
+            rows = self._asked(partial(queries.rows_sql, query), held, snapshot)
         finally:
             self._calculator.forget()
         schema = arrow_schema(schema_of(query.plan))
@@ -211,30 +207,45 @@ class DuckDBEngine(InProcess):
             columns = ", ".join(f'"{c}"' for c in (*names(snapshot.stored[name].schema), WEIGHT))
             both = (held[name], f'"{change_name(name)}"')
             rows = " UNION ALL ".join(f"SELECT {columns} FROM {each}" for each in both)
-            held[name] = _added_up(rows, snapshot.stored[name])
+            held[name] = f"({rows})"
         return held
 
-    def _rows(self, plan: Plan, held: Mapping[str, str]) -> pa.Table:
+    def _rows(self, plan: Plan, held: Mapping[str, str], snapshot: Snapshot) -> pa.Table:
         """The weighted rows of a plan over FROM items."""
         with queries.refused_by_name():
-            sql = emit_consolidated(plan, DUCKDB, held)
-        return conform(self._calculator.rows(sql), schema_of(plan))
+            rows = self._asked(partial(emit_consolidated, plan, DUCKDB), held, snapshot)
+        return conform(rows, schema_of(plan))
+
+    def _asked(
+        self,
+        written: Callable[[Mapping[str, str]], str],
+        held: Mapping[str, str],
+        snapshot: Snapshot,
+    ) -> pa.Table:
+        """The rows of a query over FROM items, added up first where they have to be."""
+
+        def rows(careful: bool) -> pa.Table:
+            read = (
+                {n: _added_up(n, item, snapshot) for n, item in held.items()} if careful else held
+            )
+            return self._calculator.rows(written(read))
+
+        return twice(rows)
 
     def _current(self, name: str, snapshot: Snapshot) -> str:
         """A relation as a FROM item: from memory where it is there, else from its segments."""
-        if not self._hot.holds(name, snapshot):
-            return self._stored(name, snapshot)
-        table = self._hot.table(name, snapshot)
-        if self._hot.is_added_up(name):
-            return table
-        return _added_up(f"SELECT * FROM {table}", snapshot.stored[name])
-
-    def _stored(self, name: str, snapshot: Snapshot) -> str:
-        segments, stored = snapshot.relation(name).segments, snapshot.stored[name]
-        rows = files_of(segments, snapshot).rows(stored.schema)
-        return _added_up(rows, stored) if len(segments) > 1 else f"({rows})"
+        if self._hot.holds(name, snapshot):
+            return self._hot.table(name, snapshot)
+        return _stored(name, snapshot)
 
 
-def _added_up(rows: str, stored: Stored) -> str:
-    """Without rows that cancel: nothing may be computed of a row that is not there any more."""
-    return f"({consolidate(rows, stored.schema, stored.rings, DUCKDB)})"
+def _stored(name: str, snapshot: Snapshot) -> str:
+    """A relation as a FROM item, read from its segments."""
+    segments, schema = snapshot.relation(name).segments, snapshot.stored[name].schema
+    return f"({files_of(segments, snapshot).rows(schema)})"
+
+
+def _added_up(name: str, item: str, snapshot: Snapshot) -> str:
+    """A FROM item without rows that cancel."""
+    stored = snapshot.stored[name]
+    return f"({consolidate(f'SELECT * FROM {item}', stored.schema, stored.rings, DUCKDB)})"

@@ -75,10 +75,6 @@ class Hot:
             self._append(name, fresh.rows(schema), snapshot)
         return _table(name)
 
-    def is_added_up(self, name: str) -> bool:
-        """Whether no two rows of a relation in memory can cancel."""
-        return not self._held[name].added
-
     def moved(self, before: Snapshot, after: Manifest) -> None:
         """Relations have other segments now, with the same sum."""
         self.settle(before)

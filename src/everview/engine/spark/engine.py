@@ -14,7 +14,8 @@ from pyspark.sql import DataFrame, SparkSession
 from everview.emit.parity import NotEqual
 from everview.emit.sql import SPARK, emit_consolidated
 from everview.engine.arrow import conform
-from everview.engine.duckdb.calculator import CalculationError, Calculator, Files
+from everview.engine.care import CalculationError, twice
+from everview.engine.duckdb.calculator import Calculator, Files
 from everview.engine.protocol import SIGN, Changes, Outcome, Snapshot, Violation
 from everview.engine.results import Result
 from everview.engine.small import InProcess, count_fetched, run_small
@@ -94,7 +95,8 @@ class SparkEngine(InProcess):
             if sum(map(_rows, parts)) <= self._large_rows:
                 with suppress(TooLarge):
                     return self._run_small(program, changes, snapshot, epoch, violation)
-            return LargeGear(self.session, snapshot, epoch, violation).run(program, changes)
+            gear = LargeGear(self.session, snapshot, epoch, violation)
+            return twice(lambda careful: gear.run(program, changes, careful))
 
     def _run_small(
         self,
@@ -154,15 +156,17 @@ class SparkEngine(InProcess):
         try:
             self._calculator.compute(step)
         except (NotEqual, CalculationError):
-            self._calculator.give(step.result, self._on_spark(step.plan))
+            rows = twice(lambda careful: self._on_spark(step.plan, careful))
+            self._calculator.give(step.result, rows)
 
-    def _on_spark(self, plan: Plan) -> pa.Table:
+    @explained()
+    def _on_spark(self, plan: Plan, careful: bool) -> pa.Table:
         """A step whose arithmetic is only known to be right on Spark, over small inputs."""
         with Relations(self.session) as relations:
             for node in dict.fromkeys(n for n in walk(plan) if isinstance(n, Ref)):
                 rows = self._calculator.result(node.name, node.schema)
                 relations.give(node.name, queries.as_frame(self.session, rows))
-            sql = emit_consolidated(plan, SPARK, relations.names)
+            sql = emit_consolidated(plan, SPARK, relations.names, careful=careful)
             return conform(actions.collect(self.session.sql(sql)), schema_of(plan))
 
     def build(self, name: str, plan: Plan, snapshot: Snapshot, epoch: int) -> Segment:
@@ -170,12 +174,13 @@ class SparkEngine(InProcess):
         stored = snapshot.stored[name]
         with explained():
             try:
-                rows = self._evaluate_small(plan, snapshot)
+                rows = twice(lambda careful: self._evaluate_small(plan, snapshot, careful))
             except (TooLarge, NotEqual, CalculationError):
-                return LargeGear(self.session, snapshot, epoch, None).build(name, plan)
+                gear = LargeGear(self.session, snapshot, epoch, None)
+                return twice(lambda careful: gear.build(name, plan, careful))
         return snapshot.store.write_segment(name, epoch, rows, stored.sort, kind="base")
 
-    def _evaluate_small(self, plan: Plan, snapshot: Snapshot) -> pa.Table:
+    def _evaluate_small(self, plan: Plan, snapshot: Snapshot, careful: bool = False) -> pa.Table:
         read = sources(plan)
         if sum(snapshot.relation(source.name).rows for source in read) > self._large_rows:
             raise TooLarge("a backfill")
@@ -183,14 +188,14 @@ class SparkEngine(InProcess):
             for source in read:
                 whole = Fetch(source.name, source.name, source.schema, None, ())
                 self._near(whole, snapshot.relation(source.name).files, snapshot)
-                if len(snapshot.relation(source.name).segments) > 1:
+                if careful:
                     self._sum_up(source.name, snapshot)
             return self._calculator.evaluate(plan)
         finally:
             self._calculator.forget()
 
     def _sum_up(self, name: str, snapshot: Snapshot) -> None:
-        """Let rows that cancel leave: nothing may be computed of them any more."""
+        """Let rows that cancel leave."""
         stored = snapshot.stored[name]
         rows = self._calculator.result(name, stored.schema)
         self._calculator.give(name, self._calculator.add_up(rows, stored.schema, stored.rings))

@@ -14,6 +14,7 @@ from pyspark.sql import DataFrame, SparkSession
 from everview.emit.sql import SPARK, consolidate, emit, emit_consolidated, emit_step
 from everview.engine.protocol import Changes, Outcome, Snapshot, Violation
 from everview.engine.spark import actions
+from everview.engine.spark.problems import explained
 from everview.engine.spark.queries import as_frame
 from everview.engine.spark.relations import Relations, stored_frame
 from everview.plan.nodes import Plan, Ref
@@ -34,7 +35,8 @@ class LargeGear:
     epoch: int
     violation: Violation | None
 
-    def run(self, program: Program, changes: Changes) -> Outcome:
+    @explained()
+    def run(self, program: Program, changes: Changes, careful: bool = False) -> Outcome:
         """The same steps as in the small gear, lazily; jobs run for checks and writes only."""
         outcome = Outcome(gear="large")
         uses = _uses(program)
@@ -46,7 +48,9 @@ class LargeGear:
                     case Fetch():
                         relations.give(step.result, self._fetch(step, relations))
                     case Compute(result):
-                        frame = self.session.sql(emit_step(step, SPARK, relations.names))
+                        frame = self.session.sql(
+                            emit_step(step, SPARK, relations.names, careful=careful)
+                        )
                         if uses[result] > 1:
                             frame = held.enter_context(actions.kept(frame))
                         relations.give(result, frame)
@@ -59,10 +63,11 @@ class LargeGear:
                             outcome.published[name] = outcome.segments[name].rows
         return outcome
 
-    def build(self, name: str, plan: Plan) -> Segment:
+    @explained()
+    def build(self, name: str, plan: Plan, careful: bool = False) -> Segment:
         """The value of `plan`, as the base of a relation."""
         with Relations(self.session) as relations:
-            relations.give_stored(plan, self.snapshot)
+            relations.give_stored(plan, self.snapshot, careful=careful)
             frame = self.session.sql(emit_consolidated(plan, SPARK, relations.names))
             return self._write(name, frame, base=True)
 

@@ -7,6 +7,7 @@ from contextlib import contextmanager
 
 from pyspark.errors import PySparkException, QueryContextType
 
+from everview.engine.care import not_computed
 from everview.errors import Span, UserError
 
 DATA_EXCEPTION = "22"
@@ -35,11 +36,7 @@ def explained() -> Iterator[None]:
         # Anything else, an analysis error too, is our bug: the plan is ours.
         if not (problem.getSqlState() or "").startswith(DATA_EXCEPTION):
             raise
-        raise UserError(
-            "E010",
-            f"a value cannot be computed: {_words(problem)}",
-            remedy="change the data, or guard the expression with CASE or a try_ function",
-        ) from problem
+        raise not_computed(_words(problem)) from problem
 
 
 def _place(problem: PySparkException, sql: str) -> Span | None:

@@ -179,6 +179,8 @@ def recomputed(
     with Relations(session) as relations:
         for each in sorted({*query.reads, *read} - {*views}):
             relations.give(each, _weighted_frame(session, each, snapshot, pending))
+            if each in read:
+                relations.add_up(each, snapshot.stored[each])
         for view, plan in views.items():
             rows = emit_consolidated(plan, SPARK, relations.names)
             relations.give(view, session.sql(rows))
@@ -200,7 +202,7 @@ def plan_difference(
     """How many rows a view has, and `plan`, which is its query minus the view."""
     listed = ", ".join(f"`{column}`" for column in names(snapshot.stored[name].schema))
     with Relations(session) as relations:
-        relations.give_stored(plan, snapshot)
+        relations.give_stored(plan, snapshot, careful=True)
         rows = emit_consolidated(plan, SPARK, relations.names)
         both = (
             f"SELECT {listed}, {WEIGHT}, 0 AS _rows FROM ({rows}) AS q UNION ALL "

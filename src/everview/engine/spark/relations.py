@@ -8,7 +8,7 @@ from types import TracebackType
 from pyspark.sql import DataFrame, SparkSession
 
 from everview.emit.sql import SPARK, consolidate
-from everview.engine.protocol import Snapshot
+from everview.engine.protocol import Snapshot, Stored
 from everview.plan.nodes import Plan
 from everview.plan.traverse import sources
 from everview.plan.types import WEIGHT, Schema
@@ -29,17 +29,19 @@ class Relations:
         frame.createOrReplaceTempView(view)
         self.names[name] = view
 
-    def give_stored(self, plan: Plan, snapshot: Snapshot) -> None:
-        """Make every stored relation that `plan` reads known."""
+    def give_stored(self, plan: Plan, snapshot: Snapshot, *, careful: bool) -> None:
+        """Make every stored relation that `plan` reads known; added up when that is asked for."""
         for source in sources(plan):
-            name, stored = source.name, snapshot.stored[source.name]
-            self.give(name, stored_frame(self._session, name, snapshot))
-            if len(snapshot.relation(name).segments) > 1:
-                # Nothing may be computed of a row that is not there any more.
-                every = self.names[name]
-                rows = consolidate(f"SELECT * FROM {every}", stored.schema, stored.rings, SPARK)
-                self.give(name, self._session.sql(rows))
-                self._session.catalog.dropTempView(every)
+            self.give(source.name, stored_frame(self._session, source.name, snapshot))
+            if careful:
+                self.add_up(source.name, snapshot.stored[source.name])
+
+    def add_up(self, name: str, stored: Stored) -> None:
+        """Let rows of a known relation that cancel leave."""
+        every = self.names[name]
+        rows = consolidate(f"SELECT * FROM {every}", stored.schema, stored.rings, SPARK)
+        self.give(name, self._session.sql(rows))
+        self._session.catalog.dropTempView(every)
 
     def __enter__(self) -> Relations:
         return self
