@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import assert_never
+from typing import TypeAlias, assert_never
 
 from everview.emit.aggregates import emit_aggregate, emit_order
-from everview.emit.dialects import DUCKDB, SPARK, Dialect
+from everview.emit.dialects import DUCKDB as DUCKDB
+from everview.emit.dialects import SPARK as SPARK
+from everview.emit.dialects import Dialect as Dialect
 from everview.plan.aggregates import counts_copies
 from everview.plan.build import columns_of
 from everview.plan.nodes import (
@@ -38,42 +40,24 @@ from everview.plan.traverse import schema_of
 from everview.plan.types import WEIGHT, Column, Schema, decimal_parts, is_nested, type_in
 from everview.program.steps import Compute
 
-__all__ = [
-    "DUCKDB",
-    "SPARK",
-    "Dialect",
-    "consolidate",
-    "emit",
-    "emit_consolidated",
-    "emit_step",
-    "ring_columns",
-]
+Names: TypeAlias = Mapping[str, str]
+_OWN: Names = {}
 
 
-def emit(
-    plan: Plan,
-    dialect: Dialect,
-    relations: Mapping[str, str] | None = None,
-    *,
-    careful: bool = False,
-) -> str:
+def emit(plan: Plan, dialect: Dialect, relations: Names = _OWN, careful: bool = False) -> str:
     """SQL whose rows are those of `plan` with their weights in `_w`.
 
     `relations` gives the SQL name of a source, change or result where it is not its own. A
     `careful` query computes nothing of rows that cancel.
     """
-    return _Emitter(dialect, relations or {}, careful).query(plan)
+    return _Emitter(dialect, relations, careful).query(plan)
 
 
 def emit_consolidated(
-    plan: Plan,
-    dialect: Dialect,
-    relations: Mapping[str, str] | None = None,
-    *,
-    careful: bool = False,
+    plan: Plan, dialect: Dialect, relations: Names = _OWN, careful: bool = False
 ) -> str:
     """As `emit`, equal rows added up and rows that cancel gone."""
-    emitter = _Emitter(dialect, relations or {}, careful)
+    emitter = _Emitter(dialect, relations, careful)
     match plan:
         case Distinct() | Positive() | Groups() | Partition() | Totals() | Empty():
             return emitter.query(plan)
@@ -82,20 +66,16 @@ def emit_consolidated(
 
 
 def emit_step(
-    step: Compute,
-    dialect: Dialect,
-    relations: Mapping[str, str] | None = None,
-    *,
-    careful: bool = False,
+    step: Compute, dialect: Dialect, relations: Names = _OWN, careful: bool = False
 ) -> str:
     """The SQL of a step; only what is written need be consolidated."""
     write = emit_consolidated if step.consolidated else emit
-    return write(step.plan, dialect, relations, careful=careful)
+    return write(step.plan, dialect, relations, careful)
 
 
 def consolidate(rows: str, schema: Schema, rings: tuple[str, ...], dialect: Dialect) -> str:
     """The sum of weighted rows: weights added for equal rows, and `rings` with them."""
-    return _Emitter(dialect, {}, careful=False).consolidate(rows, schema, rings)
+    return _Emitter(dialect, _OWN, careful=False).consolidate(rows, schema, rings)
 
 
 def ring_columns(plan: Plan) -> tuple[str, ...]:
@@ -110,7 +90,7 @@ _ALWAYS = " HAVING COUNT(*) >= 0"
 @dataclass(frozen=True, slots=True)
 class _Emitter:
     dialect: Dialect
-    relations: Mapping[str, str]
+    relations: Names
     careful: bool
 
     def query(self, plan: Plan) -> str:
@@ -131,9 +111,8 @@ class _Emitter:
                 return f"SELECT * FROM ({self._present(child)}) AS q WHERE {condition}"
             case Map(child, outputs):
                 schema = schema_of(child)
-                made = (
-                    f"{self.dialect.scalar(o.scalar, schema)} AS {self._q(o.name)}" for o in outputs
-                )
+                scalars = ((self.dialect.scalar(o.scalar, schema), o.name) for o in outputs)
+                made = (f"{scalar} AS {self._q(name)}" for scalar, name in scalars)
                 return f"SELECT {', '.join((*made, WEIGHT))} FROM ({self._present(child)}) AS q"
             case Unnest():
                 return self._unnest(plan)
@@ -141,8 +120,8 @@ class _Emitter:
                 self.careful and right.residual == condition
             ):
                 # Both are of one join: a pair in one may cancel a pair in the other.
-                pairs = Add(replace(left, residual=None), replace(right, residual=None))
-                return self.query(Filter(pairs, condition))
+                left, right = replace(left, residual=None), replace(right, residual=None)
+                return self.query(Filter(Add(left, right), condition))
             case Add(left, right):
                 return f"{self._ordered(left, plan)} UNION ALL {self._ordered(right, plan)}"
             case Negate(child):
@@ -150,17 +129,11 @@ class _Emitter:
                 return f"SELECT {listed}-{WEIGHT} AS {WEIGHT} FROM {self._sub(child)}"
             case Join():
                 return self._join(plan)
-            case Distinct(child):
-                schema = schema_of(child)
+            case Distinct(child) | Positive(child):
+                schema, total = schema_of(child), f"CAST(SUM({WEIGHT}) AS BIGINT) AS {WEIGHT}"
+                weight = self._one() if isinstance(plan, Distinct) else total
                 return (
-                    f"SELECT {self._kept(schema)}{self._one()} FROM {self._sub(child)}"
-                    f"{self._grouped(schema)} HAVING SUM({WEIGHT}) > 0"
-                )
-            case Positive(child):
-                schema = schema_of(child)
-                total = f"CAST(SUM({WEIGHT}) AS BIGINT) AS {WEIGHT}"
-                return (
-                    f"SELECT {self._kept(schema)}{total} FROM {self._sub(child)}"
+                    f"SELECT {self._kept(schema)}{weight} FROM {self._sub(child)}"
                     f"{self._grouped(schema)} HAVING SUM({WEIGHT}) > 0"
                 )
             case Totals(child, keys, measures):
@@ -334,8 +307,7 @@ class _Emitter:
 
     def _list(self, columns: tuple[str, ...], alias: str = "") -> str:
         """Columns each followed by a comma, so that none at all is right too."""
-        prefix = f"{alias}." if alias else ""
-        return "".join(f"{prefix}{self._q(name)}, " for name in columns)
+        return "".join(f"{alias}{alias and '.'}{self._q(name)}, " for name in columns)
 
     def _kept(self, keys: Schema) -> str:
         """Columns that rows are grouped by, each followed by a comma."""

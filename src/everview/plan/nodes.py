@@ -3,28 +3,44 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal, TypeAlias
+from typing import Any, Literal, TypeAlias
+from weakref import WeakValueDictionary
 
 from everview.plan.types import Column, Schema, Type
 
+_KNOWN: WeakValueDictionary[tuple[object, ...], Any] = WeakValueDictionary()
 
-@dataclass(frozen=True, slots=True)
-class Empty:
+
+class _Shared(type):
+    def __call__(cls, *args: Any, **kwargs: Any) -> Any:
+        made = super().__call__(*args, **kwargs)
+        fields: tuple[str, ...] = cls.__match_args__  # type: ignore[attr-defined]
+        return _KNOWN.setdefault((cls, *(getattr(made, name) for name in fields)), made)
+
+
+class Node(metaclass=_Shared):
+    """An operator. Equal ones are one object: to compare plans costs nothing, however deep."""
+
+    __slots__ = ("__weakref__",)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Empty(Node):
     """The relation without rows: 0."""
 
     schema: Schema
 
 
-@dataclass(frozen=True, slots=True)
-class Values:
+@dataclass(frozen=True, slots=True, eq=False)
+class Values(Node):
     """Constant rows, each a tuple of scalar texts: {r₁, r₂, …}."""
 
     schema: Schema
     rows: tuple[tuple[str, ...], ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Source:
+@dataclass(frozen=True, slots=True, eq=False)
+class Source(Node):
     """A stored relation, as it stood before the transaction: R. `key` is unique where given."""
 
     name: str
@@ -32,24 +48,24 @@ class Source:
     key: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class Change:
+@dataclass(frozen=True, slots=True, eq=False)
+class Change(Node):
     """What the transaction adds to a stored relation: ΔR."""
 
     name: str
     schema: Schema
 
 
-@dataclass(frozen=True, slots=True)
-class Ref:
+@dataclass(frozen=True, slots=True, eq=False)
+class Ref(Node):
     """A relation that an earlier step of the program fetched or computed: @name."""
 
     name: str
     schema: Schema
 
 
-@dataclass(frozen=True, slots=True)
-class Filter:
+@dataclass(frozen=True, slots=True, eq=False)
+class Filter(Node):
     """The rows of `child` that satisfy `predicate`: σₚ(Q)."""
 
     child: Plan
@@ -65,16 +81,16 @@ class Output:
     scalar: str
 
 
-@dataclass(frozen=True, slots=True)
-class Map:
+@dataclass(frozen=True, slots=True, eq=False)
+class Map(Node):
     """Each row replaced by one computed from it: π(Q)."""
 
     child: Plan
     outputs: tuple[Output, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Unnest:
+@dataclass(frozen=True, slots=True, eq=False)
+class Unnest(Node):
     """Each row once for every element of an array computed from it, with the element: μ(Q).
 
     `position`, where it is named, counts the elements from zero. With `outer`, a row without
@@ -88,23 +104,23 @@ class Unnest:
     outer: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class Add:
+@dataclass(frozen=True, slots=True, eq=False)
+class Add(Node):
     """Weights added row by row: L + R."""
 
     left: Plan
     right: Plan
 
 
-@dataclass(frozen=True, slots=True)
-class Negate:
+@dataclass(frozen=True, slots=True, eq=False)
+class Negate(Node):
     """Every weight with its sign changed: −Q."""
 
     child: Plan
 
 
-@dataclass(frozen=True, slots=True)
-class Join:
+@dataclass(frozen=True, slots=True, eq=False)
+class Join(Node):
     """Pairs of rows equal on `on` that satisfy `residual`, weights multiplied: L ⋈ R.
 
     With `nulls`, NULL equals NULL.
@@ -117,15 +133,15 @@ class Join:
     nulls: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class Distinct:
+@dataclass(frozen=True, slots=True, eq=False)
+class Distinct(Node):
     """The rows of positive weight, once each: δ(Q)."""
 
     child: Plan
 
 
-@dataclass(frozen=True, slots=True)
-class Positive:
+@dataclass(frozen=True, slots=True, eq=False)
+class Positive(Node):
     """The rows of positive weight, as often as it says: Q⁺."""
 
     child: Plan
@@ -144,8 +160,8 @@ class Measure:
     column: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Totals:
+@dataclass(frozen=True, slots=True, eq=False)
+class Totals(Node):
     """A finite map from group keys to a product of rings, summed over the rows: Σₖ(Q)."""
 
     child: Plan
@@ -153,8 +169,8 @@ class Totals:
     measures: tuple[Measure, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Groups:
+@dataclass(frozen=True, slots=True, eq=False)
+class Groups(Node):
     """The groups that have rows, once each with their totals; without keys, always one: γ(T)."""
 
     child: Plan
@@ -193,8 +209,8 @@ class Aggregate:
         return (self.column, *self.more) if self.column is not None else ()
 
 
-@dataclass(frozen=True, slots=True)
-class Partition:
+@dataclass(frozen=True, slots=True, eq=False)
+class Partition(Node):
     """Every key group by itself replaced by one row computed from the whole of it: Φₖ(Q)."""
 
     child: Plan
@@ -218,8 +234,8 @@ class Over:
     skip_nulls: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class Window:
+@dataclass(frozen=True, slots=True, eq=False)
+class Window(Node):
     """Every row with values computed from its place in its whole key group: Ωₖ(Q)."""
 
     child: Plan
@@ -227,8 +243,8 @@ class Window:
     columns: tuple[Over, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Restrict:
+@dataclass(frozen=True, slots=True, eq=False)
+class Restrict(Node):
     """The rows of `child` whose key columns occur in `to`, null-safe: Q ⋉ K."""
 
     child: Plan

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import replace
+from functools import lru_cache
 from typing import assert_never
 
 from everview.plan.nodes import (
@@ -29,20 +30,20 @@ from everview.plan.nodes import (
 )
 from everview.plan.types import Column, Schema, type_in
 
+CACHED = 16_384
+"""How many plans each question about plans is remembered for."""
 
+
+@lru_cache(maxsize=CACHED)
 def schema_of(plan: Plan) -> Schema:
     """The columns of the rows of `plan`, without the weight."""
     match plan:
-        case Empty(schema) | Values(schema, _) | Source(_, schema, _) | Change(_, schema):
-            return schema
-        case Ref(_, schema):
-            return schema
-        case Filter(child, _) | Negate(child) | Distinct(child) | Positive(child):
-            return schema_of(child)
-        case Restrict(child, _, _):
-            return schema_of(child)
-        case Groups(child, _) | Add(child, _):
-            return schema_of(child)
+        case Empty() | Values() | Source() | Change() | Ref():
+            return plan.schema
+        case Filter() | Negate() | Distinct() | Positive() | Restrict() | Groups():
+            return schema_of(plan.child)
+        case Add():
+            return schema_of(plan.left)
         case Map(_, outputs):
             return tuple(Column(output.name, output.type) for output in outputs)
         case Unnest(child, _, element, position, _):
@@ -65,19 +66,20 @@ def _keyed(child: Plan, keys: tuple[str, ...]) -> Schema:
     return tuple(Column(key, type_in(schema, key)) for key in keys)
 
 
+@lru_cache(maxsize=CACHED)
 def children(plan: Plan) -> tuple[Plan, ...]:
     """The plans that `plan` is computed from, left to right."""
     match plan:
         case Empty() | Values() | Source() | Change() | Ref():
             return ()
-        case Filter(child, _) | Map(child, _) | Negate(child) | Distinct(child) | Positive(child):
-            return (child,)
-        case Unnest(child, _, _, _, _):
-            return (child,)
-        case Totals(child, _, _) | Groups(child, _) | Partition(child, _, _) | Window(child, _, _):
-            return (child,)
-        case Add(left, right) | Join(left, right, _, _) | Restrict(left, right, _):
-            return (left, right)
+        case Filter() | Map() | Unnest() | Negate() | Distinct() | Positive():
+            return (plan.child,)
+        case Totals() | Groups() | Partition() | Window():
+            return (plan.child,)
+        case Add() | Join():
+            return (plan.left, plan.right)
+        case Restrict():
+            return (plan.child, plan.to)
         case _:
             assert_never(plan)
 
@@ -113,11 +115,15 @@ def walk(plan: Plan) -> Iterator[Plan]:
         yield from walk(part)
 
 
+@lru_cache(maxsize=CACHED)
 def sources(plan: Plan) -> tuple[Source, ...]:
     """The stored relations that `plan` reads, each once, in order of appearance."""
-    return tuple(dict.fromkeys(node for node in walk(plan) if isinstance(node, Source)))
+    if isinstance(plan, Source):
+        return (plan,)
+    return tuple(dict.fromkeys(found for part in children(plan) for found in sources(part)))
 
 
+@lru_cache(maxsize=CACHED)
 def reads_change(plan: Plan) -> bool:
     """Whether `plan` depends on the transaction and not on stored relations alone."""
-    return any(isinstance(node, Change | Ref) for node in walk(plan))
+    return isinstance(plan, Change | Ref) or any(map(reads_change, children(plan)))

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
+from functools import lru_cache
 
 from everview.differentiate.rules import RULES, Derive
 from everview.plan import scalar
@@ -49,7 +50,16 @@ from everview.plan.nodes import (
     Values,
     Window,
 )
-from everview.plan.traverse import children, schema_of, sources, transform, walk, with_children
+from everview.plan.traverse import (
+    CACHED,
+    children,
+    reads_change,
+    schema_of,
+    sources,
+    transform,
+    walk,
+    with_children,
+)
 from everview.plan.types import Schema
 from everview.program.states import Demand, States, lookup_column
 from everview.program.steps import Compute, Fetch, KeySet, Step, change_name
@@ -108,7 +118,7 @@ class Materializer:
 
     def lower(self, plan: Plan) -> Plan:
         """A plan over changes, slices and results, equal to `plan`, which is driven by a change."""
-        if not any(isinstance(node, Source) for node in walk(plan)):
+        if not sources(plan):
             return transform(plan, _refer)
         match plan:
             case Join(left, right, on, residual, nulls) if bounded(left):
@@ -147,7 +157,7 @@ class Materializer:
             case Map(child, outputs):
                 inner = {o.name: scalar.as_column(o.scalar) for o in outputs}
                 traced = tuple(name for b in by if (name := inner[b]) is not None)
-                if len(traced) == len(by) or not is_old(child):
+                if len(traced) == len(by) or reads_change(child):
                     pairs = [(inner[b], t) for b, t in zip(by, theirs, strict=True) if inner[b]]
                     below = tuple(str(a) for a, _ in pairs)
                     above = tuple(t for _, t in pairs)
@@ -155,7 +165,7 @@ class Materializer:
             case Unnest(child, array, element, position, outer):
                 own = set(columns_of(child))
                 kept = [(b, t) for b, t in zip(by, theirs, strict=True) if b in own]
-                if len(kept) == len(by) or not is_old(child):
+                if len(kept) == len(by) or reads_change(child):
                     brought = self.bring(child, _lefts(kept), keys, _rights(kept))
                     return unnest(brought, array, element, position, outer=outer)
             case Join():
@@ -167,18 +177,18 @@ class Materializer:
             case Groups(child, group) if set(by) <= set(group):
                 return groups(self.bring(child, by, keys, theirs), group)
             case Partition(child, group, aggregates) if set(by) <= set(group):
-                if is_old(plan):
+                if not reads_change(plan):
                     return self._stored(plan, by, keys, theirs, group)
                 if self.states.linear_demand(_old_part(child), by) is not None:
                     return partition(self.bring(child, by, keys, theirs), group, aggregates)
                 return partition(self._input(child, by, keys, theirs), group, aggregates)
             case Window(child, group, columns) if set(by) <= set(group):
-                if is_old(plan):
+                if not reads_change(plan):
                     return self._stored(plan, by, keys, theirs, group)
                 return window(self._input(child, by, keys, theirs), group, columns)
             case _:
                 pass
-        if not is_old(plan):
+        if reads_change(plan):
             parts = tuple(self.bring(part, (), None, ()) for part in children(plan))
             return with_children(plan, parts)
         return self._stored(plan, by, keys, theirs)
@@ -188,7 +198,7 @@ class Materializer:
         if isinstance(plan, Add):
             left = self._input(plan.left, by, keys, theirs)
             return add(left, self._input(plan.right, by, keys, theirs))
-        if is_old(plan):
+        if not reads_change(plan):
             return self._stored(plan, by, keys, theirs)
         return self.bring(plan, by, keys, theirs)
 
@@ -280,6 +290,7 @@ class Materializer:
         return known
 
 
+@lru_cache(maxsize=CACHED)
 def bounded(plan: Plan) -> bool:
     """Whether the size of `plan` follows the size of the change."""
     match plan:
@@ -295,14 +306,9 @@ def bounded(plan: Plan) -> bool:
             return all(bounded(part) for part in children(plan))
 
 
-def is_old(plan: Plan) -> bool:
-    """Whether `plan` reads stored relations only."""
-    return not any(isinstance(node, Change | Ref) for node in walk(plan))
-
-
 def _old_part(plan: Plan) -> Plan:
     """Of an old value plus its change, the old value."""
-    return _old_part(plan.left) if isinstance(plan, Add) and not is_old(plan) else plan
+    return _old_part(plan.left) if isinstance(plan, Add) and reads_change(plan) else plan
 
 
 def _refer(node: Plan) -> Plan:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from everview.differentiate.rules import RULES
 from everview.plan.nodes import Plan, Ref, Source
 from everview.plan.text import INDENT, print_plan
-from everview.plan.traverse import children, walk
+from everview.plan.traverse import children, sources
 from everview.plan.types import Schema
 from everview.program.materialize import Materializer
 from everview.program.states import States
@@ -40,7 +40,7 @@ def explain_operators(view: str, plan: Plan, states: States, known: Known) -> st
     """The operators of a view, each with its law and what it reads for a change."""
     reading = _Reading(states)
     reading.change(plan)
-    unique = {n.name: n.key for n in walk(plan) if isinstance(n, Source)}
+    unique = {source.name: source.key for source in sources(plan)}
 
     def shown(node: Plan, depth: int) -> list[str]:
         rule = RULES[type(node)]
@@ -56,9 +56,8 @@ def explain_operators(view: str, plan: Plan, states: States, known: Known) -> st
 
 
 def _title(node: Plan) -> str:
-    if isinstance(node, Source):
-        return f'Source "{node.name}"'
-    return print_plan(node).partition("\n")[0]
+    first = print_plan(node).partition("\n")[0]
+    return f'Source "{node.name}"' if isinstance(node, Source) else first
 
 
 def _read(relation: str, by: str | None, kept: bool, unique: tuple[str, ...], known: Known) -> str:

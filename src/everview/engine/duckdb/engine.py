@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from functools import partial
 from typing import Any
 
 import pyarrow as pa
 
 from everview.emit.sql import DUCKDB, consolidate, emit_consolidated
 from everview.engine.arrow import arrow_schema, conform
-from everview.engine.care import twice
+from everview.engine.care import Answer, twice
 from everview.engine.duckdb import queries
 from everview.engine.duckdb.calculator import Calculator, among
 from everview.engine.duckdb.hot import Hot, files_of
@@ -102,6 +101,7 @@ class DuckDBEngine(InProcess):
         """The value of `plan` over the stored relations, as the base of a new relation."""
         self._settle(snapshot)
         rows = self._rows(plan, self._held(plan, snapshot, {}), snapshot)
+        self._calculator.forget()
         return snapshot.store.write_segment(
             name, epoch, rows, snapshot.stored[name].sort, kind="base"
         )
@@ -144,9 +144,11 @@ class DuckDBEngine(InProcess):
         """How many rows a view has, and its query minus the view, all read from the segments."""
         with queries.known_to_spark():
             plan = written_minus_stored(name, text, snapshot, queries.analyze)
+        self._settle(snapshot)
         held = {each.name: _stored(each.name, snapshot) for each in sources(plan)}
         found = self._rows(plan, held, snapshot)
         total = self._calculator.rows(f"SELECT sum({WEIGHT}) AS n FROM {held[name]} AS q")
+        self._calculator.forget()
         return int(total.column("n")[0].as_py() or 0), found
 
     def recompute(
@@ -193,7 +195,9 @@ class DuckDBEngine(InProcess):
         self._settle(snapshot)
         held = self._held(query.plan, snapshot, pending)
         try:
-            rows = self._asked(partial(queries.rows_sql, query), held, snapshot)
+            rows = _asked(
+                lambda read: self._calculator.rows(queries.rows_sql(query, read)), held, snapshot
+            )
         finally:
             self._calculator.forget()
         schema = arrow_schema(schema_of(query.plan))
@@ -212,31 +216,32 @@ class DuckDBEngine(InProcess):
 
     def _rows(self, plan: Plan, held: Mapping[str, str], snapshot: Snapshot) -> pa.Table:
         """The weighted rows of a plan over FROM items."""
-        with queries.refused_by_name():
-            rows = self._asked(partial(emit_consolidated, plan, DUCKDB), held, snapshot)
-        return conform(rows, schema_of(plan))
 
-    def _asked(
-        self,
-        written: Callable[[Mapping[str, str]], str],
-        held: Mapping[str, str],
-        snapshot: Snapshot,
-    ) -> pa.Table:
-        """The rows of a query over FROM items, added up first where they have to be."""
+        def keep(read: Mapping[str, str]) -> int:
+            with queries.refused_by_name():
+                sql = emit_consolidated(plan, DUCKDB, read)
+            return self._calculator.keep("made", sql)
 
-        def rows(careful: bool) -> pa.Table:
-            read = (
-                {n: _added_up(n, item, snapshot) for n, item in held.items()} if careful else held
-            )
-            return self._calculator.rows(written(read))
-
-        return twice(rows)
+        _asked(keep, held, snapshot)
+        return self._calculator.result("made", schema_of(plan))
 
     def _current(self, name: str, snapshot: Snapshot) -> str:
         """A relation as a FROM item: from memory where it is there, else from its segments."""
         if self._hot.holds(name, snapshot):
             return self._hot.table(name, snapshot)
         return _stored(name, snapshot)
+
+
+def _asked(
+    answer: Callable[[Mapping[str, str]], Answer], held: Mapping[str, str], snapshot: Snapshot
+) -> Answer:
+    """What is answered over FROM items, added up first where they have to be."""
+
+    def asked(careful: bool) -> Answer:
+        summed = {name: _added_up(name, item, snapshot) for name, item in held.items()}
+        return answer(summed if careful else held)
+
+    return twice(asked)
 
 
 def _stored(name: str, snapshot: Snapshot) -> str:
