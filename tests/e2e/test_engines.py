@@ -234,6 +234,7 @@ def check_rows_that_cancel(db):
     with pytest.raises(UserError) as refused:
         db.insert("u", [(2, 7)])
     assert refused.value.code == "E010"
+    assert "by zero" in refused.value.problem
     assert db.audit().ok
 
 

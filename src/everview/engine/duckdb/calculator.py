@@ -188,6 +188,15 @@ _DAMAGE = re.compile(r"(file|File) ['\"][^'\"]*\.parquet['\"]")
 """How DuckDB speaks of a file that it cannot read, whatever the values in it are."""
 
 
+_RAISED = re.compile(r"string '([A-Z0-9_]+): (.*)' to ")
+"""How DuckDB speaks of what `emit.kinds.raised` let fail, with the value that was at fault."""
+
+
+def _words(problem: str) -> str:
+    found = _RAISED.search(problem)
+    return f"{found[1].replace('_', ' ').lower()} ({found[2]})" if found else problem
+
+
 @contextmanager
 def _explained() -> Iterator[None]:
     """Turn what goes wrong with the user's values into a UserError."""
@@ -206,7 +215,7 @@ def _explained() -> Iterator[None]:
     ) as problem:
         if _DAMAGE.search(str(problem)):
             raise
-        raise not_computed(str(problem).splitlines()[0]) from problem
+        raise not_computed(_words(str(problem).splitlines()[0])) from problem
 
 
 @lru_cache(maxsize=4096)
