@@ -48,6 +48,9 @@ CONSTRUCTS: dict[str, str] = {
         SELECT v FROM u WHERE u.k = t.k AND u.v > t.v) x ON TRUE""",
     "lateral_first": """SELECT t.k, x.a FROM t JOIN LATERAL (SELECT v, s FROM u WHERE u.k = t.k
         ORDER BY v DESC, s LIMIT 1) x(a, b) ON x.a > 1""",
+    "lateral_leading": """SELECT x.z, t.v FROM LATERAL (SELECT MAX(k) AS m FROM u) x(z), t
+        WHERE t.k <= x.z""",
+    "generator_leading": "SELECT c, v FROM LATERAL explode(array(1, 2)) AS g(c), t WHERE c = k",
     "lateral_chain": """SELECT t.k, y.w FROM t, LATERAL (SELECT v FROM u WHERE u.k = t.k) x,
         LATERAL (SELECT x.v + t.v AS w) y""",
     "pivot": "SELECT * FROM t PIVOT (SUM(v) FOR k IN (1 AS one, 2))",

@@ -149,6 +149,16 @@ BAD_SQL = {
         None,
         "LEFT JOIN",
     ),
+    "CREATE VIEW v AS SELECT o.id FROM orders o, LATERAL (SELECT 1 AS x) y(a, b)": (
+        "Q012",
+        None,
+        "every column",
+    ),
+    "CREATE VIEW v AS SELECT o.id FROM orders o, LATERAL (SELECT o.id AS x) O": (
+        "Q008",
+        "o.id",
+        "own alias",
+    ),
     "CREATE VIEW v AS SELECT id FROM orders WHERE id > ALL (SELECT id, name FROM customers)": (
         "Q012",
         None,

@@ -86,7 +86,7 @@ def _join(lower: Lower, plan: Plan, node: exp.Join, scope: Scope) -> Plan:
         return _lateral_join(lower, plan, node, kind, scope)
     if isinstance(node.this, exp.Lateral):
         return _lateral_subquery(lower, plan, node, scope, kind)
-    before = Scope(scope.text, scope.around, list(scope.items), dict(scope.merged))
+    before = scope.copy()
     right = _joined(lower, node.this, scope)
     fresh = scope.items[len(before.items) :]
     using = [each.name for each in node.args.get("using") or ()]
@@ -158,23 +158,12 @@ def _lateral(lower: Lower, plan: Plan, node: exp.Expr, scope: Scope, *, outer: b
         )
     names = [column.name for column in given.columns] if given else []
     alias = node.alias or f"item {len(scope.items) + 1}"
-    _must_be_new(alias, node, scope)
     outputs = tuple(
         replace(o, name=f"{alias}.{o.name}") for o in named(columns, names, call, lower.text)
     )
     shown = tuple((o.name.removeprefix(f"{alias}."), o.name) for o in outputs)
-    scope.items.append(Item(alias, shown))
+    scope.add(Item(alias, shown), node)
     return map_(made, (*identity(schema_of(plan)), *outputs))
-
-
-def _must_be_new(alias: str, node: exp.Expr, scope: Scope) -> None:
-    if any(item.alias.lower() == alias.lower() for item in scope.items):
-        raise UserError(
-            "Q008",
-            f"{alias} stands twice in FROM",
-            span=span_of(node, scope.text),
-            remedy="give each its own alias with AS",
-        )
 
 
 def _equal(name: str, before: Scope, fresh: list[Item], node: exp.Join, lower: Lower) -> str:
@@ -215,12 +204,14 @@ def _item(lower: Lower, node: exp.Expr, scope: Scope) -> Plan:
     match node:
         case exp.Table() if isinstance(node.this, exp.Identifier):
             plan, alias = lower.relation(node), node.alias or node.name
-        case exp.Table() if generator(node.this) is not None:
+        case exp.Table() | exp.Lateral() if generator(node.this) is not None:
             return _lateral(lower, Values((), ((),)), node, scope, outer=False)
         case exp.Paren() | exp.Subquery() if isinstance(node.this, exp.Table):
             return _joined(lower, node.this, scope)
-        case exp.Subquery() | exp.Values():
-            inner = node if isinstance(node, exp.Values) else node.this
+        case exp.Subquery() | exp.Values() | exp.Lateral(this=exp.Subquery()):
+            # There is nothing before the first item that LATERAL could let it read.
+            whole = node.this if isinstance(node, exp.Lateral) else node
+            inner = whole if isinstance(whole, exp.Values) else whole.this
             plan, alias = lower.derived(inner), node.alias or f"item {len(scope.items) + 1}"
         case _:
             remedy = "name a table, view or subquery"
@@ -228,8 +219,7 @@ def _item(lower: Lower, node: exp.Expr, scope: Scope) -> Plan:
     for each in node.args.get("pivots") or ():
         plan, alias = pivot.pivoted(lower, plan, each), each.alias or alias
     given = tuple(column.name for column in node.args["alias"].columns) if node.alias else ()
-    plan = renamed(plan, given, lower.text) if given else plan
-    _must_be_new(alias, node, scope)
+    plan = renamed(plan, given, span_of(node, lower.text)) if given else plan
     item = qualified(alias, schema_of(plan))
-    scope.items.append(item)
+    scope.add(item, node)
     return map_(plan, behind(item, schema_of(plan)))

@@ -13,6 +13,7 @@ from everview.lang.sql.nested import refuse_maps
 from everview.lang.sql.place import span_of
 from everview.lang.sql.refuse import refused
 from everview.lang.sql.scope import shown_name, unlike
+from everview.lang.sql.shaping import name_each
 from everview.plan import scalar
 from everview.plan.build import distinct, identity, map_, unnest
 from everview.plan.nodes import Output, Plan
@@ -119,13 +120,7 @@ def renamed(
     """The columns of a generator with the names given to them, if there are any."""
     if not names:
         return columns
-    if len(names) != len(columns):
-        raise UserError(
-            "Q012",
-            f"{len(names)} names are given to {len(columns)} columns",
-            span=span_of(call.node, text),
-            remedy="name every column once",
-        )
+    name_each(names, columns, span_of(call.node, text))
     return tuple(Output(n, c.type, c.scalar) for n, c in zip(names, columns, strict=True))
 
 

@@ -33,12 +33,16 @@ def matched(left: Plan, right: Plan, condition: str | None) -> Plan:
     """
     keys = _keys_of(left, right, scalar.conjuncts(condition) if condition else ())
     if keys is None:
-        pairs = inner_join(left, right, condition)
-        return with_partner(left, distinct(project(pairs, columns_of(left))))
+        return paired(left, inner_join(left, right, condition))
     outputs, ours, theirs, equal = keys
     some = distinct(map_(filter_(right, scalar.conjunction(theirs)), outputs))
     found = filter_(join(filter_(left, scalar.conjunction(ours)), some), scalar.conjunction(equal))
     return project(found, columns_of(left))
+
+
+def paired(left: Plan, pairs: Plan) -> Plan:
+    """The rows of `left` that occur in `pairs`, which has its columns and others."""
+    return with_partner(left, distinct(project(pairs, columns_of(left))))
 
 
 def unmatched(left: Plan, right: Plan, condition: str | None) -> Plan:

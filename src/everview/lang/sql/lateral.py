@@ -6,15 +6,15 @@ from dataclasses import replace
 
 from sqlglot import exp
 
-from everview.lang.sql.joining import beside_nulls
+from everview.lang.sql.joining import beside_nulls, paired
+from everview.lang.sql.place import span_of
 from everview.lang.sql.refuse import refused
 from everview.lang.sql.scope import Scope, qualified, unlike
-from everview.lang.sql.shaping import with_partner
+from everview.lang.sql.shaping import name_each
 from everview.lang.sql.subqueries import Lower, compute
 from everview.plan.build import (
     add,
     columns_of,
-    distinct,
     identity,
     join,
     map_,
@@ -30,10 +30,10 @@ def lateral_pairs(lower: Lower, plan: Plan, node: exp.Lateral, scope: Scope) -> 
     """Each row with those of the subquery for it; `scope` learns the subquery's columns."""
     if not isinstance(node.this, exp.Subquery):
         raise refused("LATERAL", node, lower.text, "write LATERAL (SELECT …)")
-    before = Scope(scope.text, scope.around, list(scope.items), dict(scope.merged))
-    inner = compute(lower, node.this.this, plan, before, lambda column: column)
+    inner = compute(lower, node.this.this, plan, scope.copy(), lambda column: column)
     alias = node.args.get("alias")
     given = tuple(column.name for column in alias.columns) if alias else ()
+    name_each(given or inner.shown, inner.shown, span_of(node, lower.text))
     shown = unlike(given or inner.shown)
     outputs = identity(schema_of(inner.plan))
     carried, selected = outputs[: len(inner.keys)], outputs[len(inner.keys) :]
@@ -43,12 +43,11 @@ def lateral_pairs(lower: Lower, plan: Plan, node: exp.Lateral, scope: Scope) -> 
         replace(output, name=column)
         for output, (_, column) in zip(selected, item.columns, strict=True)
     )
-    scope.items.append(item)
+    scope.add(item, node)
     found = join(plan, map_(inner.plan, (*carried, *named)), inner.pairs, nulls=True)
     return project(found, (*columns_of(plan), *(output.name for output in named)))
 
 
 def keep_lonely(plan: Plan, pairs: Plan) -> Plan:
     """The pairs, and beside NULLs the rows that are in none."""
-    paired = with_partner(plan, distinct(project(pairs, columns_of(plan))))
-    return add(pairs, beside_nulls(add(plan, negate(paired)), pairs))
+    return add(pairs, beside_nulls(add(plan, negate(paired(plan, pairs))), pairs))

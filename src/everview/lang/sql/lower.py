@@ -48,8 +48,9 @@ def lower_query(
 
     `analyze` gives the type of a scalar that our own rules do not know.
     """
+    whole = Span(text, 0, len(text))
     lowered = Lowering(text, relations, analyze).query(desugared(parse_query(text)))
-    return _named(renamed(lowered, columns, text) if columns else lowered, text)
+    return _named(renamed(lowered, columns, whole) if columns else lowered, text)
 
 
 def lower_tree(
@@ -117,7 +118,7 @@ class Lowering:
         for cte in clause.expressions:
             plan = replace(inner, domain=None).query(cte.this)
             given = tuple(column.name for column in cte.args["alias"].columns)
-            plan = renamed(plan, given, self.text) if given else plan
+            plan = renamed(plan, given, span_of(cte, self.text)) if given else plan
             inner = replace(inner, ctes={**inner.ctes, cte.alias.lower(): plan})
         return inner
 

@@ -43,6 +43,21 @@ class Scope:
     items: list[Item] = field(default_factory=list)
     merged: dict[str, tuple[str, str]] = field(default_factory=dict)
 
+    def copy(self) -> Scope:
+        """The scope as it is now, which learns nothing of what is added to this one."""
+        return Scope(self.text, self.around, list(self.items), dict(self.merged))
+
+    def add(self, item: Item, node: exp.Expr) -> None:
+        """Make an item visible that `node` stands for, if its alias is new."""
+        if any(known.alias.lower() == item.alias.lower() for known in self.items):
+            raise UserError(
+                "Q008",
+                f"{item.alias} stands twice in FROM",
+                span=span_of(node, self.text),
+                remedy="give each its own alias with AS",
+            )
+        self.items.append(item)
+
     def resolve(self, node: exp.Column) -> str:
         """The plan column that a name in the query stands for; case does not matter."""
         found = self._own(node)

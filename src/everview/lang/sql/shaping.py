@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 from everview.errors import Span, UserError
@@ -32,17 +33,22 @@ def behind(item: Item, schema: Schema) -> tuple[Output, ...]:
     )
 
 
-def renamed(plan: Plan, given: tuple[str, ...], text: str) -> Plan:
+def renamed(plan: Plan, given: tuple[str, ...], span: Span | None) -> Plan:
     """The plan with the names given to its columns."""
-    if len(given) != len(columns_of(plan)):
-        raise UserError(
-            "Q012",
-            f"{len(given)} names are given to {len(columns_of(plan))} columns",
-            span=Span(text, 0, len(text)),
-            remedy="name every column once",
-        )
+    name_each(given, columns_of(plan), span)
     schema = schema_of(plan)
     return as_types(plan, [(n, c.type) for n, c in zip(given, schema, strict=True)])
+
+
+def name_each(given: Sequence[str], columns: Sequence[object], span: Span | None) -> None:
+    """Refuse names that are not as many as the columns."""
+    if len(given) != len(columns):
+        raise UserError(
+            "Q012",
+            f"{len(given)} names are given to {len(columns)} columns",
+            span=span,
+            remedy="name every column once",
+        )
 
 
 def with_partner(plan: Plan, some: Plan) -> Plan:
