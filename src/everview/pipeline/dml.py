@@ -32,13 +32,8 @@ def insert(tx: Transaction, statement: Insert) -> None:
     table = tx.catalog.table(statement.table)
     columns = _columns(table, statement.columns, statement)
     width = _width(statement.query)
-    if width is not None and width != len(columns):
-        raise UserError(
-            "T002",
-            f"INSERT gives {width} values for {len(columns)} columns of {table.name}",
-            span=statement.span,
-            remedy=f"give {', '.join(columns)}",
-        )
+    if width is not None:
+        _must_fit(width, columns, table, statement)
     aliases = ", ".join(f"`{name}`" for name in columns)
     rows = (
         f"SELECT {_cast(table, columns)}, CAST(1 AS BIGINT) AS `{SIGN}` "
@@ -84,9 +79,10 @@ def _merge_rows(
 ) -> list[str]:
     target = f"`{table.name}` AS {statement.alias}"
     if not clause.matched:
-        columns = clause.columns or tuple(c.name for c in table.columns)
+        columns = _columns(table, clause.columns, statement)
         values = clause.values or tuple(f"`{name}`" for name in columns)
-        given = dict(zip(_columns(table, columns, statement), values, strict=False))
+        _must_fit(len(values), columns, table, statement)
+        given = dict(zip(columns, values, strict=True))
         fresh = ", ".join(
             f"CAST({given.get(c.name, 'NULL')} AS {c.type}) AS `{c.name}`" for c in table.columns
         )
@@ -137,7 +133,15 @@ def _must_match_once(tx: Transaction, table: TableDefinition, statement: Merge) 
 
 def _source_alias(statement: Merge) -> str:
     tree = parse_query(f"SELECT * FROM {statement.source}")
-    return str(tree.args["from_"].this.alias_or_name)
+    name = str(tree.args["from_"].this.alias_or_name)
+    if not name:
+        raise UserError(
+            "Q006",
+            "what MERGE uses has no name",
+            span=statement.span,
+            remedy="give it one with AS",
+        )
+    return name
 
 
 def _guard(clause: MergeClause, earlier: Sequence[MergeClause]) -> str:
@@ -170,6 +174,7 @@ def _columns(
     for name in named:
         if name.lower() not in known:
             raise _unknown(table, name, statement)
+    _must_be_once(named, statement)
     return tuple(known[name.lower()] for name in named) or tuple(c.name for c in table.columns)
 
 
@@ -178,11 +183,36 @@ def _assigned(
 ) -> dict[str, str]:
     known = {column.name.lower(): column.name for column in table.columns}
     changed: dict[str, str] = {}
+    _must_be_once([name for name, _ in pairs], statement)
     for name, value in pairs:
         if name.lower() not in known:
             raise _unknown(table, name, statement)
         changed[known[name.lower()]] = value
     return changed
+
+
+def _must_fit(
+    width: int, columns: Sequence[str], table: TableDefinition, statement: Insert | Merge
+) -> None:
+    """Refuse more or fewer values than there are columns for."""
+    if width != len(columns):
+        raise UserError(
+            "T002",
+            f"INSERT gives {width} values for {len(columns)} columns of {table.name}",
+            span=statement.span,
+            remedy=f"give {', '.join(columns)}",
+        )
+
+
+def _must_be_once(named: Sequence[str], statement: Insert | Update | Merge) -> None:
+    """Refuse a column that is given two values."""
+    if len({name.lower() for name in named}) < len(named):
+        raise UserError(
+            "Q008",
+            "a column is named twice",
+            span=statement.span,
+            remedy="give every column one value",
+        )
 
 
 def _unknown(table: TableDefinition, name: str, statement: Insert | Update | Merge) -> UserError:

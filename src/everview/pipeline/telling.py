@@ -7,6 +7,7 @@ from contextlib import contextmanager
 
 from everview.engine.protocol import Snapshot
 from everview.errors import Span, UserError
+from everview.lang.sql.reading import too_deep
 from everview.store.faults import damaged_segment
 
 
@@ -28,10 +29,13 @@ def placed_in(whole: Span) -> Iterator[None]:
     """Show a place in a part of a statement as a place in the text that the user wrote."""
     try:
         yield
+    except RecursionError:
+        raise too_deep(whole) from None
     except UserError as problem:
-        span = problem.span
-        if span is not None and span.text != whole.text:
+        span = problem.span or whole
+        if span.text != whole.text:
             offset = whole.text.find(span.text, whole.start)
             moved = Span(whole.text, span.start + offset, span.stop + offset)
-            problem.span = moved if offset >= 0 else whole
+            span = moved if offset >= 0 else whole
+        problem.span = span
         raise

@@ -34,7 +34,7 @@ def create_table(tree: exp.Create, text: str, tokens: list[Token], span: Span) -
         )
     lenient = bool(tree.args.get("exists"))
     if query is not None and isinstance(schema, exp.Table):
-        start = _query_start(tokens)
+        start = _query_start(tokens, query, span)
         made = Query(text[start : span.stop], reads_of(query), Span(text, start, span.stop))
         return CreateTable(table_name(schema, text), (), (), (), lenient, span, made)
     if query is not None or not isinstance(schema, exp.Schema):
@@ -69,6 +69,13 @@ def _with_columns(schema: exp.Schema, text: str, span: Span, *, lenient: bool) -
                     pass
                 case _:
                     raise _not_in_table(rule, text, span)
+    if not columns:
+        raise UserError(
+            "Q004",
+            "a table needs a column",
+            span=span,
+            remedy="write CREATE TABLE name (column type, …)",
+        )
     key = _one_key(keys, span)
     _check_columns(columns, key, schema, text)
     spelled = {column.name.lower(): column.name for column in columns}
@@ -113,6 +120,13 @@ def _check_columns(
             )
         seen.add(column.name.lower())
     nested = {column.name.lower(): column.type for column in columns if is_nested(column.type)}
+    if len({name.lower() for name in key}) < len(key):
+        raise UserError(
+            "Q004",
+            "the primary key names a column twice",
+            span=span_of(schema, text),
+            remedy="name every column of it once",
+        )
     for name in key:
         if name.lower() in nested:
             raise UserError(
@@ -163,15 +177,23 @@ def create_view(tree: exp.Create, text: str, tokens: list[Token], span: Span) ->
             span=span,
             remedy="leave one of them out",
         )
-    query = text[_query_start(tokens) : span.stop]
+    query = text[_query_start(tokens, tree.args.get("expression"), span) : span.stop]
     name, refresh = table_name(target, text), _refresh(tree, text, span)
     return CreateView(name, query, columns, lenient, span, replaces, refresh)
 
 
-def _query_start(tokens: list[Token]) -> int:
+def _query_start(tokens: list[Token], query: exp.Expr | None, span: Span) -> int:
     """Where the query after the first AS begins."""
-    return next(
-        after.start for before, after in pairwise(tokens) if before.token_type == TokenType.ALIAS
+    for before, after in pairwise(tokens):
+        if before.token_type == TokenType.SELECT or not isinstance(query, exp.Query | exp.Values):
+            break
+        if before.token_type == TokenType.ALIAS:
+            return after.start
+    raise UserError(
+        "Q001",
+        "syntax error: a query was expected after AS",
+        span=span,
+        remedy="write AS SELECT …",
     )
 
 
@@ -221,11 +243,14 @@ def create_function(tree: exp.Create, text: str, span: Span) -> CreateFunction:
 
 def table_name(node: exp.Expr, text: str) -> str:
     """The plain name of a table or view."""
-    if not isinstance(node, exp.Table) or node.args.get("db") or unusable_name(node.name):
+    plain = isinstance(node, exp.Table) and isinstance(node.this, exp.Identifier)
+    more = plain and any(v for part, v in node.args.items() if part not in ("this", "alias"))
+    if not plain or more or unusable_name(node.name):
+        known = isinstance(node, exp.Expr)
         raise UserError(
             "Q006",
-            f"{node.sql(dialect=DIALECT)} is not a table's name",
-            span=span_of(node, text),
+            f"{node.sql(dialect=DIALECT) if known else 'this'} is not a table's name",
+            span=span_of(node, text) if known else Span(text, 0, len(text)),
             remedy="a store has one namespace: use a plain name",
         )
     return node.name

@@ -6,9 +6,10 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from sqlglot import exp, parse_one
+from sqlglot import exp
 
 from everview.errors import Span, UserError
+from everview.lang.sql.reading import read_trees
 from everview.plan.dialect import DIALECT
 from everview.plan.scalar import is_volatile
 from everview.plan.types import Schema, Type, names
@@ -62,7 +63,7 @@ def check_function(function: Function, span: Span) -> None:
 def must_be_free(name: str, span: Span | None = None) -> None:
     """Refuse a name that is no plain name, or one that calls a function of Spark's own."""
     plain = re.fullmatch(r"[A-Za-z_]\w*", name) is not None
-    if not plain or not isinstance(parse_one(f"{name}(1)", read=DIALECT), exp.Anonymous):
+    if not plain or not _is_unknown(f"{name}(1)"):
         raise UserError(
             "Q022",
             f"{name} cannot be a function: "
@@ -70,6 +71,15 @@ def must_be_free(name: str, span: Span | None = None) -> None:
             span=span,
             remedy="choose another name",
         )
+
+
+def _is_unknown(call: str) -> bool:
+    """Whether a call is that of a function that the parser does not know."""
+    try:
+        found, _ = read_trees(call)
+    except UserError:
+        return False
+    return isinstance(found[0], exp.Anonymous)
 
 
 def inlined(tree: exp.Expr, functions: Functions) -> tuple[exp.Expr, tuple[str, ...]]:
@@ -121,6 +131,5 @@ def _named_as_written(call: exp.Expr, applied: exp.Expr) -> exp.Expr:
 
 
 def _tree(body: str) -> exp.Expr:
-    tree = parse_one(body, read=DIALECT)
-    assert isinstance(tree, exp.Expr)
+    (tree,), _ = read_trees(body)
     return tree

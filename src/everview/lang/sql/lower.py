@@ -106,7 +106,12 @@ class Lowering:
                 made = set_operation(tree, left, right, self.text, self.type_)
                 return inner.cut(made, tree)
             case _:
-                raise refused(tree.key.upper(), tree, self.text, "write a SELECT")
+                raise UserError(
+                    "Q003",
+                    "this is not a query",
+                    span=span_of(tree, self.text) or Span(self.text, 0, len(self.text)),
+                    remedy="write a SELECT",
+                )
 
     def _with_ctes(self, tree: exp.Expr) -> Lowering:
         clause = tree.args.get("with_")

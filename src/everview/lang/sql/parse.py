@@ -2,12 +2,7 @@
 
 from __future__ import annotations
 
-import logging
-import re
-
-import sqlglot
 from sqlglot import exp
-from sqlglot.errors import ParseError, TokenError
 from sqlglot.tokenizer_core import Token, TokenType
 
 from everview.errors import Span, UserError
@@ -19,6 +14,7 @@ from everview.lang.sql.create import (
     table_name,
 )
 from everview.lang.sql.place import span_of
+from everview.lang.sql.reading import read_tree, read_trees, translated
 from everview.lang.sql.statements import (
     Delete,
     Drop,
@@ -33,80 +29,26 @@ from everview.lang.sql.statements import (
 )
 from everview.plan.dialect import DIALECT
 
-logging.getLogger("sqlglot").setLevel(logging.ERROR)
-
 
 def parse_statements(text: str, dialect: str | None = None) -> tuple[Statement, ...]:
     """The statements of a text, in order. Another dialect is first turned into Spark's."""
     if dialect is not None and dialect.lower() != "spark":
-        text = _translate(text, dialect)
-    return tuple(_statement(tree, text, tokens) for tree, tokens in zip(*_trees(text), strict=True))
+        text = translated(text, dialect)
+    parts = zip(*read_trees(text), strict=True)
+    return tuple(_statement(tree, text, tokens) for tree, tokens in parts)
 
 
 def parse_query(text: str) -> exp.Expr:
     """The tree of one query."""
-    trees, _ = _trees(text)
+    trees, _ = read_trees(text)
     if len(trees) != 1:
         raise UserError("Q001", "one query was expected", remedy="write a single SELECT")
     return trees[0]
 
 
-def _trees(text: str) -> tuple[list[exp.Expr], list[list[Token]]]:
-    try:
-        tokens = DIALECT().tokenize(text)
-        parts = [part for part in _split(tokens) if part]
-        trees = [DIALECT().parser().parse(part, text)[0] for part in parts]
-    except ParseError as problem:
-        raise _syntax_error(problem, text) from None
-    except TokenError as problem:
-        raise UserError(
-            "Q001",
-            f"the text cannot be read: {problem}",
-            span=Span(text, 0, len(text)),
-            remedy="close the quote or comment that is open",
-        ) from None
-    return [tree for tree in trees if tree is not None], parts
-
-
-def _split(tokens: list[Token]) -> list[list[Token]]:
-    parts: list[list[Token]] = [[]]
-    for token in tokens:
-        if token.token_type == TokenType.SEMICOLON:
-            parts.append([])
-        else:
-            parts[-1].append(token)
-    return parts
-
-
-def _syntax_error(problem: ParseError, text: str) -> UserError:
-    detail = problem.errors[0]
-    lines = text.split("\n")
-    highlight = detail.get("highlight") or ""
-    line = int(detail.get("line") or 1)
-    stop = sum(len(each) + 1 for each in lines[: line - 1]) + int(detail.get("col") or 1)
-    start = max(stop - max(len(highlight), 1), 0)
-    message = str(detail.get("description") or "the text is not SQL").rstrip(".")
-    message = re.sub(r"<Token .*?text: (.*?), line.*?>", r"\1", message)
-    return UserError(
-        "Q001",
-        f"syntax error: {message[:1].lower()}{message[1:]}",
-        span=Span(text, start, max(stop, start + 1)),
-        remedy="correct the text at the place shown; Spark's dialect is expected",
-    )
-
-
-def _translate(text: str, dialect: str) -> str:
-    try:
-        parts = sqlglot.transpile(text, read=dialect, write=DIALECT)
-    except ParseError as problem:
-        raise _syntax_error(problem, text) from None
-    except ValueError as problem:
-        raise UserError("Q002", str(problem), remedy="name a dialect that sqlglot knows") from None
-    return ";\n".join(parts)
-
-
 def _statement(tree: exp.Expr, text: str, tokens: list[Token]) -> Statement:
     span = Span(text, tokens[0].start, tokens[-1].end + 1)
+    _must_say_only_what_is_known(tree, span)
     match tree:
         case exp.Create(kind="TABLE"):
             return create_table(tree, text, tokens, span)
@@ -115,6 +57,8 @@ def _statement(tree: exp.Expr, text: str, tokens: list[Token]) -> Statement:
         case exp.Create(kind="FUNCTION"):
             return create_function(tree, text, span)
         case exp.Drop(kind="TABLE" | "VIEW" | "FUNCTION"):
+            if len(tree.args["tables"]) > 1:
+                raise _not_in_language("DROP of several names", span, "drop one at a time")
             name = table_name(tree.args["tables"][0], text)
             return Drop(str(tree.args["kind"]).lower(), name, bool(tree.args.get("exists")), span)
         case exp.Insert():
@@ -124,7 +68,9 @@ def _statement(tree: exp.Expr, text: str, tokens: list[Token]) -> Statement:
             return Delete(table, alias, _where(tree), span)
         case exp.Update():
             table, alias = _target(tree.this, text)
-            pairs = tuple(_assignment(pair) for pair in tree.expressions)
+            pairs = tuple(_assignment(pair, (table, alias), span) for pair in tree.expressions)
+            if not pairs:
+                raise _not_in_language("UPDATE without SET", span, "write SET column = value")
             return Update(table, alias, pairs, _where(tree), span)
         case exp.Merge():
             return _merge(tree, text, span)
@@ -134,11 +80,12 @@ def _statement(tree: exp.Expr, text: str, tokens: list[Token]) -> Statement:
             return Transaction("commit", span)
         case exp.Rollback():
             return Transaction("rollback", span)
-        case exp.Command() if str(tree.this).upper() == "EXPLAIN":
+        case exp.Command() if str(tree.this).upper() == "EXPLAIN" and tree.expression:
             return Explain(str(tree.expression.name).strip(), span)
         case exp.Query() | exp.Values():
             return Query(text[span.start : span.stop], reads_of(tree), span)
         case _:
+            _refuse_query_after_as(tree, text, tokens)
             raise UserError(
                 "Q003",
                 f"not a statement of the language: {text[span.start : span.stop][:40]!r}",
@@ -146,6 +93,35 @@ def _statement(tree: exp.Expr, text: str, tokens: list[Token]) -> Statement:
                 remedy="use CREATE or DROP TABLE, VIEW or FUNCTION, INSERT, DELETE, UPDATE, MERGE, "
                 "BEGIN, COMMIT, ROLLBACK, EXPLAIN or SELECT",
             )
+
+
+_KNOWN: dict[type[exp.Expr], tuple[str, ...]] = {
+    exp.Drop: ("kind", "tables", "exists", "materialized"),
+    exp.Insert: ("this", "expression", "with_", "overwrite"),
+    exp.Delete: ("this", "where"),
+    exp.Update: ("this", "expressions", "where"),
+    exp.Merge: ("this", "using", "on", "whens"),
+}
+"""The parts of statements that change something: one that is not understood is not left out."""
+
+
+def _must_say_only_what_is_known(tree: exp.Expr, span: Span) -> None:
+    known = _KNOWN.get(type(tree))
+    for part, value in tree.args.items() if known else ():
+        if value and part not in (known or ()):
+            shown = part.strip("_").replace("_", " ").upper()
+            raise _not_in_language(f"{tree.key.upper()} … {shown}", span, "leave that part out")
+
+
+def _not_in_language(construct: str, span: Span, remedy: str) -> UserError:
+    return UserError("Q003", f"{construct} is not part of the language", span=span, remedy=remedy)
+
+
+def _refuse_query_after_as(tree: exp.Expr, text: str, tokens: list[Token]) -> None:
+    """Tell what is wrong with the query of a CREATE that the parser gave up on."""
+    kinds = [token.token_type for token in tokens]
+    if isinstance(tree, exp.Command) and TokenType.ALIAS in kinds[:-1]:
+        read_tree(tokens[kinds.index(TokenType.ALIAS) + 1 :], text)
 
 
 def _insert(tree: exp.Insert, text: str, span: Span) -> Insert:
@@ -170,12 +146,13 @@ def _insert(tree: exp.Insert, text: str, span: Span) -> Insert:
 
 def _merge(tree: exp.Merge, text: str, span: Span) -> Merge:
     table, alias = _target(tree.this, text)
-    clauses = tuple(_clause(when, text, span) for when in tree.args["whens"].expressions)
+    own = (table, alias)
+    clauses = tuple(_clause(when, own, text, span) for when in tree.args["whens"].expressions)
     source = tree.args["using"].sql(dialect=DIALECT)
     return Merge(table, alias, source, tree.args["on"].sql(dialect=DIALECT), clauses, span)
 
 
-def _clause(when: exp.When, text: str, span: Span) -> MergeClause:
+def _clause(when: exp.When, own: tuple[str, str], text: str, span: Span) -> MergeClause:
     condition = when.args.get("condition")
     shown = condition.sql(dialect=DIALECT) if condition else None
     matched, then = bool(when.args.get("matched")), when.args["then"]
@@ -187,25 +164,41 @@ def _clause(when: exp.When, text: str, span: Span) -> MergeClause:
             remedy="delete or update those rows in a statement of their own",
         )
     match then:
-        case exp.Update():
-            pairs = [_assignment(pair) for pair in then.expressions]
-            if not pairs:
+        case exp.Update() if matched:
+            given = then.args["expressions"]
+            if isinstance(given, exp.Star) or given == [exp.Star()]:
                 return MergeClause(matched, shown, "update", (), ())
+            pairs = [_assignment(pair, own, span) for pair in given]
             columns, values = zip(*pairs, strict=True)
             return MergeClause(matched, shown, "update", columns, values)
-        case exp.Insert():
+        case exp.Insert() if not matched:
             names, given = then.this, then.expression
             if isinstance(names, exp.Star) or given is None:
                 return MergeClause(matched, shown, "insert", (), ())
             values = tuple(value.sql(dialect=DIALECT) for value in given.expressions)
             columns = tuple(name.name for name in names.expressions) if names else ()
             return MergeClause(matched, shown, "insert", columns, values)
-        case _:
+        case exp.Var() if matched and then.name.upper() == "DELETE":
             return MergeClause(matched, shown, "delete", (), ())
+        case _:
+            word = "MATCHED" if matched else "NOT MATCHED"
+            remedy = "update or delete what is matched, insert what is not"
+            raise _not_in_language(f"this clause after {word}", span_of(when, text) or span, remedy)
 
 
-def _assignment(pair: exp.Expr) -> tuple[str, str]:
-    return pair.this.name, pair.expression.sql(dialect=DIALECT)
+def _assignment(pair: exp.Expr, own: tuple[str, str], span: Span) -> tuple[str, str]:
+    """The column of a row that is set, and its value; `own` are the names of its table."""
+    column = pair.this
+    if not isinstance(pair, exp.EQ) or not isinstance(column, exp.Column):
+        raise _not_in_language("this form of SET", span, "write SET column = value")
+    if column.table and column.table.lower() not in map(str.lower, own):
+        raise UserError(
+            "Q006",
+            f"{column.table} is not what is changed",
+            span=span,
+            remedy=f"set columns of {own[0]}",
+        )
+    return column.name, pair.expression.sql(dialect=DIALECT)
 
 
 def _where(tree: exp.Expr) -> str | None:

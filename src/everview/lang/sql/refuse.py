@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
+from math import isinf
+
 from sqlglot import exp
 
 from everview.errors import UserError
@@ -54,6 +57,13 @@ _AGGREGATES = frozenset(
 """Aggregates of Spark that the parser takes for plain functions."""
 
 
+def _float(digits: str) -> float:
+    """A number as it is written, with or without a letter for its type."""
+    with suppress(ValueError):
+        return float(digits)
+    return 0.0
+
+
 def refused(construct: str, node: exp.Expr, text: str, remedy: str) -> UserError:
     """The error for a construct outside the language."""
     return UserError(
@@ -84,6 +94,13 @@ def refuse_parts(tree: exp.Expr, text: str) -> None:
                 f"{name.lower()}() gives another answer every time: no view can stay equal to it",
                 span=span_of(node, text),
                 remedy="compute the value when you insert, and store it in a column",
+            )
+        if isinstance(node, exp.Literal) and not node.is_string and isinf(_float(node.name)):
+            raise UserError(
+                "Q013",
+                f"the number {node.name} is too large",
+                span=span_of(node, text),
+                remedy="write a number that a DOUBLE can hold",
             )
         if isinstance(node, exp.Anonymous) and node.name.lower() in _AGGREGATES:
             name = f"the aggregate {node.name.lower()}"

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from everview.errors import Span, UserError
-from everview.lang.sql.scope import Item
+from everview.lang.sql.scope import Item, unlike
 from everview.plan import scalar
 from everview.plan.build import columns_of, identity, join, map_, project
 from everview.plan.nodes import Output, Plan
@@ -37,7 +37,7 @@ def renamed(plan: Plan, given: tuple[str, ...], span: Span | None) -> Plan:
     """The plan with the names given to its columns."""
     name_each(given, columns_of(plan), span)
     schema = schema_of(plan)
-    return as_types(plan, [(n, c.type) for n, c in zip(given, schema, strict=True)])
+    return as_types(plan, [(n, c.type) for n, c in zip(unlike(given), schema, strict=True)])
 
 
 def name_each(given: Sequence[str], columns: Sequence[object], span: Span | None) -> None:
