@@ -15,6 +15,7 @@ SOURCE = Path(everview.__file__).parent
 CORE = ("algebra", "plan", "analysis", "rewrite", "differentiate", "program", "emit")
 TABLES = (
     "aggregates",
+    "arguments",
     *("calls", "casts", "functions", "lambdas", "parity", "parity_dates", "parity_nested"),
     *("parameters", "parity_texts", "patterns", "signatures", "signatures_nested"),
 )

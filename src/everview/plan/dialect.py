@@ -8,6 +8,8 @@ from typing import Any, ClassVar
 from sqlglot import exp
 from sqlglot.dialects.spark import Spark
 
+from everview.plan.arguments import miscounted
+
 
 def _kept(name: str) -> Callable[[list[exp.Expr]], exp.Expr]:
     return lambda args: exp.Anonymous(this=name, expressions=args)
@@ -21,6 +23,26 @@ class _Percentile:
         if len(args) == 2:
             return exp.Quantile(this=args[0], quantile=args[1])
         return exp.Anonymous(this="PERCENTILE", expressions=args)
+
+
+def _pairs(name: str) -> Callable[[list[exp.Expr]], exp.Expr]:
+    """A function of names and values as sqlglot reads it, if each value has a name."""
+    known = Spark.Parser.FUNCTIONS[name]
+    whole = _kept(name)
+
+    def read(args: list[exp.Expr]) -> exp.Expr:
+        named = all(isinstance(each, exp.Literal) and each.is_string for each in args[::2])
+        return known(args) if named and len(args) % 2 == 0 else whole(args)
+
+    return read
+
+
+def _of_two(name: str) -> Callable[[list[exp.Expr]], exp.Expr]:
+    """A function that is COALESCE of two values, and nothing of more or fewer."""
+    whole = _kept(name)
+    return lambda args: (
+        exp.Coalesce(this=args[0], expressions=args[1:]) if len(args) == 2 else whole(args)
+    )
 
 
 KEPT = [
@@ -60,11 +82,20 @@ class Spark4(Spark):
         FUNCTIONS: ClassVar[dict[str, Any]] = {
             **Spark.Parser.FUNCTIONS,
             **{name: _kept(name) for name in KEPT},
+            **{name: _of_two(name) for name in ("NVL", "IFNULL")},
+            "NAMED_STRUCT": _pairs("NAMED_STRUCT"),
         }
         FUNCTION_PARSERS: ClassVar[dict[str, Any]] = {
             **Spark.Parser.FUNCTION_PARSERS,
             "PERCENTILE": lambda self: self._parse_distinct_arg_function(_Percentile),
         }
+
+        def validate_expression(self, expression: Any, args: list[Any] | None = None) -> Any:
+            """The call, if it has as many arguments as Spark's function takes."""
+            problem = miscounted(type(expression), len(args)) if args is not None else None
+            if problem is not None:
+                self.raise_error(problem)
+            return super().validate_expression(expression, args)
 
     class Generator(Spark.Generator):  # type: ignore[valid-type, misc]
         """Keeps a column before a field apart from a table before a column."""

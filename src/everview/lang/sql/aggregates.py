@@ -8,9 +8,9 @@ from sqlglot import exp
 
 from everview.errors import UserError
 from everview.lang.sql.place import span_of
-from everview.lang.sql.refuse import refused
+from everview.lang.sql.refuse import refused, windowed
 from everview.plan import scalar
-from everview.plan.aggregates import aggregate_operands
+from everview.plan.aggregates import AGGREGATES, aggregate_operands
 from everview.plan.nodes import Aggregate, Output
 from everview.plan.types import Column, Schema, Type
 
@@ -109,6 +109,8 @@ class Grouping:
         """The expression over group keys and aggregates instead of rows."""
 
         def replaced(node: exp.Expr) -> exp.Expr:
+            if windowed(node):
+                return node
             shown = scalar.text(node)
             if shown in self.marks:
                 return column_named(self.marks[shown][0])
@@ -117,9 +119,10 @@ class Grouping:
             if shown in self.aggregates:
                 return column_named(self.aggregates[shown].name)
             if isinstance(node, exp.Column) and node.name not in self.free:
+                name = node.name.partition(".")[2] or node.name
                 raise UserError(
                     "Q009",
-                    f"{node.name} is neither in GROUP BY nor inside an aggregate",
+                    f"{name} is neither in GROUP BY nor inside an aggregate",
                     span=span_of(node, self.text),
                     remedy="add it to GROUP BY, or aggregate it",
                 )
@@ -130,7 +133,7 @@ class Grouping:
 
 def aggregates_in(tree: exp.Expr) -> list[exp.AggFunc]:
     """The aggregate calls of an expression, outermost first."""
-    return [node for node in tree.walk() if isinstance(node, exp.AggFunc) and not _windowed(node)]
+    return [node for node in tree.walk() if isinstance(node, exp.AggFunc) and not windowed(node)]
 
 
 def must_be_plain(tree: exp.Expr, place: str, text: str) -> None:
@@ -150,14 +153,6 @@ _REMEDIES = (
     {"WHERE": "move the condition to QUALIFY, or to a query around this one"},
 )
 """What to do with an aggregate, and with a window function, in the wrong place."""
-
-
-def _windowed(node: exp.Expr) -> bool:
-    """Whether a call is that of a window, and not one over groups."""
-    parent = node.parent
-    if isinstance(parent, exp.IgnoreNulls | exp.RespectNulls):
-        return _windowed(parent)
-    return isinstance(parent, exp.Window) and parent.this is node
 
 
 def aggregate_call(node: exp.AggFunc, text: str) -> AggregateCall:
@@ -200,6 +195,14 @@ def cast_operands(
     call: AggregateCall, texts: tuple[str, ...], types: tuple[Type, ...], node: exp.Expr, text: str
 ) -> list[tuple[str, Type]]:
     """The arguments of an aggregate as Spark casts them, or an error."""
+    takes = len(AGGREGATES[call.function].parameters)
+    if len(types) != takes and call.function != "count":
+        raise UserError(
+            "Q012",
+            f"{call.function.upper()} takes {takes} arguments, not {len(types)}",
+            span=span_of(node, text),
+            remedy="give as many as it takes",
+        )
     operands = aggregate_operands(call.function, types)
     if operands is None:
         raise UserError(

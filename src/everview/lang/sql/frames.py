@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+import re
+from collections.abc import Sequence
+from math import inf
 
 from sqlglot import exp
 
 from everview.lang.sql.refuse import refused
-from everview.plan.types import Type
+from everview.plan.coercion import is_numeric
+from everview.plan.types import INTEGERS, Type
 
 _SIDES = {"PRECEDING": "FOLLOWING", "FOLLOWING": "PRECEDING"}
 _UNITS = {
@@ -17,7 +20,7 @@ _UNITS = {
 """The units in which rows ordered by a type may be apart."""
 
 
-def frame_of(spec: exp.Expr | None, types: Collection[Type], text: str) -> str:
+def frame_of(spec: exp.Expr | None, types: Sequence[Type], text: str) -> str:
     """ROWS or RANGE BETWEEN … AND …, as both engines write it, for rows ordered by these types."""
     if spec is None:
         return ""
@@ -26,11 +29,28 @@ def frame_of(spec: exp.Expr | None, types: Collection[Type], text: str) -> str:
         raise refused(f"a {kind} frame", spec, text, "use ROWS or RANGE")
     ends = (("start", spec.args.get("start")), ("end", spec.args.get("end") or "CURRENT ROW"))
     units = {_unit(value) for _, value in ends if isinstance(value, exp.Interval)}
-    allowed = _UNITS.get(next(iter(types)), ()) if len(types) == 1 and kind == "RANGE" else ()
+    by = types[0] if len(types) == 1 and kind == "RANGE" else ""
+    allowed = _UNITS.get(by, ())
     if len(units) > 1 or not units <= set(allowed):
         raise refused("a frame of this INTERVAL", spec, text, "use one unit, and one ORDER BY")
     start, end = (_bound(value, spec.args.get(f"{name}_side"), text) for name, value in ends)
+    numbers = [bound for bound in (start, end) if bound[:1].isdigit()]
+    if kind == "RANGE" and numbers and not is_numeric(by):
+        raise refused("a RANGE of numbers here", spec, text, "use one ORDER BY, of a number")
+    if (kind == "ROWS" or by in INTEGERS) and any("." in bound for bound in numbers):
+        raise refused("a frame of a fraction here", spec, text, "write a whole number")
+    if not _at(start) <= _at(end) or inf in (_at(start), -_at(end)):
+        raise refused("a frame that ends before it begins", spec, text, "turn its ends around")
     return f"{kind} BETWEEN {start} AND {end}"
+
+
+def _at(bound: str) -> float:
+    """Where a bound is: below zero before the row, above it after."""
+    if bound == "CURRENT ROW":
+        return 0
+    digits = re.search(r"\d+(\.\d+)?", bound)
+    distance = float(digits[0]) if digits else inf
+    return -distance if bound.endswith("PRECEDING") else distance
 
 
 def _bound(value: exp.Expr | str | None, side: object, text: str) -> str:
@@ -41,7 +61,7 @@ def _bound(value: exp.Expr | str | None, side: object, text: str) -> str:
         return f"INTERVAL '{value.this.name}' {_unit(value)} {shown}"
     if isinstance(value, exp.Literal) and not value.is_string:
         return f"{value.name} {shown}"
-    count = _count(value)
+    count = whole_number(value)
     if count is None:
         node = value if isinstance(value, exp.Expr) else exp.Null()
         raise refused("a computed frame bound", node, text, "write a number")
@@ -54,18 +74,18 @@ def _unit(value: exp.Interval) -> str:
     return str(value.unit).upper().removesuffix("S") if plain else ""
 
 
-def _count(node: exp.Expr | None) -> int | None:
+def whole_number(node: exp.Expr | None) -> int | None:
     """The whole number that an expression of literals is."""
     match node:
         case exp.Literal(is_string=False) if node.name.isdigit():
             return int(node.name)
         case exp.Paren():
-            return _count(node.this)
+            return whole_number(node.this)
         case exp.Neg():
-            inner = _count(node.this)
+            inner = whole_number(node.this)
             return None if inner is None else -inner
         case exp.Add() | exp.Sub() | exp.Mul():
-            left, right = _count(node.this), _count(node.expression)
+            left, right = whole_number(node.this), whole_number(node.expression)
             if left is None or right is None:
                 return None
             return {exp.Add: left + right, exp.Sub: left - right, exp.Mul: left * right}[type(node)]

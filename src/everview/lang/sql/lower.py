@@ -18,7 +18,7 @@ from everview.lang.sql.pivot import ROWS
 from everview.lang.sql.place import span_of
 from everview.lang.sql.refuse import refuse_clauses, refused
 from everview.lang.sql.resolve import resolve
-from everview.lang.sql.scope import Scope, shown_name
+from everview.lang.sql.scope import Scope, named_twice, shown_name
 from everview.lang.sql.select import Select
 from everview.lang.sql.setops import set_operation
 from everview.lang.sql.shaping import renamed
@@ -120,10 +120,12 @@ class Lowering:
         if clause.args.get("recursive"):
             raise refused("WITH RECURSIVE", clause, self.text, "write the joins out")
         inner = self
-        for cte in clause.expressions:
+        for at, cte in enumerate(clause.expressions):
             plan = replace(inner, domain=None).query(cte.this)
             given = tuple(column.name for column in cte.args["alias"].columns)
             plan = renamed(plan, given, span_of(cte, self.text)) if given else plan
+            if cte.alias.lower() in (each.alias.lower() for each in clause.expressions[:at]):
+                raise named_twice(cte, "WITH", self.text, cte.alias)
             inner = replace(inner, ctes={**inner.ctes, cte.alias.lower(): plan})
         return inner
 

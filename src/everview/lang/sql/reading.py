@@ -165,6 +165,8 @@ def _plainly(message: str, tokens: Sequence[Token], start: int) -> str:
     name = _called(tokens, at)
     if len(counts) == 2 and name:
         return f"{name} takes at most {counts[1]} arguments, not {counts[0]}"
+    if name and message.startswith("takes "):
+        return f"{name} {message}"
     return message[:1].lower() + message[1:]
 
 

@@ -64,6 +64,28 @@ def _float(digits: str) -> float:
     return 0.0
 
 
+_OVER = (
+    exp.RowNumber,
+    exp.Rank,
+    exp.DenseRank,
+    exp.PercentRank,
+    exp.CumeDist,
+    exp.Ntile,
+    exp.Lag,
+    exp.Lead,
+    exp.NthValue,
+)
+"""Functions that mean something only before OVER."""
+
+
+def windowed(node: exp.Expr) -> bool:
+    """Whether a call is that of a window, and not one over groups."""
+    parent = node.parent
+    if isinstance(parent, exp.IgnoreNulls | exp.RespectNulls):
+        return windowed(parent)
+    return isinstance(parent, exp.Window) and parent.this is node
+
+
 def refused(construct: str, node: exp.Expr, text: str, remedy: str) -> UserError:
     """The error for a construct outside the language."""
     return UserError(
@@ -94,6 +116,13 @@ def refuse_parts(tree: exp.Expr, text: str) -> None:
                 f"{name.lower()}() gives another answer every time: no view can stay equal to it",
                 span=span_of(node, text),
                 remedy="compute the value when you insert, and store it in a column",
+            )
+        if isinstance(node, _OVER) and not windowed(node):
+            raise UserError(
+                "Q009",
+                f"{node.sql_name()} stands without OVER",
+                span=span_of(node, text),
+                remedy="write OVER (PARTITION BY … ORDER BY …) after it",
             )
         if isinstance(node, exp.Literal) and not node.is_string and isinf(_float(node.name)):
             raise UserError(

@@ -50,12 +50,7 @@ class Scope:
     def add(self, item: Item, node: exp.Expr) -> None:
         """Make an item visible that `node` stands for, if its alias is new."""
         if any(known.alias.lower() == item.alias.lower() for known in self.items):
-            raise UserError(
-                "Q008",
-                f"{item.alias} stands twice in FROM",
-                span=span_of(node, self.text),
-                remedy="give each its own alias with AS",
-            )
+            raise named_twice(node, "FROM", self.text, item.alias)
         self.items.append(item)
 
     def resolve(self, node: exp.Column) -> str:
@@ -138,6 +133,16 @@ class Scope:
             span=span_of(table, self.text),
             remedy=f"FROM holds {shown}",
         )
+
+
+def named_twice(node: exp.Expr, clause: str, text: str, name: str = "") -> UserError:
+    """The error for a name that a clause gives to two things."""
+    return UserError(
+        "Q008",
+        f"{name or node.name} stands twice in {clause}",
+        span=span_of(node, text),
+        remedy="give each its own alias with AS",
+    )
 
 
 def qualified(alias: str, schema: Schema) -> Item:

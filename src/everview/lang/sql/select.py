@@ -20,7 +20,7 @@ from everview.lang.sql.nested import refuse_maps
 from everview.lang.sql.place import span_of
 from everview.lang.sql.refuse import refuse_clauses, refused
 from everview.lang.sql.resolve import resolve, resolve_having
-from everview.lang.sql.scope import Scope, unlike
+from everview.lang.sql.scope import Scope, named_twice, unlike
 from everview.lang.sql.subqueries import Inner, Marked, mark
 from everview.lang.sql.windows import Windows, first_rows
 from everview.plan import scalar
@@ -123,7 +123,10 @@ class Select:
             for place, node in enumerate(ordered(self.tree, self.text)):
                 found[f"{_ORDER}{place}"] = self._order_key(node.this, aliases)
         for window in self.tree.args.get("windows") or ():
-            found[f"{_WINDOW}{window.this.name.lower()}"] = self._resolve(window)
+            name = f"{_WINDOW}{window.this.name.lower()}"
+            if name in found:
+                raise named_twice(window.this, "WINDOW", self.text)
+            found[name] = self._resolve(window)
         return found
 
     def _order_key(self, node: exp.Expr, aliases: dict[str, exp.Expr]) -> exp.Expr:
@@ -298,6 +301,8 @@ class Select:
                 having.this,
                 lambda each: resolve_having(each, self.scope, self.wanted, grouping, self.pending),
             )
+            for window in self.later[_HAVING].find_all(exp.Window):
+                must_be_plain(window, "HAVING", self.text)
         grouping.free = frozenset((*self.pending, *self.lower.carried))
         calls = [node for tree in self._operands() for node in aggregates_in(tree)]
         plan = self._attached(plan, list(calls), _here)

@@ -9,7 +9,7 @@ from sqlglot import exp
 
 from everview.errors import UserError
 from everview.lang.sql.aggregates import AggregateCall, aggregate_call, cast_operands
-from everview.lang.sql.frames import frame_of
+from everview.lang.sql.frames import frame_of, whole_number
 from everview.lang.sql.limits import placed
 from everview.lang.sql.place import span_of
 from everview.lang.sql.refuse import refused
@@ -52,6 +52,16 @@ _VALUES: dict[type[exp.Expr], str] = {
 }
 
 
+_SO_FAR = "BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW"
+_OWN_FRAME = {
+    **dict.fromkeys(("row_number", "rank", "dense_rank", "percent_rank"), f"ROWS {_SO_FAR}"),
+    "ntile": f"ROWS {_SO_FAR}",
+    "cume_dist": f"RANGE {_SO_FAR}",
+}
+"""The frame that may be written where another may not."""
+_MOST = 2**31 - 1
+
+
 @dataclass(slots=True)
 class Windows:
     """The window functions of one SELECT, computed over the rows of a plan."""
@@ -90,15 +100,25 @@ class Windows:
         call, skip = node.this, isinstance(node.this, exp.IgnoreNulls)
         if isinstance(call, exp.IgnoreNulls | exp.RespectNulls):
             call = call.this
+        for inner in node.find_all(exp.Window):
+            if inner is not node:
+                raise UserError(
+                    "Q009",
+                    "a window function inside a window function",
+                    span=span_of(inner, self.lower.text),
+                    remedy="compute it in a subquery in FROM first",
+                )
         asked = (self._input(each) for each in node.args.get("partition_by") or ())
         keys = tuple(dict.fromkeys((*self.lower.carried, *asked)))
         order = tuple(self._order(each) for each in _ordered(node))
-        types = {self._type_of(each.column) for each in order}
+        types = [self._type_of(each.column) for each in order]
         frame = frame_of(node.args.get("spec"), types, self.lower.text)
         kind = type(call)
         if kind in _NUMBERS:
             function, type_ = _NUMBERS[kind]
-            arguments = (scalar.text(call.this),) if kind is exp.Ntile else ()
+            self._refuse_frame(function, frame, node)
+            count = call.this or exp.Literal.number(1)
+            arguments = (self._whole(count, function, 1),) if kind is exp.Ntile else ()
             return self._add(keys, function, type_, arguments, order, "", node)
         if kind in _VALUES:
             return self._value(call, keys, order, frame, node, skip)
@@ -121,8 +141,10 @@ class Windows:
                 remedy="define it with WINDOW name AS (…)",
             )
         parts = {p: known.args.get(p) for p in ("partition_by", "order", "spec")}
-        own = {p: node.args[p] for p in parts if node.args.get(p)}
-        return exp.Window(this=node.this.copy(), **{**parts, **own})
+        if any(node.args.get(part) for part in parts):
+            name = "a window that adds to a named one"
+            raise refused(name, node, self.lower.text, "write the whole window out")
+        return exp.Window(this=node.this.copy(), **parts)
 
     def _input(self, tree: exp.Expr) -> str:
         """The column that holds the value of an expression."""
@@ -153,18 +175,48 @@ class Windows:
         skip: bool,
     ) -> exp.Expr:
         function = _VALUES[type(call)]
+        if call.args.get("expression"):
+            name = f"{function.upper()} with a second argument that is not TRUE or FALSE"
+            raise refused(name, node, self.lower.text, "write IGNORE NULLS, or leave it out")
         column = self._input(call.this)
-        more = [call.args.get("offset"), call.args.get("default")]
-        arguments = [scalar.column(column), *(scalar.text(each) for each in more if each)]
-        if call.args.get("default") and not call.args.get("offset"):
-            raise refused("a default without an offset", node, self.lower.text, "give both")
+        type_ = self._type_of(column)
+        offset, default = call.args.get("offset"), call.args.get("default")
+        arguments = [scalar.column(column)]
+        if offset is not None:
+            least = 1 if function == "nth_value" else None
+            arguments.append(self._whole(offset, function, least))
+        if default is not None:
+            self.lower.type_(f"CAST({scalar.text(default)} AS {type_})", schema_of(self.plan), node)
+            arguments.append(scalar.text(default))
         if function in ("lag", "lead"):
-            frame = ""
+            self._refuse_frame(function, frame, node)
         elif order and (skip or function != "first_value") and not _tells_ties_apart(frame):
             name = f"{function.upper()} over rows that may tie"
             raise refused(name, node, self.lower.text, "write ROWS BETWEEN …")
-        type_ = self._type_of(column)
         return self._add(keys, function, type_, tuple(arguments), order, frame, node, skip)
+
+    def _whole(self, node: exp.Expr, function: str, least: int | None) -> str:
+        """A number that a function takes, which must be told by the text alone."""
+        value = whole_number(node)
+        if value is None or (least is not None and value < least) or abs(value) > _MOST:
+            above = "" if least is None else f" from {least}"
+            raise UserError(
+                "Q013",
+                f"{function.upper()} takes a whole number{above}, not {scalar.text(node)}",
+                span=span_of(node, self.lower.text),
+                remedy="write the number itself",
+            )
+        return str(value)
+
+    def _refuse_frame(self, function: str, frame: str, node: exp.Window) -> None:
+        """Functions of the place of a row have a frame of their own."""
+        if frame and frame != _OWN_FRAME.get(function):
+            raise UserError(
+                "Q009",
+                f"{function.upper()} takes no frame",
+                span=span_of(node, self.lower.text),
+                remedy="leave ROWS or RANGE out",
+            )
 
     def _aggregate(
         self,

@@ -1,0 +1,32 @@
+"""How many arguments Spark's functions take, where sqlglot takes others."""
+
+from __future__ import annotations
+
+from sqlglot import exp
+
+_COUNTS: dict[type[exp.Expr], tuple[int, int | None]] = {
+    **dict.fromkeys((exp.RowNumber, exp.CumeDist), (0, 0)),
+    exp.Ntile: (0, 1),
+    **dict.fromkeys((exp.Lag, exp.Lead), (1, 3)),
+    exp.NthValue: (2, 2),
+    **dict.fromkeys((exp.ArrayAgg, exp.ArrayUniqueAgg, exp.CountIf, exp.Grouping), (1, 1)),
+    **dict.fromkeys((exp.Explode, exp.ExplodeOuter, exp.Inline), (1, 1)),
+    **dict.fromkeys((exp.Posexplode, exp.PosexplodeOuter), (1, 1)),
+    exp.RegrCount: (2, 2),
+    **dict.fromkeys((exp.Greatest, exp.Least), (2, None)),
+}
+"""At least and at most; RANK and its kin take any number, and look at none."""
+
+
+def miscounted(function: type[exp.Expr], given: int) -> str | None:
+    """What is wrong with the number of arguments of a call, None if nothing is.
+
+    >>> miscounted(exp.RowNumber, 1)
+    'takes 0 arguments, not 1'
+    >>> miscounted(exp.Greatest, 2)
+    """
+    least, most = _COUNTS.get(function, (0, None))
+    if least <= given and (most is None or given <= most):
+        return None
+    bounds = f"at least {least}" if most is None else f"{least} to {most}"
+    return f"takes {least if least == most else bounds} arguments, not {given}"
