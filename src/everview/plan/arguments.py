@@ -1,8 +1,13 @@
-"""How many arguments Spark's functions take, where sqlglot takes others."""
+"""What Spark's functions take, where sqlglot takes something else."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from sqlglot import exp
+from sqlglot.dialects.spark import Spark
+
+Read = Callable[[list[exp.Expr]], exp.Expr]
 
 _COUNTS: dict[type[exp.Expr], tuple[int, int | None]] = {
     **dict.fromkeys((exp.RowNumber, exp.CumeDist), (0, 0)),
@@ -30,3 +35,28 @@ def miscounted(function: type[exp.Expr], given: int) -> str | None:
         return None
     bounds = f"at least {least}" if most is None else f"{least} to {most}"
     return f"takes {least if least == most else bounds} arguments, not {given}"
+
+
+def kept(name: str) -> Read:
+    """A function by its name, with its arguments as they are."""
+    return lambda args: exp.Anonymous(this=name, expressions=args)
+
+
+def pairs(name: str) -> Read:
+    """A function of names and values as sqlglot reads it, if each value has a name."""
+    known = Spark.Parser.FUNCTIONS[name]
+    whole = kept(name)
+
+    def read(args: list[exp.Expr]) -> exp.Expr:
+        named = all(isinstance(each, exp.Literal) and each.is_string for each in args[::2])
+        return known(args) if named and len(args) % 2 == 0 else whole(args)
+
+    return read
+
+
+def of_two(name: str) -> Read:
+    """A function that is COALESCE of two values, and nothing of more or fewer."""
+    whole = kept(name)
+    return lambda args: (
+        exp.Coalesce(this=args[0], expressions=args[1:]) if len(args) == 2 else whole(args)
+    )

@@ -2,17 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any, ClassVar
 
 from sqlglot import exp
 from sqlglot.dialects.spark import Spark
 
-from everview.plan.arguments import miscounted
-
-
-def _kept(name: str) -> Callable[[list[exp.Expr]], exp.Expr]:
-    return lambda args: exp.Anonymous(this=name, expressions=args)
+from everview.plan.arguments import kept, miscounted, of_two, pairs
 
 
 class _Percentile:
@@ -23,26 +18,6 @@ class _Percentile:
         if len(args) == 2:
             return exp.Quantile(this=args[0], quantile=args[1])
         return exp.Anonymous(this="PERCENTILE", expressions=args)
-
-
-def _pairs(name: str) -> Callable[[list[exp.Expr]], exp.Expr]:
-    """A function of names and values as sqlglot reads it, if each value has a name."""
-    known = Spark.Parser.FUNCTIONS[name]
-    whole = _kept(name)
-
-    def read(args: list[exp.Expr]) -> exp.Expr:
-        named = all(isinstance(each, exp.Literal) and each.is_string for each in args[::2])
-        return known(args) if named and len(args) % 2 == 0 else whole(args)
-
-    return read
-
-
-def _of_two(name: str) -> Callable[[list[exp.Expr]], exp.Expr]:
-    """A function that is COALESCE of two values, and nothing of more or fewer."""
-    whole = _kept(name)
-    return lambda args: (
-        exp.Coalesce(this=args[0], expressions=args[1:]) if len(args) == 2 else whole(args)
-    )
 
 
 KEPT = [
@@ -81,9 +56,9 @@ class Spark4(Spark):
 
         FUNCTIONS: ClassVar[dict[str, Any]] = {
             **Spark.Parser.FUNCTIONS,
-            **{name: _kept(name) for name in KEPT},
-            **{name: _of_two(name) for name in ("NVL", "IFNULL")},
-            "NAMED_STRUCT": _pairs("NAMED_STRUCT"),
+            **{name: kept(name) for name in KEPT},
+            **{name: of_two(name) for name in ("NVL", "IFNULL")},
+            "NAMED_STRUCT": pairs("NAMED_STRUCT"),
         }
         FUNCTION_PARSERS: ClassVar[dict[str, Any]] = {
             **Spark.Parser.FUNCTION_PARSERS,

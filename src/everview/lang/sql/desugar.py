@@ -42,7 +42,7 @@ def _simpler(node: exp.Expr) -> exp.Expr:
             return _average_of_pairs(node)
         case exp.Anonymous() if node.name.lower() in _NAMED and len(node.expressions) == 1:
             return _NAMED[node.name.lower()](this=node.expressions[0])
-        case exp.Any() if not node.find(exp.Query):
+        case exp.Any() if not node.find(exp.Query) and not isinstance(node.parent, exp.Like):
             return exp.LogicalOr(this=node.this)
         case exp.Predicate(expression=exp.Any(this=exp.Query() as query)) if (
             type(node) in _OTHERWISE
@@ -109,7 +109,9 @@ def _ordered(node: exp.Expr) -> exp.Expr:
         case exp.Mode() if node.this and not isinstance(node.this, exp.Distinct):
             least = exp.Ordered(this=node.this.copy(), nulls_first=True)
             return _call("mode", node.this, exp.Null(), least)
-        case exp.GroupConcat(this=exp.Order() as order) if not _separator(node).find(exp.Column):
+        case exp.GroupConcat(this=exp.Order() as order) if isinstance(
+            _separator(node), exp.Literal
+        ) and not node.args.get("on_overflow"):
             return _call("listagg", order.this, _separator(node), *order.expressions)
         case _:
             return node
@@ -128,7 +130,10 @@ def _call(name: str, *parts: exp.Expr) -> exp.Expr:
 
 def _separator(node: exp.Expr) -> exp.Expr:
     given = node.args.get("separator")
-    return exp.Literal.string("") if given is None or isinstance(given, exp.Null) else given
+    if given is None or isinstance(given, exp.Null):
+        return exp.Literal.string("")
+    whole = isinstance(given, exp.Literal) and given.name.isdigit()
+    return exp.Literal.string(given.name) if whole else given
 
 
 def _count_all(values: list[exp.Expr]) -> exp.Expr:

@@ -16,7 +16,7 @@ from everview.lang.sql.generators import renamed as named
 from everview.lang.sql.joining import inner_join, matched, outer_join, unmatched
 from everview.lang.sql.lateral import keep_lonely, lateral_pairs
 from everview.lang.sql.place import span_of
-from everview.lang.sql.refuse import refuse_clauses, refused
+from everview.lang.sql.refuse import function_name, refuse_clauses, refused
 from everview.lang.sql.resolve import resolve
 from everview.lang.sql.scope import Item, Scope, qualified
 from everview.lang.sql.shaping import behind, renamed
@@ -143,7 +143,8 @@ def _lateral(lower: Lower, plan: Plan, node: exp.Expr, scope: Scope, *, outer: b
     call = generator(node.this)
     if call is None:
         remedy = "use EXPLODE, POSEXPLODE, INLINE or STACK"
-        raise refused(f"LATERAL {node.this.key.upper()}", node, lower.text, remedy)
+        name = function_name(node.this).upper()
+        raise refused(f"LATERAL {name}", node, lower.text, remedy)
     call = replace(call, outer=call.outer or outer)
     array = resolve(call.array, scope)
     must_be_plain(array, "LATERAL", lower.text)
@@ -215,7 +216,9 @@ def _item(lower: Lower, node: exp.Expr, scope: Scope) -> Plan:
             plan, alias = lower.derived(inner), node.alias or f"item {len(scope.items) + 1}"
         case _:
             remedy = "name a table, view or subquery"
-            raise refused(f"{node.key.upper()} in FROM", node, lower.text, remedy)
+            made = node.this if isinstance(node.this, exp.Func) else None
+            name = f"the function {function_name(made)}" if made else node.key.upper()
+            raise refused(f"{name} in FROM", node, lower.text, remedy)
     for each in node.args.get("pivots") or ():
         plan, alias = pivot.pivoted(lower, plan, each), each.alias or alias
     given = tuple(column.name for column in node.args["alias"].columns) if node.alias else ()

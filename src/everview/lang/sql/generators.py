@@ -9,6 +9,7 @@ from typing import Protocol
 from sqlglot import exp
 
 from everview.errors import UserError
+from everview.lang.sql.frames import whole_number
 from everview.lang.sql.nested import refuse_maps
 from everview.lang.sql.place import span_of
 from everview.lang.sql.refuse import refused
@@ -58,8 +59,10 @@ def generator(node: exp.Expr) -> Generator | None:
             return Generator(node, node.this, outer=isinstance(node, exp.ExplodeOuter))
         case exp.Inline():
             return Generator(node, node.this, inline=True)
-        case exp.Stack() if isinstance(node.this, exp.Literal) and node.expressions:
-            return Generator(node, _stacked(int(node.this.name), node.expressions), inline=True)
+        case exp.Stack() if node.expressions and (whole_number(node.this) or 0) > 0:
+            return Generator(
+                node, _stacked(whole_number(node.this) or 1, node.expressions), inline=True
+            )
         case exp.Anonymous(expressions=[array]) if node.name.lower() == "inline_outer":
             return Generator(node, array, outer=True, inline=True)
         case _:

@@ -22,6 +22,7 @@ from everview.lang.sql.generators import in_projections
 from everview.lang.sql.grouping_sets import group_by_sets, sets_of
 from everview.lang.sql.joining import null_of
 from everview.lang.sql.limits import placed
+from everview.lang.sql.place import span_of
 from everview.lang.sql.refuse import refused
 from everview.lang.sql.scope import Scope
 from everview.plan import scalar
@@ -77,13 +78,15 @@ def _group_key(
             raise UserError(
                 "Q009",
                 f"GROUP BY position {node.name} is not in the SELECT list",
-                span=Span(text, 0, len(text)),
+                span=span_of(node, text) or Span(text, 0, len(text)),
                 remedy=f"use 1 to {len(wanted)}",
             )
+        must_be_plain(wanted[position - 1][1], "GROUP BY", text)
         return wanted[position - 1][1]
     if isinstance(node, exp.Column) and not node.table and not scope.has(node.name):
         for name, expression in wanted:
-            if name.lower() == node.name.lower() and not aggregates_in(expression):
+            if name.lower() == node.name.lower():
+                must_be_plain(expression, "GROUP BY", text)
                 return expression
     found = resolved(node)
     must_be_plain(found, "GROUP BY", text)

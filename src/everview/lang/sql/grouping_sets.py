@@ -66,18 +66,25 @@ def _flat(parts: list[Set] | tuple[Set, ...]) -> Set:
     return tuple(key for part in parts for key in part)
 
 
-def add_mark(node: exp.Expr, grouping: Grouping, text: str) -> None:
+def add_mark(node: exp.Func, grouping: Grouping, text: str) -> None:
     """Have the grouping tell which keys a row is not grouped by: GROUPING and GROUPING_ID."""
     keys = list(map(scalar.text, node.expressions)) or list(grouping.keys)
     for key, part in zip(keys, node.expressions or (node,) * len(keys), strict=True):
         if key not in grouping.keys or not grouping.sets:
             raise UserError(
                 "Q009",
-                f"{node.key.upper()} of something that GROUP BY has no sets of",
+                f"{node.sql_name()} of something that GROUP BY has no sets of",
                 span=span_of(part, text),
                 remedy="name a key of GROUPING SETS, ROLLUP or CUBE",
             )
     single = isinstance(node, exp.Grouping)
+    if not single and keys != list(grouping.keys):
+        raise UserError(
+            "Q009",
+            "GROUPING_ID of other columns than GROUP BY has",
+            span=span_of(node, text),
+            remedy="name all of them in their order, or none",
+        )
     names = tuple(grouping.keys[key] for key in keys)
     mark = (f"mark{len(grouping.marks) + 1}", single, names)
     grouping.marks.setdefault(scalar.text(node), mark)

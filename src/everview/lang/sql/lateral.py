@@ -8,7 +8,7 @@ from sqlglot import exp
 
 from everview.lang.sql.joining import beside_nulls, paired
 from everview.lang.sql.place import span_of
-from everview.lang.sql.refuse import refused
+from everview.lang.sql.refuse import function_name, refused
 from everview.lang.sql.scope import Scope, qualified, unlike
 from everview.lang.sql.shaping import name_each
 from everview.lang.sql.subqueries import Lower, compute
@@ -29,7 +29,8 @@ from everview.plan.types import Column
 def lateral_pairs(lower: Lower, plan: Plan, node: exp.Lateral, scope: Scope) -> Plan:
     """Each row with those of the subquery for it; `scope` learns the subquery's columns."""
     if not isinstance(node.this, exp.Subquery):
-        raise refused("LATERAL", node, lower.text, "write LATERAL (SELECT …)")
+        name = f"LATERAL {function_name(node.this).upper()}"
+        raise refused(name, node, lower.text, "write LATERAL (SELECT …)")
     inner = compute(lower, node.this.this, plan, scope.copy(), lambda column: column)
     alias = node.args.get("alias")
     given = tuple(column.name for column in alias.columns) if alias else ()

@@ -21,7 +21,8 @@ def number(node: exp.Expr | None, text: str) -> int | None:
     if node is None:
         return None
     value = node.expression
-    if isinstance(value, exp.Literal) and value.name.isdigit():
+    plain = isinstance(value, exp.Literal) and value.name.isdigit() and not value.is_string
+    if plain and int(value.name) < 2**31 and not node.args.get("limit_options"):
         return int(value.name)
     if isinstance(value, exp.Column) and value.name.lower() == "all":
         return None
@@ -70,13 +71,14 @@ def shown_column(node: exp.Expr, shown: tuple[str, ...], text: str) -> str | Non
 
 def position(node: exp.Expr, shown: tuple[str, ...], text: str) -> str | None:
     """The column that a number in ORDER BY means."""
-    if not isinstance(node, exp.Literal) or node.is_string:
+    sign = isinstance(node, exp.Neg) and isinstance(node.this, exp.Literal)
+    if not sign and (not isinstance(node, exp.Literal) or node.is_string):
         return None
-    place = int(node.name) if node.name.isdigit() else 0
+    place = int(node.name) if node.name.isdigit() and not sign else 0
     if not 1 <= place <= len(shown):
         raise UserError(
             "Q009",
-            f"ORDER BY position {node.name} is not in the SELECT list",
+            f"ORDER BY position {node.sql()} is not in the SELECT list",
             span=span_of(node, text) or Span(text, 0, len(text)),
             remedy=f"use 1 to {len(shown)}",
         )

@@ -197,7 +197,7 @@ class Lowering:
         if clause in _CAST and found not in ("boolean", "void"):
             text = scalar.text(exp.cast(tree, "boolean"))
             found = self.type_(text, schema, tree)
-        if found not in ("boolean", "void"):
+        if found != "boolean" and clause not in _CAST:
             raise UserError(
                 "Q013",
                 f"the condition after {clause} is {found}, not boolean",

@@ -6,7 +6,9 @@ from typing import Protocol
 
 from sqlglot import exp
 
+from everview.errors import UserError
 from everview.lang.sql.naming import output_name
+from everview.lang.sql.place import span_of
 from everview.lang.sql.refuse import refused
 from everview.plan.build import columns_of
 from everview.plan.nodes import Plan
@@ -51,6 +53,7 @@ def _pivot(lower: Lower, plan: Plan, node: exp.Pivot, field: exp.In) -> Plan:
     made: list[exp.Expr] = [exp.column(name, quoted=True) for name in keys]
     for entry in field.expressions:
         value, name = _entry(entry)
+        _must_be_values(field.this, value, lower.text)
         here = _equal(field.this, value)
         for given, tree in zip(node.expressions, asked, strict=True):
             column = _among(tree, here)
@@ -74,6 +77,9 @@ def _unpivot(lower: Lower, plan: Plan, node: exp.Pivot, field: exp.In) -> Plan:
     branches = []
     for value, name in entries:
         values = _parts(value)
+        for each in values:
+            if not isinstance(each, exp.Column):
+                raise refused("UNPIVOT of an expression", each, lower.text, "name columns")
         if len(values) != len(names):
             remedy = "list as many columns as there are names"
             raise refused(f"UNPIVOT of {len(values)} columns", value, lower.text, remedy)
@@ -122,6 +128,21 @@ def _parts(node: exp.Expr) -> list[exp.Expr]:
 
 def _columns(node: exp.Expr) -> list[exp.Column]:
     return list(node.find_all(exp.Column))
+
+
+def _must_be_values(columns: exp.Expr, value: exp.Expr, text: str) -> None:
+    """Refuse what is not one constant for each column that is turned."""
+    wanted, given = len(_parts(columns)), len(_parts(value))
+    if wanted != given:
+        raise UserError(
+            "Q012",
+            f"PIVOT compares {wanted} columns with {given} values",
+            span=span_of(value, text),
+            remedy="list as many values as there are columns after FOR",
+        )
+    for column in _columns(value):
+        name = "PIVOT to values that are not constant"
+        raise refused(name, column, text, "list the values themselves")
 
 
 def _equal(columns: exp.Expr, value: exp.Expr) -> exp.Expr:

@@ -11,6 +11,18 @@ from everview.errors import UserError
 from everview.lang.sql.place import span_of
 from everview.plan.scalar import is_volatile
 
+_KNOWN: dict[type[exp.Expr], frozenset[str]] = {
+    exp.Select: frozenset(
+        (
+            *("with_", "expressions", "hint", "distinct", "from_", "laterals", "joins", "where"),
+            *("group", "having", "qualify", "windows", "order", "limit", "offset"),
+        )
+    ),
+    exp.Table: frozenset(
+        ("this", "alias", "db", "catalog", "laterals", "joins", "pivots", "hints")
+    ),
+}
+"""The clauses that are understood; any other is refused, and none is left out."""
 _CLAUSES = {
     "sort": ("SORT BY", "order the rows where you read the view"),
     "cluster": ("CLUSTER BY", "leave it out: it does not change the rows"),
@@ -104,6 +116,20 @@ def refuse_clauses(tree: exp.Expr, text: str) -> None:
             node = found[0] if isinstance(found, list) else found
             place = node if isinstance(node, exp.Expr) else tree
             raise refused(construct, place, text, remedy)
+    known = _KNOWN.get(type(tree))
+    for clause, value in tree.args.items() if known else ():
+        if value and clause not in (known or ()):
+            name = _SHOWN.get(clause, clause.strip("_").replace("_", " ").upper())
+            raise refused(name, tree, text, "leave it out")
+
+
+_SHOWN = {"locks": "FOR UPDATE", "version": "AS OF", "when": "AT"}
+
+
+def function_name(node: exp.Expr) -> str:
+    """The name of what a node calls, or of the node, as a user would write it."""
+    named = isinstance(node, exp.Anonymous | exp.Table | exp.Column)
+    return node.name if named else node.sql_name() if isinstance(node, exp.Func) else node.key
 
 
 def refuse_parts(tree: exp.Expr, text: str) -> None:
@@ -131,6 +157,26 @@ def refuse_parts(tree: exp.Expr, text: str) -> None:
                 span=span_of(node, text),
                 remedy="write a number that a DOUBLE can hold",
             )
+        if isinstance(node, exp.Star) and not isinstance(node.parent, exp.Count):
+            raise UserError(
+                "Q009",
+                "* stands for columns only in the SELECT list and in COUNT(*)",
+                span=span_of(node, text) or span_of(tree, text),
+                remedy="name the columns",
+            )
+        if isinstance(node, exp.Placeholder | exp.Parameter | exp.SessionParameter):
+            raise UserError(
+                "Q009",
+                f"{node.sql(dialect='spark')} has no value here",
+                span=span_of(node, text) or span_of(tree, text),
+                remedy="write the value itself",
+            )
+        if isinstance(node, exp.All | exp.Any) and isinstance(node.parent, exp.Predicate):
+            word = node.key.upper()
+            liked = isinstance(node.parent, exp.Like | exp.ILike)
+            remedy = "write the patterns with OR or AND" if liked else f"write {word} (SELECT …)"
+            name = f"{'LIKE ' if liked else ''}{word} of something that is no subquery"
+            raise refused(name, node.parent, text, remedy)
         if isinstance(node, exp.Anonymous) and node.name.lower() in _AGGREGATES:
             name = f"the aggregate {node.name.lower()}"
             raise refused(name, node, text, "use SUM, COUNT, AVG, MIN or MAX")

@@ -57,12 +57,13 @@ class Scope:
         """The plan column that a name in the query stands for; case does not matter."""
         found = self._own(node)
         if len(found) > 1:
-            choices = " or ".join(f"{item.alias}.{node.name}" for item, _ in found)
+            choices = [f"{item.alias}.{node.name}" for item, _ in found]
+            apart = len(set(choices)) == len(choices)
             raise UserError(
                 "Q008",
                 f"the column {node.name} is ambiguous",
                 span=span_of(node, self.text),
-                remedy=f"write {choices}",
+                remedy=f"write {' or '.join(choices)}" if apart else "name each with AS",
             )
         if found:
             return found[0][1]

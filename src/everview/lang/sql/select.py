@@ -9,7 +9,7 @@ from sqlglot import exp
 
 from everview.errors import Span, UserError
 from everview.lang.sql import answers, subqueries
-from everview.lang.sql.aggregates import Grouping, aggregates_in, must_be_plain
+from everview.lang.sql.aggregates import Grouping, aggregates_in, column_named, must_be_plain
 from everview.lang.sql.from_clause import lower_from
 from everview.lang.sql.generators import in_projections, lower_projections
 from everview.lang.sql.grouping import add_aggregate, group_keys, grouped, single_row
@@ -279,7 +279,7 @@ class Select:
                     raise refused("* EXCEPT", node, self.text, "list the columns")
                 table = node.table if isinstance(node, exp.Column) else None
                 pairs = self.scope.star(table or None, node)
-                found += [(name, scalar.parse(scalar.column(plan))) for name, plan in pairs]
+                found += [(name, column_named(plan)) for name, plan in pairs]
                 continue
             inner = node.this if isinstance(node, exp.Alias) else node
             found.append((output_name(node), self._resolve(inner, dict(reversed(found)))))

@@ -145,7 +145,7 @@ def _subquery(
     node: exp.Expr,
 ) -> tuple[Kind, exp.Expr, tuple[exp.Expr, ...]] | None:
     match node:
-        case exp.Exists(expression=None):
+        case exp.Exists(this=exp.Query(), expression=None):
             return "exists", node.this, ()
         case exp.Not(this=inner) if _is_not_in(inner.unnest()):
             return "in", *_sides(inner.unnest().this.unnest())
@@ -159,7 +159,9 @@ def _subquery(
             return "in", query.unnest(), (node.this,)
         case exp.NEQ(expression=exp.All(this=query)) if _is_query(query):
             return "not in", query.unnest(), (node.this,)
-        case exp.Predicate(this=left, expression=exp.All(this=query)) if _is_query(query):
+        case exp.Predicate(this=left, expression=exp.All(this=query)) if (
+            _is_query(query) and type(node) in _COMPARISONS
+        ):
             return _COMPARISONS[type(node)], query.unnest(), (left,)
         case _:
             return None
