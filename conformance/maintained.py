@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import os
 import traceback
 from collections.abc import Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Any
 
 import everview as ev
@@ -16,6 +14,7 @@ from conformance.cases import Case, Change, Check, Drop, Statement, Table, View
 from conformance.plain import Answers, Plain
 from conformance.refusals import construct
 from conformance.values import decode_row, difference, is_value, rows_of, written
+from everview.fuzz.folders import passing_folder
 from everview.lang.sql.nested import with_sorted_lists
 from everview.pipeline.database import Database
 
@@ -41,9 +40,9 @@ class DifferenceError(Exception):
 def maintain(plain: Plain, engine: str, spark: Any = None) -> Outcome:
     """Run a case on an engine; what plain Spark cannot run must not crash us either."""
     case = plain.case
-    with TemporaryDirectory(prefix="everview-", dir=_memory()) as folder:
+    with passing_folder() as folder:
         try:
-            outcome = _run(plain, Path(folder) / "store", engine, spark)
+            outcome = _run(plain, folder / "store", engine, spark)
         except DifferenceError as problem:
             outcome = Outcome(case.id, WRONG, str(problem))
         except Exception:
@@ -51,11 +50,6 @@ def maintain(plain: Plain, engine: str, spark: Any = None) -> Outcome:
     if plain.left_out is None or "crashed" in outcome.reason:
         return outcome
     return Outcome(case.id, LEFT_OUT, plain.left_out)
-
-
-def _memory() -> str | None:
-    """A folder in memory where the system has one: a store that lives a second needs no disk."""
-    return "/dev/shm" if os.access("/dev/shm", os.W_OK) else None
 
 
 def _run(plain: Plain, store: Path, engine: str, spark: Any) -> Outcome:

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import multiprocessing
 import os
-import shutil
-import tempfile
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator
@@ -13,12 +11,12 @@ from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wai
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, field, replace
 from itertools import count
-from pathlib import Path
 from typing import Literal, TypeAlias
 
 import everview
 from everview.errors import UserError
 from everview.fuzz.case import Case, View
+from everview.fuzz.folders import passing_folder
 from everview.fuzz.generate import generate
 from everview.fuzz.reference import Reference
 from everview.fuzz.run import Failure, Outcome, run
@@ -109,13 +107,13 @@ def search(settings: Settings, progress: Progress) -> Report:
 
 def run_number(seed: int, number: int, engines: tuple[str, ...]) -> tuple[int, Outcome]:
     """Run one case in a folder of its own."""
-    with _folder() as folder:
+    with passing_folder() as folder:
         return number, run(generate(seed, number), engines, folder)
 
 
 def reproduces(case: Case, engine: str) -> bool:
     """Whether the script of a case ends in a view that differs from its query, or in a crash."""
-    with _folder() as folder, everview.open(str(folder / "store"), engine=engine) as db:
+    with passing_folder() as folder, everview.open(str(folder / "store"), engine=engine) as db:
         try:
             db.sql(script(case))
             return not db.audit().ok or _misread(db, case)
@@ -143,7 +141,7 @@ def _finding(settings: Settings, number: int, failure: Failure) -> Finding:
     engines = settings.sides(number)
 
     def fails(case: Case) -> Failure | None:
-        with _folder() as folder:
+        with passing_folder() as folder:
             outcome = run(case, engines, folder, stop_at_refusal=True)
         return outcome.failure
 
@@ -155,7 +153,7 @@ def _finding(settings: Settings, number: int, failure: Failure) -> Finding:
 
 def _defined(case: Case, engines: tuple[str, ...]) -> Case:
     """The case without the views that are refused, so that each one left matters."""
-    with _folder() as folder:
+    with passing_folder() as folder:
         refused = run(case, engines, folder).undefined
     kept = [s for s in case.steps if not (isinstance(s, View) and s.name in refused)]
     return replace(case, steps=tuple(kept))
@@ -194,19 +192,8 @@ def _spark_kept(settings: Settings) -> Iterator[None]:
     if settings.engine == "duckdb":
         yield
         return
-    with _folder() as folder, everview.open(str(folder / "kept"), engine="spark"):
+    with passing_folder() as folder, everview.open(str(folder / "kept"), engine="spark"):
         yield
-
-
-@contextmanager
-def _folder() -> Iterator[Path]:
-    # The stores need not outlive the machine: memory, where there is a place for it.
-    memory = "/dev/shm" if os.access("/dev/shm", os.W_OK) else None
-    made = Path(tempfile.mkdtemp(prefix="everview-fuzz-", dir=memory))
-    try:
-        yield made
-    finally:
-        shutil.rmtree(made, ignore_errors=True)
 
 
 def processors() -> int:

@@ -7,7 +7,10 @@ from typing import Any, ClassVar
 from sqlglot import exp
 from sqlglot.dialects.spark import Spark
 
+from everview.environment import must_be_interpreted
 from everview.plan.arguments import kept, miscounted, of_two, pairs
+
+must_be_interpreted(Spark.Parser)
 
 
 class _Percentile:

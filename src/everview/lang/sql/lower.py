@@ -103,7 +103,7 @@ class Lowering:
             case exp.SetOperation():
                 refuse_clauses(tree, self.text)
                 left, right = inner.query(tree.left), inner.query(tree.right)
-                made = set_operation(tree, left, right, self.text, self.type_)
+                made = set_operation(tree, left, right, self.text, self.type_, len(inner.carried))
                 return inner.cut(made, tree)
             case _:
                 raise UserError(

@@ -128,7 +128,7 @@ _SHOWN = {"locks": "FOR UPDATE", "version": "AS OF", "when": "AT"}
 
 def function_name(node: exp.Expr) -> str:
     """The name of what a node calls, or of the node, as a user would write it."""
-    named = isinstance(node, exp.Anonymous | exp.Table | exp.Column)
+    named = isinstance(node, exp.Anonymous | exp.Table | exp.Column | exp.Identifier)
     return node.name if named else node.sql_name() if isinstance(node, exp.Func) else node.key
 
 
@@ -171,12 +171,13 @@ def refuse_parts(tree: exp.Expr, text: str) -> None:
                 span=span_of(node, text) or span_of(tree, text),
                 remedy="write the value itself",
             )
-        if isinstance(node, exp.All | exp.Any) and isinstance(node.parent, exp.Predicate):
-            word = node.key.upper()
+        asked = isinstance(node, exp.All | exp.Any) and isinstance(node.parent, exp.Predicate)
+        if asked or (isinstance(node, exp.Anonymous) and node.name.upper() == "ALL"):
+            word = function_name(node).upper()
             liked = isinstance(node.parent, exp.Like | exp.ILike)
             remedy = "write the patterns with OR or AND" if liked else f"write {word} (SELECT …)"
             name = f"{'LIKE ' if liked else ''}{word} of something that is no subquery"
-            raise refused(name, node.parent, text, remedy)
+            raise refused(name, node.parent or node, text, remedy)
         if isinstance(node, exp.Anonymous) and node.name.lower() in _AGGREGATES:
             name = f"the aggregate {node.name.lower()}"
             raise refused(name, node, text, "use SUM, COUNT, AVG, MIN or MAX")

@@ -165,6 +165,8 @@ class Select:
             if name is None:
                 name = f"order {self.lower.number()}"
                 extra.append(Output(name, self.lower.type_(text, schema_of(plan), node), text))
+            type_ = self.lower.type_(text, schema_of(plan), node)
+            refuse_maps((Column(output_name(node.this), type_),), "ORDER BY", node, self.text)
             order.append(placed(node, name))
         columns = columns_of(plan)
         plan = map_(plan, (*identity(schema_of(plan)), *extra))

@@ -20,9 +20,12 @@ TypeOf = Callable[[str, Schema, exp.Expr], Type]
 
 
 def set_operation(
-    tree: exp.SetOperation, left: Plan, right: Plan, text: str, type_of: TypeOf
+    tree: exp.SetOperation, left: Plan, right: Plan, text: str, type_of: TypeOf, carried: int
 ) -> Plan:
-    """The rows of two queries put together, as the sides are typed together."""
+    """The rows of two queries put together, as the sides are typed together.
+
+    The first columns of both are `carried` from the query around.
+    """
     name = tree.key.upper()
     if tree.args.get("by_name"):
         raise refused(f"{name} BY NAME", tree, text, "select the columns in one order")
@@ -30,7 +33,7 @@ def set_operation(
     if len(a) != len(b):
         raise UserError(
             "Q012",
-            f"the sides of {name} have {len(a)} and {len(b)} columns",
+            f"the sides of {name} have {len(a) - carried} and {len(b) - carried} columns",
             span=span_of(tree, text),
             remedy="select as many columns on both sides",
         )
@@ -60,4 +63,11 @@ def _combined(tree: exp.SetOperation, left: Plan, right: Plan) -> Plan:
 
 
 def _common(a: Type, b: Type, tree: exp.Expr, type_of: TypeOf) -> Type:
-    return a if a == b else type_of("COALESCE(`a`, `b`)", (Column("a", a), Column("b", b)), tree)
+    if a == b:
+        return a
+    try:
+        return type_of("COALESCE(`a`, `b`)", (Column("a", a), Column("b", b)), tree)
+    except UserError as problem:
+        problem.problem = f"{tree.key.upper()} of {a} and {b}: no type is known to hold both"
+        problem.remedy = "CAST the columns of both sides to one type"
+        raise

@@ -29,6 +29,13 @@ def lower_values(tree: exp.Values, text: str, type_of: TypeOf) -> Plan:
                 remedy="give every row as many values",
             )
     refuse_parts(tree, text)
+    for column in tree.find_all(exp.Column):
+        raise UserError(
+            "Q007",
+            f"unknown column {column.sql(dialect='spark')}",
+            span=span_of(column, text),
+            remedy="VALUES reads no columns: write the value, or SELECT it",
+        )
     columns = [_column(cells, type_of) for cells in zip(*rows, strict=True)]
     schema = tuple(Column(f"col{n}", type_) for n, (type_, _) in enumerate(columns, 1))
     return Values(schema, tuple(zip(*(cells for _, cells in columns), strict=True)))
