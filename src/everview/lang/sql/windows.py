@@ -200,9 +200,10 @@ class Windows:
         value = whole_number(node)
         if value is None or (least is not None and value < least) or abs(value) > _MOST:
             above = "" if least is None else f" from {least}"
+            shown = scalar.text(node).replace("`", "")
             raise UserError(
                 "Q013",
-                f"{function.upper()} takes a whole number{above}, not {scalar.text(node)}",
+                f"{function.upper()} takes a whole number{above}, not {shown}",
                 span=span_of(node, self.lower.text),
                 remedy="write the number itself",
             )

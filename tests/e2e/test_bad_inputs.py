@@ -1,0 +1,53 @@
+"""Bad input never crashes: it is refused in words of the language, and nothing has changed."""
+
+from __future__ import annotations
+
+import pytest
+
+import everview as ev
+from e2e.bad_inputs import ASKED, SETUP, STATEMENTS, VIEWS, told
+
+
+@pytest.fixture(scope="module")
+def db(open_db, tmp_path_factory):
+    opened = open_db(tmp_path_factory.mktemp("bad") / "store")
+    opened.sql(SETUP)
+    yield opened
+    opened.close()
+
+
+def refusal(db, text: str) -> ev.UserError:
+    """The error of a statement that leaves everything as it was."""
+    before = (db.epoch, db.catalog.to_json())
+    with pytest.raises(ev.UserError) as caught:
+        db.sql(text)
+    assert (db.epoch, db.catalog.to_json()) == before
+    error = caught.value
+    assert error.span is not None, error.render()
+    assert error.remedy, error.render()
+    assert "sqlglot" not in error.render() or "dialect" in error.render()
+    return error
+
+
+@pytest.mark.parametrize(("query", "expected"), told(VIEWS).items())
+def test_a_bad_query_makes_no_view(db, query, expected):
+    error = refusal(db, f"CREATE VIEW w AS {query}")
+    assert error.code == expected[0], error.render()
+    assert expected[1] in error.problem, error.render()
+
+
+@pytest.mark.parametrize(("text", "expected"), told(STATEMENTS).items())
+def test_a_bad_statement_changes_nothing(db, text, expected):
+    error = refusal(db, text)
+    assert error.code == expected[0], error.render()
+    assert expected[1] in error.problem, error.render()
+
+
+@pytest.mark.parametrize(("text", "expected"), told(ASKED).items())
+def test_a_statement_that_asks_something_bad_changes_nothing(db, text, expected):
+    error = refusal(db, text)
+    if error.code != "Q010":
+        assert error.code == expected[0], error.render()
+        assert expected[1] in error.problem, error.render()
+    else:
+        assert db.engine.name == "spark"
