@@ -191,6 +191,12 @@ CONSTRUCTS: dict[str, str] = {
     "two_generators": "SELECT explode(array(k, 1)) AS a, explode(array(s, 'x')) AS b FROM t",
     "inline": "SELECT inline(array(struct(k AS a, s AS b), struct(0 AS a, 'none' AS b))), v FROM t",
     "stack": "SELECT s, stack(2, k, v, k + 1) AS (a, b) FROM t",
+    "window_range_of_days": """SELECT k, SUM(v) OVER (ORDER BY DATE_ADD(DATE '2026-01-01', k)
+        RANGE BETWEEN 1 PRECEDING AND CURRENT ROW) AS z FROM t""",
+    "window_beside_the_same_sum": """SELECT k, v, SUM(v) AS a, SUM(v) OVER (ORDER BY k) AS b
+        FROM t GROUP BY k, v""",
+    "window_rank_of_something": "SELECT k, RANK(v) OVER (ORDER BY k) AS z FROM t",
+    "window_ntile_of_one": "SELECT k, NTILE() OVER (ORDER BY k) AS z FROM t",
     "lateral_view": "SELECT k, c FROM t LATERAL VIEW explode(array(s, 'q')) w AS c WHERE c <> ''",
     "lateral_view_outer": """SELECT k, at, c FROM t
         LATERAL VIEW OUTER posexplode(CASE WHEN v > 0 THEN array(v, k) END) w AS at, c""",

@@ -1,4 +1,4 @@
-"""Bad input never crashes: it is refused in words of the language, and nothing has changed."""
+"""Bad input is refused in words of the language, and nothing has changed; what is good is not."""
 
 from __future__ import annotations
 
@@ -51,3 +51,15 @@ def test_a_statement_that_asks_something_bad_changes_nothing(db, text, expected)
         assert expected[1] in error.problem, error.render()
     else:
         assert db.engine.name == "spark"
+
+
+@pytest.mark.parametrize("star", ["SET *", "*"])
+def test_merge_takes_all_columns_by_their_names(open_db, tmp_path, star):
+    with open_db(tmp_path / "store") as db:
+        db.sql("CREATE TABLE a (k INT PRIMARY KEY, v INT); CREATE TABLE b (v INT, k INT)")
+        db.sql("INSERT INTO a VALUES (1, 10), (2, 20); INSERT INTO b VALUES (11, 1), (33, 3)")
+        db.sql(
+            "MERGE INTO a USING b ON a.k = b.k"
+            f" WHEN MATCHED THEN UPDATE {star} WHEN NOT MATCHED THEN INSERT *"
+        )
+        assert sorted(db.read("a").rows()) == [(1, 11), (2, 20), (3, 33)]

@@ -35,9 +35,9 @@ def frame_of(spec: exp.Expr | None, types: Sequence[Type], text: str) -> str:
         raise refused("a frame of this INTERVAL", spec, text, "use one unit, and one ORDER BY")
     start, end = (_bound(value, spec.args.get(f"{name}_side"), text) for name, value in ends)
     numbers = [bound for bound in (start, end) if bound[:1].isdigit()]
-    if kind == "RANGE" and numbers and not is_numeric(by):
+    if kind == "RANGE" and numbers and by != "date" and not is_numeric(by):
         raise refused("a RANGE of numbers here", spec, text, "use one ORDER BY, of a number")
-    if (kind == "ROWS" or by in INTEGERS) and any("." in bound for bound in numbers):
+    if (kind == "ROWS" or by in (*INTEGERS, "date")) and any("." in bound for bound in numbers):
         raise refused("a frame of a fraction here", spec, text, "write a whole number")
     if not _at(start) <= _at(end) or inf in (_at(start), -_at(end)):
         raise refused("a frame that ends before it begins", spec, text, "turn its ends around")
