@@ -758,7 +758,7 @@ Q013 the condition after WHERE is int, not boolean
     DELETE FROM u WHERE k
 Q013 the number 1e400 is too large
     INSERT INTO t2 VALUES (1, NULL, 'a', 1e400, 1)
-Q014 the column z has a type that cannot be stored yet: void
+Q014 z has a type that cannot be stored
     CREATE TABLE x AS SELECT NULL AS z
 """
 """Statements of which Spark itself may say what is wrong, as Q010."""

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 from sqlglot import exp
 from sqlglot.dialects.spark import Spark
+
+from everview.environment import must_be_interpreted
 
 Read = Callable[[list[exp.Expr]], exp.Expr]
 
@@ -60,3 +63,23 @@ def of_two(name: str) -> Read:
     return lambda args: (
         exp.Coalesce(this=args[0], expressions=args[1:]) if len(args) == 2 else whole(args)
     )
+
+
+READ: dict[str, Read] = {
+    **{name: of_two(name) for name in ("NVL", "IFNULL")},
+    "NAMED_STRUCT": pairs("NAMED_STRUCT"),
+}
+"""Functions that sqlglot reads as something else when they are given too little."""
+
+must_be_interpreted(Spark.Parser)
+
+
+class CountingParser(Spark.Parser):  # type: ignore[valid-type, misc]
+    """Spark's parser, which counts the arguments of functions as Spark does."""
+
+    def validate_expression(self, expression: Any, args: list[Any] | None = None) -> Any:
+        """The call, if it has as many arguments as Spark's function takes."""
+        problem = miscounted(type(expression), len(args)) if args is not None else None
+        if problem is not None:
+            self.raise_error(problem)
+        return super().validate_expression(expression, args)

@@ -7,10 +7,7 @@ from typing import Any, ClassVar
 from sqlglot import exp
 from sqlglot.dialects.spark import Spark
 
-from everview.environment import must_be_interpreted
-from everview.plan.arguments import kept, miscounted, of_two, pairs
-
-must_be_interpreted(Spark.Parser)
+from everview.plan.arguments import READ, CountingParser, kept
 
 
 class _Percentile:
@@ -54,26 +51,18 @@ class Spark4(Spark):
 
         STRING_ESCAPES: ClassVar[list[str]] = ["\\", "'", '"']
 
-    class Parser(Spark.Parser):  # type: ignore[valid-type, misc]
+    class Parser(CountingParser):
         """Keeps the functions that sqlglot would rewrite."""
 
         FUNCTIONS: ClassVar[dict[str, Any]] = {
             **Spark.Parser.FUNCTIONS,
             **{name: kept(name) for name in KEPT},
-            **{name: of_two(name) for name in ("NVL", "IFNULL")},
-            "NAMED_STRUCT": pairs("NAMED_STRUCT"),
+            **READ,
         }
         FUNCTION_PARSERS: ClassVar[dict[str, Any]] = {
             **Spark.Parser.FUNCTION_PARSERS,
             "PERCENTILE": lambda self: self._parse_distinct_arg_function(_Percentile),
         }
-
-        def validate_expression(self, expression: Any, args: list[Any] | None = None) -> Any:
-            """The call, if it has as many arguments as Spark's function takes."""
-            problem = miscounted(type(expression), len(args)) if args is not None else None
-            if problem is not None:
-                self.raise_error(problem)
-            return super().validate_expression(expression, args)
 
     class Generator(Spark.Generator):  # type: ignore[valid-type, misc]
         """Keeps a column before a field apart from a table before a column."""
