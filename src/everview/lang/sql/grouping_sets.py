@@ -78,14 +78,15 @@ def add_mark(node: exp.Func, grouping: Grouping, text: str) -> None:
                 remedy="name a key of GROUPING SETS, ROLLUP or CUBE",
             )
     single = isinstance(node, exp.Grouping)
-    if not single and keys != list(grouping.keys):
+    # ANY_VALUE of a key is known as that key too.
+    names = tuple(dict.fromkeys(grouping.keys[key] for key in keys))
+    if not single and names != tuple(dict.fromkeys(grouping.keys.values())):
         raise UserError(
             "Q009",
             "GROUPING_ID of other columns than GROUP BY has",
             span=span_of(node, text),
             remedy="name all of them in their order, or none",
         )
-    names = tuple(grouping.keys[key] for key in keys)
     mark = (f"mark{len(grouping.marks) + 1}", single, names)
     grouping.marks.setdefault(scalar.text(node), mark)
 
