@@ -445,6 +445,9 @@ Q020 a subquery here
     SELECT k <=> ALL (SELECT k FROM u) AS z FROM u
 Q020 a window that adds to a named one
     SELECT SUM(v) OVER (w ORDER BY v) AS z FROM u WINDOW w AS (ORDER BY k)
+Q020 the aggregate any_value
+    SELECT ANY_VALUE(k) AS z FROM u GROUP BY ROLLUP(k)
+    SELECT ANY_VALUE(k) AS z, GROUPING_ID() AS g FROM u GROUP BY CUBE(k, v)
 Q020 the aggregate count
     SELECT COUNT() AS z FROM u
 Q020 the aggregate listagg

@@ -191,8 +191,6 @@ CONSTRUCTS: dict[str, str] = {
     "two_generators": "SELECT explode(array(k, 1)) AS a, explode(array(s, 'x')) AS b FROM t",
     "inline": "SELECT inline(array(struct(k AS a, s AS b), struct(0 AS a, 'none' AS b))), v FROM t",
     "stack": "SELECT s, stack(2, k, v, k + 1) AS (a, b) FROM t",
-    "grouping_id_beside_any_value": """SELECT ANY_VALUE(k) AS a, s, GROUPING_ID() AS g
-        FROM t GROUP BY ROLLUP(k, s)""",
     "window_range_of_days": """SELECT k, SUM(v) OVER (ORDER BY DATE_ADD(DATE '2026-01-01', k)
         RANGE BETWEEN 1 PRECEDING AND CURRENT ROW) AS z FROM t""",
     "window_beside_the_same_sum": """SELECT k, v, SUM(v) AS a, SUM(v) OVER (ORDER BY k) AS b

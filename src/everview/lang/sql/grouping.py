@@ -98,7 +98,8 @@ def add_aggregate(lower: Lowering, node: exp.AggFunc, grouping: Grouping, schema
     shown = scalar.text(node)
     if shown in grouping.aggregates:
         return
-    some = any_value_of(node)
+    # A grouping that leaves a key out has many values of it, of which ANY_VALUE gives some.
+    some = any_value_of(node) if not grouping.sets else None
     if some is not None and scalar.text(some) in grouping.keys:
         grouping.keys[shown] = grouping.keys[scalar.text(some)]
         return

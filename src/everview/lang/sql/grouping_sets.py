@@ -78,9 +78,8 @@ def add_mark(node: exp.Func, grouping: Grouping, text: str) -> None:
                 remedy="name a key of GROUPING SETS, ROLLUP or CUBE",
             )
     single = isinstance(node, exp.Grouping)
-    # ANY_VALUE of a key is known as that key too.
-    names = tuple(dict.fromkeys(grouping.keys[key] for key in keys))
-    if not single and names != tuple(dict.fromkeys(grouping.keys.values())):
+    names = tuple(grouping.keys[key] for key in keys)
+    if not single and names != tuple(grouping.keys.values()):
         raise UserError(
             "Q009",
             "GROUPING_ID of other columns than GROUP BY has",
