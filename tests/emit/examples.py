@@ -30,6 +30,10 @@ ARITHMETIC = (
     "n DIV n2", "p DIV n2", "n DIV i2",
     "round(n, 1)", "round(n, -1)", "round(p, 3)", "round(m, 4)", "round(n, 5)",
     *(f"{name}({c})" for name in ("sqrt", "degrees", "radians") for c in ("i", "d", "n")),
+    *(f"{name}({c})" for name in ("ln", "log2", "log10", "log1p", "exp", "expm1", "log")
+      for c in ("d", "f", "i", "n")),
+    *(f"{name}({c})" for name in ("power", "log")
+      for c in ("d, d2", "k, k2", "n, d2", "d, 0.5", "10, d", "d, i2")), "pow(i, 3)",
     "isnan(d)", "isnan(f)", "nanvl(d, d2)",
     *(f"{c} {op} {c}2" for c in ("ti", "i", "l") for op in "&|^"), "sh & i2", "~i", "~l", "~ti",
     *(f"pmod({c}, {c}2)" for c in ("ti", "sh", "d", "f", "n", "p")), "pmod(i, 7)", "pmod(n, p2)",

@@ -29,6 +29,7 @@ KEPT = [
     "FROM_UNIXTIME",
     "INSTR",
     "LOG10",
+    "LOG2",
     "PARSE_JSON",
     "TO_CHAR",
     "TO_DATE",
