@@ -50,8 +50,8 @@ def a_binary(type_: Type) -> Type | None:
 
 
 def digits(type_: Type) -> Type | None:
-    """The parameter of hex: an integer becomes bigint, a string stays."""
-    return type_ if type_ == "string" else a_bigint(type_)
+    """The parameter of hex: an integer becomes bigint, strings and bytes stay."""
+    return type_ if type_ in ("string", "binary") else a_bigint(type_)
 
 
 def seconds(type_: Type) -> Type | None:

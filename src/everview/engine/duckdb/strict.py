@@ -50,7 +50,6 @@ _EXPM1 = (
 
 _ONE = 0x3FF00000
 _FRACTION = 0x000FFFFF
-_INFINITE = 0x7FF00000
 _HALF_LN2 = 0x3FD62E42
 _THREE_HALVES_LN2 = 0x3FF0A2B2
 
@@ -90,10 +89,15 @@ def _normal(x: Doubles) -> tuple[Doubles, Bits]:
     return np.where(small, x * 2.0**54, x), np.where(small, -54, 0)
 
 
+def _beyond_numbers(x: Doubles) -> NDArray[np.bool_]:
+    """Infinity, and what is no number, with either sign."""
+    return np.asarray(np.isnan(x) | (x == np.inf))
+
+
 def _of_positive(x: Doubles, found: Doubles) -> Doubles:
     """The logarithm found, but for what is no positive number."""
     found = np.where(x == 0, -np.inf, np.where(x < 0, np.nan, found))
-    return np.where(upper(x) >= _INFINITE, x, found)
+    return np.where(_beyond_numbers(x), x, found)
 
 
 def log(x: Doubles) -> Doubles:
@@ -162,7 +166,7 @@ def log1p(x: Doubles) -> Doubles:
     found = np.where(size < 0x3E200000, x - x * x * 0.5, found)
     found = np.where(size < 0x3C900000, x, found)
     found = np.where(x == -1, -np.inf, np.where(x < -1, np.nan, found))
-    return np.where((bits >= _INFINITE) | np.isnan(x), x, found)
+    return np.where(_beyond_numbers(x), x, found)
 
 
 def _one_more(x: Doubles) -> tuple[Doubles, Bits, Bits, Doubles]:
