@@ -146,6 +146,8 @@ TEXTS = (
     "regexp_replace(s, '[\\\\\\\\%]', '{x}')", "regexp_extract(sd, '(\\\\d+)-(\\\\d+)', 0)",
 )  # fmt: skip
 
+_SURE_ZONE = "CASE WHEN NOT st RLIKE '[+-][0-9]$' THEN st END"
+
 MOMENTS = (
     "dt + k2", "dt - k2", "k + dt2", "dt + 1", "date_add(dt, k2)", "date_sub(dt, k2)",
     "date_add(ts, k2)", "date_add(sd, 1)", "datediff(dt, dt2)", "datediff(ts, ts2)",
@@ -196,7 +198,7 @@ MOMENTS = (
     "to_timestamp(ts)", "to_timestamp(dt)", "to_timestamp(sd, 'yyyy-MM-dd HH:mm:ss')",
     *(f"{name}({c}, 'yyyy-MM-dd HH:mm')" for name in ("to_date", "to_timestamp")
       for c in ("dt", "ts", "tn")),
-    *(f"try_to_timestamp({c})" for c in ("dt", "ts", "tn", "sd", "st", "su")),
+    *(f"try_to_timestamp({c})" for c in ("dt", "ts", "tn", "sd", "su", _SURE_ZONE)),
     *(f"{name}(sd, '{pattern}')" for name in ("try_to_date", "try_to_timestamp")
       for pattern in ("yyyy-MM-dd", "yyyyMMdd")), "try_to_timestamp(st, 'yyyy-MM-dd HH:mm:ss')",
     *(f"{m} CAST('{count}' AS INTERVAL {unit})" for m, count, unit in (
@@ -236,7 +238,7 @@ CASTS = (
     *(f"TRY_CAST({c} AS {t})" for c, t in (
         ("sn", "INT"), ("sn", "BIGINT"), ("sn", "DOUBLE"), ("sn", "DECIMAL(5,1)"), ("d", "INT"),
         ("sb", "BOOLEAN"), ("sd", "DATE"), ("l", "INT"), ("n", "TINYINT"), ("i", "DECIMAL(5,1)"))),
-    *(f"TRY_CAST({c} AS {t})" for c in ("sd", "st", "su") for t in ("TIMESTAMP", "TIMESTAMP_NTZ")),
+    *(f"TRY_CAST({c} AS {t})" for c in ("sd", "su") for t in ("TIMESTAMP", "TIMESTAMP_NTZ")),
     "CAST(NULL AS INT)", "i::string", "DATE '2024-02-29'", "TIMESTAMP '2024-02-29 12:00:00.5'",
     "CAST('2024-01-01' AS TIMESTAMP)",
     *(f"CAST(CASE WHEN {_SURE_DIGITS.format(d)} THEN {d} END AS STRING)"
@@ -329,4 +331,19 @@ NESTED = (
     "ev_single(CAST(1 AS BIGINT), ai)",
 )  # fmt: skip
 
-EXAMPLES = (*ARITHMETIC, *LOGIC, *TEXTS, *MOMENTS, *CASTS, *AVERAGES, *NESTED)
+JSON = (
+    *(f"get_json_object(sj, '$.{path}')" for path in (
+        "a", "b", "b.c", "b.d", "b.d[0]", "b.d[1]", "b.d[2]", "b.c.e", "b.c.f", "a.a", "b[0]",
+        "b.d[1].a", "b.d[0][1]", "none")),
+    *(f"get_json_object(sj, '${path}')" for path in ("[0]", "[1]", "[2]", "[2].a", "[0][0]")),
+    "json_array_length(sj)", "json_array_length(get_json_object(sj, '$.b.d'))",
+    "CAST(get_json_object(sj, '$.b.d[0]') AS STRING)", "json_array_length(s)",
+    "to_json(struct(s AS a, i2 AS b))", "to_json(struct(b, dt2 AS x, l AS n, ti3 AS z))",
+    "to_json(ai)", "to_json(sa)", "to_json(aa)", "to_json(r)", "to_json(ar)",
+    "to_json(array(b, b2))",
+    "to_json(struct(r AS inner, ar2 AS more))", "to_json(struct(chr(abs(k) + 1) AS c))",
+    f"to_json(struct(CASE WHEN {_SURE_DIGITS.format('d')} THEN d END AS x))", "to_json(struct(sc))",
+    "to_json(named_struct('p', i / 7, 'q', n2 < 0))",
+)  # fmt: skip
+
+EXAMPLES = (*ARITHMETIC, *LOGIC, *TEXTS, *MOMENTS, *CASTS, *AVERAGES, *NESTED, *JSON)

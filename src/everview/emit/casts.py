@@ -23,10 +23,13 @@ _DOUBLE_TEXT = r"\s*[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?[dDfF]?\s*"
 _DATE_TEXT = r"^\s*(\d{4,7})(?:-(\d{1,2})(?:-(\d{1,2})(?:[ T].*)?)?)?\s*$"
 _YEAR_TEXT = r"\d{4}"
 _MONTH_TEXT = r"\d{4}-\d{1,2}"
-_STAMP_TEXT = (
-    r"\d{4}-\d{1,2}-\d{1,2}([ T](([01]?\d|2[0-3]):\d{1,2}(:\d{1,2}(\.\d{0,9})?)?)?"
-    r"\s*(Z|UTC|[+-]\d{1,2}(:\d{2})?)?)?"
-)
+_DAY_TEXT = r"\d{4}-\d{1,2}-\d{1,2}"
+_HOUR_TEXT = rf"{_DAY_TEXT}[ T]([01]?\d|2[0-3])"
+_TIME_TEXT = r"([01]?\d|2[0-3]):\d{1,2}(:\d{1,2}(\.\d{0,9})?)?"
+_STAMP_TEXT = rf"{_DAY_TEXT}([ T]({_TIME_TEXT})?\s*(Z|UTC|[+-]\d{{1,2}}(:\d{{2}})?)?)?"
+_SURE_STAMP_TEXT = rf"{_DAY_TEXT}([ T]({_TIME_TEXT}(Z|[+-](0\d|1[0-7]):[0-5]\d)?)?)?"
+"""A moment that DuckDB reads unless it is none."""
+_PARTS_OF_STAMPS = ((_YEAR_TEXT, "-01-01"), (_MONTH_TEXT, "-01"), (_HOUR_TEXT, ":00"))
 _NO_STAMP_TEXTS = (
     r"|[^0-9+\-T:].*",
     r"\d+[^0-9:\-].*",
@@ -34,8 +37,8 @@ _NO_STAMP_TEXTS = (
     r"\d{4}-(\D.*|\d{3,}.*)?",
     r"\d{4}-\d{1,2}[^0-9\-].*",
     r"\d{4}-\d{1,2}-(\D.*|\d{3,}.*)?",
-    r"\d{4}-\d{1,2}-\d{1,2}[^0-9 T].*",
-    r"\d{4}-\d{1,2}-\d{1,2}[ T]\d{1,2}:\d{1,2}(:\d{1,2}(\.\d*)?)?",
+    rf"{_DAY_TEXT}[^0-9 T].*",
+    rf"{_DAY_TEXT}[ T]\d{{1,2}}:\d{{1,2}}(:\d{{1,2}}(\.\d*)?)?",
 )
 """Texts that Spark reads as no moment: nothing, another separator, too few or too many digits."""
 _FLOAT_LIMIT = "3.4028235677973366e38"
@@ -206,22 +209,32 @@ def _double_to_string(sql: str, _: str) -> str:
     )
 
 
-def _string_to_timestamp(sql: str, target: str, word: str = "CAST", more: str = "") -> str:
-    """A date with or without a time and an offset; a time alone means today to Spark."""
+def _stamp_cases(sql: str, target: str, word: str, *full: tuple[str, str]) -> str:
+    """A CASE for the forms of a moment, of which a year, a month or an hour alone is completed."""
     bare = f"trim({sql}, {BLANKS})"
-    shapes = ((_YEAR_TEXT, "-01-01"), (_MONTH_TEXT, "-01"), (_STAMP_TEXT, ""))
-    cases = " ".join(
-        f"WHEN regexp_full_match({bare}, '{shape}') THEN {word}({bare} || '{rest}' AS {target})"
-        for shape, rest in shapes
+    shapes = (
+        *((shape, f"{word}({bare} || '{rest}' AS {target})") for shape, rest in _PARTS_OF_STAMPS),
+        *((shape, found.format(bare=bare, target=target)) for shape, found in full),
     )
-    return f"CASE WHEN {sql} IS NULL THEN NULL {cases} {more} ELSE {_invalid(sql, target)} END"
+    cases = " ".join(f"WHEN regexp_full_match({bare}, '{x}') THEN {found}" for x, found in shapes)
+    return f"CASE WHEN {sql} IS NULL THEN NULL {cases} ELSE {_invalid(sql, target)} END"
+
+
+def _string_to_timestamp(sql: str, target: str) -> str:
+    """A date with or without a time and an offset; a time alone means today to Spark."""
+    return _stamp_cases(sql, target, "CAST", (_STAMP_TEXT, "CAST({bare} AS {target})"))
 
 
 def tried_timestamp(sql: str, target: str = "TIMESTAMP WITH TIME ZONE") -> str:
     """NULL where the text is certainly no moment; an error where Spark may read it and we not."""
-    bare = f"trim({sql}, {BLANKS})"
-    none = f"WHEN regexp_full_match({bare}, '(?s){'|'.join(_NO_STAMP_TEXTS)}') THEN NULL"
-    return _string_to_timestamp(sql, target, "TRY_CAST", none)
+    return _stamp_cases(
+        sql,
+        target,
+        "TRY_CAST",
+        (_SURE_STAMP_TEXT, "TRY_CAST({bare} AS {target})"),
+        (_STAMP_TEXT, "CAST({bare} AS {target})"),
+        (f"(?s){'|'.join(_NO_STAMP_TEXTS)}", "NULL"),
+    )
 
 
 def _from_seconds(micros: str) -> Spelling:

@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import cache
 
-from everview.emit import averages, numbers, parity_dates, parity_nested, parity_texts
+from everview.emit import averages, numbers, parity_dates, parity_json, parity_nested, parity_texts
 from everview.emit.entry import STRICT, Entry, Site
 from everview.emit.kinds import NotEqual, raised
 from everview.emit.types import spark_type_to_duckdb
@@ -321,5 +321,6 @@ TABLE: tuple[Entry, ...] = (
     *parity_texts.ENTRIES,
     *parity_dates.ENTRIES,
     *parity_nested.ENTRIES,
+    *parity_json.ENTRIES,
 )
 """Every construct that may run on DuckDB."""

@@ -127,6 +127,7 @@ this: Neg=negative Negative BitwiseNot=~ BitwiseCount=bit_count Not Abs Sign Sqr
   UnixSeconds=unix_seconds UnixMillis=unix_millis UnixMicros=unix_micros Dayname Monthname
   ArraySize=size ArrayDistinct=array_distinct ArrayCompact=array_compact ArrayMax=array_max
   ArrayMin=array_min Flatten MapKeys=map_keys MapFromEntries=map_from_entries
+  JSONFormat=to_json
 this expression: Add=+ Sub=- Mul=* Div=/ Mod=% IntDiv=div BitwiseAnd=& BitwiseOr=| BitwiseXor=^
   BitwiseLeftShift=shiftleft BitwiseRightShift=shiftright EQ== NEQ=<> LT=< LTE=<= GT=> GTE=>=
   NullSafeEQ=<=> EqualNull=<=> And Or Pow=power Log Nanvl

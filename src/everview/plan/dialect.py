@@ -27,6 +27,7 @@ KEPT = [
     "DATE_FORMAT",
     "DATE_SUB",
     "FROM_UNIXTIME",
+    "GET_JSON_OBJECT",
     "INSTR",
     "LOG10",
     "LOG2",

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import TypeAlias
 
 from everview.plan.coercion import is_numeric
-from everview.plan.types import INTEGERS, Type
+from everview.plan.types import INTEGERS, Type, is_nested
 
 MOMENTS = ("date", "timestamp", "timestamp_ntz")
 
@@ -90,6 +90,11 @@ def an_integer(type_: Type) -> Type | None:
 def anything(type_: Type) -> Type | None:
     """A parameter that takes everything as it is."""
     return type_
+
+
+def nested(type_: Type) -> Type | None:
+    """A parameter for arrays, maps and structs, as they are."""
+    return type_ if is_nested(type_) else None
 
 
 def shifted(type_: Type) -> Type | None:
