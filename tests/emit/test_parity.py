@@ -302,6 +302,9 @@ def _planned_apart(spark: SparkSession, pairs: list[tuple[str, str]]) -> list[tu
         ("split(s, ',', k)", "split with the limit of a column"),
         ("split(s, '^a', 2)", "split with the limit 2 and the pattern '^a'"),
         ("to_number(s, '9.9')", "to_number(string, string)"),
+        ("get_json_object(s, '$.a[*]')", "get_json_object with the path '$.a[*]'"),
+        ("get_json_object(s, s2)", "get_json_object with the path 'of a column'"),
+        ("to_json(mp)", "to_json(map<string,int>)"),
         ("try_add(i + 1, 2)", "try_add of an expression"),
         ("s RLIKE s2", "rlike with the pattern 'of a column'"),
         ("s RLIKE '\\\\bfoo'", "rlike with the pattern '\\\\bfoo'"),
@@ -325,3 +328,18 @@ def test_what_is_not_shown_equal_is_refused_by_name(each: str, construct: str) -
         to_duckdb(each, SCHEMA)
     assert refusal.value.construct == construct
     assert str(refusal.value).startswith(f"{construct} is not shown equal on DuckDB")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        *("{'a': 1}", '{"a": NaN}', '{"a": 1,}', '{"a": 1} x', '{"a": null, "a": 2}'),
+        *('{"b": 1, "b": 2}', '{"a": {"x": 1.5}}', '{"a": ["\\n"]}', '{"a": 1e300}', '{"a": "\t"}'),
+    ],
+)
+def test_json_that_the_engines_may_read_apart_raises(text: str) -> None:
+    found = to_duckdb("get_json_object(s, '$.a')", SCHEMA)
+    with duckdb.connect() as connection:
+        connection.register("texts", pa.table({"s": [text]}))
+        with pytest.raises(duckdb.ConversionException):
+            connection.sql(f"SELECT {found} FROM texts").fetchall()
