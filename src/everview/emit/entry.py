@@ -10,9 +10,6 @@ from everview.emit.kinds import is_kind
 from everview.emit.types import spark_type_to_duckdb
 from everview.plan.types import Type
 
-STRICT = "ev_strict_"
-"""How the names of functions begin that an engine has to define in DuckDB."""
-
 
 @dataclass(frozen=True, slots=True)
 class Site:

@@ -15,12 +15,15 @@ from collections.abc import Callable
 from functools import cache
 
 from everview.emit import averages, numbers, parity_dates, parity_json, parity_nested, parity_texts
-from everview.emit.entry import STRICT, Entry, Site
+from everview.emit.entry import Entry, Site
 from everview.emit.kinds import NotEqual, raised
 from everview.emit.types import spark_type_to_duckdb
 from everview.plan.types import Type
 
-__all__ = ["TABLE", "Entry", "NotEqual", "Site", "entry_for"]
+__all__ = ["STRICT", "TABLE", "Entry", "NotEqual", "Site", "entry_for"]
+
+STRICT = "ev_strict_"
+"""How the names of functions begin that an engine has to define in DuckDB."""
 
 
 def entry_for(name: str, types: tuple[Type, ...]) -> Entry:

@@ -16,7 +16,7 @@ import duckdb
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from everview.emit.entry import STRICT
+from everview.emit.parity import STRICT
 from everview.emit.sql import DUCKDB, consolidate, emit, emit_consolidated, emit_step
 from everview.engine.arrow import arrow_schema, conform
 from everview.engine.care import not_computed, twice

@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 from duckdb.func import ARROW
 
-from everview.emit.entry import STRICT
+from everview.emit.parity import STRICT
 from everview.engine.duckdb import strict
 from everview.engine.duckdb.power import power
 from everview.engine.duckdb.strict import Doubles
