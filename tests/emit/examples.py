@@ -333,7 +333,7 @@ NESTED = (
 
 JSON = (
     *(f"get_json_object(sj, '$.{path}')" for path in (
-        "a", "b", "b.c", "b.d", "b.d[0]", "b.d[1]", "b.d[2]", "b.c.e", "b.c.f", "z.a", "b[0]",
+        "a", "b", "b.c", "b.d", "b.d[0]", "b.d[1]", "b.d[2]", "b.c.e", "b.c.f", "d", "z.a", "b[0]",
         "b.d[1].a", "b.d[0][1]", "none")),
     *(f"get_json_object(sj, '${path}')" for path in ("[0]", "[1]", "[2]", "[2].a", "[0][0]")),
     "json_array_length(sj)", "json_array_length(get_json_object(sj, '$.b.d'))",
