@@ -16,8 +16,8 @@ CORE = ("algebra", "plan", "analysis", "rewrite", "differentiate", "program", "e
 TABLES = (
     "aggregates",
     "arguments",
-    *("calls", "casts", "functions", "lambdas", "parity", "parity_dates", "parity_nested"),
-    *("parameters", "parity_texts", "patterns", "signatures", "signatures_nested"),
+    *("calls", "casts", "functions", "lambdas", "parity", "parity_dates", "parity_json"),
+    *("parameters", "parity_nested", "parity_texts", "patterns", "signatures", "signatures_nested"),
 )
 """Facts about the functions of two engines, which grow with them and not with the algebra."""
 

@@ -165,6 +165,17 @@ CONSTRUCTS: dict[str, str] = {
     "first_groups": "SELECT k FROM t GROUP BY k ORDER BY COUNT(*) DESC, k LIMIT 1",
     "later_rows": "SELECT id FROM p ORDER BY id LIMIT 2 OFFSET 1",
     "first_of_distinct": "SELECT DISTINCT k FROM t ORDER BY k LIMIT 2",
+    # Functions that DuckDB alone would answer otherwise
+    "logarithms": """SELECT k, ln(v) AS a, log10(v) AS b, log2(v) AS c, log(2.5, v) AS d,
+        log1p(v) AS e, exp(v / 9) AS f, expm1(v) AS g, power(v, k) AS h FROM t""",
+    "product_by_logarithms": "SELECT s, exp(SUM(ln(ABS(v) + 1))) AS z FROM t GROUP BY s",
+    "json": """SELECT j, get_json_object(j, '$.k') AS a, get_json_object(j, '$.r.a[1]') AS b,
+        json_array_length(get_json_object(j, '$.r.a')) AS n FROM (
+            SELECT to_json(struct(k, struct(s, array(k, 7) AS a) AS r)) AS j FROM t)""",
+    "tried": """SELECT TRY_CAST(s AS TIMESTAMP) AS a, try_to_timestamp(d, 'yyyyMMdd') AS b,
+        split(d, '0', 2) AS c, luhn_check(d) AS e, to_number(n, '9') AS f, hex(unhex(d)) AS g
+        FROM (SELECT s, CAST(20240100 + k AS STRING) AS d, CAST(abs(k) % 10 AS STRING) AS n
+            FROM t)""",
     # Arrays, structs and the rows made of them
     "arrays": """SELECT array(k, 1) AS a, struct(k, s AS word) AS r, array(struct(v, k)) AS ar,
         size(array(s, 'x')) AS n, array_contains(array(k, 2), 2) AS has FROM t""",

@@ -30,6 +30,10 @@ ARITHMETIC = (
     "n DIV n2", "p DIV n2", "n DIV i2",
     "round(n, 1)", "round(n, -1)", "round(p, 3)", "round(m, 4)", "round(n, 5)",
     *(f"{name}({c})" for name in ("sqrt", "degrees", "radians") for c in ("i", "d", "n")),
+    *(f"{name}({c})" for name in ("ln", "log2", "log10", "log1p", "exp", "expm1", "log")
+      for c in ("d", "f", "i", "n")),
+    *(f"{name}({c})" for name in ("power", "log")
+      for c in ("d, d2", "k, k2", "n, d2", "d, 0.5", "10, d", "d, i2")), "pow(i, 3)",
     "isnan(d)", "isnan(f)", "nanvl(d, d2)",
     *(f"{c} {op} {c}2" for c in ("ti", "i", "l") for op in "&|^"), "sh & i2", "~i", "~l", "~ti",
     *(f"pmod({c}, {c}2)" for c in ("ti", "sh", "d", "f", "n", "p")), "pmod(i, 7)", "pmod(n, p2)",
@@ -122,6 +126,9 @@ TEXTS = (
     "substring_index(s, ',', k2)", "substring_index(s, 'a', -2)",
     "find_in_set(s2, s)", "find_in_set('b', s)", "space(k)",
     "overlay(s PLACING 'zz' FROM 2)", "overlay(s, 'zz', 2, 0)", "overlay(s, s2, 1, k3)",
+    "hex(CAST(s AS BINARY))", "unhex(hex(s))", "unhex(sn)", "unhex(i)", "luhn_check(sn)",
+    "luhn_check(l)", "luhn_check(abs(i))", "luhn_check(repeat('79927398713', k))",
+    "to_number(sn, '99')", "to_number(CAST(abs(k) AS STRING), '9999')", "to_number(s, '9')",
     "chr(i)", "chr(k)", "char(65 + k)", "bin(i)", "bin(l)", "hex(i)", "hex(l)", "hex(s)",
     "base64(s)", "sha2(s, 256)", "sha2(s, 0)",
     *(f"s RLIKE '{pattern}'" for pattern in (
@@ -138,6 +145,8 @@ TEXTS = (
     "regexp(s, 'b')", "s RLIKE '\\\\\\\\%'", "s RLIKE '^[\\\\s\\\\d.,-]*a'", "s RLIKE '(a|)b?,'",
     "regexp_replace(s, '[\\\\\\\\%]', '{x}')", "regexp_extract(sd, '(\\\\d+)-(\\\\d+)', 0)",
 )  # fmt: skip
+
+_SURE_ZONE = "CASE WHEN NOT st RLIKE '[+-][0-9]$' THEN st END"
 
 MOMENTS = (
     "dt + k2", "dt - k2", "k + dt2", "dt + 1", "date_add(dt, k2)", "date_sub(dt, k2)",
@@ -187,6 +196,14 @@ MOMENTS = (
     "ts + INTERVAL 1 DAY 2 HOURS", "ts - INTERVAL '1 day'",
     *(f"to_date(sd, '{pattern}')" for pattern in ("yyyy-MM-dd", "yyyyMMdd", "dd/MM/yyyy")),
     "to_timestamp(ts)", "to_timestamp(dt)", "to_timestamp(sd, 'yyyy-MM-dd HH:mm:ss')",
+    *(f"{name}({c}, 'yyyy-MM-dd HH:mm')" for name in ("to_date", "to_timestamp")
+      for c in ("dt", "ts", "tn")),
+    *(f"try_to_timestamp({c})" for c in ("dt", "ts", "tn", "sd", "su", _SURE_ZONE)),
+    *(f"{name}(sd, '{pattern}')" for name in ("try_to_date", "try_to_timestamp")
+      for pattern in ("yyyy-MM-dd", "yyyyMMdd")), "try_to_timestamp(st, 'yyyy-MM-dd HH:mm:ss')",
+    *(f"{m} CAST('{count}' AS INTERVAL {unit})" for m, count, unit in (
+        ("dt +", 30, "DAY"), ("ts -", " 5 ", "DAY"), ("tn +", -7, "HOUR"), ("dt -", "+2", "MONTH"),
+        ("ts +", 90, "SECOND"), ("dt +", 3, "MINUTE"), ("ts -", 1, "YEAR"))),
     "to_timestamp(sd, 'yyyy-MM-dd')", "unix_timestamp(ts)", "unix_timestamp(sd, 'yyyy-MM-dd')",
     "to_unix_timestamp(ts)", "from_unixtime(i)", "from_unixtime(i, 'yyyy-MM-dd')",
     "timestamp_seconds(i)", "timestamp_millis(i)", "timestamp_micros(i)", "date_from_unix_date(k)",
@@ -221,6 +238,7 @@ CASTS = (
     *(f"TRY_CAST({c} AS {t})" for c, t in (
         ("sn", "INT"), ("sn", "BIGINT"), ("sn", "DOUBLE"), ("sn", "DECIMAL(5,1)"), ("d", "INT"),
         ("sb", "BOOLEAN"), ("sd", "DATE"), ("l", "INT"), ("n", "TINYINT"), ("i", "DECIMAL(5,1)"))),
+    *(f"TRY_CAST({c} AS {t})" for c in ("sd", "su") for t in ("TIMESTAMP", "TIMESTAMP_NTZ")),
     "CAST(NULL AS INT)", "i::string", "DATE '2024-02-29'", "TIMESTAMP '2024-02-29 12:00:00.5'",
     "CAST('2024-01-01' AS TIMESTAMP)",
     *(f"CAST(CASE WHEN {_SURE_DIGITS.format(d)} THEN {d} END AS STRING)"
@@ -280,6 +298,11 @@ NESTED = (
     "sequence(k, k2, 3)", "sequence(1L, k)", "sequence(ti, 3)",
     "split(s, ',')", "split(s, ' ')", "split(s, '[, ]')", "split(s, 'b|c')", "split(s, ',', -1)",
     "split(s, '\\\\s+')", "split(s, 'a')", "split(s, ',')[0]", "size(split(s, 'a'))",
+    *(f"split({c}, '{pattern}', {limit})" for c in ("s", "sc") for limit in (1, 2, 3, 7)
+      for pattern in (",", "a", "\\\\s+", "[a-c]", "b|c", "")),
+    *(f"split(CASE WHEN NOT contains(s, '😀') THEN s END, '|', {limit})"
+      for limit in (0, 1, 2, 3, 9)),
+    "split(s, '')", "split(sc, '|')", "split(sc, '|', 2)",
     "map_keys(mp)", "map_values(mp)", "map_entries(mp)", "map_contains_key(mp, s2)",
     "map_contains_key(mp, 'a')", "map_from_arrays(array('a', 'b'), array(i, i2))",
     "map_from_entries(map_entries(mp))", "map_keys(map_from_arrays(sa, sa))",
@@ -308,4 +331,19 @@ NESTED = (
     "ev_single(CAST(1 AS BIGINT), ai)",
 )  # fmt: skip
 
-EXAMPLES = (*ARITHMETIC, *LOGIC, *TEXTS, *MOMENTS, *CASTS, *AVERAGES, *NESTED)
+JSON = (
+    *(f"get_json_object(sj, '$.{path}')" for path in (
+        "a", "b", "b.c", "b.d", "b.d[0]", "b.d[1]", "b.d[2]", "b.c.e", "b.c.f", "d", "z.a", "b[0]",
+        "b.d[1].a", "b.d[0][1]", "none")),
+    *(f"get_json_object(sj, '${path}')" for path in ("[0]", "[1]", "[2]", "[2].a", "[0][0]")),
+    "json_array_length(sj)", "json_array_length(get_json_object(sj, '$.b.d'))",
+    "CAST(get_json_object(sj, '$.b.d[0]') AS STRING)", "json_array_length(s)",
+    "to_json(struct(s AS a, i2 AS b))", "to_json(struct(b, dt2 AS x, l AS n, ti3 AS z))",
+    "to_json(ai)", "to_json(sa)", "to_json(aa)", "to_json(r)", "to_json(ar)",
+    "to_json(array(b, b2))",
+    "to_json(struct(r AS inner, ar2 AS more))", "to_json(struct(chr(abs(k) + 1) AS c))",
+    f"to_json(struct(CASE WHEN {_SURE_DIGITS.format('d')} THEN d END AS x))", "to_json(struct(sc))",
+    "to_json(named_struct('p', i / 7, 'q', n2 < 0))",
+)  # fmt: skip
+
+EXAMPLES = (*ARITHMETIC, *LOGIC, *TEXTS, *MOMENTS, *CASTS, *AVERAGES, *NESTED, *JSON)

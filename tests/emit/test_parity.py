@@ -19,6 +19,7 @@ from everview.emit.casts import CASTS
 from everview.emit.kinds import is_kind
 from everview.emit.parity import TABLE, entry_for
 from everview.emit.scalar import NotEqual, spark_type_to_duckdb, to_duckdb, to_spark
+from everview.engine.duckdb import functions
 from everview.plan.functions import TRIED
 from everview.plan.scalar import parse, text
 from everview.plan.types import Column
@@ -44,10 +45,11 @@ class Answers:
 
 @pytest.fixture(scope="module")
 def on_duckdb() -> dict[str, Answers]:
-    connection = duckdb.connect()
-    connection.execute("SET TimeZone = 'UTC'")
-    connection.register("grid", grid.table())
-    return {each: _duckdb_answers(connection, each) for each in TEXTS}
+    with duckdb.connect() as connection:
+        functions.define(connection)
+        connection.execute("SET TimeZone = 'UTC'")
+        connection.register("grid", grid.table())
+        return {each: _duckdb_answers(connection, each) for each in TEXTS}
 
 
 def _duckdb_answers(connection: duckdb.DuckDBPyConnection, each: str) -> Answers:
@@ -290,12 +292,19 @@ def _planned_apart(spark: SparkSession, pairs: list[tuple[str, str]]) -> list[tu
 @pytest.mark.parametrize(
     ("each", "construct"),
     [
-        ("exp(d)", "exp(double)"),
-        ("i + ln(d)", "ln(double)"),
+        ("sin(d)", "sin(double)"),
+        ("i + cbrt(d)", "cbrt(double)"),
         ("dt - dt2", "-(date, date)"),
         ("coalesce(soundex(s), 'x')", "soundex()"),
         ("CAST(f AS STRING)", "CAST(float AS string)"),
-        ("TRY_CAST(sd AS TIMESTAMP)", "TRY_CAST(string AS timestamp)"),
+        ("TRY_CAST(d AS STRING)", "TRY_CAST(double AS string)"),
+        ("try_to_date(s, \"yyyy-MM-dd'T'HH\")", "try_to_date with the pattern \"yyyy-MM-dd'T'HH\""),
+        ("split(s, ',', k)", "split with the limit of a column"),
+        ("split(s, '^a', 2)", "split with the limit 2 and the pattern '^a'"),
+        ("to_number(s, '9.9')", "to_number(string, string)"),
+        ("get_json_object(s, '$.a[*]')", "get_json_object with the path '$.a[*]'"),
+        ("get_json_object(s, s2)", "get_json_object with the path 'of a column'"),
+        ("to_json(mp)", "to_json(map<string,int>)"),
         ("try_add(i + 1, 2)", "try_add of an expression"),
         ("s RLIKE s2", "rlike with the pattern 'of a column'"),
         ("s RLIKE '\\\\bfoo'", "rlike with the pattern '\\\\bfoo'"),
@@ -319,3 +328,18 @@ def test_what_is_not_shown_equal_is_refused_by_name(each: str, construct: str) -
         to_duckdb(each, SCHEMA)
     assert refusal.value.construct == construct
     assert str(refusal.value).startswith(f"{construct} is not shown equal on DuckDB")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        *("{'a': 1}", '{"a": NaN}', '{"a": 1,}', '{"a": 1} x', '{"a": null, "a": 2}'),
+        *('{"b": 1, "b": 2}', '{"a": {"x": 1.5}}', '{"a": ["\\n"]}', '{"a": 1e300}', '{"a": "\t"}'),
+    ],
+)
+def test_json_that_the_engines_may_read_apart_raises(text: str) -> None:
+    found = to_duckdb("get_json_object(s, '$.a')", SCHEMA)
+    with duckdb.connect() as connection:
+        connection.register("texts", pa.table({"s": [text]}))
+        with pytest.raises(duckdb.ConversionException):
+            connection.sql(f"SELECT {found} FROM texts").fetchall()

@@ -1,8 +1,9 @@
-"""What the grid is too small for: every letter's case, and the digits of many doubles."""
+"""What the grid is too small for: every letter's case, and what becomes of many doubles."""
 
 from __future__ import annotations
 
 import random
+import struct
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
@@ -11,6 +12,7 @@ import pyarrow as pa
 import pytest
 
 from everview.emit.scalar import NotEqual, to_duckdb
+from everview.engine.duckdb import functions
 from everview.plan.types import Column
 
 if TYPE_CHECKING:
@@ -36,10 +38,11 @@ def answers(
     spark.createDataFrame(values).createOrReplaceTempView("swept")
     items = ", ".join(f"{text} AS c{n}" for n, text in enumerate(texts))
     theirs = spark.sql(f"SELECT {items} FROM swept").toArrow()
-    connection = duckdb.connect()
-    connection.register("swept", values)
     items = ", ".join(f"TRY({to_duckdb(text, schema)}) AS c{n}" for n, text in enumerate(texts))
-    ours = connection.sql(f"SELECT {items} FROM swept").to_arrow_table()
+    with duckdb.connect() as connection:
+        functions.define(connection)
+        connection.register("swept", values)
+        ours = connection.sql(f"SELECT {items} FROM swept").to_arrow_table()
     return [
         (text, theirs.column(n).to_pylist(), ours.column(n).to_pylist())
         for n, text in enumerate(texts)
@@ -74,6 +77,36 @@ def test_a_double_has_the_digits_java_gives_it(spark: SparkSession, count: int) 
     wrong = [pair for pair in zip(theirs, ours, strict=True) if pair[0] != pair[1]]
     assert all(abs(float(digits)) < 1e-3 for digits, _ in wrong), wrong[:5]
     assert len(wrong) < 10
+
+
+STRICT = tuple(f"{name}(a)" for name in ("ln", "log2", "log10", "log1p", "exp", "expm1"))
+
+
+def _doubles(chance: random.Random, count: int) -> list[float]:
+    """Doubles of all sizes, near to zero and to one, whole ones, and any bits there are."""
+    kinds = (
+        lambda: struct.unpack("d", chance.randbytes(8))[0],
+        lambda: chance.uniform(-750, 750),
+        lambda: 1 + chance.uniform(-1, 1) * 2.0 ** chance.randint(-53, 0),
+        lambda: float(chance.randint(-60, 60)),
+        lambda: chance.choice((1, -1)) * 10 ** chance.uniform(-20, 20),
+        lambda: chance.choice((1, -1)) * chance.randint(0, 2**40) * 5e-324,
+        lambda: chance.choice((0.0, -0.0, 0.5, 2.0, float("inf"), -float("inf"), 1e300)),
+    )
+    return [chance.choice(kinds)() for _ in range(count)]
+
+
+@pytest.mark.spark
+@pytest.mark.parametrize("count", [20_000, pytest.param(300_000, marks=pytest.mark.slow)])
+def test_logarithms_and_powers_have_sparks_bits(spark: SparkSession, count: int) -> None:
+    chance = random.Random(count)
+    values = pa.table({name: pa.array(_doubles(chance, count), pa.float64()) for name in "ab"})
+    schema = tuple(Column(name, "double") for name in "ab")
+    for text, theirs, ours in answers(spark, values, (*STRICT, "log(a, b)", "power(a, b)"), schema):
+        known = [(a, b) for a, b in zip(theirs, ours, strict=True) if a == a or b == b]
+        wrong = [(a, b) for a, b in known if repr(a) != repr(b)]
+        assert not wrong, f"{text}: {wrong[:5]}"
+        assert len(known) > count / 10
 
 
 @pytest.mark.spark

@@ -23,10 +23,24 @@ _DOUBLE_TEXT = r"\s*[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?[dDfF]?\s*"
 _DATE_TEXT = r"^\s*(\d{4,7})(?:-(\d{1,2})(?:-(\d{1,2})(?:[ T].*)?)?)?\s*$"
 _YEAR_TEXT = r"\d{4}"
 _MONTH_TEXT = r"\d{4}-\d{1,2}"
-_STAMP_TEXT = (
-    r"\d{4}-\d{1,2}-\d{1,2}([ T](([01]?\d|2[0-3]):\d{1,2}(:\d{1,2}(\.\d{0,9})?)?)?"
-    r"\s*(Z|UTC|[+-]\d{1,2}(:\d{2})?)?)?"
+_DAY_TEXT = r"\d{4}-\d{1,2}-\d{1,2}"
+_HOUR_TEXT = rf"{_DAY_TEXT}[ T]([01]?\d|2[0-3])"
+_TIME_TEXT = r"([01]?\d|2[0-3]):\d{1,2}(:\d{1,2}(\.\d{0,9})?)?"
+_STAMP_TEXT = rf"{_DAY_TEXT}([ T]({_TIME_TEXT})?\s*(Z|UTC|[+-]\d{{1,2}}(:\d{{2}})?)?)?"
+_SURE_STAMP_TEXT = rf"{_DAY_TEXT}([ T]({_TIME_TEXT}(Z|[+-](0\d|1[0-7]):[0-5]\d)?)?)?"
+"""A moment that DuckDB reads unless it is none."""
+_PARTS_OF_STAMPS = ((_YEAR_TEXT, "-01-01"), (_MONTH_TEXT, "-01"), (_HOUR_TEXT, ":00"))
+_NO_STAMP_TEXTS = (
+    r"|[^0-9+\-T:].*",
+    r"\d+[^0-9:\-].*",
+    r"(\d{1,3}|\d{7,})(-.*)?",
+    r"\d{4}-(\D.*|\d{3,}.*)?",
+    r"\d{4}-\d{1,2}[^0-9\-].*",
+    r"\d{4}-\d{1,2}-(\D.*|\d{3,}.*)?",
+    rf"{_DAY_TEXT}[^0-9 T].*",
+    rf"{_DAY_TEXT}[ T]\d{{1,2}}:\d{{1,2}}(:\d{{1,2}}(\.\d*)?)?",
 )
+"""Texts that Spark reads as no moment: nothing, another separator, too few or too many digits."""
 _FLOAT_LIMIT = "3.4028235677973366e38"
 
 
@@ -40,6 +54,8 @@ class Cast:
     why: str = ""
     partial: bool = False
     """Whether it may raise where Spark answers, so that TRY would hide an answer."""
+    tried: Spelling | None = None
+    """The cast that gives NULL where Spark raises, where TRY is not the way to it."""
 
 
 def cast(sql: str, source: Type, target: Type, *, safe: bool = False) -> str:
@@ -50,8 +66,10 @@ def cast(sql: str, source: Type, target: Type, *, safe: bool = False) -> str:
         return _cast_parts(sql, source, target)
     for entry in CASTS:
         if is_kind(source, entry.source) and is_kind(target, entry.target):
-            if safe and entry.partial:
+            if safe and entry.partial and not entry.tried:
                 break
+            if safe and entry.tried:
+                return entry.tried(sql, spark_type_to_duckdb(target))
             spelled = entry.spell(sql, spark_type_to_duckdb(target))
             return f"TRY({spelled})" if safe else spelled
     raise NotEqual(f"{'TRY_CAST' if safe else 'CAST'}({source} AS {target})")
@@ -191,15 +209,32 @@ def _double_to_string(sql: str, _: str) -> str:
     )
 
 
+def _stamp_cases(sql: str, target: str, word: str, *full: tuple[str, str]) -> str:
+    """A CASE for the forms of a moment, of which a year, a month or an hour alone is completed."""
+    bare = f"trim({sql}, {BLANKS})"
+    shapes = (
+        *((shape, f"{word}({bare} || '{rest}' AS {target})") for shape, rest in _PARTS_OF_STAMPS),
+        *((shape, found.format(bare=bare, target=target)) for shape, found in full),
+    )
+    cases = " ".join(f"WHEN regexp_full_match({bare}, '{x}') THEN {found}" for x, found in shapes)
+    return f"CASE WHEN {sql} IS NULL THEN NULL {cases} ELSE {_invalid(sql, target)} END"
+
+
 def _string_to_timestamp(sql: str, target: str) -> str:
     """A date with or without a time and an offset; a time alone means today to Spark."""
-    bare = f"trim({sql}, {BLANKS})"
-    shapes = ((_YEAR_TEXT, "-01-01"), (_MONTH_TEXT, "-01"), (_STAMP_TEXT, ""))
-    cases = " ".join(
-        f"WHEN regexp_full_match({bare}, '{shape}') THEN CAST({bare} || '{rest}' AS {target})"
-        for shape, rest in shapes
+    return _stamp_cases(sql, target, "CAST", (_STAMP_TEXT, "CAST({bare} AS {target})"))
+
+
+def tried_timestamp(sql: str, target: str = "TIMESTAMP WITH TIME ZONE") -> str:
+    """NULL where the text is certainly no moment; an error where Spark may read it and we not."""
+    return _stamp_cases(
+        sql,
+        target,
+        "TRY_CAST",
+        (_SURE_STAMP_TEXT, "TRY_CAST({bare} AS {target})"),
+        (_STAMP_TEXT, "CAST({bare} AS {target})"),
+        (f"(?s){'|'.join(_NO_STAMP_TEXTS)}", "NULL"),
     )
-    return f"CASE WHEN {sql} IS NULL THEN NULL {cases} ELSE {_invalid(sql, target)} END"
 
 
 def _from_seconds(micros: str) -> Spelling:
@@ -242,7 +277,14 @@ CASTS: tuple[Cast, ...] = (
     Cast("string", "fraction", _string_to_double, "'1_000' is no number"),
     Cast("string", "boolean", _string_to_boolean, "'yes' is true in Spark"),
     Cast("string", "date", _string_to_date, "'2024-2' is a date in Spark, 'epoch' is not"),
-    Cast("string", "stamp", _string_to_timestamp, "'2024-2' is a moment in Spark", partial=True),
+    Cast(
+        "string",
+        "stamp",
+        _string_to_timestamp,
+        "'2024-2' is a moment in Spark",
+        partial=True,
+        tried=tried_timestamp,
+    ),
     Cast("string", "binary", lambda sql, _: f"encode({sql})"),
     Cast("date", "string", _plain),
     Cast("date", "timestamp", _plain),

@@ -14,13 +14,16 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import cache
 
-from everview.emit import averages, numbers, parity_dates, parity_nested, parity_texts
+from everview.emit import averages, numbers, parity_dates, parity_json, parity_nested, parity_texts
 from everview.emit.entry import Entry, Site
 from everview.emit.kinds import NotEqual, raised
 from everview.emit.types import spark_type_to_duckdb
 from everview.plan.types import Type
 
-__all__ = ["TABLE", "Entry", "NotEqual", "Site", "entry_for"]
+__all__ = ["STRICT", "TABLE", "Entry", "NotEqual", "Site", "entry_for"]
+
+STRICT = "ev_strict_"
+"""How the names of functions begin that an engine has to define in DuckDB."""
 
 
 def entry_for(name: str, types: tuple[Type, ...]) -> Entry:
@@ -265,6 +268,17 @@ _ARITHMETIC = (
     Entry("bit_count", "integer", "CAST(bit_count(CAST({0} AS BIGINT)) AS INTEGER)"),
     Entry("bit_count", "boolean", "CAST({0} AS INTEGER)"),
     Entry("sqrt", "double", "sqrt({0})"),
+    *(Entry(name, "double", f"{STRICT}{name}({{0}})") for name in ("exp", "expm1")),
+    *(
+        Entry(name, "double", f"CASE WHEN {{0}} > {above} THEN {STRICT}{name}({{0}}) END")
+        for name, above in (("ln", 0), ("log2", 0), ("log10", 0), ("log1p", -1))
+    ),
+    Entry(
+        "log",
+        "double double",
+        f"CASE WHEN {{0}} > 0 AND {{1}} > 0 THEN {STRICT}log({{0}}, {{1}}) END",
+    ),
+    Entry("power", "double double", f"{STRICT}power({{0}}, {{1}})"),
     Entry("degrees", "double", "degrees({0})"),
     Entry("radians", "double", "radians({0})"),
     Entry("isnan", "fraction", "COALESCE(isnan({0}), FALSE)"),
@@ -310,5 +324,6 @@ TABLE: tuple[Entry, ...] = (
     *parity_texts.ENTRIES,
     *parity_dates.ENTRIES,
     *parity_nested.ENTRIES,
+    *parity_json.ENTRIES,
 )
 """Every construct that may run on DuckDB."""

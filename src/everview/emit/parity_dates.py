@@ -6,6 +6,7 @@ import re
 from collections.abc import Callable
 from dataclasses import replace
 
+from everview.emit import casts
 from everview.emit.entry import Entry, Site
 from everview.emit.kinds import NotEqual, raised
 from everview.emit.types import spark_type_to_duckdb
@@ -58,20 +59,30 @@ def _translated(run: str, name: str, known: dict[str, str] = _PATTERNS) -> str:
 
 
 def _parsed(target: str, spelling: str = "{0}") -> Callable[[Site], str]:
-    """A text read by a pattern of fixed widths; whatever has another form is an error."""
+    """A text read by a pattern of fixed widths; whatever has another form is an error.
+
+    A function that tries gives NULL instead, but where there is a sign: longer years have one.
+    To Java, letters in a pattern stand for those of the other case as well.
+    """
 
     def spell(site: Site) -> str:
         text, runs = site.args[0], _runs(site.literals[1] or "?")
         used = [run for run in runs if run in _READ]
-        if len(set(used)) < len(used) or not {"yyyy", "MM", "dd"} <= set(used):
+        tries = site.name.startswith("try_")
+        cased = tries and any(run[0] == "'" for run in runs)
+        if cased or len(set(used)) < len(used) or not {"yyyy", "MM", "dd"} <= set(used):
             raise NotEqual(f"{site.name} with the pattern {site.literals[1] or 'of a column'!r}")
         shape, form = (
             "".join(_translated(run, site.name, known) for run in runs)
             for known in (_SHAPES, _READ)
         )
         shape = shape.replace(".", "[.]").replace("+", "[+]").replace("*", "[*]")
-        moment = spelling.format(f"CAST(strptime({text}, '{form}') AS {target})")
+        read = "try_strptime" if tries else "strptime"
+        moment = spelling.format(f"CAST({read}({text}, '{form}') AS {target})")
         failure = raised("CANNOT_PARSE_TIMESTAMP", text, spark_type_to_duckdb(site.result))
+        if tries:
+            sign = "^[+-]" if runs[0] == "yyyy" else "[+-]"
+            failure = f"CASE WHEN regexp_matches({text}, '{sign}') THEN {failure} END"
         return (
             f"CASE WHEN {text} IS NULL THEN NULL WHEN regexp_full_match({text}, '{shape}') "
             f"THEN {moment} ELSE {failure} END"
@@ -238,7 +249,21 @@ ENTRIES: tuple[Entry, ...] = (
     Entry("timestampadd", "stamp int", _later),
     Entry("to_date", "date", "{0}"),
     Entry("to_date", "string string", _parsed("DATE")),
+    Entry("to_date", "date string", "{0}"),
+    Entry("to_date", "stamp string", "CAST({0} AS DATE)"),
+    Entry("try_to_date", "string string", _parsed("DATE")),
     Entry("to_timestamp", "timestamp", "{0}"),
+    *(
+        Entry(name, kinds, "CAST({0} AS {to})")
+        for name, kinds in (
+            ("to_timestamp", "date string"),
+            ("to_timestamp", "stamp string"),
+            ("try_to_timestamp", "date"),
+            ("try_to_timestamp", "stamp"),
+        )
+    ),
+    Entry("try_to_timestamp", "string", lambda site: casts.tried_timestamp(*site.args)),
+    Entry("try_to_timestamp", "string string", _parsed("TIMESTAMP WITH TIME ZONE")),
     Entry("to_timestamp", "string string", _parsed("TIMESTAMP WITH TIME ZONE")),
     Entry("unix_timestamp", "timestamp", "(epoch_us({0}) // 1000000)"),
     Entry("unix_timestamp", "string string", _parsed("TIMESTAMP", "CAST(epoch({0}) AS BIGINT)")),

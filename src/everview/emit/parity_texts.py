@@ -7,6 +7,7 @@ from collections.abc import Callable
 from everview.emit import patterns
 from everview.emit.entry import Entry, Site
 from everview.emit.kinds import NotEqual, raised
+from everview.emit.types import spark_type_to_duckdb
 
 
 def _like(site: Site) -> str:
@@ -164,6 +165,26 @@ def _sha2(site: Site) -> str:
     return f"sha256({site.args[0]})"
 
 
+_UNHEX = "CASE WHEN regexp_full_match({0}, '[0-9a-fA-F]*') THEN unhex({0}) END"
+_DOUBLED = "(CAST(_d AS INTEGER) * (2 - _i % 2))"
+_LUHN = (
+    "CASE WHEN {0} IS NULL THEN NULL WHEN regexp_full_match({0}, '[0-9]+') THEN "
+    "list_sum(list_transform(string_split(reverse({0}), ''), "
+    f"lambda _d, _i: {_DOUBLED} // 10 + {_DOUBLED} % 10)) % 10 = 0 ELSE FALSE END"
+)
+
+
+def _to_number(site: Site) -> str:
+    """A number of at most as many digits as the format has, between blanks."""
+    value, target = site.args[0], spark_type_to_duckdb(site.result)
+    shape = f" *[0-9]{{1,{len(site.literals[1] or '')}}} *"
+    failure = raised("INVALID_FORMAT", value, target)
+    return (
+        f"CASE WHEN {value} IS NULL THEN NULL WHEN regexp_full_match({value}, '{shape}') "
+        f"THEN CAST(trim({value}) AS {target}) ELSE {failure} END"
+    )
+
+
 ENTRIES: tuple[Entry, ...] = (
     Entry("length", "string", "CAST(length({0}) AS INTEGER)"),
     Entry("octet_length", "string", "CAST(strlen({0}) AS INTEGER)"),
@@ -201,6 +222,10 @@ ENTRIES: tuple[Entry, ...] = (
     Entry("bin", "bigint", "bin({0})"),
     Entry("hex", "bigint", "hex({0})"),
     Entry("hex", "string", "hex({0})"),
+    Entry("hex", "binary", "hex({0})"),
+    Entry("unhex", "string", _UNHEX),
+    Entry("luhn_check", "string", _LUHN),
+    Entry("to_number", "string string", _to_number),
     Entry("base64", "binary", "base64({0})"),
     Entry("sha2", "binary int", _sha2),
     Entry("md5", "string", "md5({0})"),

@@ -82,11 +82,48 @@ def extracted(site: Site) -> str:
 
 
 def split(site: Site) -> str:
-    """split(x, pattern[, limit]): the parts between the matches; a limit may ask for all."""
+    """split(x, pattern[, limit]): the parts between the matches, at most so many with the rest."""
     limit = site.literals[2] if len(site.args) == 3 else "-1"
-    if limit is None or int(limit) > 0:
-        raise NotEqual(f"{site.name} with the limit {limit or 'of a column'}")
-    return _spelled(site, _matched(site), "string_split_regex({0}, {1})", "VARCHAR[]")
+    if limit is None:
+        raise NotEqual(f"{site.name} with the limit of a column")
+    if site.literals[1] in ("", "|"):
+        return _letters(site, int(limit))
+    tokens = _matched(site)
+    if int(limit) <= 0:
+        return _spelled(site, tokens, "string_split_regex({0}, {1})", "VARCHAR[]")
+    if any(token[0] in ("^", "$") for token in tokens):
+        raise NotEqual(f"{site.name} with the limit {limit} and the pattern {site.literals[1]!r}")
+    return _spelled(site, tokens, _first(int(limit) - 1), "VARCHAR[]")
+
+
+def _first(count: int) -> str:
+    """A template for the first parts and the rest, which begins after them and their separators."""
+    parts, between = "string_split_regex({0}, {1})", "regexp_extract_all({0}, {1})"
+    if count == 0:
+        return "CASE WHEN {0} IS NOT NULL THEN [{0}] END"
+    before = f"list_transform({parts}[:{count}] || {between}[:{count}], lambda _e: length(_e))"
+    rest = f"substring({{0}}, 1 + CAST(list_sum({before}) AS BIGINT))"
+    return (
+        f"CASE WHEN len({parts}) > {count} THEN list_append({parts}[:{count}], {rest}) "
+        f"ELSE {parts} END"
+    )
+
+
+def _letters(site: Site, limit: int) -> str:
+    """split at nothing: Spark cuts letters at '', Java at '|', where an end remains and a letter
+    outside the basic plane is two."""
+    text = site.args[0]
+    letters = f"string_split({text}, '')"
+    failure = raised("LETTER_OF_TWO_CHARACTERS", text, "VARCHAR[]")
+    beyond = rf"WHEN regexp_matches({text}, '[\x{{10000}}-\x{{10FFFF}}]') THEN {failure}"
+    first = f"list_append({letters}[:{limit - 1}], substring({text}, {limit}))"
+    cases = (
+        f"WHEN {text} IS NULL THEN NULL WHEN {text} = '' THEN [{text}]",
+        beyond if site.literals[1] else "",
+        f"WHEN length({text}) >= {limit} THEN {first}" if limit > 0 else "",
+        f"ELSE list_append({letters}, '')" if site.literals[1] else f"ELSE {letters}",
+    )
+    return f"CASE {' '.join(cases)} END"
 
 
 def _is_group(digits: str, site: Site) -> bool:

@@ -218,6 +218,7 @@ _EVERYTHING: dict[Family, tuple[Production, ...]] = {
         _of("decimal", "CAST({} AS DOUBLE)"),
         _of("fraction", "({} / 2)", "NANVL(CAST({} AS DOUBLE), CAST(0 AS DOUBLE))"),
         _of("fraction", "CAST({} AS DOUBLE)", "SQRT(ABS({}))", "CAST({} AS FLOAT)"),
+        _of("fraction", "LN({})", "LOG10(ABS({}))", "POWER({}, 0.5)", "EXP(-ABS({}))"),
     ),
     "text": (
         *(_case("text"), _choice("text"), _concatenation, _of("text", *_TEXT_FORMS)),

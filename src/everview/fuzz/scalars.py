@@ -124,7 +124,7 @@ class Palette:
 
     def _exact(self, text: str) -> bool:
         """Whether a double is certainly a small multiple of a power of two."""
-        inexact = re.search(r"[/*]|AS (DOUBLE|FLOAT)|round|sqrt|degrees|radians", text)
+        inexact = re.search(r"[/*]|AS (DOUBLE|FLOAT)|round|SQRT|LN|LOG10|POWER|EXP", text)
         return not inexact and all(atom.exact for atom in self._used(text))
 
     def scalar(self, family: Family, depth: int) -> str:

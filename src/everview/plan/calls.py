@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
@@ -69,6 +70,17 @@ def target_type(node: exp.Cast) -> Type | None:
     return base
 
 
+def interval_cast(node: exp.Cast) -> Call | None:
+    """CAST('5' AS INTERVAL DAY) of a literal of one unit, which is INTERVAL '5' DAY."""
+    to, unit = node.to.this, None
+    if isinstance(to, exp.Interval) and isinstance(node.this, exp.Literal):
+        unit = to.args.get("unit")
+    count = re.fullmatch(r"\s*([+-]?\d{1,9})\s*", node.this.name) if unit is not None else None
+    if count is None or not isinstance(unit, exp.Var):
+        return None
+    return Call("interval", (), f"{int(count[1])} {unit.name.upper()}")
+
+
 _CAST_CALLS = {
     **{name: name for name in ("tinyint", "smallint", "bigint", "float", "binary")},
     "decimal": "decimal(10,0)",
@@ -110,11 +122,12 @@ def _rows(table: str) -> Iterator[tuple[type[exp.Expr], tuple[str, str]]]:
 _TABLE = """\
 this: Neg=negative Negative BitwiseNot=~ BitwiseCount=bit_count Not Abs Sign Sqrt Degrees Radians
   Exp Ln Sin Cos Tan Cbrt IsNan Rint Factorial Length BitLength=bit_length Upper Lower
-  Reverse Ascii MD5 SHA Hex ToBase64=base64 Year Quarter Month Day DayOfMonth=day DayOfWeek
+  Reverse Ascii MD5 SHA Hex Unhex ToBase64=base64 Year Quarter Month Day DayOfMonth=day DayOfWeek
   DayOfYear WeekOfYear Hour Minute Second LastDay=last_day DateFromUnixDate=date_from_unix_date
   UnixSeconds=unix_seconds UnixMillis=unix_millis UnixMicros=unix_micros Dayname Monthname
   ArraySize=size ArrayDistinct=array_distinct ArrayCompact=array_compact ArrayMax=array_max
   ArrayMin=array_min Flatten MapKeys=map_keys MapFromEntries=map_from_entries
+  JSONFormat=to_json
 this expression: Add=+ Sub=- Mul=* Div=/ Mod=% IntDiv=div BitwiseAnd=& BitwiseOr=| BitwiseXor=^
   BitwiseLeftShift=shiftleft BitwiseRightShift=shiftright EQ== NEQ=<> LT=< LTE=<= GT=> GTE=>=
   NullSafeEQ=<=> EqualNull=<=> And Or Pow=power Log Nanvl
@@ -134,6 +147,7 @@ substr this position: StrPosition=locate
 this expression from_ for_: Overlay
 this times: Repeat
 this length: SHA2
+this format: ToNumber=to_number
 this expression null: ArrayToString=array_join
 this start end: ArraySlice=slice
 this expression limit: RegexpSplit=split

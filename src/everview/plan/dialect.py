@@ -20,21 +20,11 @@ class _Percentile:
         return exp.Anonymous(this="PERCENTILE", expressions=args)
 
 
-KEPT = [
-    "DATE_FORMAT",
-    "DATE_SUB",
-    "FROM_UNIXTIME",
-    "INSTR",
-    "LOG10",
-    "PARSE_JSON",
-    "TO_CHAR",
-    "TO_DATE",
-    "TO_TIMESTAMP",
-    "TO_UNIX_TIMESTAMP",
-    "TO_VARCHAR",
-    "UNIX_DATE",
-    "UNIX_TIMESTAMP",
-]
+KEPT = (
+    *("DATE_FORMAT", "DATE_SUB", "FROM_UNIXTIME", "GET_JSON_OBJECT", "INSTR", "LOG10", "LOG2"),
+    *("PARSE_JSON", "TO_CHAR", "TO_DATE", "TO_TIMESTAMP", "TO_UNIX_TIMESTAMP", "TO_VARCHAR"),
+    *("UNIX_DATE", "UNIX_TIMESTAMP"),
+)
 """Functions sqlglot prints as something that is not quite the same."""
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from everview.plan.parameters import (
+    MOMENTS,
     a_bigint,
     a_binary,
     a_date,
@@ -16,6 +17,7 @@ from everview.plan.parameters import (
     anything,
     digits,
     exactly,
+    nested,
     number,
     seconds,
     shifted,
@@ -26,6 +28,7 @@ from everview.plan.signatures import (
     average_decimal,
     average_double,
     bitwise,
+    by_format,
     case,
     choice,
     comparison,
@@ -43,15 +46,21 @@ from everview.plan.signatures import (
     variadic,
 )
 from everview.plan.signatures_nested import CONCATENATED, JOINED, NESTED, REVERSED
-from everview.plan.types import INTEGERS
+from everview.plan.types import INTEGERS, Type
 
 _truth = exactly("boolean")
 _pure_string = exactly("string")
 _two_strings = (a_string, a_string)
+_two_pure_strings = (_pure_string, _pure_string)
 
 
 def _each(names: str, rule: Rule) -> dict[str, Rule]:
     return dict.fromkeys(names.split(), rule)
+
+
+def _read_by_format(result: Type) -> tuple[Rule, Rule]:
+    """A text read by a format; what is a moment already is not read."""
+    return function(result, *_two_pure_strings), function(result, exactly(*MOMENTS), _pure_string)
 
 
 _TRIED_WORDS = ("add", "subtract", "multiply", "divide", "mod")
@@ -110,6 +119,9 @@ RULES: dict[str, Rule] = {
     "repeat": function("string", a_string, an_int),
     **_each("chr bin", function("string", a_bigint)),
     "hex": function("string", digits),
+    "unhex": function("binary", a_string),
+    "luhn_check": function("boolean", a_string),
+    "to_number": by_format,
     "base64": function("string", a_binary),
     **_each("md5 sha", function("string", _pure_string)),
     "sha2": function("string", a_binary, an_int),
@@ -131,12 +143,15 @@ RULES: dict[str, Rule] = {
     "months_between": function("double", a_zoned_timestamp, a_zoned_timestamp, _truth, optional=1),
     "timestampdiff": function("bigint", a_zoned_timestamp, a_zoned_timestamp),
     "timestampadd": same(a_timestamp, a_small_int),
-    "to_date": either(function("date", a_date), function("date", _pure_string, _pure_string)),
-    "to_timestamp": either(
-        function("timestamp", a_zoned_timestamp), function("timestamp", _pure_string, _pure_string)
+    "to_date": either(function("date", a_date), *_read_by_format("date")),
+    "to_timestamp": either(function("timestamp", a_zoned_timestamp), *_read_by_format("timestamp")),
+    "try_to_date": function("date", *_two_pure_strings),
+    "try_to_timestamp": either(
+        function("timestamp", exactly("string", *MOMENTS)),
+        function("timestamp", *_two_pure_strings),
     ),
     "unix_timestamp": either(
-        function("bigint", exactly("timestamp")), function("bigint", _pure_string, _pure_string)
+        function("bigint", exactly("timestamp")), function("bigint", *_two_pure_strings)
     ),
     "from_unixtime": function("string", a_bigint, _pure_string, optional=1),
     "date_from_unix_date": function("date", an_int),
@@ -148,6 +163,9 @@ RULES: dict[str, Rule] = {
     "unix_date": function("int", exactly("date")),
     **_each("unix_seconds unix_millis unix_micros", function("bigint", exactly("timestamp"))),
     **_each("dayname monthname", function("string", a_date)),
+    "get_json_object": function("string", *_two_pure_strings),
+    "json_array_length": function("int", _pure_string),
+    "to_json": function("string", nested),
     "ev_avg_double": average_double,
     "ev_avg_decimal": average_decimal,
     "ev_single": single,

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import TypeAlias
 
 from everview.plan.coercion import is_numeric
-from everview.plan.types import INTEGERS, Type
+from everview.plan.types import INTEGERS, Type, is_nested
 
 MOMENTS = ("date", "timestamp", "timestamp_ntz")
 
@@ -50,8 +50,8 @@ def a_binary(type_: Type) -> Type | None:
 
 
 def digits(type_: Type) -> Type | None:
-    """The parameter of hex: an integer becomes bigint, a string stays."""
-    return type_ if type_ == "string" else a_bigint(type_)
+    """The parameter of hex: an integer becomes bigint, strings and bytes stay."""
+    return type_ if type_ in ("string", "binary") else a_bigint(type_)
 
 
 def seconds(type_: Type) -> Type | None:
@@ -90,6 +90,11 @@ def an_integer(type_: Type) -> Type | None:
 def anything(type_: Type) -> Type | None:
     """A parameter that takes everything as it is."""
     return type_
+
+
+def nested(type_: Type) -> Type | None:
+    """A parameter for arrays, maps and structs, as they are."""
+    return type_ if is_nested(type_) else None
 
 
 def shifted(type_: Type) -> Type | None:

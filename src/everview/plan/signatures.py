@@ -315,6 +315,16 @@ def single(args: tuple[Operand, ...], _: str | None) -> Signature | None:
     return Signature(("bigint", args[1].type), args[1].type)
 
 
+def by_format(args: tuple[Operand, ...], _: str | None) -> Signature | None:
+    """to_number(text, format): a decimal as wide as the nines that a literal format consists of."""
+    if len(args) != 2 or any(arg.type != "string" for arg in args):
+        return None
+    width = len(args[1].literal or "")
+    if args[1].literal != "9" * width or not 1 <= width <= MAX_PRECISION:
+        return None
+    return Signature(("string", "string"), decimal(width, 0))
+
+
 def bitwise(args: tuple[Operand, ...], _: str | None) -> Signature | None:
     """& | ^ on the wider of two integers."""
     meeting = common(args[0].type, args[1].type, strings=False) if len(args) == 2 else None

@@ -9,7 +9,7 @@ from functools import reduce
 
 from sqlglot import exp
 
-from everview.plan.calls import call, cast_call, target_type
+from everview.plan.calls import call, cast_call, interval_cast, target_type
 from everview.plan.functions import RULES
 from everview.plan.lambdas import Variables, higher_order, typed_call, variable
 from everview.plan.scalar import parse
@@ -67,6 +67,8 @@ def _typed(node: exp.Expr, names: Names) -> Typed:
             return _literal(node, "")
         case exp.Neg(this=exp.Literal(is_string=False) as number):
             return _literal(number, "-")
+        case exp.Cast() if (found := interval_cast(node)) is not None:
+            return _applied(found.name, (), found.value)
         case exp.Cast():
             name = "try_cast" if node.args.get("safe") else "cast"
             return _cast(name, node.this, target_type(node), names)

@@ -10,14 +10,17 @@ from functools import lru_cache
 from pathlib import Path
 from tempfile import gettempdir
 from uuid import uuid4
+from weakref import finalize
 
 import duckdb
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from everview.emit.parity import STRICT
 from everview.emit.sql import DUCKDB, consolidate, emit, emit_consolidated, emit_step
 from everview.engine.arrow import arrow_schema, conform
 from everview.engine.care import not_computed, twice
+from everview.engine.duckdb import functions
 from everview.errors import UserError
 from everview.plan.nodes import Empty, Plan
 from everview.plan.traverse import schema_of
@@ -55,6 +58,7 @@ class Calculator:
         self._connection.execute("SET TimeZone = 'UTC'")
         self._given: dict[str, pa.Table] = {}
         self._empty = True
+        self._strict = False
         self._connection.execute(f"CREATE SCHEMA {_SPACE}; USE {_SPACE}")
 
     def give(self, name: str, table: pa.Table) -> None:
@@ -156,13 +160,23 @@ class Calculator:
 
     def rows(self, sql: str) -> pa.Table:
         """The rows of a query. DuckDB plans it twice: a long one is better kept first."""
+        self._define(sql)
         with _explained():
             return self._connection.sql(sql).to_arrow_table()
 
     def execute(self, sql: str) -> list[tuple[object, ...]]:
         """Run a statement that defines or changes a table."""
+        self._define(sql)
         with _explained():
             return self._connection.execute(sql).fetchall()
+
+    def _define(self, sql: str) -> None:
+        """Define our own functions when one is first asked for."""
+        if STRICT in sql and not self._strict:
+            functions.define(self._connection)
+            # A connection that knows functions in Python has to be closed before Python ends.
+            finalize(self, self._connection.close)
+            self._strict = True
 
 
 def among(every: str, by: str, keys: tuple[KeySet, ...], *, nullable: bool) -> str:
