@@ -124,7 +124,7 @@ class Palette:
 
     def _exact(self, text: str) -> bool:
         """Whether a double is certainly a small multiple of a power of two."""
-        inexact = re.search(r"[/*]|AS (DOUBLE|FLOAT)|round|sqrt|degrees|radians", text)
+        inexact = re.search(r"[/*]|AS (DOUBLE|FLOAT)|ROUND|SQRT|DIVIDE|MONTHS_BETWEEN", text)
         return not inexact and all(atom.exact for atom in self._used(text))
 
     def scalar(self, family: Family, depth: int) -> str:
