@@ -147,9 +147,9 @@ def _parsed(p: Palette, _: int) -> str:
 def _tried(family: Family) -> Production:
     """Arithmetic that has NULL for what does not fit, over extreme values too."""
 
-    def drawn(p: Palette, depth: int) -> str:
+    def drawn(p: Palette, _: int) -> str:
         name = p.rng.choice(("TRY_ADD", "TRY_SUBTRACT", "TRY_MULTIPLY", "TRY_MOD"))
-        return f"{name}({p.scalar(family, depth)}, {p.leaf(family)})"
+        return f"{name}({p.leaf(family)}, {p.leaf(family)})"
 
     return drawn
 

@@ -8,6 +8,7 @@ from random import Random
 from typing import TypeAlias
 
 from everview.fuzz.aggregates import aggregate
+from everview.fuzz.case import Function
 from everview.fuzz.clauses import (
     IN_AGGREGATE,
     IN_HAVING,
@@ -17,6 +18,7 @@ from everview.fuzz.clauses import (
     subquery,
     where,
 )
+from everview.fuzz.expressions import SPARK
 from everview.fuzz.grouping_sets import grouping_bits, sets_clause
 from everview.fuzz.lateral import beside
 from everview.fuzz.nested import collected, exploded, regrouped
@@ -44,12 +46,42 @@ DEPTH = 4
 """How deep queries nest."""
 
 
-def query(rng: Random, relations: Sequence[Relation], kit: Kit) -> Query:
+def query(
+    rng: Random, relations: Sequence[Relation], kit: Kit, functions: Sequence[Function] = ()
+) -> Query:
     """A query over the relations, of any depth up to the greatest."""
     depth = rng.choice((1, 1, 2, 2, 2, 3, 3, DEPTH))
-    writer = Writer(rng, relations, PRODUCTIONS, kit)
+    writer = Writer(rng, relations, PRODUCTIONS, kit, functions)
     drawn = writer.query(depth)
     return replace(drawn, cost=writer.cost)
+
+
+def sketched(rng: Random, relations: Sequence[Relation]) -> Query:
+    """Groups with an aggregate that has no derivative, so that a part is recomputed."""
+    w = Writer(rng, relations, PRODUCTIONS, SPARK)
+    found = source(w, 1, most=1)
+    key, value = (w.rng.choice(found.atoms) for _ in range(2))
+    shown = [(key.text, field_like("k1", key))] if not key.loose else []
+    shown.append((f"APPROX_COUNT_DISTINCT({value.text})", Field("a1", "bigint")))
+    sql = f"SELECT {listed(shown)} FROM {found.sql}{where(w, found)}"
+    sql += "" if key.loose else f" GROUP BY {key.text}"
+    return Query(sql, tuple(field for _, field in shown), 8.0, w.cost)
+
+
+def altered(rng: Random, relations: Sequence[Relation], kit: Kit, old: Query) -> Query:
+    """Another query with the columns of one that was drawn."""
+    w = Writer(rng, relations, PRODUCTIONS, kit)
+    alias = f"r{w.rng.randint(1, 9)}"
+    atoms = atoms_of(Relation(alias, old.fields, old.size))
+    inner = f"FROM ({old.sql}) AS {alias} WHERE {w.condition(atoms, 1)}"
+    if w.chance(0.3):
+        scalar = w.palette(atoms).draw(w.family(atoms), 1)
+        fields = (*old.fields, field_of("z9", scalar))
+        return Query(f"SELECT {alias}.*, {scalar.text} AS z9 {inner}", fields, old.size)
+    again = f"SELECT * {inner}"
+    if w.chance(0.3):
+        again = f"({old.sql}) UNION ALL ({again})"
+    return replace(old, sql=again)
 
 
 def select(w: Writer, depth: int) -> Query:
@@ -84,7 +116,7 @@ def grouped(w: Writer, depth: int) -> Query:
         for _ in range(w.rng.choice((0, 1, 1, 1, 2, 2, 3)))
     ]
     keys = [key for key in keys if not key.constant]
-    sets = len(keys) > 0 and not w.kit.portable and w.chance(0.15) and w.afford(2)
+    sets = len(keys) > 0 and not w.kit.portable and w.chance(0.2) and w.afford(2)
     made = _aggregates(w, found)
     shown = [(key.text, field_of(f"k{n}", key)) for n, key in enumerate(keys, 1) if w.chance(0.9)]
     shown += [(a.text, field_like(f"a{n}", a)) for n, a in enumerate(made, 1)]

@@ -46,6 +46,14 @@ def schema(rng: Random, *, portable: bool) -> tuple[Drawn, ...]:
     return tuple(_table(rng, f"t{n}", portable) for n in range(1, count + 1))
 
 
+def copy(rng: Random, drawn: Drawn, name: str) -> Drawn:
+    """A table made from some columns of another one."""
+    places = sorted(rng.sample(range(len(drawn.domains)), rng.randint(1, len(drawn.domains))))
+    columns = tuple(drawn.table.columns[at] for at in places)
+    table = Table(name, columns, copied=drawn.table.name)
+    return Drawn(table, tuple(drawn.domains[at] for at in places))
+
+
 def _table(rng: Random, name: str, portable: bool) -> Drawn:
     keyed = rng.random() < 0.5
     types = [rng.choice(("int", "bigint"))]

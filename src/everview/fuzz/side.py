@@ -7,11 +7,15 @@ from pathlib import Path
 
 import everview
 from everview.errors import UserError
-from everview.fuzz.case import Contents, Table, Transaction, View
+from everview.fuzz.case import Change, Contents, Function, Statement, Table, Transaction, View
 from everview.fuzz.compare import same_bag
-from everview.fuzz.script import create_table, create_view
+from everview.fuzz.script import create_function, create_table, create_view, statement_text
+from everview.lang.sql.parse import parse_statements
+from everview.lang.sql.statements import Delete, Insert, Merge, Update
+from everview.pipeline import dml
 from everview.pipeline.audit import ViewAudit
 from everview.pipeline.database import Database
+from everview.pipeline.transaction import Transaction as Pending
 
 
 class Side:
@@ -21,6 +25,7 @@ class Side:
         self.engine = engine
         self.folder = folder
         self.refused: dict[str, str] = {}
+        self._tables: dict[str, Table] = {}
         self.database = self._open()
 
     def _open(self) -> Database:
@@ -33,28 +38,55 @@ class Side:
 
     def create(self, table: Table) -> None:
         """Create a table."""
+        self._tables[table.name] = table
         self.database.sql(create_table(table))
 
-    def define(self, view: View) -> None:
-        """Create a view; one that is refused, or reads a refused one, is left out."""
-        lost = [name for name in self.refused if re.search(rf"\b{name}\b", view.query)]
-        if lost:
-            self.refused[view.name] = ""
-            return
+    def declare(self, function: Function) -> None:
+        """Create a function; views that call one that is refused are left out."""
+        try:
+            self.database.sql(create_function(function))
+        except UserError as problem:
+            self.refused[function.name] = reason(problem)
+
+    def define(self, view: View) -> str | None:
+        """Create or replace a view; why it is refused, nothing where it reads a refused one.
+
+        A view that is refused is left out, one that keeps its query stays.
+        """
+        known = view.name in self.database.catalog.views
+        problem = self._problem(view)
+        if problem is None:
+            self.refused.pop(view.name, None)
+        elif not known:
+            self.refused[view.name] = problem
+        return problem
+
+    def _problem(self, view: View) -> str | None:
+        if any(re.search(rf"\b{name}\b", view.query) for name in self.refused):
+            return ""
         try:
             self.database.sql(create_view(view))
         except UserError as problem:
-            self.refused[view.name] = reason(problem)
+            return reason(problem)
+        return None
 
     def commit(self, transaction: Transaction) -> UserError | None:
         """Run a transaction; the error it was refused with."""
         try:
             with self.database.transaction() as tx:
                 for change in transaction.changes:
-                    getattr(tx, change.kind)(change.table, change.rows)
+                    self._change(tx, change)
         except UserError as problem:
             return problem
         return None
+
+    def _change(self, tx: Pending, change: Change | Statement) -> None:
+        if isinstance(change, Change):
+            getattr(tx, change.kind)(change.table, change.rows)
+            return
+        [statement] = parse_statements(statement_text(change, self._tables[change.table]))
+        assert isinstance(statement, Insert | Delete | Update | Merge)
+        dml.apply(tx, statement)
 
     def wrong_view(self, view: str | None = None) -> ViewAudit | None:
         """A view that differs from its query."""

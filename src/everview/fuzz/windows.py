@@ -156,7 +156,7 @@ def _framed(w: Writer, atoms: Sequence[Atom]) -> str:
     if not w.chance(0.6):
         return over
     apart = [atom for atom in atoms if atom.type in DISTANCES and not atom.wild]
-    if apart and not w.kit.portable and w.chance(0.25):
+    if apart and not w.kit.portable and w.chance(0.4):
         by = w.rng.choice(apart)
         near, far = (DISTANCES[by.type].format(n) for n in (w.rng.randint(0, 1), 2))
         ends = (f"{far} PRECEDING AND {near} FOLLOWING", f"{far} PRECEDING AND {near} PRECEDING")

@@ -7,6 +7,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from random import Random
 
+from everview.fuzz.case import Function
 from everview.fuzz.scalars import Atom, Family, Kit, Palette, Scalar, family_of
 from everview.plan.types import Type
 
@@ -82,10 +83,12 @@ class Writer:
         relations: Sequence[Relation],
         productions: Sequence[Callable[[Writer, int], Query]],
         kit: Kit,
+        functions: Sequence[Function] = (),
     ) -> None:
         """The first of the productions is the one that ends the nesting."""
         self.rng = rng
         self.kit = kit
+        self.functions = tuple(functions)
         self._productions = productions
         self.relations = list(relations)
         self._aliases = 0
