@@ -24,10 +24,11 @@ from everview.fuzz.case import (
     Transaction,
     View,
     readers,
+    reads,
 )
 from everview.fuzz.compare import difference
 from everview.fuzz.reference import Reference, Unanswered, table_of
-from everview.fuzz.side import Side, reason
+from everview.fuzz.side import Side, Stamp, reason
 from everview.pipeline.audit import ViewAudit
 
 Kind: TypeAlias = Literal[
@@ -136,6 +137,7 @@ class _Run:
     functions: list[Function] = field(default_factory=list)
     views: list[View] = field(default_factory=list)
     reference: Reference = field(default_factory=Reference)
+    answered: dict[str, Stamp] = field(default_factory=dict)
     step: int = -1
     unchecked: bool = False
 
@@ -170,7 +172,7 @@ class _Run:
         for side in self.sides:
             side.define(view)
             if view.name not in side.refused:
-                self._judge(side, side.wrong_view(view.name))
+                self._judge(side, side.wrong_from_tables(view.name))
         self.views.append(view)
         for side in self.sides:
             if view.name in side.refused:
@@ -275,20 +277,34 @@ class _Run:
 
     def _ask(self, views: Sequence[View]) -> None:
         """Portable views hold what DuckDB itself answers, over what they read as it is now."""
-        portable = [view for view in views if view.portable]
-        if not portable or not self.sides:
+        if not self.sides:
             return
         side = self.sides[0]
+        due = [
+            view
+            for view in views
+            if view.portable and view.name not in side.refused and self._may_differ(side, view)
+        ]
+        if not due:
+            return
         relations = {
             name: table_of(table.columns, self.contents.rows[name])
             for name, table in self.contents.tables.items()
         }
         for view in self.views:
-            if view.name not in side.refused:
+            if view.name not in side.refused and any(
+                view is each or reads(each, view.name) for each in due
+            ):
                 relations[view.name] = side.database.read(view.name).to_arrow()
-        for view in portable:
-            if view.name not in side.refused:
-                self._compare(side, view, relations)
+        for view in due:
+            self._compare(side, view, relations)
+
+    def _may_differ(self, side: Side, view: View) -> bool:
+        """Whether anything that the view's answer depends on is new since it was last asked for."""
+        stamp = side.stamp(view.name)
+        known = self.answered.get(view.name) == stamp
+        self.answered[view.name] = stamp
+        return not known
 
     def _compare(self, side: Side, view: View, relations: Mapping[str, pa.Table]) -> None:
         schema = side.database.catalog.schema(view.name)
