@@ -8,6 +8,7 @@ from typing import Literal, TypeAlias
 
 from everview.fuzz.case import Change, Contents, Row, Statement, Transaction
 from everview.fuzz.schemas import Drawn
+from everview.plan.types import is_nested
 
 MOST_ROWS = 60
 """A table is not filled beyond this, one big change aside."""
@@ -195,6 +196,7 @@ def _statement(c: Changer, drawn: Drawn) -> list[Change | Statement]:
         for own in drawn.table.columns
         for read in other.table.columns
         if own.type == read.type and own.type not in ("float", "double", "boolean")
+        if not is_nested(own.type)
     ]
     free = [each.name for each in drawn.table.columns if each.name not in drawn.table.key]
     if not pairs or not free or len(c.present(drawn)) > MOST_ROWS:

@@ -14,6 +14,7 @@ from everview.fuzz.queries import altered, query, sketched
 from everview.fuzz.scalars import Kit
 from everview.fuzz.schemas import Drawn, copy, schema
 from everview.fuzz.writer import Field, Query, Relation
+from everview.plan.types import is_nested
 
 TABLE_SIZE = 30.0
 DEAREST = 12.0
@@ -96,7 +97,7 @@ def _upkeep(rng: Random) -> list[Step]:
 
 def _relation(drawn: Drawn) -> Relation:
     fields = tuple(
-        Field(column.name, column.type, wild=domain.wild)
+        Field(column.name, column.type, wild=domain.wild, loose=is_nested(column.type))
         for column, domain in zip(drawn.table.columns, drawn.domains, strict=True)
     )
     key = drawn.table.key[0] if len(drawn.table.key) == 1 else None

@@ -9,8 +9,12 @@ from everview.fuzz.clauses import where
 from everview.fuzz.scalars import Atom
 from everview.fuzz.sources import source
 from everview.fuzz.writer import Field, From, Query, Writer, field_like, listed
+from everview.plan.types import Type
 
 _FORMS = ("ARRAY({0}, {1})", "ARRAY({0})", "CASE WHEN {0} IS NOT NULL THEN ARRAY({1}, {0}) END")
+
+ELEMENTS: dict[Type, Type] = {"array<int>": "int", "array<string>": "string"}
+"""The arrays that tables hold, and what they consist of."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -172,6 +176,10 @@ def collected(w: Writer, depth: int) -> Query:
 
 def _array(w: Writer, atoms: Sequence[Atom]) -> tuple[str, Atom] | None:
     """An array of columns of one type, and its element."""
+    stored = [atom for atom in atoms if atom.type in ELEMENTS]
+    if stored and w.chance(0.6):
+        found = w.rng.choice(stored)
+        return found.text, Atom("", ELEMENTS[found.type])
     if all(atom.loose for atom in atoms):
         return None
     (first, second), element = _alike(w, atoms)

@@ -60,11 +60,10 @@ def sketched(rng: Random, relations: Sequence[Relation]) -> Query:
     """Groups with an aggregate that has no derivative, so that a part is recomputed."""
     w = Writer(rng, relations, PRODUCTIONS, SPARK)
     found = source(w, 1, most=1)
-    key, value = (w.rng.choice(found.atoms) for _ in range(2))
-    shown = [(key.text, field_like("k1", key))] if not key.loose else []
+    key, value = (w.palette(found.atoms).draw(w.family(found.atoms), 0) for _ in range(2))
+    shown = [(key.text, field_of("k1", key))]
     shown.append((f"APPROX_COUNT_DISTINCT({value.text})", Field("a1", "bigint")))
-    sql = f"SELECT {listed(shown)} FROM {found.sql}{where(w, found)}"
-    sql += "" if key.loose else f" GROUP BY {key.text}"
+    sql = f"SELECT {listed(shown)} FROM {found.sql}{where(w, found)} GROUP BY k1"
     return Query(sql, tuple(field for _, field in shown), 8.0, w.cost)
 
 

@@ -49,7 +49,7 @@ class Atom:
 
     `wild` values are so extreme that arithmetic on them fails. A double is `exact` when sums of it
     do not depend on the order of addition, and `loose` when it is such a sum of inexact doubles:
-    then nothing but its approximate value may be looked at.
+    then nothing but its approximate value may be looked at. Arrays are loose too.
     """
 
     text: str
@@ -138,7 +138,7 @@ class Palette:
         fitting = [
             i
             for i, atom in enumerate(self.atoms)
-            if family_of(atom.type) == family and not atom.loose and not (calm and atom.wild)
+            if not atom.loose and family_of(atom.type) == family and not (calm and atom.wild)
         ]
         return f"`c{self.rng.choice(fitting)}`" if fitting else None
 

@@ -20,6 +20,7 @@ RARE: tuple[Type, ...] = (
     "binary",
     "timestamp",
     "timestamp_ntz",
+    *("array<int>", "array<string>"),
 )
 KEYS: tuple[Type, ...] = ("bigint", "int", "bigint", "string", "date", "smallint", "decimal(10,2)")
 PORTABLE: tuple[Type, ...] = ("int", "bigint", "int", "string", "date", "boolean")

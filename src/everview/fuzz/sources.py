@@ -167,7 +167,7 @@ def _shared(left: From, right: Relation) -> list[str]:
 
 def mergeable(a: Atom | Field, b: Atom | Field) -> bool:
     """Whether USING may make one column of two."""
-    return meet(a.type, b.type) and not (a.loose or b.loose)
+    return not (a.loose or b.loose) and meet(a.type, b.type)
 
 
 def _equality(w: Writer, pairs: list[tuple[Atom, Atom]]) -> str:

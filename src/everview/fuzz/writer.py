@@ -168,7 +168,7 @@ class Writer:
     def meeting(self, left: Sequence[Atom], right: Sequence[Atom]) -> list[tuple[Atom, Atom]]:
         """The pairs of columns that are worth comparing."""
         return [
-            (a, b) for a in left for b in right if meet(a.type, b.type) and not (a.loose or b.loose)
+            (a, b) for a in left for b in right if not (a.loose or b.loose) and meet(a.type, b.type)
         ]
 
 
