@@ -71,6 +71,8 @@ CONSTRUCTS: dict[str, str] = {
     "listed_sets": "SELECT k, s, GROUPING_ID() AS g FROM t GROUP BY k, s GROUPING SETS ((s), (k))",
     "with_rollup": """SELECT k, SUM(k) AS z FROM t GROUP BY k WITH ROLLUP
         HAVING GROUPING(k) = 1 OR SUM(v) > 1""",
+    "with_cube_of_conditions": """SELECT (v > 1) AS p, (k = 1) AS q, COUNT(*) AS n,
+        GROUPING((v > 1)) AS g FROM t GROUP BY (v > 1), (k = 1) WITH CUBE""",
     "nested_sets": """SELECT k, s, COUNT(v) AS n FROM t
         GROUP BY GROUPING SETS (ROLLUP(k, s), CUBE(s), ())""",
     "sets_beside_keys": "SELECT k, s, v, COUNT(*) AS n FROM t GROUP BY k, ROLLUP(s), CUBE(v)",

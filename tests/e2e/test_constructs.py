@@ -98,6 +98,17 @@ def test_an_aggregate_that_only_spark_answers_is_refused_by_name(tmp_path, funct
         assert function in caught.value.problem
 
 
+def test_an_audit_does_not_ask_for_what_nobody_reads(tmp_path):
+    with ev.open(str(tmp_path / "store"), engine="duckdb") as db:
+        db.sql("CREATE TABLE t (a INT, b INT); INSERT INTO t VALUES (1, 2), (NULL, 3)")
+        inner = "SELECT b, TRY_DIVIDE(a, a - 1) AS unread FROM t"
+        db.sql(f"CREATE VIEW v AS SELECT q.b FROM ({inner}) AS q JOIN t AS r ON q.b = r.b")
+        assert db.audit().ok
+        with pytest.raises(ev.UserError) as caught:
+            db.sql(f"CREATE VIEW w AS SELECT q.unread FROM ({inner}) AS q")
+        assert caught.value.code == "E011"
+
+
 def test_the_greatest_value_follows_inserts_without_reading_the_group(tmp_path):
     with ev.open(str(tmp_path / "store"), engine="duckdb") as db:
         db.sql("CREATE TABLE t (id INT, k INT, v INT)")

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from itertools import count, islice
+from types import UnionType
 from typing import get_args
 
 import pytest
 from sqlglot import exp
 
 from everview.errors import Span, UserError
-from everview.fuzz.case import Case, Contents, Transaction
+from everview.fuzz.case import Case, Contents, Function, Table, Transaction, reads
 from everview.fuzz.generate import generate
+from everview.fuzz.script import script
+from everview.lang.sql.calling import calls_in
+from everview.lang.sql.functions import Function as Declared
 from everview.lang.sql.lower import lower_query
 from everview.lang.sql.parse import parse_query
 from everview.plan.nodes import Change, Empty, Plan, Ref, Restrict, Source
@@ -23,19 +27,115 @@ OF_PROGRAMS = {Change, Ref, Restrict}
 OF_NO_QUERY_YET = {Empty}
 """Operators that nothing in the language makes so far: a query that does belongs in the fuzzer."""
 
-WORDS = (
-    *("LEFT JOIN", "RIGHT JOIN", "FULL JOIN", "SEMI JOIN", "ANTI JOIN", "CROSS JOIN", "NATURAL "),
-    *("USING (", "UNION ALL", "INTERSECT ", "INTERSECT ALL", "EXCEPT ", "EXCEPT ALL", "(VALUES "),
-    *("MIN(", "MAX(", "BOOL_AND(", "BOOL_OR(", "COUNT(DISTINCT", "SUM(DISTINCT", "AVG(DISTINCT"),
-    *("VAR_POP(", "STDDEV(", "BIT_XOR(", "MEDIAN(", "PERCENTILE_DISC(", "MODE() WITHIN", "MAX_BY("),
-    *("LISTAGG(", "LISTAGG(DISTINCT", "IGNORE NULLS", ") OVER (PARTITION"),
-    *("COUNT_IF(", "FILTER (WHERE", " EXISTS (SELECT", "NOT EXISTS (SELECT", " IN (SELECT"),
-    *("NOT IN (SELECT", ") IN (SELECT", ") NOT IN (SELECT", "<=>", "HAVING", "WITH "),
-    *("LATERAL VIEW OUTER", "POSEXPLODE(", "EXPLODE(", "COLLECT_LIST(", "STRUCT(", "TRANSFORM("),
-    *("OVER (", "PARTITION BY", "QUALIFY", "LIMIT", "ROWS BETWEEN", "LATERAL (", " PIVOT ("),
-    *("UNPIVOT", "ROLLUP(", "CUBE(", "GROUPING SETS (", " ALL (SELECT", " ANY (SELECT"),
+WORDS = {
+    "joins": (
+        *("LEFT JOIN", "RIGHT JOIN", "FULL JOIN", "SEMI JOIN", "ANTI JOIN", "CROSS JOIN"),
+        *("NATURAL ", "USING (", "<=>", " BETWEEN ", "CROSS JOIN LATERAL (", "LEFT JOIN LATERAL ("),
+        ", LATERAL (",
+    ),
+    "subqueries": (
+        *(" EXISTS (SELECT", "NOT EXISTS (SELECT", " IN (SELECT", "NOT IN (SELECT"),
+        *(") IN (SELECT", ") NOT IN (SELECT", " ALL (SELECT", " ANY (SELECT", "WITH "),
+    ),
+    "set operations": (
+        *("UNION ALL", " UNION SELECT", "UNION DISTINCT", "INTERSECT SELECT", "INTERSECT ALL"),
+        *("EXCEPT SELECT", "EXCEPT ALL"),
+    ),
+    "aggregates": (
+        *("MIN(", "MAX(", "AVG(", "BOOL_AND(", "BOOL_OR(", "EVERY(", "COUNT_IF(", "ANY_VALUE("),
+        *("COUNT(DISTINCT", "SUM(DISTINCT", "AVG(DISTINCT", "VAR_POP(", "VAR_SAMP(", "STDDEV("),
+        *("COVAR_POP(", "COVAR_SAMP(", "CORR(", "REGR_SLOPE(", "BIT_XOR(", "FIRST(", "LAST("),
+        *("MEDIAN(", "PERCENTILE(", "PERCENTILE_CONT(", "PERCENTILE_DISC(", "MODE() WITHIN"),
+        *("MAX_BY(", "MIN_BY(", "LISTAGG(", "LISTAGG(DISTINCT", "STRING_AGG(", "COLLECT_LIST("),
+        *("COLLECT_SET(", "ARRAY_AGG(", "FILTER (WHERE", "HAVING", "ROLLUP(", "CUBE("),
+        *(
+            "GROUPING SETS (",
+            "WITH ROLLUP",
+            "WITH CUBE",
+            "GROUPING(",
+            "GROUPING_ID(",
+            "GROUP BY ALL",
+        ),
+    ),
+    "windows": (
+        *("ROW_NUMBER() OVER", "RANK() OVER", "DENSE_RANK() OVER", "NTILE(", "PERCENT_RANK()"),
+        *("CUME_DIST()", "LAG(", "LEAD(", "FIRST_VALUE(", "LAST_VALUE(", "NTH_VALUE("),
+        *("IGNORE NULLS", ") OVER (PARTITION", ") OVER (ORDER", "QUALIFY", " WINDOW q"),
+        *("ROWS BETWEEN", " 1 PRECEDING", " FOLLOWING", "RANGE BETWEEN 2 PRECEDING"),
+        *("RANGE BETWEEN INTERVAL '2' DAY PRECEDING", ") = 1", ".rn = 1"),
+    ),
+    "the first rows": ("LIMIT 1", "LIMIT 2 OFFSET 1", " OFFSET 2", "NULLS LAST", "NULLS FIRST"),
+    "rows made of rows": (
+        *("(VALUES ", " PIVOT (", "UNPIVOT", "INCLUDE NULLS", "EXPLODE(", "EXPLODE_OUTER("),
+        *("POSEXPLODE(", "INLINE(", "STACK(", "EXPLODE(MAP(", "LATERAL VIEW OUTER"),
+        *("LATERAL VIEW EXPLODE(", ", LATERAL EXPLODE("),
+    ),
+    "nested values": (
+        *("STRUCT(", "NAMED_STRUCT(", "ARRAY(", "MAP(", "TRANSFORM(", "FILTER(ARRAY", "AGGREGATE("),
+        *("EXISTS(ARRAY", "FORALL(", "MAP_FILTER(", "TRANSFORM_VALUES(", "SORT_ARRAY("),
+    ),
+    "scalars": (
+        *("CASE WHEN", "CAST(", "TRY_CAST(", "TRY_ADD(", "TRY_DIVIDE(", "TRY_ELEMENT_AT("),
+        *("INTERVAL '", "DATEDIFF(", "TIMESTAMPDIFF(", "DATE_TRUNC(", "MAKE_DATE(", "EXTRACT("),
+        *("DATE_FORMAT(", "MONTHS_BETWEEN(", "REGEXP_REPLACE(", "RLIKE", "NULLIF("),
+    ),
+}
+"""What the language has beyond operators, by what it is for."""
+
+SHAPES: dict[str, Callable[[exp.Expr], bool]] = {
+    "a join on a range": lambda tree: any(
+        isinstance(join.args.get("on"), exp.LT | exp.LTE | exp.GT | exp.GTE | exp.Between)
+        for join in tree.find_all(exp.Join)
+    ),
+    "a subquery in the list": lambda tree: _asks_in(tree, "expressions"),
+    "a subquery in WHERE": lambda tree: _asks_in(tree, "where"),
+    "a subquery in HAVING": lambda tree: _asks_in(tree, "having"),
+    "a subquery in CASE": lambda tree: _inside(tree, exp.Case, exp.Query),
+    "a subquery in a subquery": lambda tree: any(
+        _inside(each.args["query"], exp.In | exp.Exists, exp.Query)
+        for each in tree.find_all(exp.In)
+        if each.args.get("query")
+    ),
+    "a total of totals": lambda tree: any(
+        select.args.get("group")
+        and any(_inside(item, exp.Select, exp.Group) for item in _from(select))
+        for select in tree.find_all(exp.Select)
+    ),
+    "an expression of aggregates": lambda tree: _inside(tree, exp.Binary, exp.AggFunc),
+    "a window over groups": lambda tree: any(
+        select.args.get("group") and any(each.find(exp.Window) for each in select.expressions)
+        for select in tree.find_all(exp.Select)
+    ),
+    "several windows": lambda tree: len(list(tree.find_all(exp.Window))) > 2,
+}
+"""What no word tells."""
+
+STATEMENTS = (
+    *("CREATE OR REPLACE MATERIALIZED VIEW", "WITH (refresh = 'auto')", "CREATE FUNCTION"),
+    *("PRIMARY KEY", "NOT NULL", " AS SELECT `", "MERGE INTO", "WHEN NOT MATCHED", "UPDATE t"),
+    *("DELETE FROM t", "IN (SELECT `", "WHERE EXISTS (SELECT", "INSERT INTO", "BEGIN;"),
 )
-"""What the language has beyond operators."""
+"""What is said beside queries."""
+
+
+def _from(select: exp.Expr) -> list[exp.Expr]:
+    first = select.args.get("from_")
+    return [each for each in (first, *(select.args.get("joins") or ())) if each is not None]
+
+
+def _inside(tree: exp.Expr, outer: type[exp.Expr] | UnionType, inner: type[exp.Expr]) -> bool:
+    """Whether a node of one kind has one of another kind in it."""
+    return any(
+        isinstance(node, outer) and any(isinstance(each, inner) for each in list(node.walk())[1:])
+        for node in tree.walk()
+    )
+
+
+def _asks_in(tree: exp.Expr, part: str) -> bool:
+    """Whether a part of a SELECT has a query in it."""
+    parts = (select.args.get(part) for select in tree.find_all(exp.Select))
+    listed = (each if isinstance(each, list) else [each] for each in parts if each)
+    return any(node.find(exp.Query) is not None for each in listed for node in each)
 
 
 def unknown(scalar: str, _schema: Schema, span: Span | None) -> Type:
@@ -45,9 +145,14 @@ def unknown(scalar: str, _schema: Schema, span: Span | None) -> Type:
 def plans(case: Case) -> Iterator[Plan | None]:
     """The plan of every view, None where it or what it reads is refused."""
     known = {table.name: Source(table.name, table.columns, table.key) for table in case.tables}
+    made = {
+        step.name: Declared(step.name, step.takes, step.gives, step.body)
+        for step in case.steps
+        if isinstance(step, Function)
+    }
     for view in case.views:
         try:
-            plan = lower_query(view.query, known, unknown)
+            plan = lower_query(calls_in(view.query, made)[0], known, unknown)
         except UserError:
             yield None
             continue
@@ -75,9 +180,39 @@ def test_few_of_the_views_drawn_are_refused():
     assert refused < 30
 
 
-def test_every_word_of_the_language_occurs_in_the_views_drawn():
-    queries = [view.query for number in range(500) for view in generate(0, number).views]
-    assert [word for word in WORDS if not any(word in query for query in queries)] == []
+@pytest.fixture(scope="module")
+def cases():
+    return [generate(0, number) for number in range(500)]
+
+
+@pytest.mark.parametrize("topic", WORDS)
+def test_every_word_of_the_language_occurs_in_the_views_drawn(cases, topic):
+    queries = [view.query for case in cases for view in case.views]
+    assert [word for word in WORDS[topic] if not any(word in query for query in queries)] == []
+
+
+def test_every_shape_occurs_in_the_views_drawn(cases):
+    missing = dict(SHAPES)
+    for view in (view for case in cases for view in case.views):
+        tree = parse_query(view.query) if missing else None
+        missing = {name: has for name, has in missing.items() if tree and not has(tree)}
+    assert list(missing) == []
+
+
+def test_every_statement_occurs_in_the_cases_drawn(cases):
+    scripts = "\n".join(map(script, cases))
+    assert [word for word in STATEMENTS if word not in scripts] == []
+
+
+def test_functions_are_called_and_replaced_views_are_read(cases):
+    called, replaced = 0, 0
+    for case in cases:
+        made = [step for step in case.steps if isinstance(step, Function)]
+        called += sum(f"{each.name}(" in view.query for each in made for view in case.views)
+        again = [view for view in case.views if view.replaces]
+        replaced += sum(reads(view, each.name) for each in again for view in case.views)
+    assert called > 20
+    assert replaced > 20
 
 
 def test_half_of_the_cases_are_portable_and_a_fifth_of_the_views_have_subqueries():
@@ -108,9 +243,9 @@ def test_the_numbers_decide_the_case():
 @pytest.mark.parametrize("number", range(30))
 def test_only_forbidden_transactions_break_a_constraint(number):
     case, contents = generate(1, number), Contents()
-    for table in case.tables:
-        contents.create(table)
     for step in case.steps:
+        if isinstance(step, Table):
+            contents.create(step)
         if isinstance(step, Transaction):
             after = contents.copy()
             for change in step.changes:
@@ -124,5 +259,5 @@ def test_cases_have_four_to_ten_views_and_three_to_six_transactions_after_the_fi
         case = generate(2, number)
         began = next(i for i, step in enumerate(case.steps) if step in case.views)
         changed = [step for step in case.steps[began:] if isinstance(step, Transaction)]
-        assert 4 <= len(case.views) <= 10
+        assert 4 <= len({view.name for view in case.views}) <= 10
         assert 3 <= len(changed) <= 6

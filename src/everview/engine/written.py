@@ -17,11 +17,12 @@ def written_minus_stored(
     name: str, texts: Mapping[str, str], snapshot: Snapshot, analyze: Analyze
 ) -> Plan:
     """A view's query minus the view, over what has no text in `texts`."""
-    known = tuple(declared(snapshot).values())
+    known = declared(snapshot)
     plans: dict[str, Plan] = {}
     for view, text in texts.items():
-        columns = names(snapshot.stored[view].schema)
-        plans[view] = inlined(_lowered(text, known, columns, analyze), plans)
+        columns, spoken = names(snapshot.stored[view].schema), text.lower()
+        named = tuple(source for name, source in known.items() if name in spoken)
+        plans[view] = inlined(_lowered(text, named, columns, analyze), plans)
     return add(plans[name], negate(Source(name, snapshot.stored[name].schema)))
 
 
@@ -35,6 +36,7 @@ def declared(snapshot: Snapshot) -> dict[str, Source]:
 def _lowered(
     text: str, known: tuple[Source, ...], columns: tuple[str, ...], analyze: Analyze
 ) -> Plan:
+    """The plan of a text over the relations that it names, whatever others there are."""
     return lower_query(text, {source.name.lower(): source for source in known}, analyze, columns)
 
 

@@ -13,7 +13,7 @@ from everview.plan.types import FLOATS, decimal_parts
 def aggregate(w: Writer, atoms: Sequence[Atom]) -> Atom:
     """Any aggregate over rows with these columns."""
     made = _unfiltered(w, atoms)
-    if not w.chance(0.12):
+    if made.text.startswith("ROUND(") or not w.chance(0.12):
         return made
     condition = w.condition(atoms, 1)
     return Atom(
@@ -40,6 +40,8 @@ def _unfiltered(w: Writer, atoms: Sequence[Atom]) -> Atom:
             return _truth(w, atoms)
         case "spread":
             return spread(w, atoms) or _count(w, atoms)
+        case "pair":
+            return _pair(w, atoms)
         case "bits":
             return _bits(w, atoms)
         case "ordered":
@@ -50,10 +52,12 @@ def _unfiltered(w: Writer, atoms: Sequence[Atom]) -> Atom:
 
 _KINDS = (
     *("total", "total", "total", "count", "count", "extreme", "extreme", "truth"),
-    *("spread", "bits", "ordered", "ordered"),
+    *("spread", "bits", "ordered", "ordered", "pair"),
 )
 SPREADS = ("VAR_POP", "VAR_SAMP", "STDDEV_POP", "STDDEV")
 """Functions that are zero only where all values are equal, so that nothing cancels."""
+PAIRS = ("COVAR_POP", "COVAR_SAMP", "CORR", "REGR_SLOPE", "REGR_R2")
+"""Functions of two numbers a row, whose terms cancel: only so many digits are looked at."""
 PLACES = ("0", "0.25", "0.3", "0.5", "1")
 
 
@@ -63,6 +67,19 @@ def spread(w: Writer, atoms: Sequence[Atom]) -> Atom | None:
     if scalar.wild or scalar.constant or not scalar.exact:
         return None
     return Atom(f"{w.rng.choice(SPREADS)}({scalar.text})", "double", exact=False, loose=True)
+
+
+def _pair(w: Writer, atoms: Sequence[Atom]) -> Atom:
+    """What two numbers have to do with each other, where both are exact."""
+    palette = w.palette(atoms)
+    both = [palette.draw(w.rng.choice(w.kit.numbers), 0) for _ in range(2)]
+    if w.kit.portable or any(each.wild or each.constant or not each.exact for each in both):
+        return _count(w, atoms)
+    texts = ", ".join(each.text for each in both)
+    if w.chance(0.2):
+        return Atom(f"REGR_COUNT({texts})", "bigint")
+    text = f"ROUND({w.rng.choice(PAIRS)}({texts}), 9)"
+    return Atom(text, "double", exact=False, loose=True)
 
 
 def _bits(w: Writer, atoms: Sequence[Atom]) -> Atom:
@@ -114,7 +131,8 @@ def _listed(w: Writer, atoms: Sequence[Atom]) -> Atom:
         return _count(w, atoms)
     text, once = w.rng.choice(texts), w.rng.choice(("", "DISTINCT "))
     order = f"WITHIN GROUP (ORDER BY {text}{w.rng.choice(('', ' DESC'))})"
-    return Atom(f"LISTAGG({once}{text}, ',') {order}", "string")
+    name = "LISTAGG" if w.kit.portable else w.rng.choice(("LISTAGG", "STRING_AGG"))
+    return Atom(f"{name}({once}{text}, ',') {order}", "string")
 
 
 def _total(w: Writer, atoms: Sequence[Atom]) -> Atom:

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from random import Random
-from typing import TypeAlias
+from typing import Literal, TypeAlias
 
-from everview.fuzz.case import Change, Contents, Row, Transaction
+from everview.fuzz.case import Change, Contents, Row, Statement, Transaction
 from everview.fuzz.schemas import Drawn
+from everview.plan.types import is_nested
 
 MOST_ROWS = 60
 """A table is not filled beyond this, one big change aside."""
@@ -18,11 +19,17 @@ class Changer:
 
     def __init__(self, rng: Random, tables: Sequence[Drawn]) -> None:
         self.rng = rng
-        self.tables = {each.table.name: each for each in tables}
+        self.tables: dict[str, Drawn] = {}
         self.contents = Contents()
-        self.gone: dict[str, list[Row]] = {name: [] for name in self.tables}
+        self.gone: dict[str, list[Row]] = {}
         for each in tables:
-            self.contents.create(each.table)
+            self.create(each)
+
+    def create(self, drawn: Drawn) -> None:
+        """One more table."""
+        self.tables[drawn.table.name] = drawn
+        self.contents.create(drawn.table)
+        self.gone[drawn.table.name] = []
 
     def transaction(self) -> Transaction:
         """Changes of one or more tables; now and then one that must be refused."""
@@ -30,13 +37,13 @@ class Changer:
             broken = self._forbidden()
             if broken is not None:
                 return broken
-        changes: list[Change] = []
+        changes: list[Change | Statement] = []
         while not changes:
             changes = self._changes()
         return Transaction(tuple(changes))
 
-    def _changes(self) -> list[Change]:
-        changes: list[Change] = []
+    def _changes(self) -> list[Change | Statement]:
+        changes: list[Change | Statement] = []
         chosen = self.rng.sample(list(self.tables), self.rng.randint(1, len(self.tables)))
         for name in chosen:
             for _ in range(self.rng.choice((1, 1, 1, 2, 3))):
@@ -94,7 +101,7 @@ class Changer:
         return Transaction((*before, broken), forbidden=True) if refused else None
 
 
-Production: TypeAlias = Callable[[Changer, Drawn], list[Change]]
+Production: TypeAlias = Callable[[Changer, Drawn], Sequence[Change | Statement]]
 
 
 def _insert(c: Changer, drawn: Drawn) -> list[Change]:
@@ -177,9 +184,38 @@ def _big(c: Changer, drawn: Drawn) -> list[Change]:
     return c.insert(drawn, 50) if room else []
 
 
+KINDS: tuple[Literal["delete", "update", "merge", "copy"], ...]
+KINDS = ("delete", "update", "merge", "copy")
+
+
+def _statement(c: Changer, drawn: Drawn) -> list[Change | Statement]:
+    """What a subquery decides, if the constraints bear it."""
+    pairs = [
+        (own.name, other.table.name, read.name)
+        for other in c.tables.values()
+        for own in drawn.table.columns
+        for read in other.table.columns
+        if own.type == read.type and own.type not in ("float", "double", "boolean")
+        if not is_nested(own.type)
+    ]
+    free = [each.name for each in drawn.table.columns if each.name not in drawn.table.key]
+    if not pairs or not free or len(c.present(drawn)) > MOST_ROWS:
+        return []
+    column, other, read = c.rng.choice(pairs)
+    kind = c.rng.choice(KINDS)
+    target, row = c.rng.choice(free), drawn.row(c.rng)
+    made = Statement(kind, drawn.table.name, column, other, read, row, target)
+    kept = c.contents.copy()
+    c.contents.apply(made)
+    if c.contents.problem() is None and c.contents.rows != kept.rows:
+        return [made]
+    c.contents = kept
+    return []
+
+
 PRODUCTIONS: tuple[Production, ...] = (
     *(_insert, _insert, _insert, _delete, _delete, _update, _update, _upsert, _upsert),
-    *(_duplicate, _empty, _vanish, _return, _return, _cancel, _big),
+    *(_duplicate, _empty, _vanish, _return, _return, _cancel, _big, _statement, _statement),
 )
 """What a transaction may do to a table."""
 

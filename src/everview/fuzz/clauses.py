@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from everview.fuzz.functions import called
 from everview.fuzz.scalars import Atom
-from everview.fuzz.subqueries import Around, around, asked, predicate, value
+from everview.fuzz.subqueries import Around, around, asked, predicate, using, value
 from everview.fuzz.writer import Field, From, Writer, field_like, field_of
 
 IN_WHERE = 0.14
 IN_LIST = 0.1
 IN_AGGREGATE = 0.06
 IN_HAVING = 0.2
+CALLED = 0.15
 
 
 def where(w: Writer, found: From) -> str:
@@ -19,6 +21,10 @@ def where(w: Writer, found: From) -> str:
     parts = [f"({found.where})"] if found.where else []
     if w.chance(0.4):
         parts.append(w.condition(found.atoms, w.rng.choice((0, 1, 1, 2))))
+    if w.functions and w.chance(CALLED):
+        call = called(w, found.atoms)
+        seen = (*found.atoms, call)
+        parts.append(using(w, seen, call, lambda palette: palette.condition(1)))
     if w.may_nest and w.chance(IN_WHERE):
         parts.insert(
             w.rng.randint(0, len(parts)), asked(w, found.atoms, around(found.atoms, found.size))
@@ -38,6 +44,9 @@ def outputs(w: Writer, found: From, *, strict: bool) -> list[tuple[str, Field]]:
             continue
         scalar = palette.draw(w.family(found.atoms), w.rng.choice((0, 0, 1, 2)))
         made.append((scalar.text, field_of(f"x{number}", scalar)))
+    if w.functions and w.chance(CALLED):
+        call = called(w, found.atoms)
+        made.append((call.text, field_like(f"x{len(made) + 1}", call)))
     if w.may_nest and w.chance(IN_LIST):
         rows = around(found.atoms, found.size)
         made += answered(w, found.atoms, rows, f"x{len(made) + 1}", strict=strict)

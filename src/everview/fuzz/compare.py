@@ -32,7 +32,12 @@ def same_bag(rows: pa.Table, expected: Counter[Row]) -> bool:
 
 
 def _rows(table: pa.Table) -> Iterable[Row]:
-    return zip(*(column.to_pylist() for column in table.columns), strict=True)
+    return zip(*(map(_fixed, column.to_pylist()) for column in table.columns), strict=True)
+
+
+def _fixed(value: Any) -> Any:
+    """A value that can be counted: an array as a tuple."""
+    return tuple(value) if isinstance(value, list) else value
 
 
 def _named(row: Row) -> Row:

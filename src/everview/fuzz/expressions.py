@@ -144,6 +144,36 @@ def _parsed(p: Palette, _: int) -> str:
     return f"TRY_CAST({p.leaf('text')} AS INT)"
 
 
+def _tried(family: Family) -> Production:
+    """Arithmetic that has NULL for what does not fit, over extreme values too."""
+
+    def drawn(p: Palette, _: int) -> str:
+        name = p.rng.choice(("TRY_ADD", "TRY_SUBTRACT", "TRY_MULTIPLY", "TRY_MOD"))
+        return f"{name}({p.leaf(family)}, {p.leaf(family)})"
+
+    return drawn
+
+
+def _of_map(p: Palette, depth: int) -> str:
+    made = f"MAP('k', {p.scalar('whole', depth)}, 'l', {p.leaf('whole')})"
+    return p.rng.choice(_MAP_FORMS).format(made)
+
+
+def _in_struct(family: Family) -> Production:
+    """A value put into a struct and taken out again."""
+    return lambda p, depth: f"NAMED_STRUCT('f', {p.scalar(family, depth)}, 'g', 1).f"
+
+
+def _made_date(p: Palette, depth: int) -> str:
+    return f"MAKE_DATE(2024, 1 + ABS({p.calm('whole', depth)}) % 12, {p.rng.randint(1, 28)})"
+
+
+def _apart(p: Palette, depth: int) -> str:
+    family = p.rng.choice(p.kit.among(("date", "stamp", "local")))
+    unit = p.rng.choice(("DAY", "MONTH") if family == "date" else ("HOUR", "SECOND", "DAY"))
+    return f"TIMESTAMPDIFF({unit}, {p.calm(family, depth)}, {p.calm(family, 0)})"
+
+
 def _moved(family: Family, units: tuple[str, ...]) -> Production:
     def drawn(p: Palette, depth: int) -> str:
         count = p.rng.randint(1, 40)
@@ -189,12 +219,22 @@ _ARRAY_FORMS = (
     ),
     *("STRUCT({} AS f).f[1]", "GET(SORT_ARRAY({}), 0)"),
 )
-_DATE_PARTS = tuple(f"{name}({{}})" for name in ("YEAR", "MONTH", "DAY", "DAYOFWEEK", "WEEKDAY"))
+_MAP_FORMS = (
+    *("ELEMENT_AT({}, 'k')", "{}['l']", "SIZE({})", "ARRAY_MAX(MAP_VALUES({}))"),
+    *("TRY_ELEMENT_AT({}, 'm')", "SIZE(MAP_FILTER({}, (k, v) -> v > 0))"),
+    "TRANSFORM_VALUES({}, (k, v) -> COALESCE(v, 0))['k']",
+)
+_DATE_PARTS = (
+    *(f"{name}({{}})" for name in ("YEAR", "MONTH", "DAY", "DAYOFWEEK", "WEEKDAY", "QUARTER")),
+    *("EXTRACT(YEAR FROM {})", "DATE_PART('MONTH', {})", "WEEKOFYEAR({})", "DAYOFYEAR({})"),
+)
 _TIME_PARTS = tuple(f"{name}({{}})" for name in ("HOUR", "MINUTE", "SECOND"))
 _TEXT_FORMS = (
     *("SUBSTRING({}, 1, 1)", "SUBSTRING({}, -2, 2)", "LEFT({}, 2)", "RIGHT({}, 1)", "TRIM({})"),
     *("REPLACE({}, 'a', 'xy')", "LPAD({}, 3, '*')", "RPAD({}, 2, '-')", "REVERSE({})", "MD5({})"),
-    *("LTRIM({})", "RTRIM({})", "TRANSLATE({}, 'ab', 'ba')"),
+    *("LTRIM({})", "RTRIM({})", "TRANSLATE({}, 'ab', 'ba')", "REGEXP_REPLACE({}, 'a+', '-')"),
+    *("REGEXP_EXTRACT({}, '(a|b)', 1)", "SPLIT_PART({}, 'a', 1)", "REPEAT({}, 2)"),
+    "GET_JSON_OBJECT({}, '$.a')",
 )
 
 _EVERYTHING: dict[Family, tuple[Production, ...]] = {
@@ -204,6 +244,7 @@ _EVERYTHING: dict[Family, tuple[Production, ...]] = {
         *(_of("date", *_DATE_PARTS), _of("stamp", *_TIME_PARTS), _of("truth", "CAST({} AS INT)")),
         _of("whole", "CAST({} AS BIGINT)"),
         *(_of_array(*_ARRAY_FORMS), _of("text", "SIZE(SPLIT({}, 'a'))")),
+        *(_tried("whole"), _of_map, _in_struct("whole"), _apart),
         *(_of("text", "LOCATE('b', {})"), _parsed, _calm_of("decimal", "CAST({} AS BIGINT)")),
     ),
     "decimal": (
@@ -211,18 +252,23 @@ _EVERYTHING: dict[Family, tuple[Production, ...]] = {
         *(_signed("decimal"), _calm_of("whole", "CAST({} AS DECIMAL(12,2))", "({} * 0.5)")),
         _calm_of("decimal", "ROUND({}, 1)", "CAST({} AS DECIMAL(20,4))", "({} % 1.3)", "FLOOR({})"),
         _calm_of("decimal", "ROUND({})", "CEIL({})", "({} + 1)", "(2 - {})"),
+        *(_tried("decimal"), _of("text", "TRY_CAST({} AS DECIMAL(10,2))")),
     ),
     "fraction": (
         *(_case("fraction"), _choice("fraction"), _sum("fraction"), _small_product("fraction")),
         *(_signed("fraction"), _of("whole", "CAST({} AS DOUBLE)", "({} / 4)", "({} / 3)")),
         _of("decimal", "CAST({} AS DOUBLE)"),
+        *(
+            _of("whole", "TRY_DIVIDE({0}, {0} - 1)"),
+            _of("date", "MONTHS_BETWEEN({}, DATE'2024-02-28')"),
+        ),
         _of("fraction", "({} / 2)", "NANVL(CAST({} AS DOUBLE), CAST(0 AS DOUBLE))"),
         _of("fraction", "CAST({} AS DOUBLE)", "SQRT(ABS({}))", "CAST({} AS FLOAT)"),
         _of("fraction", "LN({})", "LOG10(ABS({}))", "POWER({}, 0.5)", "EXP(-ABS({}))"),
     ),
     "text": (
         *(_case("text"), _choice("text"), _concatenation, _of("text", *_TEXT_FORMS)),
-        _joined_array,
+        *(_joined_array, _in_struct("text"), _of("date", "DATE_FORMAT({}, 'yyyy-MM-dd')")),
         *(_of("text", *_TEXT_FORMS), _of("whole", "CAST({} AS STRING)")),
         *(_of("date", "CAST({} AS STRING)"), _of("truth", "CAST({} AS STRING)")),
         *(_of("decimal", "CAST({} AS STRING)"), _of("local", "CAST({} AS STRING)")),
@@ -230,12 +276,21 @@ _EVERYTHING: dict[Family, tuple[Production, ...]] = {
     "truth": (
         *(_comparison, _comparison, _comparison, _comparison, _null_test, _connective, _negation),
         *(_connective, _membership, _range, _pattern, _text_test, _truth_test, _case("truth")),
-        *(_choice("truth"), _of("truth", "{}"), _among, _of("fraction", "ISNAN({})")),
+        *(
+            _choice("truth"),
+            _of("truth", "{}"),
+            _of("text", "({} RLIKE 'a|b')"),
+            _among,
+            _of("fraction", "ISNAN({})"),
+        ),
     ),
     "date": (
         *(_case("date"), _choice("date"), _moved("date", ("DAY", "MONTH", "YEAR")), _dated),
         *(_calm_of("stamp", "CAST({} AS DATE)"), _calm_of("local", "CAST({} AS DATE)")),
-        _calm_of("date", "LAST_DAY({})", "TRUNC({}, 'MONTH')", "TRUNC({}, 'YEAR')"),
+        *(_made_date, _in_struct("date"), _of("text", "TRY_CAST({} AS DATE)")),
+        _calm_of(
+            "date", "LAST_DAY({})", "NEXT_DAY({}, 'MON')", "TRUNC({}, 'MONTH')", "TRUNC({}, 'YEAR')"
+        ),
     ),
     "stamp": (
         *(_case("stamp"), _choice("stamp"), _moved("stamp", ("HOUR", "DAY", "MINUTE", "MONTH"))),

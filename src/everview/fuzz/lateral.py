@@ -2,12 +2,22 @@
 
 from __future__ import annotations
 
+from everview.fuzz.aggregates import aggregate
 from everview.fuzz.clauses import outputs
 from everview.fuzz.sources import MOST_ROWS
-from everview.fuzz.subqueries import around, rows_and_conditions
-from everview.fuzz.writer import From, Relation, Writer, atoms_of, listed, names_of
+from everview.fuzz.subqueries import Body, around, rows_and_conditions
+from everview.fuzz.writer import (
+    Field,
+    From,
+    Relation,
+    Writer,
+    atoms_of,
+    field_like,
+    listed,
+    names_of,
+)
 
-IN_FROM = 0.05
+IN_FROM = 0.06
 
 
 def beside(w: Writer, found: From) -> From:
@@ -16,16 +26,37 @@ def beside(w: Writer, found: From) -> From:
         return found
     with w.nested():
         inner = rows_and_conditions(w, around(found.atoms, found.size))
-        shown = outputs(w, inner.found, strict=False)
-    size = found.size * inner.found.size / 4
+        query, fields, count = _query(w, inner)
+    size = found.size * count
     if size > MOST_ROWS:
         return found
     alias = w.alias()
-    made = Relation(alias, tuple(field for _, field in shown), size)
-    lateral = f"LATERAL (SELECT {listed(shown)} {inner.sql}) AS {alias}"
+    made = Relation(alias, fields, size)
+    lateral = f"LATERAL ({query}) AS {alias}"
     atoms = (*found.atoms, *atoms_of(made))
     on = "TRUE" if w.kit.portable else w.condition(atoms, 1)
-    join = w.rng.choice((f" CROSS JOIN {lateral}", f" LEFT JOIN {lateral} ON {on}"))
+    forms = [f" CROSS JOIN {lateral}", f" LEFT JOIN {lateral} ON {on}", f", {lateral}"]
     return From(
-        found.sql + join, atoms, found.names + names_of(made), max(1.0, size), atoms, found.where
+        found.sql + w.rng.choice(forms),
+        atoms,
+        found.names + names_of(made),
+        max(1.0, size),
+        atoms,
+        found.where,
     )
+
+
+def _query(w: Writer, inner: Body) -> tuple[str, tuple[Field, ...], float]:
+    """The rows, what they add up to, or the first of them; and about how many there are."""
+    choice = w.rng.random()
+    if choice < 0.3:
+        totals = [aggregate(w, inner.found.atoms) for _ in range(w.rng.choice((1, 1, 2)))]
+        shown = [(each.text, field_like(f"x{n}", each)) for n, each in enumerate(totals, 1)]
+        return f"SELECT {listed(shown)} {inner.sql}", tuple(field for _, field in shown), 1.0
+    first = choice < 0.5
+    shown = outputs(w, inner.found, strict=first)
+    fields = tuple(field for _, field in shown)
+    query = f"SELECT {listed(shown)} {inner.sql}"
+    if first:
+        return f"{query} ORDER BY {', '.join(f.name for f in fields)} LIMIT 2", fields, 2.0
+    return query, fields, inner.found.size / 4

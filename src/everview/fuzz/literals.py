@@ -61,6 +61,10 @@ def constant(value: Any, type_: Type) -> str:
             return str(value) if type_ in ("int", "bigint") else f"CAST({value} AS {type_.upper()})"
         case str():
             return quoted_text(value)
+        case tuple():
+            element = type_.removeprefix("array<").removesuffix(">")
+            listed = ", ".join(constant(each, element) for each in value)
+            return f"CAST(ARRAY({listed}) AS {type_.upper()})"
         case bytes():
             return _bytes(value)
         case float() if type_ in FLOATS:

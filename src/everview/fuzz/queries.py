@@ -8,6 +8,7 @@ from random import Random
 from typing import TypeAlias
 
 from everview.fuzz.aggregates import aggregate
+from everview.fuzz.case import Function
 from everview.fuzz.clauses import (
     IN_AGGREGATE,
     IN_HAVING,
@@ -17,12 +18,14 @@ from everview.fuzz.clauses import (
     subquery,
     where,
 )
+from everview.fuzz.expressions import SPARK
+from everview.fuzz.grouping_sets import grouping_bits, sets_clause
 from everview.fuzz.lateral import beside
 from everview.fuzz.nested import collected, exploded, regrouped
 from everview.fuzz.scalars import Atom, Family, Kit, Scalar
 from everview.fuzz.sources import MOST_ROWS, item, mergeable, source, word
 from everview.fuzz.subqueries import Around, around, asked
-from everview.fuzz.windows import first_rows, windowed
+from everview.fuzz.windows import call, first_of_each, first_rows, windowed
 from everview.fuzz.writer import (
     Field,
     From,
@@ -43,12 +46,41 @@ DEPTH = 4
 """How deep queries nest."""
 
 
-def query(rng: Random, relations: Sequence[Relation], kit: Kit) -> Query:
+def query(
+    rng: Random, relations: Sequence[Relation], kit: Kit, functions: Sequence[Function] = ()
+) -> Query:
     """A query over the relations, of any depth up to the greatest."""
     depth = rng.choice((1, 1, 2, 2, 2, 3, 3, DEPTH))
-    writer = Writer(rng, relations, PRODUCTIONS, kit)
+    writer = Writer(rng, relations, PRODUCTIONS, kit, functions)
     drawn = writer.query(depth)
     return replace(drawn, cost=writer.cost)
+
+
+def sketched(rng: Random, relations: Sequence[Relation]) -> Query:
+    """Groups with an aggregate that has no derivative, so that a part is recomputed."""
+    w = Writer(rng, relations, PRODUCTIONS, SPARK)
+    found = source(w, 1, most=1)
+    key, value = (w.palette(found.atoms).draw(w.family(found.atoms), 0) for _ in range(2))
+    shown = [(key.text, field_of("k1", key))]
+    shown.append((f"APPROX_COUNT_DISTINCT({value.text})", Field("a1", "bigint")))
+    sql = f"SELECT {listed(shown)} FROM {found.sql}{where(w, found)} GROUP BY k1"
+    return Query(sql, tuple(field for _, field in shown), 8.0, w.cost)
+
+
+def altered(rng: Random, relations: Sequence[Relation], kit: Kit, old: Query) -> Query:
+    """Another query with the columns of one that was drawn."""
+    w = Writer(rng, relations, PRODUCTIONS, kit)
+    alias = f"r{w.rng.randint(1, 9)}"
+    atoms = atoms_of(Relation(alias, old.fields, old.size))
+    inner = f"FROM ({old.sql}) AS {alias} WHERE {w.condition(atoms, 1)}"
+    if w.chance(0.3):
+        scalar = w.palette(atoms).draw(w.family(atoms), 1)
+        fields = (*old.fields, field_of("z9", scalar))
+        return Query(f"SELECT {alias}.*, {scalar.text} AS z9 {inner}", fields, old.size)
+    again = f"SELECT * {inner}"
+    if w.chance(0.3):
+        again = f"({old.sql}) UNION ALL ({again})"
+    return replace(old, sql=again)
 
 
 def select(w: Writer, depth: int) -> Query:
@@ -83,23 +115,45 @@ def grouped(w: Writer, depth: int) -> Query:
         for _ in range(w.rng.choice((0, 1, 1, 1, 2, 2, 3)))
     ]
     keys = [key for key in keys if not key.constant]
+    sets = len(keys) > 0 and not w.kit.portable and w.chance(0.2) and w.afford(2)
     made = _aggregates(w, found)
     shown = [(key.text, field_of(f"k{n}", key)) for n, key in enumerate(keys, 1) if w.chance(0.9)]
     shown += [(a.text, field_like(f"a{n}", a)) for n, a in enumerate(made, 1)]
+    plain = len(shown) == len(keys) + len(made)
     known = tuple(Atom(key.text, key.type, key.wild, key.exact) for key in keys)
     groups = _seen(found, known)
-    over = w.palette((*known, *made))
-    if w.chance(0.3):
-        scalar = over.draw(w.rng.choice(w.kit.numbers), 2)
-        shown.append((scalar.text, field_of("g1", scalar)))
-    if w.may_nest and w.chance(IN_LIST):
-        shown += answered(w, (*known, *made), groups, "g2", strict=False)
+    more = _beside_groups(w, known, made, groups, sets=sets)
+    shown += more
     sql = f"SELECT {listed(shown)} FROM {found.sql}{where(w, found)}"
-    sets = len(keys) > 0 and not w.kit.portable and w.chance(0.15) and w.afford(2)
-    sql += _sets_clause(w, keys) if sets else _group_clause(w, keys, shown, found.names)
+    if plain and not more and not sets and w.chance(0.1):
+        sql += " GROUP BY ALL"
+    else:
+        sql += sets_clause(w, keys) if sets else _group_clause(w, keys, shown, found.names)
     if w.chance(0.3):
         sql += f" HAVING {_having(w, (*known, *made), groups)}"
     return Query(sql, tuple(field for _, field in shown), 8.0 if keys else 1.0)
+
+
+def _beside_groups(
+    w: Writer, keys: tuple[Atom, ...], made: Sequence[Atom], groups: Around, *, sets: bool
+) -> list[tuple[str, Field]]:
+    """Further columns of groups: expressions, subqueries, windows, and what is said of a key."""
+    shown: list[tuple[str, Field]] = []
+    if w.chance(0.3):
+        scalar = w.palette((*keys, *made)).draw(w.rng.choice(w.kit.numbers), 2)
+        shown.append((scalar.text, field_of("g1", scalar)))
+    if w.may_nest and w.chance(IN_LIST):
+        shown += answered(w, (*keys, *made), groups, "g2", strict=False)
+    if keys and not w.kit.portable and w.chance(0.08):
+        key = w.rng.choice(keys)
+        text = f"{w.rng.choice(('ANY_VALUE', 'FIRST', 'LAST'))}({key.text})"
+        shown.append((text, field_like("g3", key)))
+    if sets and w.chance(0.7):
+        shown += grouping_bits(w, keys)
+    if w.chance(0.08):
+        over = call(w, [atom for atom in (*keys, *made) if not atom.loose])
+        shown.append((over.text, field_like("g5", over)))
+    return shown
 
 
 def _seen(found: From, keys: Sequence[Atom]) -> Around:
@@ -138,16 +192,6 @@ def _group_clause(
     }
     forms = [w.rng.choice((key.text, key.text, *written.get(key.text, ()))) for key in keys]
     return f" GROUP BY {', '.join(forms)}"
-
-
-def _sets_clause(w: Writer, keys: Sequence[Scalar]) -> str:
-    """Several groupings; Spark alone has no row for the whole of nothing."""
-    texts = list(dict.fromkeys(key.text for key in keys))
-    if w.chance(0.6):
-        return f" GROUP BY {w.rng.choice(('ROLLUP', 'CUBE'))}({', '.join(texts)})"
-    sets = [w.rng.sample(texts, w.rng.randint(0, len(texts))) for _ in range(w.rng.randint(1, 3))]
-    shown = ", ".join(f"({', '.join(each)})" for each in [texts, *sets])
-    return f" GROUP BY GROUPING SETS ({shown})"
 
 
 def union(w: Writer, depth: int) -> Query:
@@ -291,6 +335,7 @@ def nested(w: Writer, depth: int) -> Query:
 
 PRODUCTIONS: tuple[Production, ...] = (
     *(select, select, select, grouped, grouped, grouped, distinct, union, union),
-    *(common_table, beside_constants, in_parentheses, merged, windowed, first_rows, nested),
+    *(common_table, beside_constants, in_parentheses, merged, windowed, windowed),
+    *(first_rows, first_of_each, nested, nested),
 )
 """What a query may be; a further capability is one more function here."""

@@ -6,17 +6,29 @@ import re
 import traceback
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Literal, TypeAlias
 
 import pyarrow as pa
 
 from everview.errors import UserError
-from everview.fuzz.case import Case, Compact, Contents, Reopen, Step, Table, Transaction, View
+from everview.fuzz.case import (
+    Case,
+    Compact,
+    Contents,
+    Function,
+    Reopen,
+    Step,
+    Table,
+    Transaction,
+    View,
+    readers,
+    reads,
+)
 from everview.fuzz.compare import difference
 from everview.fuzz.reference import Reference, Unanswered, table_of
-from everview.fuzz.side import Side, reason
+from everview.fuzz.side import Side, Stamp, reason
 from everview.pipeline.audit import ViewAudit
 
 Kind: TypeAlias = Literal[
@@ -122,8 +134,10 @@ class _Run:
     folder: Path
     sides: list[Side]
     contents: Contents = field(default_factory=Contents)
+    functions: list[Function] = field(default_factory=list)
     views: list[View] = field(default_factory=list)
     reference: Reference = field(default_factory=Reference)
+    answered: dict[str, Stamp] = field(default_factory=dict)
     step: int = -1
     unchecked: bool = False
 
@@ -136,6 +150,10 @@ class _Run:
                 self.contents.create(step)
                 for side in self.sides:
                     side.create(step)
+            case Function():
+                self.functions.append(step)
+                for side in self.sides:
+                    side.declare(step)
             case View():
                 self._define(step)
             case Transaction():
@@ -148,10 +166,13 @@ class _Run:
 
     def _define(self, view: View) -> None:
         self.outcome.views += 1
+        if any(each.name == view.name for each in self.views):
+            self._replace(view)
+            return
         for side in self.sides:
             side.define(view)
             if view.name not in side.refused:
-                self._judge(side, side.wrong_view(view.name))
+                self._judge(side, side.wrong_from_tables(view.name))
         self.views.append(view)
         for side in self.sides:
             if view.name in side.refused:
@@ -160,6 +181,20 @@ class _Run:
             self.outcome.undefined.add(view.name)
         self._agree([view])
         self._ask([view])
+
+    def _replace(self, view: View) -> None:
+        """Another query for a view; where it is refused, all stays as it was."""
+        problems = [side.define(view) for side in self.sides]
+        for told in filter(None, problems):
+            self.outcome.refused[f"{view.name} again"] = told
+        if any(problem is None for problem in problems):
+            # A side that keeps the old query has no part in what is compared from here on.
+            for side, problem in zip(self.sides, problems, strict=True):
+                if problem is not None:
+                    side.refused.update(dict.fromkeys(readers(view, self.views), ""))
+            self.views = [view if each.name == view.name else each for each in self.views]
+        self.unchecked = True
+        self.check()
 
     def _commit(self, transaction: Transaction) -> None:
         self.outcome.transactions += 1
@@ -200,8 +235,10 @@ class _Run:
         """Whether every view can be computed from these contents, from scratch."""
         fresh = Side(side.engine, self.folder / f"again-{side.engine}-{self.outcome.transactions}")
         try:
+            for function in self.functions:
+                fresh.declare(function)
             for table in contents.tables.values():
-                fresh.create(table)
+                fresh.create(replace(table, copied=""))
                 rows = list(contents.rows[table.name].elements())
                 fresh.database.insert(table.name, rows)
             for view in self.views:
@@ -240,20 +277,34 @@ class _Run:
 
     def _ask(self, views: Sequence[View]) -> None:
         """Portable views hold what DuckDB itself answers, over what they read as it is now."""
-        portable = [view for view in views if view.portable]
-        if not portable or not self.sides:
+        if not self.sides:
             return
         side = self.sides[0]
+        due = [
+            view
+            for view in views
+            if view.portable and view.name not in side.refused and self._may_differ(side, view)
+        ]
+        if not due:
+            return
         relations = {
             name: table_of(table.columns, self.contents.rows[name])
             for name, table in self.contents.tables.items()
         }
         for view in self.views:
-            if view.name not in side.refused:
+            if view.name not in side.refused and any(
+                view is each or reads(each, view.name) for each in due
+            ):
                 relations[view.name] = side.database.read(view.name).to_arrow()
-        for view in portable:
-            if view.name not in side.refused:
-                self._compare(side, view, relations)
+        for view in due:
+            self._compare(side, view, relations)
+
+    def _may_differ(self, side: Side, view: View) -> bool:
+        """Whether anything that the view's answer depends on is new since it was last asked for."""
+        stamp = side.stamp(view.name)
+        known = self.answered.get(view.name) == stamp
+        self.answered[view.name] = stamp
+        return not known
 
     def _compare(self, side: Side, view: View, relations: Mapping[str, pa.Table]) -> None:
         schema = side.database.catalog.schema(view.name)

@@ -49,7 +49,7 @@ class Atom:
 
     `wild` values are so extreme that arithmetic on them fails. A double is `exact` when sums of it
     do not depend on the order of addition, and `loose` when it is such a sum of inexact doubles:
-    then nothing but its approximate value may be looked at.
+    then nothing but its approximate value may be looked at. Arrays are loose too.
     """
 
     text: str
@@ -89,6 +89,9 @@ class Kit:
         return tuple(family for family in families if family in self.families)
 
 
+_INEXACT = r"[/*]|AS (DOUBLE|FLOAT)|ROUND|SQRT|DIVIDE|MONTHS_BETWEEN|\b(LN|LOG10|POWER|EXP)\("
+
+
 class Palette:
     """Draws expressions over atoms."""
 
@@ -124,7 +127,7 @@ class Palette:
 
     def _exact(self, text: str) -> bool:
         """Whether a double is certainly a small multiple of a power of two."""
-        inexact = re.search(r"[/*]|AS (DOUBLE|FLOAT)|round|SQRT|LN|LOG10|POWER|EXP", text)
+        inexact = re.search(_INEXACT, text)
         return not inexact and all(atom.exact for atom in self._used(text))
 
     def scalar(self, family: Family, depth: int) -> str:
@@ -138,7 +141,7 @@ class Palette:
         fitting = [
             i
             for i, atom in enumerate(self.atoms)
-            if family_of(atom.type) == family and not atom.loose and not (calm and atom.wild)
+            if not atom.loose and family_of(atom.type) == family and not (calm and atom.wild)
         ]
         return f"`c{self.rng.choice(fitting)}`" if fitting else None
 

@@ -20,6 +20,7 @@ RARE: tuple[Type, ...] = (
     "binary",
     "timestamp",
     "timestamp_ntz",
+    *("array<int>", "array<string>"),
 )
 KEYS: tuple[Type, ...] = ("bigint", "int", "bigint", "string", "date", "smallint", "decimal(10,2)")
 PORTABLE: tuple[Type, ...] = ("int", "bigint", "int", "string", "date", "boolean")
@@ -44,6 +45,14 @@ def schema(rng: Random, *, portable: bool) -> tuple[Drawn, ...]:
     """Two to four tables, among them at least one with an integer to join on."""
     count = rng.randint(2, 4)
     return tuple(_table(rng, f"t{n}", portable) for n in range(1, count + 1))
+
+
+def copy(rng: Random, drawn: Drawn, name: str) -> Drawn:
+    """A table made from some columns of another one."""
+    places = sorted(rng.sample(range(len(drawn.domains)), rng.randint(1, len(drawn.domains))))
+    columns = tuple(drawn.table.columns[at] for at in places)
+    table = Table(name, columns, copied=drawn.table.name)
+    return Drawn(table, tuple(drawn.domains[at] for at in places))
 
 
 def _table(rng: Random, name: str, portable: bool) -> Drawn:

@@ -10,8 +10,10 @@ from everview.fuzz.case import (
     Change,
     Compact,
     Contents,
+    Function,
     Reopen,
     Row,
+    Statement,
     Table,
     Transaction,
     View,
@@ -31,6 +33,8 @@ def script(case: Case) -> str:
             case Table():
                 contents.create(step)
                 lines.append(f"{create_table(step)};")
+            case Function():
+                lines.append(f"{create_function(step)};")
             case View():
                 lines.append(f"{create_view(step)};")
             case Transaction():
@@ -43,7 +47,10 @@ def script(case: Case) -> str:
 
 
 def create_table(table: Table) -> str:
-    """CREATE TABLE with its constraints."""
+    """CREATE TABLE with its constraints, or AS a query."""
+    if table.copied:
+        columns = ", ".join(f"`{column.name}`" for column in table.columns)
+        return f"CREATE TABLE {table.name} AS SELECT {columns} FROM {table.copied}"
     parts = [
         f"`{column.name}` {column.type.upper()}{' NOT NULL' * (column.name in table.not_null)}"
         for column in table.columns
@@ -55,7 +62,39 @@ def create_table(table: Table) -> str:
 
 def create_view(view: View) -> str:
     """CREATE MATERIALIZED VIEW with its query as it is."""
-    return f"CREATE MATERIALIZED VIEW {view.name} AS {view.query}"
+    create = "CREATE OR REPLACE" if view.replaces else "CREATE"
+    option = " WITH (refresh = 'auto')" if view.refresh == "auto" else ""
+    return f"{create} MATERIALIZED VIEW {view.name}{option} AS {view.query}"
+
+
+def create_function(function: Function) -> str:
+    """CREATE FUNCTION."""
+    takes = ", ".join(f"{column.name} {column.type.upper()}" for column in function.takes)
+    gives = function.gives.upper()
+    return f"CREATE FUNCTION {function.name}({takes}) RETURNS {gives} RETURN {function.body}"
+
+
+def statement_text(change: Statement, table: Table) -> str:
+    """DELETE, UPDATE, MERGE or INSERT with a subquery."""
+    column, read, given = f"`{change.column}`", f"`{change.read}`", _constants(table, change.row)
+    set_ = f"`{change.target}` = {given[table.place(change.target)]}"
+    match change.kind:
+        case "delete":
+            return f"DELETE FROM {table.name} WHERE {column} IN (SELECT {read} FROM {change.other})"
+        case "update":
+            some = f"SELECT 1 FROM {change.other} AS o WHERE o.{read} = u.{column}"
+            return f"UPDATE {table.name} AS u SET {set_} WHERE EXISTS ({some})"
+    given[table.place(change.column)] = "o.v"
+    if change.kind == "copy":
+        values = f"(SELECT {read} AS v FROM {change.other} WHERE {read} IS NOT NULL)"
+        return f"INSERT INTO {table.name} SELECT {', '.join(given)} FROM {values} AS o"
+    values = f"(SELECT DISTINCT {read} AS v FROM {change.other} WHERE {read} IS NOT NULL)"
+    listed = ", ".join(f"`{name}`" for name in names(table.columns))
+    return (
+        f"MERGE INTO {table.name} AS u USING {values} AS o ON u.{column} = o.v "
+        f"WHEN MATCHED THEN UPDATE SET {set_} "
+        f"WHEN NOT MATCHED THEN INSERT ({listed}) VALUES ({', '.join(given)})"
+    )
 
 
 def _transaction(step: Transaction, contents: Contents) -> list[str]:
@@ -66,11 +105,13 @@ def _transaction(step: Transaction, contents: Contents) -> list[str]:
     return ["BEGIN;", *statements, "COMMIT;"]
 
 
-def _change(change: Change, contents: Contents) -> list[str]:
+def _change(change: Change | Statement, contents: Contents) -> list[str]:
     """The change as statements, and done to the contents."""
     table = contents.tables[change.table]
     before = contents.rows[table.name].copy()
     contents.apply(change)
+    if isinstance(change, Statement):
+        return [f"{statement_text(change, table)};"]
     after = contents.rows[table.name]
     if change.kind == "insert":
         return _inserts(table, change.rows)

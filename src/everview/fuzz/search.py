@@ -125,14 +125,15 @@ def reproduces(case: Case, engine: str) -> bool:
 
 def _misread(db: Database, case: Case) -> bool:
     """Whether a portable view differs from what DuckDB answers to its text."""
-    known = [each.name for each in case.tables] + [each.name for each in case.views]
+    views = {view.name: view for view in case.views}
+    known = [each.name for each in case.tables] + list(views)
     relations = {name: db.read(name).to_arrow() for name in known}
     with closing(Reference()) as reference:
         return any(
             not reference.wrong(
                 view, db.catalog.schema(view.name), relations[view.name], relations
             ).ok
-            for view in case.views
+            for view in views.values()
             if view.portable
         )
 

@@ -2,13 +2,24 @@
 
 from __future__ import annotations
 
-import re
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from typing import TypeAlias, TypeVar
 
-from everview.fuzz.case import Case, Change, Contents, Row, Step, Table, Transaction, View
+from everview.fuzz.case import (
+    Case,
+    Change,
+    Contents,
+    Function,
+    Row,
+    Statement,
+    Step,
+    Table,
+    Transaction,
+    View,
+    reads,
+)
 from everview.fuzz.run import Failure
 from everview.fuzz.smaller import inlined, smaller
 from everview.plan.types import names
@@ -87,7 +98,7 @@ def fewer_rows(case: Case) -> Iterator[Case]:
         for s, step in enumerate(case.steps)
         if isinstance(step, Transaction)
         for c, change in enumerate(step.changes)
-        for r in range(len(change.rows))
+        for r in range(len(change.rows) if isinstance(change, Change) else 1)
     ]
     for kept in _without(places):
         yield _mended(case, _with_rows(case.steps, set(kept)))
@@ -97,13 +108,14 @@ def _with_rows(steps: Sequence[Step], kept: set[tuple[int, int, int]]) -> list[S
     made: list[Step] = []
     for s, step in enumerate(steps):
         if isinstance(step, Transaction):
-            changes = tuple(
-                replace(
-                    each, rows=tuple(row for r, row in enumerate(each.rows) if (s, c, r) in kept)
-                )
-                for c, each in enumerate(step.changes)
-            )
-            made.append(replace(step, changes=changes))
+            changes: list[Change | Statement] = []
+            for c, each in enumerate(step.changes):
+                if isinstance(each, Change):
+                    rows = tuple(row for r, row in enumerate(each.rows) if (s, c, r) in kept)
+                    changes.append(replace(each, rows=rows))
+                elif (s, c, 0) in kept:
+                    changes.append(each)
+            made.append(replace(step, changes=tuple(changes)))
         else:
             made.append(step)
     return made
@@ -131,17 +143,20 @@ def _cut(step: Step, table: Table, at: int) -> Step:
     def cut(row: Row) -> Row:
         return (*row[:at], *row[at + 1 :])
 
+    def cut_from(change: Change | Statement) -> Change | Statement:
+        if change.table != table.name:
+            return change
+        if isinstance(change, Statement):
+            return replace(change, row=cut(change.row))
+        return replace(change, rows=tuple(map(cut, change.rows)))
+
     match step:
         case Table() if step.name == table.name:
             columns = (*table.columns[:at], *table.columns[at + 1 :])
             required = tuple(name for name in table.not_null if name in names(columns))
             return replace(table, columns=columns, not_null=required)
         case Transaction():
-            changes = tuple(
-                replace(each, rows=tuple(map(cut, each.rows))) if each.table == table.name else each
-                for each in step.changes
-            )
-            return replace(step, changes=changes)
+            return replace(step, changes=tuple(map(cut_from, step.changes)))
         case _:
             return step
 
@@ -150,18 +165,15 @@ PASSES = (one_view, fewer_steps, fewer_rows, fewer_layers, simpler_queries, fewe
 """What is tried, in this order, until nothing helps."""
 
 
-def reads(view: View, name: str) -> bool:
-    """Whether a view names a table or another view."""
-    return view.name != name and re.search(rf"\b{name}\b", view.query) is not None
-
-
 def _mended(case: Case, steps: Sequence[Step]) -> Case:
     """The case without what the missing steps leave impossible."""
     contents, made = Contents(), list[Step]()
-    lost = {step.name for step in case.steps if isinstance(step, Table | View)}
-    lost -= {step.name for step in steps if isinstance(step, Table | View)}
+    lost = {step.name for step in case.steps if isinstance(step, Table | Function | View)}
+    lost -= {step.name for step in steps if isinstance(step, Table | Function | View)}
     for step in steps:
         match step:
+            case Table() if step.copied in lost:
+                lost.add(step.name)
             case Table():
                 contents.create(step)
                 made.append(step)
@@ -180,9 +192,14 @@ def _mended(case: Case, steps: Sequence[Step]) -> Case:
 def _possible(step: Transaction, contents: Contents) -> list[Step]:
     """The transaction with only those rows that the contents allow, done to the contents."""
     after = contents.copy()
-    changes: list[Change] = []
+    changes: list[Change | Statement] = []
     for change in step.changes:
         if change.table not in contents.tables:
+            continue
+        if isinstance(change, Statement):
+            if change.other in contents.tables and _bears(change, after):
+                changes.append(change)
+                after.apply(change)
             continue
         rows = change.rows if step.forbidden else _allowed(change, after)
         if rows:
@@ -192,6 +209,13 @@ def _possible(step: Transaction, contents: Contents) -> list[Step]:
         return [replace(step, changes=tuple(changes))] if after.problem() else []
     contents.rows = after.rows
     return [replace(step, changes=tuple(changes))] if changes else []
+
+
+def _bears(change: Statement, contents: Contents) -> bool:
+    """Whether a statement breaks no constraint."""
+    now = contents.copy()
+    now.apply(change)
+    return now.problem() is None
 
 
 def _allowed(change: Change, contents: Contents) -> tuple[Row, ...]:

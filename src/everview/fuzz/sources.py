@@ -117,12 +117,23 @@ def _joined(w: Writer, left: From, depth: int) -> From:
         return _merging(w, left, made, text, shared)
     if free and w.chance(0.2):
         return replace(made, sql=f"{left.sql} CROSS JOIN {text}")
-    condition = w.condition(made.near, 1) if free else _equality(w, pairs)
+    condition = _equality(w, pairs) if not free else _apart(w, pairs, made)
     if not free and w.chance(0.25):
         condition += f" AND {w.condition(made.near, 1)}"
     kind = word(w, left=after_comma and w.kit.portable)
     sql = f"{left.sql} {kind}{text} ON {condition}"
     return replace(left if kind in ASKING else made, sql=sql)
+
+
+def _apart(w: Writer, pairs: list[tuple[Atom, Atom]], made: From) -> str:
+    """A condition other than equality: mostly that a column is in a range of the other side."""
+    if not pairs or w.chance(0.4):
+        return w.condition(made.near, 1)
+    mine, other = w.rng.choice(pairs)
+    bounds = [b.text for a, b in pairs if a is mine and b is not other]
+    if bounds and w.chance(0.5):
+        return f"{mine.text} BETWEEN {other.text} AND {w.rng.choice(bounds)}"
+    return f"{mine.text} {w.rng.choice(('<', '<=', '>', '>=', '<>'))} {other.text}"
 
 
 def _listed(w: Writer, made: From, text: str, equality: str | None) -> From:
@@ -156,7 +167,7 @@ def _shared(left: From, right: Relation) -> list[str]:
 
 def mergeable(a: Atom | Field, b: Atom | Field) -> bool:
     """Whether USING may make one column of two."""
-    return meet(a.type, b.type) and not (a.loose or b.loose)
+    return not (a.loose or b.loose) and meet(a.type, b.type)
 
 
 def _equality(w: Writer, pairs: list[tuple[Atom, Atom]]) -> str:

@@ -249,7 +249,7 @@ def _by_key(w: Writer, rows: Around) -> Atom:
     own, other = w.rng.choice(pairs)
     shown = w.rng.choice(atoms)
     sql = f"(SELECT {shown.text} AS s1 FROM {identifier(found.name)} AS {alias}"
-    return Atom(f"{sql} WHERE {own.text} = {other.text})", shown.type, shown.wild, shown.exact)
+    return replace(shown, text=f"{sql} WHERE {own.text} = {other.text})")
 
 
 def _without_from(w: Writer, rows: Around) -> Atom:

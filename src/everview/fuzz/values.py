@@ -104,6 +104,8 @@ _OTHERS: dict[Type, Values] = {
         tuple(date(2023, 11, 1) + timedelta(days=n) for n in range(60)),
         (date(1, 1, 1), date(9999, 12, 31), date(1582, 10, 4)),
     ),
+    "array<int>": (((), (1,), (1, 2), (2, None), (None,), (3, 3, 1)), (), ()),
+    "array<string>": (((), ("a",), ("b", "a"), ("", None), ("a", "a")), (), ()),
     "timestamp": (_in_utc(MOMENTS), (), _in_utc(_FAR)),
     "timestamp_ntz": (MOMENTS, (), _FAR),
 }

@@ -7,6 +7,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from random import Random
 
+from everview.fuzz.case import Function
 from everview.fuzz.scalars import Atom, Family, Kit, Palette, Scalar, family_of
 from everview.plan.types import Type
 
@@ -82,10 +83,12 @@ class Writer:
         relations: Sequence[Relation],
         productions: Sequence[Callable[[Writer, int], Query]],
         kit: Kit,
+        functions: Sequence[Function] = (),
     ) -> None:
         """The first of the productions is the one that ends the nesting."""
         self.rng = rng
         self.kit = kit
+        self.functions = tuple(functions)
         self._productions = productions
         self.relations = list(relations)
         self._aliases = 0
@@ -165,7 +168,7 @@ class Writer:
     def meeting(self, left: Sequence[Atom], right: Sequence[Atom]) -> list[tuple[Atom, Atom]]:
         """The pairs of columns that are worth comparing."""
         return [
-            (a, b) for a in left for b in right if meet(a.type, b.type) and not (a.loose or b.loose)
+            (a, b) for a in left for b in right if not (a.loose or b.loose) and meet(a.type, b.type)
         ]
 
 

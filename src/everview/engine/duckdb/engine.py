@@ -7,6 +7,7 @@ from typing import Any
 
 import pyarrow as pa
 
+from everview.emit.parity import NotEqual
 from everview.emit.sql import DUCKDB, consolidate, emit_consolidated
 from everview.engine.arrow import arrow_schema, conform
 from everview.engine.care import Answer, twice
@@ -31,6 +32,7 @@ from everview.program.steps import (
     Publish,
     change_name,
 )
+from everview.rewrite.passes import rewrite
 from everview.store.manifest import Manifest, Segment
 from everview.store.skip import may_hold_null
 
@@ -218,9 +220,7 @@ class DuckDBEngine(InProcess):
         """The weighted rows of a plan over FROM items."""
 
         def keep(read: Mapping[str, str]) -> int:
-            with queries.refused_by_name():
-                sql = emit_consolidated(plan, DUCKDB, read)
-            return self._calculator.keep("made", sql)
+            return self._calculator.keep("made", _written(plan, read))
 
         _asked(keep, held, snapshot)
         return self._calculator.result("made", schema_of(plan))
@@ -230,6 +230,15 @@ class DuckDBEngine(InProcess):
         if self._hot.holds(name, snapshot):
             return self._hot.table(name, snapshot)
         return _stored(name, snapshot)
+
+
+def _written(plan: Plan, read: Mapping[str, str]) -> str:
+    """The SQL of a plan; without what nobody reads, where the whole is not known."""
+    try:
+        return emit_consolidated(plan, DUCKDB, read)
+    except NotEqual:
+        with queries.refused_by_name():
+            return emit_consolidated(rewrite(plan), DUCKDB, read)
 
 
 def _asked(

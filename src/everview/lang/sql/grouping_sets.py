@@ -29,7 +29,8 @@ def sets_of(clause: exp.Expr) -> tuple[Set, list[Set]] | None:
     asked = [each for part in _WITH for each in clause.args.get(part) or ()]
     if asked:  # GROUP BY a, b WITH ROLLUP or GROUPING SETS (…): the keys are listed before
         given = [each for each in asked if each.expressions]
-        return tuple(nodes), _product(given or [type(asked[0])(expressions=nodes)])
+        keys = _flat(tuple(map(_keys, nodes)))
+        return keys, _product(given or [type(asked[0])(expressions=nodes)])
     if any(isinstance(node, _SEVERAL) for node in nodes):
         sets = _product(nodes)
         # One grouping without keys is the whole, which has a row even where there are no rows.
@@ -68,7 +69,7 @@ def _flat(parts: list[Set] | tuple[Set, ...]) -> Set:
 
 def add_mark(node: exp.Func, grouping: Grouping, text: str) -> None:
     """Have the grouping tell which keys a row is not grouped by: GROUPING and GROUPING_ID."""
-    keys = list(map(scalar.text, node.expressions)) or list(grouping.keys)
+    keys = [scalar.text(each.unnest()) for each in node.expressions] or list(grouping.keys)
     for key, part in zip(keys, node.expressions or (node,) * len(keys), strict=True):
         if key not in grouping.keys or not grouping.sets:
             raise UserError(
