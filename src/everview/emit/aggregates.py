@@ -164,6 +164,16 @@ _BETWEEN = (
 _UP_TO = "l[greatest(1, CAST(ceil(len(l) * {fixed}::DOUBLE) AS BIGINT))]"
 """The first value that has the given part of the values up to it."""
 
+
+def _spark_listed(site: _Site) -> str:
+    """Values in their order; of distinct ones by hand, where Spark fails beside other DISTINCTs."""
+    [value] = site.args
+    if not site.distinct:
+        return f"LISTAGG({value}, {site.fixed}) WITHIN GROUP (ORDER BY {site.order})"
+    ordered = f"SORT_ARRAY(COLLECT_SET({value}), {not site.descending})"
+    return f"IF(COUNT({value}) > 0, ARRAY_JOIN({ordered}, {site.fixed}), NULL)"
+
+
 _SPELLINGS: dict[str, dict[str, _Spelling]] = {
     "spark": {
         "max_by": _spark_extreme("max_by"),
@@ -171,7 +181,7 @@ _SPELLINGS: dict[str, dict[str, _Spelling]] = {
         "percentile_cont": _spark_percentile,
         "percentile_disc": _template("PERCENTILE_DISC({fixed}) WITHIN GROUP (ORDER BY {0} {way})"),
         "mode": _template("MODE() WITHIN GROUP (ORDER BY {0} {way})"),
-        "listagg": _template("LISTAGG({distinct}{0}, {fixed}) WITHIN GROUP (ORDER BY {order})"),
+        "listagg": _spark_listed,
     },
     "duckdb": {
         "count": _duckdb_count,

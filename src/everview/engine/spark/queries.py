@@ -8,6 +8,7 @@ from functools import reduce
 from uuid import uuid4
 
 import pyarrow as pa
+from py4j.protocol import Py4JJavaError  # type: ignore[import-untyped]
 from pyspark.errors import AnalysisException, ParseException, PySparkException
 from pyspark.sql import DataFrame, SparkSession
 
@@ -160,6 +161,11 @@ def difference(
                 f"SELECT {listed}, -{WEIGHT}, {WEIGHT} FROM {relations.names[name]}"
             )
             return _added_up(session, both, snapshot.stored[name].schema)
+    except Py4JJavaError as problem:
+        # Spark's optimizer fails on some texts, like LISTAGG(DISTINCT …) beside COUNT(DISTINCT …).
+        if "java.lang.ClassCastException" not in str(problem):
+            raise
+        return None
     finally:
         for each in made:
             session.catalog.dropTempView(each)
