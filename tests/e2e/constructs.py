@@ -109,8 +109,6 @@ CONSTRUCTS: dict[str, str] = {
         LISTAGG(v, '|') WITHIN GROUP (ORDER BY v) FILTER (WHERE k > 1) AS c FROM t GROUP BY k""",
     "listagg_distinct": """SELECT k, LISTAGG(DISTINCT s, ', ') WITHIN GROUP (ORDER BY s) AS a
         FROM t GROUP BY k""",
-    "listagg_beside_distinct": """SELECT k, COUNT(DISTINCT v) AS n,
-        LISTAGG(DISTINCT s, ',') WITHIN GROUP (ORDER BY s DESC) AS l FROM t GROUP BY k""",
     "median_subquery": """SELECT k, (SELECT MEDIAN(u.v) FROM u WHERE u.k = t.k) AS m,
         (SELECT LISTAGG(u.s, '-') WITHIN GROUP (ORDER BY u.s) FROM u WHERE u.k = t.k) AS l
         FROM t""",

@@ -98,6 +98,21 @@ def test_an_aggregate_that_only_spark_answers_is_refused_by_name(tmp_path, funct
         assert function in caught.value.problem
 
 
+@pytest.mark.spark
+def test_distinct_values_are_listed_beside_others_that_are_counted(spark, tmp_path):
+    with ev.open(str(tmp_path / "store"), spark=spark) as db:
+        db.sql("CREATE TABLE t (k INT, s STRING)")
+        db.sql("INSERT INTO t VALUES (1, 'b'), (1, 'a'), (1, 'b'), (2, NULL), (3, 'z')")
+        listed = "LISTAGG(DISTINCT s, ',') WITHIN GROUP (ORDER BY s{})"
+        columns = f"COUNT(DISTINCT s) AS n, {listed.format('')} AS l, {listed.format(' DESC')} AS m"
+        db.sql(f"CREATE VIEW v AS SELECT k, {columns} FROM t GROUP BY k")
+        assert db.audit().ok
+        db.sql("INSERT INTO t VALUES (1, 'c'), (2, 'x'), (4, NULL); DELETE FROM t WHERE k = 3")
+        rows = [(1, 3, "a,b,c", "c,b,a"), (2, 1, "x", "x"), (4, 0, None, None)]
+        assert Counter(db.read("v").rows()) == Counter(rows)
+        assert db.audit().ok
+
+
 def test_an_audit_does_not_ask_for_what_nobody_reads(tmp_path):
     with ev.open(str(tmp_path / "store"), engine="duckdb") as db:
         db.sql("CREATE TABLE t (a INT, b INT); INSERT INTO t VALUES (1, 2), (NULL, 3)")
