@@ -127,6 +127,7 @@ TEXTS = (
     "find_in_set(s2, s)", "find_in_set('b', s)", "space(k)",
     "overlay(s PLACING 'zz' FROM 2)", "overlay(s, 'zz', 2, 0)", "overlay(s, s2, 1, k3)",
     "hex(CAST(s AS BINARY))", "unhex(hex(s))", "unhex(sn)", "unhex(i)", "luhn_check(sn)",
+    "X'00FF'", "X'ABC'", "X''", "hex(X'0a')", "X'61' = CAST(s AS BINARY)", "X'6' < CAST(s AS BINARY)",
     "luhn_check(l)", "luhn_check(abs(i))", "luhn_check(repeat('79927398713', k))",
     "to_number(sn, '99')", "to_number(CAST(abs(k) AS STRING), '9999')", "to_number(s, '9')",
     "chr(i)", "chr(k)", "char(65 + k)", "bin(i)", "bin(l)", "hex(i)", "hex(l)", "hex(s)",

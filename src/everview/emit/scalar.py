@@ -110,6 +110,8 @@ def _literal(value: str, type_: Type) -> str:
         if "\0" in value:
             raise NotEqual("a string with the character 0", "DuckDB does not read it")
         return "'" + value.replace("'", "''") + "'"
+    if type_ == "binary":
+        return f"unhex('{'0' * (len(value) % 2)}{value}')"
     if type_ in ("void", "boolean"):
         return value
     if type_ == "int" and not value.startswith("-"):

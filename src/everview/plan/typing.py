@@ -65,6 +65,8 @@ def _typed(node: exp.Expr, names: Names) -> Typed:
             return _leaf("boolean", "TRUE" if node.this else "FALSE")
         case exp.Literal():
             return _literal(node, "")
+        case exp.HexString():
+            return _leaf("binary", node.name)
         case exp.Neg(this=exp.Literal(is_string=False) as number):
             return _literal(number, "-")
         case exp.Cast() if (found := interval_cast(node)) is not None:
