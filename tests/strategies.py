@@ -179,6 +179,8 @@ def _operator(draw: st.DrawFn, kind: str, child: Plan, others: st.SearchStrategy
             return draw(_mapped(child))
         case "unnest":
             return draw(_unnested(child))
+        case "add" if draw(st.booleans()):
+            return add(child, filter_(child, draw(predicates(schema_of(child)))))
         case "add":
             return add(draw(_two_ints(child)), draw(_two_ints(draw(others))))
         case "subtract":

@@ -62,6 +62,8 @@ CONSTRUCTS: dict[str, str] = {
         UNPIVOT (z FOR name IN (k AS key, v))""",
     "unpivot_pairs": """SELECT * FROM (SELECT id, k, s, k + 1 AS j FROM p)
         UNPIVOT INCLUDE NULLS ((a, b) FOR name IN ((k, s) AS x, (j, s)))""",
+    "union_of_whole_tables": """SELECT q.v AS z FROM
+        (SELECT * FROM t UNION ALL SELECT * FROM (SELECT * FROM t) AS i WHERE TRUE) AS q""",
     # Groups of several kinds
     "rollup": "SELECT k, s, SUM(v) AS z, COUNT(*) AS n FROM t GROUP BY ROLLUP(k, s)",
     "cube": """SELECT k, s, MAX(v) AS z, GROUPING(k) AS a, GROUPING(s) AS b, GROUPING_ID(k, s) AS c

@@ -13,7 +13,7 @@ from everview.analysis.keys import keys
 from everview.analysis.sign import Sign, sign
 from everview.differentiate.derive import derive
 from everview.differentiate.rules import RULES, UNDIFFERENTIATED
-from everview.plan.build import add, distinct, map_, negate
+from everview.plan.build import add, distinct, map_, negate, project
 from everview.plan.nodes import Output, Plan
 from everview.plan.text import parse_plan, print_plan
 from everview.plan.traverse import schema_of
@@ -74,6 +74,17 @@ def test_every_pass_keeps_the_meaning(plan, world):
     for simplify in PASSES:
         plan = simplify(plan)
         assert evaluate(plan, world) == expected, simplify.__name__
+
+
+@given(each=one_of_each((T, U)), world=worlds())
+def test_every_pass_keeps_the_meaning_of_one_column_of_each_operator(each, world):
+    for operator in each:
+        last = names(schema_of(operator))[-1]
+        plan = project(operator, (last,))
+        expected = evaluate(plan, world)
+        for simplify in PASSES:
+            plan = simplify(plan)
+            assert evaluate(plan, world) == expected, simplify.__name__
 
 
 @given(world=worlds())

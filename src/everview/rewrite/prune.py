@@ -47,7 +47,9 @@ def _prune(plan: Plan, needed: set[str]) -> Plan:
             counted = position if position in needed else ""
             return _only(replace(plan, child=_prune(child, own), position=counted), needed)
         case Add(left, right):
-            return Add(_prune(left, needed), _prune(right, needed))
+            # A source that keeps all it has is not like what it is added to.
+            left, right = _prune(left, needed), _prune(right, needed)
+            return Add(_only(left, needed), _only(right, needed))
         case Negate(child):
             return Negate(_prune(child, needed))
         case Join(left, right, on, residual, nulls):
