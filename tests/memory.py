@@ -61,6 +61,8 @@ class Memory:
         """The rows whose key has the same bits as one of the keys, as files are searched."""
         columns, rows = self._columns[step.relation], self._rows[step.relation]
         wanted = names(step.schema)
+        if step.drivers and not any(known[name][1] for name in step.drivers):
+            rows = []
         if step.by is not None:
             keys = {
                 repr(row[known[key.relation][0].index(key.column)])

@@ -8,6 +8,7 @@ from typing import Any, Protocol
 
 import pyarrow as pa
 
+from everview.engine.arrow import arrow_schema
 from everview.engine.duckdb.calculator import Calculator
 from everview.engine.protocol import Changes, Outcome, Snapshot, Violation
 from everview.plan.nodes import Plan
@@ -107,6 +108,14 @@ def _check(calculator: Calculator, steps: Sequence[Check], violation: Violation)
     for step, found in zip(steps, calculator.any_rows([s.plan for s in steps]), strict=True):
         if found:
             raise violation(step, calculator.evaluate(step.plan))
+
+
+def is_idle(step: Fetch, calculator: Calculator) -> bool:
+    """Whether nothing asks for what a fetch would bring; then it brings nothing."""
+    idle = bool(step.drivers) and not calculator.has_rows(step.drivers)
+    if idle:
+        calculator.give(step.result, arrow_schema(step.schema).empty_table())
+    return idle
 
 
 def count_fetched(step: Fetch, outcome: Outcome, rows: int) -> None:

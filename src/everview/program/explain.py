@@ -46,6 +46,7 @@ def _line(step: Step, rows: Mapping[str, int]) -> str:
 
 def _keys(by: str | None, keys: tuple[KeySet, ...]) -> str:
     if by is None:
-        return "whole"
+        drivers = " or ".join(k.relation for k in keys)
+        return f"whole, if {drivers} has rows" if keys else "whole"
     named = ", ".join(f"{k.relation}.{k.column}" for k in keys)
     return f"by {by} in {named}"

@@ -232,9 +232,9 @@ class Materializer:
         given: tuple[tuple[str, str], ...],
         keys: Ref | None,
     ) -> Plan:
-        if on:
+        if on or not given:
             return self.bring(side, on, first, first_on)
-        return self.bring(side, _lefts(given), keys if given else None, _rights(given))
+        return self.bring(side, _lefts(given), keys, _rights(given))
 
     def _fetch_linear(
         self, plan: Plan, demand: Demand, keys: Ref | None, by: Columns, theirs: Columns
@@ -280,12 +280,13 @@ class Materializer:
         key: str | None,
     ) -> Plan:
         by = column if keys is not None else None
-        mark = (relation, schema, by, KeySet(keys.name, str(key)) if by and keys else None)
+        wanted = KeySet(keys.name, key if by and key else "") if keys is not None else None
+        mark = (relation, schema, by, wanted)
         known = self._fetched.get(mark)
         if known is None:
             known = Ref(f"s{len(self.steps)}", schema)
-            wanted = (KeySet(keys.name, str(key)),) if by and keys else ()
-            self.steps.append(Fetch(known.name, relation, known.schema, by, wanted))
+            sets = () if wanted is None else (wanted,)
+            self.steps.append(Fetch(known.name, relation, known.schema, by, sets))
             self._fetched[mark] = known
         return known
 

@@ -66,7 +66,7 @@ def _read(relation: str, by: str | None, kept: bool, unique: tuple[str, ...], kn
     what = f"state {relation}{size}" if kept else f"{relation}{size}"
     found = known.measured.get(fetch_mark(relation, by))
     if by is None:
-        return f"reads {what} whole, for any change"
+        return f"reads {what} whole, or not at all"
     if found is not None:
         return f"reads {what} by {by}: {found.each:.1f} rows a changed row, last time"
     if unique == (by,):

@@ -23,15 +23,15 @@ class KeySet:
     """The values of one column of a computed relation, by which a slice is fetched."""
 
     relation: str
-    column: str
+    column: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class Fetch:
     """Bring the rows of a stored relation whose `by` column is among the keys.
 
-    Without `by` the whole relation is brought. A slice may hold more rows than asked for:
-    whatever reads it joins or restricts it again.
+    Without `by` the whole relation is brought, unless the keys have no rows. A slice may hold more
+    rows than asked for: whatever reads it joins or restricts it again.
     """
 
     result: str
@@ -39,6 +39,11 @@ class Fetch:
     schema: Schema
     by: str | None
     keys: tuple[KeySet, ...]
+
+    @property
+    def drivers(self) -> tuple[str, ...]:
+        """The relations of which one must have rows for the whole to be brought, if any must."""
+        return () if self.by else tuple(key.relation for key in self.keys)
 
 
 @dataclass(frozen=True, slots=True)

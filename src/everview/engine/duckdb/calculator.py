@@ -100,6 +100,11 @@ class Calculator:
         asked = ", ".join(f"EXISTS ({_sql(plan)})" for plan in plans)
         return [bool(found) for found in self.execute(f"SELECT {asked}")[0]]
 
+    def has_rows(self, names: Sequence[str]) -> bool:
+        """Whether any of the known relations has rows."""
+        asked = " OR ".join(f'EXISTS (SELECT 1 FROM "{name}")' for name in names)
+        return bool(self.execute(f"SELECT {asked}")[0][0])
+
     def calculate(self, plan: Plan, relations: Mapping[str, pa.Table]) -> pa.Table:
         """The rows of `plan` over the relations given, which are forgotten again."""
         try:

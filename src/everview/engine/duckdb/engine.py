@@ -16,7 +16,7 @@ from everview.engine.duckdb.calculator import Calculator, among
 from everview.engine.duckdb.hot import Hot, files_of
 from everview.engine.protocol import Changes, Outcome, Snapshot, Violation
 from everview.engine.results import Result
-from everview.engine.small import InProcess, count_fetched, run_small
+from everview.engine.small import InProcess, count_fetched, is_idle, run_small
 from everview.engine.written import inlined, written_minus_stored
 from everview.errors import Span, UserError
 from everview.lang.sql.ordered import OrderedQuery
@@ -87,6 +87,8 @@ class DuckDBEngine(InProcess):
     def fetch(self, steps: Sequence[Fetch], snapshot: Snapshot, outcome: Outcome) -> None:
         """Bring slices of relations in memory."""
         for step in steps:
+            if is_idle(step, self._calculator):
+                continue
             columns = ", ".join(f'"{name}"' for name in (*names(step.schema), WEIGHT))
             rows = f"SELECT {columns} FROM {self._hot.table(step.relation, snapshot)}"
             if step.by is not None:

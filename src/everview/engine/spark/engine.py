@@ -18,7 +18,7 @@ from everview.engine.care import CalculationError, twice
 from everview.engine.duckdb.calculator import Calculator, Files
 from everview.engine.protocol import SIGN, Changes, Outcome, Snapshot, Violation
 from everview.engine.results import Result
-from everview.engine.small import InProcess, count_fetched, run_small
+from everview.engine.small import InProcess, count_fetched, is_idle, run_small
 from everview.engine.spark import actions, queries
 from everview.engine.spark.fetch import DRIVER_BYTES, TooLarge, Wanted, fetch_by_job
 from everview.engine.spark.large import LargeGear
@@ -116,6 +116,8 @@ class SparkEngine(InProcess):
         """One round: small slices are read here, the others by one Spark job together."""
         far: list[Wanted] = []
         for step in steps:
+            if is_idle(step, self._calculator):
+                continue
             files, keys = self._surviving(step, snapshot)
             if _bytes(files) <= self._driver_bytes:
                 count_fetched(step, outcome, self._near(step, files, snapshot))
