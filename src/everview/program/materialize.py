@@ -9,7 +9,7 @@ filtered and projected, sorted by the join key, unless a stored relation has tha
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 
 from everview.differentiate.rules import RULES, Derive
@@ -77,7 +77,7 @@ class Materializer:
     steps: list[Step] = field(default_factory=list)
     _computed: dict[Plan, Ref] = field(default_factory=dict)
     _changes: dict[Plan, Plan] = field(default_factory=dict)
-    _fetched: dict[tuple[str, Schema, str | None, KeySet | None], Ref] = field(default_factory=dict)
+    _fetched: dict[Fetch, Ref] = field(default_factory=dict)
 
     def compute(self, plan: Plan, name: str | None = None) -> Ref:
         """The result of `plan` as a step of its own; equal plans are computed once."""
@@ -280,14 +280,11 @@ class Materializer:
         key: str | None,
     ) -> Plan:
         by = column if keys is not None else None
-        wanted = KeySet(keys.name, key if by and key else "") if keys is not None else None
-        mark = (relation, schema, by, wanted)
-        known = self._fetched.get(mark)
-        if known is None:
-            known = Ref(f"s{len(self.steps)}", schema)
-            sets = () if wanted is None else (wanted,)
-            self.steps.append(Fetch(known.name, relation, known.schema, by, sets))
-            self._fetched[mark] = known
+        wanted = (KeySet(keys.name, key if by and key else ""),) if keys is not None else ()
+        fresh = Fetch(f"s{len(self.steps)}", relation, schema, by, wanted)
+        known = self._fetched.setdefault(replace(fresh, result=""), Ref(fresh.result, schema))
+        if known.name == fresh.result:
+            self.steps.append(fresh)
         return known
 
 

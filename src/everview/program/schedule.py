@@ -58,8 +58,8 @@ def _shared(fetches: list[Fetch], renamed: dict[str, tuple[str, Schema]]) -> lis
             merged[mark] = fetch
             continue
         schema = tuple(dict.fromkeys(first.schema + fetch.schema))
-        always = not (first.keys and fetch.keys)
-        keys = () if always else tuple(dict.fromkeys(first.keys + fetch.keys))
+        either = first.keys + fetch.keys if first.keys and fetch.keys else ()
+        keys = tuple(dict.fromkeys(either))
         merged[mark] = replace(first, schema=schema, keys=keys)
         renamed[fetch.result] = (first.result, schema)
     for fetch in merged.values():
