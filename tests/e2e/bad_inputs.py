@@ -414,7 +414,7 @@ Q020 LATERAL T
     SELECT k FROM t, LATERAL t
 Q020 LATERAL UPPER
     SELECT k FROM t LATERAL VIEW upper('a') x AS b
-Q020 LIKE ALL of something that is no subquery
+Q020 LIKE ALL of a subquery
     SELECT k LIKE ALL (SELECT s FROM t2) AS z FROM u
 Q020 LIMIT without ORDER BY
     SELECT (SELECT k, v FROM u LIMIT 1) AS z FROM u

@@ -62,6 +62,8 @@ CONSTRUCTS: dict[str, str] = {
         UNPIVOT (z FOR name IN (k AS key, v))""",
     "unpivot_pairs": """SELECT * FROM (SELECT id, k, s, k + 1 AS j FROM p)
         UNPIVOT INCLUDE NULLS ((a, b) FOR name IN ((k, s) AS x, (j, s)))""",
+    "like_any": """SELECT k, s LIKE ALL ('%a%', '%') AS x, s NOT LIKE ANY ('a%', '%b') AS y FROM t
+        WHERE s LIKE ANY ('a%', '%b', 'p') OR s ILIKE ANY ('Q') OR s NOT ILIKE ALL ('A%', '%C')""",
     "union_of_whole_tables": """SELECT q.v AS z FROM
         (SELECT * FROM t UNION ALL SELECT * FROM (SELECT * FROM t) AS i WHERE TRUE) AS q""",
     # Groups of several kinds

@@ -42,7 +42,9 @@ def _simpler(node: exp.Expr) -> exp.Expr:
             return _average_of_pairs(node)
         case exp.Anonymous() if node.name.lower() in _NAMED and len(node.expressions) == 1:
             return _NAMED[node.name.lower()](this=node.expressions[0])
-        case exp.Any() if not node.find(exp.Query) and not isinstance(node.parent, exp.Like):
+        case exp.Any() if not node.find(exp.Query) and not isinstance(
+            node.parent, exp.Like | exp.ILike
+        ):
             return exp.LogicalOr(this=node.this)
         case exp.Predicate(expression=exp.Any(this=exp.Query() as query)) if (
             type(node) in _OTHERWISE

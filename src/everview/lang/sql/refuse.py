@@ -172,12 +172,16 @@ def refuse_parts(tree: exp.Expr, text: str) -> None:
                 remedy="write the value itself",
             )
         asked = isinstance(node, exp.All | exp.Any) and isinstance(node.parent, exp.Predicate)
-        if asked or (isinstance(node, exp.Anonymous) and node.name.upper() == "ALL"):
+        liked = isinstance(node.parent, exp.Like | exp.ILike)
+        if liked and asked and node.find(exp.Query):
+            name = f"LIKE {function_name(node).upper()} of a subquery"
+            raise refused(name, node, text, "write the patterns out")
+        if (asked and not liked) or (
+            isinstance(node, exp.Anonymous) and node.name.upper() == "ALL"
+        ):
             word = function_name(node).upper()
-            liked = isinstance(node.parent, exp.Like | exp.ILike)
-            remedy = "write the patterns with OR or AND" if liked else f"write {word} (SELECT …)"
-            name = f"{'LIKE ' if liked else ''}{word} of something that is no subquery"
-            raise refused(name, node.parent or node, text, remedy)
+            name = f"{word} of something that is no subquery"
+            raise refused(name, node.parent or node, text, f"write {word} (SELECT …)")
         if isinstance(node, exp.Anonymous) and node.name.lower() in _AGGREGATES:
             name = f"the aggregate {node.name.lower()}"
             raise refused(name, node, text, "use SUM, COUNT, AVG, MIN or MAX")
