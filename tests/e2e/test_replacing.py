@@ -238,3 +238,30 @@ def test_a_view_may_become_many_shapes_in_turn_under_a_reader(tmp_path):
             assert db.audit().ok, shape
             world.transact(number)
             assert db.audit().ok, shape
+
+
+def test_a_view_that_is_named_and_not_needed_stays_before_the_one_that_names_it(open_db, tmp_path):
+    with open_db(tmp_path / "store") as db:
+        db.sql("""
+            CREATE TABLE t (k INT);
+            CREATE VIEW first AS SELECT k FROM t;
+            CREATE VIEW second AS WITH q AS (SELECT k FROM first) SELECT k + 1 AS z FROM t;
+            CREATE OR REPLACE VIEW first AS SELECT k, k AS more FROM t
+        """)
+        with pytest.raises(ev.UserError) as refused:
+            db.sql("DROP VIEW first")
+        assert refused.value.code == "C003"
+    with open_db(tmp_path / "store") as db:
+        db.insert("t", [(1,)])
+        assert db.read("second").rows() == [(2,)]
+        assert db.audit().ok
+
+
+def test_a_name_that_with_defines_is_read_where_it_is_not_defined_yet(open_db, tmp_path):
+    with open_db(tmp_path / "store") as db:
+        db.sql("CREATE TABLE t (k INT)")
+        db.insert("t", [(1,)])
+        query = "WITH t AS (SELECT k + 1 AS k FROM t) SELECT k FROM t"
+        assert db.sql(query).rows() == [(2,)]
+        db.sql(f"CREATE VIEW v AS {query}")
+        assert db.audit().ok

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from functools import lru_cache
 from typing import Any
 
 from everview.analysis.keys import keys
@@ -30,7 +31,7 @@ from everview.pipeline.definitions import (
 from everview.plan.build import columns_of
 from everview.plan.dialect import DIALECT
 from everview.plan.nodes import Plan, Source
-from everview.plan.traverse import schema_of, sources
+from everview.plan.traverse import schema_of
 from everview.plan.types import Schema, names
 from everview.rewrite.passes import rewrite
 
@@ -88,7 +89,7 @@ class Catalog:
         """
         name = self.relation(view.name)
         readers = self.readers(name)
-        for read in reads_of(parse_query(view.query)):
+        for read in _named(view.query):
             if (found := self.find(read)) in (name, *readers):
                 raise UserError(
                     "C007",
@@ -231,11 +232,9 @@ class Catalog:
         return self.compiled(name).source.schema
 
     def reads(self, view: str) -> tuple[str, ...]:
-        """The tables and views that a view reads, itself or by its parts."""
-        parts = {part.name: part for part in self.views[view].parts}
-        found = dict.fromkeys(source.name for source in sources(self.compiled(view).plan))
-        direct = [name for name in found if name not in parts]
-        return tuple(dict.fromkeys([*direct, *(r for p in parts.values() for r in p.reads)]))
+        """The tables and views that the query of a view names, whether it needs them or not."""
+        named = map(self.find, _named(self.views[view].query))
+        return tuple(dict.fromkeys(name for name in named if name is not None))
 
     @property
     def parts(self) -> dict[str, Part]:
@@ -284,6 +283,11 @@ class Catalog:
             sort = tuple(column for column in state.sort if column not in rings)
             found[state.name] = Stored(schema_of(state.plan), sort, rings, ours=True)
         return found
+
+
+@lru_cache(maxsize=4096)
+def _named(query: str) -> tuple[str, ...]:
+    return reads_of(parse_query(query))
 
 
 def _view(name: str, plan: Plan) -> View:

@@ -258,6 +258,19 @@ def table_name(node: exp.Expr, text: str) -> str:
 
 def reads_of(tree: exp.Expr) -> tuple[str, ...]:
     """The tables a query names, those it defines itself left out."""
-    own = {cte.alias.lower() for cte in tree.find_all(exp.CTE)}
-    named = (table.name for table in tree.find_all(exp.Table) if table.name)
-    return tuple(dict.fromkeys(name for name in named if name.lower() not in own))
+    named = (table for table in tree.find_all(exp.Table) if table.name)
+    return tuple(dict.fromkeys(table.name for table in named if not _is_of_with(table)))
+
+
+def _is_of_with(table: exp.Table) -> bool:
+    """Whether a table is what a WITH around it defines: of those before it, where it is inside."""
+    below: exp.Expr = table
+    while (node := below.parent) is not None:
+        clause = node if isinstance(node, exp.With) else node.args.get("with_")
+        if clause is not None and clause is not below:
+            ctes = clause.expressions
+            seen = ctes[: ctes.index(below)] if clause is node else ctes
+            if table.name.lower() in (cte.alias.lower() for cte in seen):
+                return True
+        below = node
+    return False
