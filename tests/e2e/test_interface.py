@@ -295,7 +295,7 @@ def test_explain_shows_what_each_operator_reads(db):
     assert shown.startswith("-- named: what it reads has not been measured yet\n")
     assert "-- bilinear: Δ(L ⋈ R) = ΔL ⋈ (R + ΔR) + L ⋈ ΔR" in shown
     assert "-- reads names (0 rows stored) by customer: at most one row a key" in shown
-    assert "-- reads revenue (0 rows stored) whole, for any change" in shown
+    assert "-- reads revenue (0 rows stored) whole, or not at all" in shown
     db.insert("names", [(7, "Ann"), (8, "Bob")])
     db.insert("orders", [(1, 7, "1.00"), (2, 7, "2.00"), (3, 8, "1.00"), (4, 9, "1.00")])
     shown = db.explain("named")

@@ -30,8 +30,7 @@ from everview.plan.nodes import (
 )
 from everview.plan.types import Column, Schema, type_in
 
-CACHED = 16_384
-"""How many plans each question about plans is remembered for."""
+CACHED = 16_384  # plans that each question about plans is remembered for
 
 
 @lru_cache(maxsize=CACHED)

@@ -45,8 +45,6 @@ def _line(step: Step, rows: Mapping[str, int]) -> str:
 
 
 def _keys(by: str | None, keys: tuple[KeySet, ...]) -> str:
-    if by is None:
-        drivers = " or ".join(k.relation for k in keys)
-        return f"whole, if {drivers} has rows" if keys else "whole"
-    named = ", ".join(f"{k.relation}.{k.column}" for k in keys)
-    return f"by {by} in {named}"
+    if by is not None:
+        return f"by {by} in {', '.join(f'{k.relation}.{k.column}' for k in keys)}"
+    return f"whole, if {' or '.join(k.relation for k in keys)} has rows" if keys else "whole"
