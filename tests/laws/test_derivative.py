@@ -20,7 +20,7 @@ from everview.plan.traverse import schema_of
 from everview.plan.types import names
 from everview.rewrite.distinct import eliminate_distinct
 from everview.rewrite.passes import PASSES, rewrite
-from strategies import SOURCES, T, U, after, changes, one_of_each, plans, total, worlds
+from strategies import EVERY, SOURCES, T, U, after, changes, one_of_each, plans, total, worlds
 
 
 @given(data=st.data(), plan=plans(), world=worlds())
@@ -76,7 +76,11 @@ def test_every_pass_keeps_the_meaning(plan, world):
         assert evaluate(plan, world) == expected, simplify.__name__
 
 
-@given(each=one_of_each((T, U)), world=worlds())
+QUERIES = tuple(kind for kind in EVERY if kind != "signed extremes")
+"""What a query may ask for: no group of it has rows of negative weight."""
+
+
+@given(each=one_of_each((T, U), QUERIES), world=worlds())
 def test_every_pass_keeps_the_meaning_of_one_column_of_each_operator(each, world):
     for operator in each:
         last = names(schema_of(operator))[-1]
