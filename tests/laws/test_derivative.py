@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from copy import deepcopy
 from typing import get_args
 
 from hypothesis import given
@@ -65,7 +66,8 @@ def test_every_operator_is_differentiated_or_occurs_only_in_derivatives():
 @given(plan=plans())
 def test_a_plan_is_what_its_text_says(plan):
     for form in (plan, derive(plan), rewrite(plan)):
-        assert parse_plan(print_plan(form)) == form
+        assert parse_plan(print_plan(form)) is form
+        assert deepcopy(form) is form
 
 
 @given(plan=plans(), world=worlds())

@@ -29,13 +29,14 @@ DERIVATIVE = (
 )
 PROGRAM = (
     ("test_program.py", "test_a_join_with_a_join_equals_its_query_after_every_epoch", 100),
-    ("test_program.py", "test_a_join_with_a_view_equals_its_query_after_every_epoch", 60),
+    ("test_program.py", "test_a_join_with_a_view_equals_its_query_after_every_epoch", 150),
     ("test_program.py", "test_views_and_states_equal_their_queries_after_every_epoch", 200),
     ("test_program.py", "test_a_view_over_a_view_follows_it", 60),
     ("test_program.py", "test_views_with_different_filters_share_an_arrangement_rightly", 30),
 )
 SQL = (
     ("test_emit.py", "test_a_restriction_without_keys_asks_for_any_row", 20),
+    ("test_emit.py", "test_the_sql_of_a_plan_computes_its_meaning", 300),
     ("test_emit.py", "test_totals_are_added_up_as_rings", 50),
     ("test_emit.py", "test_the_sql_of_each_operator_over_signed_rows_computes_its_meaning", 100),
     ("test_emit.py", "test_the_sql_of_a_derivative_computes_its_meaning", 150),

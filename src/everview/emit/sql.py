@@ -110,9 +110,8 @@ class _Emitter:
                     condition = f"CASE WHEN {WEIGHT} <> 0 THEN {condition} END"
                 return f"SELECT * FROM ({self._present(child)}) AS q WHERE {condition}"
             case Map(child, outputs):
-                schema = schema_of(child)
-                scalars = ((self.dialect.scalar(o.scalar, schema), o.name) for o in outputs)
-                made = (f"{scalar} AS {self._q(name)}" for scalar, name in scalars)
+                read, scalar = schema_of(child), self.dialect.scalar
+                made = (f"{scalar(o.scalar, read)} AS {self._q(o.name)}" for o in outputs)
                 return f"SELECT {', '.join((*made, WEIGHT))} FROM ({self._present(child)}) AS q"
             case Unnest():
                 return self._unnest(plan)

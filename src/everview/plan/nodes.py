@@ -14,14 +14,18 @@ _KNOWN: WeakValueDictionary[tuple[object, ...], Any] = WeakValueDictionary()
 class _Shared(type):
     def __call__(cls, *args: Any, **kwargs: Any) -> Any:
         made = super().__call__(*args, **kwargs)
-        fields: tuple[str, ...] = cls.__match_args__  # type: ignore[attr-defined]
-        return _KNOWN.setdefault((cls, *(getattr(made, name) for name in fields)), made)
+        return _KNOWN.setdefault(made.__reduce__(), made)
 
 
 class Node(metaclass=_Shared):
     """An operator. Equal ones are one object: to compare plans costs nothing, however deep."""
 
     __slots__ = ("__weakref__",)
+
+    def __reduce__(self) -> tuple[type, tuple[object, ...]]:
+        """What makes it again: a copy of it is the same object."""
+        fields: tuple[str, ...] = self.__match_args__  # type: ignore[attr-defined]
+        return type(self), tuple(getattr(self, name) for name in fields)
 
 
 @dataclass(frozen=True, slots=True, eq=False)

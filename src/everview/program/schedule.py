@@ -58,8 +58,7 @@ def _shared(fetches: list[Fetch], renamed: dict[str, tuple[str, Schema]]) -> lis
             merged[mark] = fetch
             continue
         schema = tuple(dict.fromkeys(first.schema + fetch.schema))
-        either = first.keys + fetch.keys if first.keys and fetch.keys else ()
-        keys = tuple(dict.fromkeys(either))
+        keys = tuple(dict.fromkeys(first.keys + fetch.keys)) if first.keys and fetch.keys else ()
         merged[mark] = replace(first, schema=schema, keys=keys)
         renamed[fetch.result] = (first.result, schema)
     for fetch in merged.values():
