@@ -11,10 +11,11 @@ import pytest
 from sqlglot import exp
 
 from everview.errors import Span, UserError
-from everview.fuzz.case import Case, Contents, Function, Table, Transaction, reads
+from everview.fuzz.case import Case, Contents, Table, Transaction, reads
 from everview.fuzz.generate import generate
 from everview.fuzz.script import script
 from everview.lang.sql.calling import calls_in
+from everview.lang.sql.functions import Function
 from everview.lang.sql.functions import Function as Declared
 from everview.lang.sql.lower import lower_query
 from everview.lang.sql.parse import parse_query

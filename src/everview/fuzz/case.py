@@ -8,7 +8,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, TypeAlias
 
-from everview.plan.types import Schema, Type, names
+from everview.lang.sql.functions import Function
+from everview.plan.types import Schema, names
 
 Row: TypeAlias = tuple[Any, ...]
 
@@ -30,16 +31,6 @@ class Table:
     def key_of(self, row: Row) -> Row:
         """The values of the primary key."""
         return tuple(row[self.place(name)] for name in self.key)
-
-
-@dataclass(frozen=True, slots=True)
-class Function:
-    """A SQL function to create, its body an expression over its arguments."""
-
-    name: str
-    takes: Schema
-    gives: Type
-    body: str
 
 
 @dataclass(frozen=True, slots=True)

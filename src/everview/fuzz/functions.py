@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from random import Random
 
-from everview.fuzz.case import Function
 from everview.fuzz.expressions import SPARK
 from everview.fuzz.scalars import Atom, Palette, family_of
 from everview.fuzz.writer import Writer
+from everview.lang.sql.functions import Function
 from everview.plan.types import Column, Type
 
 TAKEN: tuple[Type, ...] = ("int", "bigint", "string", "decimal(10,2)", "date", "boolean", "double")

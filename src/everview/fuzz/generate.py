@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from random import Random
 
-from everview.fuzz.case import Case, Compact, Function, Reopen, Step, View, reads
+from everview.fuzz.case import Case, Compact, Reopen, Step, View, reads
 from everview.fuzz.changes import Changer
 from everview.fuzz.expressions import PORTABLE, SPARK
 from everview.fuzz.functions import functions
@@ -14,6 +14,7 @@ from everview.fuzz.queries import altered, query, sketched
 from everview.fuzz.scalars import Kit
 from everview.fuzz.schemas import Drawn, copy, schema
 from everview.fuzz.writer import Field, Query, Relation
+from everview.lang.sql.functions import Function
 from everview.plan.types import is_nested
 
 TABLE_SIZE = 30.0

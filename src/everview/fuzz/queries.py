@@ -8,7 +8,6 @@ from random import Random
 from typing import TypeAlias
 
 from everview.fuzz.aggregates import aggregate
-from everview.fuzz.case import Function
 from everview.fuzz.clauses import (
     IN_AGGREGATE,
     IN_HAVING,
@@ -38,6 +37,7 @@ from everview.fuzz.writer import (
     identifier,
     listed,
 )
+from everview.lang.sql.functions import Function
 from everview.plan.types import INTEGERS, Type, decimal_parts
 
 BAG_WORDS = ("UNION ALL", "UNION ALL", "INTERSECT ALL", "EXCEPT ALL")

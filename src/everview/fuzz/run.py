@@ -17,7 +17,6 @@ from everview.fuzz.case import (
     Case,
     Compact,
     Contents,
-    Function,
     Reopen,
     Step,
     Table,
@@ -29,6 +28,7 @@ from everview.fuzz.case import (
 from everview.fuzz.compare import difference
 from everview.fuzz.reference import Reference, Unanswered, table_of
 from everview.fuzz.side import Side, Stamp, reason
+from everview.lang.sql.functions import Function
 from everview.pipeline.audit import ViewAudit
 
 Kind: TypeAlias = Literal[

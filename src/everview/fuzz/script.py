@@ -10,7 +10,6 @@ from everview.fuzz.case import (
     Change,
     Compact,
     Contents,
-    Function,
     Reopen,
     Row,
     Statement,
@@ -19,6 +18,7 @@ from everview.fuzz.case import (
     View,
 )
 from everview.fuzz.literals import constant
+from everview.lang.sql.functions import Function
 from everview.plan.types import names
 
 ROWS_A_STATEMENT = 20

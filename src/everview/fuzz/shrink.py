@@ -11,7 +11,6 @@ from everview.fuzz.case import (
     Case,
     Change,
     Contents,
-    Function,
     Row,
     Statement,
     Step,
@@ -22,6 +21,7 @@ from everview.fuzz.case import (
 )
 from everview.fuzz.run import Failure
 from everview.fuzz.smaller import inlined, smaller
+from everview.lang.sql.functions import Function
 from everview.plan.types import names
 
 Fails: TypeAlias = Callable[[Case], Failure | None]

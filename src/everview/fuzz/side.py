@@ -10,18 +10,10 @@ from typing import TypeAlias
 import everview
 from everview.engine.protocol import Snapshot
 from everview.errors import UserError
-from everview.fuzz.case import (
-    Change,
-    Contents,
-    Function,
-    Row,
-    Statement,
-    Table,
-    Transaction,
-    View,
-)
+from everview.fuzz.case import Change, Contents, Row, Statement, Table, Transaction, View
 from everview.fuzz.compare import same_bag
 from everview.fuzz.script import create_function, create_table, create_view, statement_text
+from everview.lang.sql.functions import Function
 from everview.lang.sql.parse import parse_statements
 from everview.lang.sql.statements import Delete, Insert, Merge, Update
 from everview.pipeline import dml

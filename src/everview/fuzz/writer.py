@@ -7,8 +7,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from random import Random
 
-from everview.fuzz.case import Function
 from everview.fuzz.scalars import Atom, Family, Kit, Palette, Scalar, family_of
+from everview.lang.sql.functions import Function
 from everview.plan.types import Type
 
 BUDGET = 7
