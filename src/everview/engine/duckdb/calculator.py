@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 from tempfile import gettempdir
+from typing import TypeVar
 from uuid import uuid4
 from weakref import finalize
 
@@ -26,6 +27,8 @@ from everview.plan.nodes import Empty, Plan
 from everview.plan.traverse import schema_of
 from everview.plan.types import WEIGHT, Schema
 from everview.program.steps import Compute, KeySet
+
+T = TypeVar("T")
 
 _SPACE = "results"
 """The schema that holds what is computed, so that one statement drops it all."""
@@ -167,13 +170,26 @@ class Calculator:
         """The rows of a query. DuckDB plans it twice: a long one is better kept first."""
         self._define(sql)
         with _explained():
-            return self._connection.sql(sql).to_arrow_table()
+            return self._planned(lambda: self._connection.sql(sql).to_arrow_table())
 
     def execute(self, sql: str) -> list[tuple[object, ...]]:
         """Run a statement that defines or changes a table."""
         self._define(sql)
         with _explained():
-            return self._connection.execute(sql).fetchall()
+            return self._planned(lambda: self._connection.execute(sql).fetchall())
+
+    def _planned(self, ask: Callable[[], T]) -> T:
+        """What is asked, planned without statistics if DuckDB fails to plan it with them."""
+        try:
+            return ask()
+        except duckdb.InvalidInputException as problem:
+            if _UNPLANNED not in str(problem):
+                raise
+        self._connection.execute("SET disabled_optimizers = 'statistics_propagation'")
+        try:
+            return ask()
+        finally:
+            self._connection.execute("RESET disabled_optimizers")
 
     def _define(self, sql: str) -> None:
         """Define our own functions when one is first asked for."""
@@ -206,6 +222,9 @@ def _settings(memory: str | None) -> dict[str, str | bool | int | float | list[s
 _DAMAGE = re.compile(r"(file|File) ['\"][^'\"]*\.parquet['\"]")
 """How DuckDB speaks of a file that it cannot read, whatever the values in it are."""
 
+
+_UNPLANNED = "did not return a BoundFunctionExpression"
+"""How DuckDB 2.0 fails on `x <> x` when its statistics say that x is null in every row."""
 
 _RAISED = re.compile(r"string '([A-Z0-9_]+): (.*)' to ")
 """How DuckDB speaks of what `emit.kinds.raised` let fail, with the value that was at fault."""
