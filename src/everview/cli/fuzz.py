@@ -100,9 +100,9 @@ def _has_java() -> bool:
 
 @contextmanager
 def _shown_progress(seconds: float) -> Iterator[Progress]:
-    """On a terminal, one line that is kept up to date."""
+    """On a terminal, one line that is kept up to date; elsewhere a line a minute."""
     if not sys.stderr.isatty():
-        yield lambda _report, _now: None
+        yield _lines()
         return
     from rich.console import Console
     from rich.progress import Progress as Bar
@@ -111,7 +111,23 @@ def _shown_progress(seconds: float) -> Iterator[Progress]:
         task = bar.add_task("fuzz", total=seconds)
 
         def update(report: Report, now: str) -> None:
-            text = f"{now}: {report.views} views, {len(report.findings)} failures"
-            bar.update(task, completed=min(seconds, report.seconds), description=text)
+            bar.update(task, completed=min(seconds, report.seconds), description=_told(report, now))
 
         yield update
+
+
+def _lines() -> Progress:
+    """A line for every minute that has passed."""
+    told = 0
+
+    def update(report: Report, now: str) -> None:
+        nonlocal told
+        if report.seconds >= 60 * (told + 1):
+            told = int(report.seconds // 60)
+            click.echo(f"{told} min, {_told(report, now)}", err=True)
+
+    return update
+
+
+def _told(report: Report, now: str) -> str:
+    return f"{now}: {report.views} views, {len(report.findings)} failures"
