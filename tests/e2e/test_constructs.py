@@ -137,10 +137,10 @@ def test_the_greatest_value_follows_inserts_without_reading_the_group(tmp_path):
             return [line.partition("-- ")[2] for line in fetches]
 
         db.insert("t", [(50, 1, 70), (51, 2, None)])
-        assert rows_read() == ["0 rows last time"]
+        assert rows_read() == ["0 rows last time, from memory"]
         assert sorted(db.read("m").rows()) == [(1, 70, 51), (2, None, 1)]
         db.delete("t", [(50, 1, 70)])
-        assert rows_read() == ["51 rows last time"]
+        assert rows_read() == ["51 rows last time, from memory"]
         assert sorted(db.read("m").rows()) == [(1, 49, 50), (2, None, 1)]
         db.delete("t", [(51, 2, None)])
         assert db.read("m").rows() == [(1, 49, 50)]

@@ -1,21 +1,35 @@
-"""`everview status`: what a store holds."""
+"""`everview status`: what a store holds, and what its transactions cost."""
 
 from __future__ import annotations
 
 from dataclasses import asdict
+from typing import TYPE_CHECKING
 
 import click
 
 from everview.cli.options import ENGINE, JSON, STORE
 
+if TYPE_CHECKING:
+    from everview.pipeline.history import Entry
+    from everview.pipeline.statistics import RelationStatus
+
 COLUMNS = ("name", "kind", "rows", "bytes", "segments", "reads", "refresh")
+COSTS = ("epoch", "view", "how", "in", "out", "read", "jobs", "ms", "of which", "state")
 
 
 @click.command()
 @STORE
+@click.option("--history", is_flag=True, help="Show what the newest epochs cost instead.")
+@click.option(
+    "--limit",
+    type=click.IntRange(min=1),
+    default=20,
+    show_default=True,
+    help="With --history: how many epochs.",
+)
 @ENGINE
 @JSON
-def status(store: str, engine: str, as_json: bool) -> None:
+def status(store: str, history: bool, limit: int, engine: str, as_json: bool) -> None:
     """Show the epoch, tables, views and states of STORE.
 
     A state is what is stored so that views need not be recomputed; segments are the immutable
@@ -23,22 +37,69 @@ def status(store: str, engine: str, as_json: bool) -> None:
     it was declared WITH (refresh = 'auto'). Works beside a writer, and as a rule without starting
     Spark.
 
+    With --history: for each epoch as a whole, and for each view it changed, the rows that came in,
+    went out and were read, Spark jobs, milliseconds by phase, and the bytes of its states. The
+    same as SQL: SELECT * FROM everview.history.
+
     \b
     Example:
       everview status shop
+      everview status shop --history --limit 5
       everview status shop --json | jq '.relations[] | select(.kind == "view") | .rows'
     """
     from everview.cli.opening import reading
-    from everview.cli.output import human_size, print_json, print_rows
+    from everview.cli.output import print_json
 
     with reading(store, engine) as db:
-        epoch, found = db.epoch, db.status()
+        epoch = db.epoch
+        if history:
+            found, entries = [], db.history(limit)
+        else:
+            found, entries = db.status(), []
     if as_json:
-        print_json({"epoch": epoch, "relations": [asdict(each) for each in found]})
+        told = {"history": entries} if history else {"relations": found}
+        print_json({"epoch": epoch, **{k: [asdict(each) for each in v] for k, v in told.items()}})
         return
     click.echo(f"epoch {epoch}")
+    if history:
+        _print_costs(entries)
+    else:
+        _print_relations(found)
+
+
+def _print_relations(found: list[RelationStatus]) -> None:
+    from everview.cli.output import human_size, print_rows
+
     rows = [
         (r.name, r.kind, r.rows, human_size(r.bytes), r.segments, ", ".join(r.reads), r.refresh)
         for r in found
     ]
     print_rows(COLUMNS, rows, right=("rows", "bytes", "segments"))
+
+
+def _print_costs(entries: list[Entry]) -> None:
+    from everview.cli.output import human_size, print_rows
+
+    rows = [
+        (
+            each.epoch,
+            each.view or f"({each.kind})",
+            each.gear or "",
+            *(_shown(n) for n in (each.rows_in, each.rows_out, each.rows_read, each.jobs)),
+            _shown(each.total_ms) if each.view is None else "",
+            _phases(each) if each.view is None else each.fetches,
+            human_size(each.state_bytes),
+        )
+        for each in entries
+    ]
+    print_rows(COSTS, rows, right=("epoch", "in", "out", "read", "jobs", "ms", "state"))
+
+
+def _shown(number: float | None) -> str:
+    return "" if number is None else f"{number:.0f}"
+
+
+def _phases(entry: Entry) -> str:
+    spent = asdict(entry)
+    names = ("compile", "fetch", "compute", "write", "commit")
+    return ", ".join(f"{n} {spent[f'{n}_ms']:.0f}" for n in names if spent[f"{n}_ms"] is not None)

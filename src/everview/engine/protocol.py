@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, Protocol
 
 import pyarrow as pa
 
+from everview.engine.outcome import Outcome
 from everview.engine.results import Result
 from everview.errors import Span
 from everview.lang.sql.statements import Query
@@ -42,16 +43,6 @@ class Snapshot:
     def relation(self, name: str) -> Relation:
         """The segments of a relation; one that was never written has none."""
         return self.manifest.relations.get(name) or Relation(name, ())
-
-
-@dataclass(slots=True)
-class Outcome:
-    """What a run wrote and what it cost."""
-
-    segments: dict[str, Segment] = field(default_factory=dict)
-    fetched: dict[str, int] = field(default_factory=dict)
-    published: dict[str, int] = field(default_factory=dict)
-    gear: str = "small"
 
 
 Violation = Callable[[Check, pa.Table], Exception]

@@ -10,7 +10,8 @@ import pyarrow as pa
 
 from everview.engine.arrow import arrow_schema
 from everview.engine.duckdb.calculator import Calculator
-from everview.engine.protocol import Changes, Outcome, Snapshot, Violation
+from everview.engine.outcome import Outcome
+from everview.engine.protocol import Changes, Snapshot, Violation
 from everview.plan.nodes import Plan
 from everview.plan.types import Schema
 from everview.program.steps import (
@@ -21,8 +22,8 @@ from everview.program.steps import (
     KeySet,
     Program,
     Publish,
+    Step,
     change_name,
-    fetch_mark,
 )
 from everview.store.manifest import Segment
 
@@ -33,7 +34,7 @@ class Gear(Protocol):
     def fetch(self, steps: Sequence[Fetch], snapshot: Snapshot, outcome: Outcome) -> None:
         """Bring the slices of one round."""
 
-    def compute(self, step: Compute) -> None:
+    def compute(self, step: Compute, outcome: Outcome) -> None:
         """Evaluate a step and name its result."""
 
 
@@ -80,27 +81,39 @@ def run_small(
     outcome = Outcome()
     for table, parts in changes.items():
         stored = snapshot.stored[table]
-        summed = calculator.add_up(pa.concat_tables(parts), stored.schema, stored.rings)
-        calculator.give(change_name(table), summed)
-        outcome.segments[table] = write(snapshot, table, summed, epoch)
+        with outcome.clock.phase("compute"):
+            summed = calculator.add_up(pa.concat_tables(parts), stored.schema, stored.rings)
+            calculator.give(change_name(table), summed)
+        with outcome.clock.phase("write"):
+            outcome.segments[table] = write(snapshot, table, summed, epoch)
     for kind, group in groupby(program.steps, type):
         steps: Sequence[Any] = tuple(group)
-        if kind is Fetch:
-            gear.fetch(steps, snapshot, outcome)
-            continue
-        if kind is Check:
-            _check(calculator, steps, violation)
-            continue
-        for step in steps:
-            match step:
-                case Compute():
-                    gear.compute(step)
-                case Add(name, change) | Publish(name, change):
-                    rows = calculator.result(change, snapshot.stored[name].schema)
-                    outcome.segments[name] = write(snapshot, name, rows, epoch)
-                    if isinstance(step, Publish):
-                        outcome.published[name] = rows.num_rows
+        with outcome.clock.phase(_PHASES[kind]):
+            if kind is Fetch:
+                gear.fetch(steps, snapshot, outcome)
+                continue
+            if kind is Check:
+                _check(calculator, steps, violation)
+                continue
+            for step in steps:
+                match step:
+                    case Compute():
+                        gear.compute(step, outcome)
+                    case Add(name, change) | Publish(name, change):
+                        rows = calculator.result(change, snapshot.stored[name].schema)
+                        outcome.segments[name] = write(snapshot, name, rows, epoch)
+                        if isinstance(step, Publish):
+                            outcome.published[name] = rows.num_rows
     return outcome
+
+
+_PHASES: dict[type[Step], str] = {
+    Fetch: "fetch",
+    Compute: "compute",
+    Check: "compute",
+    Add: "write",
+    Publish: "write",
+}
 
 
 def _check(calculator: Calculator, steps: Sequence[Check], violation: Violation) -> None:
@@ -116,12 +129,6 @@ def is_idle(step: Fetch, calculator: Calculator) -> bool:
     if idle:
         calculator.give(step.result, arrow_schema(step.schema).empty_table())
     return idle
-
-
-def count_fetched(step: Fetch, outcome: Outcome, rows: int) -> None:
-    """Remember how many rows a fetch brought."""
-    mark = fetch_mark(step.relation, step.by)
-    outcome.fetched[mark] = outcome.fetched.get(mark, 0) + rows
 
 
 def write(snapshot: Snapshot, name: str, rows: pa.Table, epoch: int) -> Segment:

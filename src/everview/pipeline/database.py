@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
-from time import perf_counter
 from types import TracebackType
 from typing import Any
 
 import pyarrow as pa
 
 from everview.engine.arrow import arrow_schema
+from everview.engine.outcome import Clock
 from everview.engine.protocol import Engine, Snapshot
 from everview.engine.results import Result
 from everview.errors import UserError
@@ -38,11 +38,14 @@ from everview.pipeline.catalog import Catalog
 from everview.pipeline.declaring import Declaration, Declared, declared
 from everview.pipeline.definitions import ViewDefinition
 from everview.pipeline.explain import explain_view
+from everview.pipeline.history import COLUMNS, SHOWN, Entry, history, history_rows
+from everview.pipeline.prices import Known
 from everview.pipeline.recomputing import with_parts
+from everview.pipeline.shares import Share, shares
+from everview.pipeline.system import Asked, Told, with_told
 from everview.pipeline.telling import placed_in, sound
 from everview.pipeline.transaction import Transaction
 from everview.pipeline.violations import violation
-from everview.program.operators import Known
 from everview.program.steps import Program
 from everview.store.compaction import Policy, compact, compactable
 from everview.store.lock import WriterLock
@@ -64,7 +67,7 @@ class Database:
         self._lock = lock
         self._read_only = read_only
         self._transaction: Transaction | None = None
-        self._programs: dict[tuple[tuple[str, bool], ...], Program] = {}
+        self._programs: dict[tuple[tuple[str, bool], ...], tuple[Program, dict[str, Share]]] = {}
         self._declared = store.latest().catalog
         self._catalog = self._load(store.latest())
 
@@ -150,7 +153,7 @@ class Database:
         snapshot = tx.snapshot
         if not tx.pending:
             return snapshot.manifest.epoch
-        began, epoch = perf_counter(), snapshot.manifest.epoch + 1
+        clock, epoch = Clock(), snapshot.manifest.epoch + 1
         if self.store.latest().epoch != snapshot.manifest.epoch or tx.catalog is not self._catalog:
             raise UserError(
                 "T007",
@@ -158,24 +161,40 @@ class Database:
                 remedy="begin the transaction again",
             )
         with sound(snapshot):
-            changes = with_parts(tx.catalog, self.engine, tx.pending, snapshot)
+            with clock.phase("compute"):
+                changes = with_parts(tx.catalog, self.engine, tx.pending, snapshot)
             removes = {*tx.removes, *tx.catalog.parts}
-            program = self._program({name: name in removes for name in changes})
+            with clock.phase("compile"):
+                program, parts = self._program({name: name in removes for name in changes})
             outcome = self.engine.run(program, changes, snapshot, epoch, violation)
-        note = statistics.note(outcome, perf_counter() - began)
         written = {name: s for name, s in outcome.segments.items() if s.rows}
         if not written:
             return snapshot.manifest.epoch
-        self.store.commit(
-            snapshot.manifest.advance(epoch=epoch, created=_now(), changes=written, note=note)
+        for phase, spent in outcome.clock.phases.items():
+            clock.add(phase, spent)
+        note = statistics.note(outcome, parts)
+        self._record(
+            snapshot.manifest.advance(epoch=epoch, created=_now(), changes=written, note=note),
+            clock,
         )
         self._compact_if_due()
         return epoch
 
-    def _program(self, touched: Mapping[str, bool]) -> Program:
+    def _record(self, manifest: Manifest, clock: Clock) -> None:
+        """Commit an epoch, its note with the time it took: all but writing the note itself."""
+        began = clock.total
+
+        def note() -> dict[str, Any]:
+            clock.add("commit", clock.total - began)
+            return {**manifest.note, **statistics.times(clock)}
+
+        self.store.commit(manifest, note)
+
+    def _program(self, touched: Mapping[str, bool]) -> tuple[Program, dict[str, Share]]:
         key = tuple(sorted(touched.items()))
         if key not in self._programs:
-            self._programs[key] = self._catalog.maintenance.program(dict(key))
+            program = self._catalog.maintenance.program(dict(key))
+            self._programs[key] = (program, shares(program))
         return self._programs[key]
 
     def compact(self) -> int:
@@ -190,18 +209,21 @@ class Database:
             self._compact(due, COMPACTION)
 
     def _compact(self, due: tuple[str, ...], policy: Policy) -> int:
-        snapshot = self._snapshot()
+        clock, snapshot = Clock(), self._snapshot()
         stored = {n: s for n, s in snapshot.stored.items() if n in snapshot.manifest.relations}
-        following = compact(
-            self.store,
-            snapshot.manifest,
-            [name for name in due if name in stored],
-            {name: arrow_schema(each.schema) for name, each in stored.items()},
-            lambda name, rows: self.engine.add_up(rows, stored[name].schema, stored[name].rings),
-            created=_now(),
-            policy=policy,
-        )
-        self.store.commit(following)
+        with clock.phase("compute"):
+            following = compact(
+                self.store,
+                snapshot.manifest,
+                [name for name in due if name in stored],
+                {name: arrow_schema(each.schema) for name, each in stored.items()},
+                lambda name, rows: self.engine.add_up(
+                    rows, stored[name].schema, stored[name].rings
+                ),
+                created=_now(),
+                policy=policy,
+            )
+        self._record(following, clock)
         self.engine.moved(snapshot, following)
         return following.epoch
 
@@ -266,8 +288,10 @@ class Database:
     def _select(self, text: str, reads: tuple[str, ...]) -> Result:
         snapshot = self._transaction.snapshot if self._transaction else self._snapshot()
         pending = self._transaction.pending if self._transaction else {}
-        found = [name for each in reads if (name := self.catalog.find(each)) is not None]
-        return self.engine.query(text, found, snapshot, pending)
+        found = tuple(name for each in reads if (name := self.catalog.find(each)) is not None)
+        told = {"history": Told(COLUMNS, lambda: history_rows(self.history()))}
+        asked = with_told(Asked(text, found, snapshot, pending), told)
+        return self.engine.query(asked.text, asked.reads, asked.snapshot, asked.pending)
 
     def _bracket(self, action: str, span: Any) -> None:
         if action == "begin":
@@ -304,11 +328,13 @@ class Database:
     def _install(self, made: Declared) -> None:
         """Commit new declarations: build what they need, drop what nothing needs any more."""
         manifest, catalog = self.store.latest(), made.catalog
+        clock = Clock()
         snapshot = Snapshot(self.store, manifest, catalog.stored())
-        built = build(self._catalog, catalog, self.engine, snapshot)
+        with clock.phase("compute"):
+            built = build(self._catalog, catalog, self.engine, snapshot)
         built.bases |= made.filled
         note = statistics.built(built.bases | built.changes)
-        self.store.commit(built.on(manifest, _now(), catalog.to_json(), note))
+        self._record(built.on(manifest, _now(), catalog.to_json(), note), clock)
         self._catalog = catalog
         self._programs.clear()
 
@@ -347,6 +373,10 @@ class Database:
     def status(self) -> list[statistics.RelationStatus]:
         """Every table, view and state: rows, bytes, segments."""
         return statistics.status(self.catalog, self.store.latest())
+
+    def history(self, epochs: int = SHOWN) -> list[Entry]:
+        """What the newest epochs cost, oldest first: each as a whole, and each view it changed."""
+        return history(self.store, self.catalog, epochs)
 
     def close(self) -> None:
         """Release the store and the engine."""

@@ -6,9 +6,10 @@ from everview.differentiate.derive import derive
 from everview.emit.sql import SPARK, emit_step
 from everview.errors import UserError
 from everview.pipeline.catalog import Catalog
+from everview.pipeline.prices import Known
 from everview.plan.text import print_plan
 from everview.program.explain import explain
-from everview.program.operators import Known, explain_operators
+from everview.program.operators import explain_operators
 from everview.program.steps import Compute, Program, change_name
 
 STAGES = ("operators", "plan", "derivative", "program", "sql")
@@ -32,8 +33,7 @@ def explain_view(catalog: Catalog, name: str, stage: str, known: Known) -> str:
         return print_plan(derive(plan))
     program = _program(catalog, name)
     if stage == "program":
-        fetched = {mark: measured.rows for mark, measured in known.measured.items()}
-        return "\n".join([*_recomputed(catalog, name), explain(program, fetched)])
+        return "\n".join([*_recomputed(catalog, name), explain(program, known.brought())])
     return "\n\n".join(
         f"-- {step.result}\n{emit_step(step, SPARK)}"
         for step in program.steps

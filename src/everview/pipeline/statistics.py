@@ -6,9 +6,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from everview.engine.protocol import Outcome
+from everview.engine.outcome import Clock, Outcome
 from everview.pipeline.catalog import Catalog
-from everview.program.operators import Known, Measured
+from everview.pipeline.prices import Known, Measured
+from everview.pipeline.shares import Share
 from everview.store.manifest import Manifest, Segment
 from everview.store.store import Store
 
@@ -32,16 +33,32 @@ class RelationStatus:
     refresh: str = ""
 
 
-def note(outcome: Outcome, seconds: float) -> dict[str, Any]:
-    """A transaction's statistics, for its manifest."""
+def note(outcome: Outcome, parts: Mapping[str, Share]) -> dict[str, Any]:
+    """A transaction's statistics, for its manifest; `parts` are the shares of its views."""
+    written = {name: segment.rows for name, segment in outcome.segments.items()}
     return {
         "kind": "transaction",
         "gear": outcome.gear,
-        "milliseconds": round(seconds * 1000, 1),
+        "jobs": outcome.jobs,
         "fetched": outcome.fetched,
+        "ways": outcome.ways,
         "published": outcome.published,
-        "written": {name: segment.rows for name, segment in outcome.segments.items()},
+        "written": written,
+        "views": {view: _view(share, outcome, written) for view, share in parts.items()},
     }
+
+
+def _view(share: Share, outcome: Outcome, written: Mapping[str, int]) -> dict[str, Any]:
+    return {
+        "in": sum(written[name] for name in share.inputs),
+        "fetches": sorted(mark for mark in share.fetches if mark in outcome.ways),
+    }
+
+
+def times(clock: Clock) -> dict[str, Any]:
+    """What a clock shows, for a manifest."""
+    phases = {name: round(spent, 2) for name, spent in clock.phases.items()}
+    return {"milliseconds": round(clock.total, 1), "phases": phases}
 
 
 def built(bases: Mapping[str, Segment]) -> dict[str, Any]:
@@ -54,10 +71,10 @@ def known(store: Store, catalog: Catalog) -> Known:
     measured: dict[str, Measured] = {}
     for epoch in reversed(store.epochs()[-REMEMBERED:]):
         note: Any = store.read(epoch).note
-        written = note.get("written", {})
+        written, fetched = note.get("written", {}), note.get("fetched", {})
         changed = sum(rows for name, rows in written.items() if name in catalog.tables)
-        for mark, rows in note.get("fetched", {}).items():
-            measured.setdefault(mark, Measured(rows, changed))
+        for mark, way in (dict.fromkeys(fetched, "") | note.get("ways", {})).items():
+            measured.setdefault(mark, Measured(fetched.get(mark), changed, way))
     sizes = {name: relation.rows for name, relation in store.latest().relations.items()}
     return Known(measured, sizes)
 

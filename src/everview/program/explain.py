@@ -19,19 +19,19 @@ from everview.program.steps import (
 )
 
 
-def explain(program: Program, rows: Mapping[str, int] | None = None) -> str:
-    """The program, one step a paragraph; `rows` are those each fetch brought the last time."""
-    return "\n".join(_line(step, rows or {}) for step in program.steps)
+def explain(program: Program, brought: Mapping[str, str] | None = None) -> str:
+    """The program, one step a paragraph; `brought` tells what fetches brought the last time."""
+    return "\n".join(_line(step, brought or {}) for step in program.steps)
 
 
-def _line(step: Step, rows: Mapping[str, int]) -> str:
+def _line(step: Step, brought: Mapping[str, str]) -> str:
     match step:
         case Fetch(result, relation, schema, by, keys):
             columns = ", ".join(column.name for column in schema)
             where = _keys(by, keys)
             mark = fetch_mark(relation, by)
-            brought = f"  -- {rows[mark]} rows last time" if mark in rows else ""
-            return f"{result} := fetch {relation} ({columns}) {where}{brought}"
+            told = f"  -- {brought[mark]}" if mark in brought else ""
+            return f"{result} := fetch {relation} ({columns}) {where}{told}"
         case Compute(result, plan, _):
             return f"{result} :=\n{print_plan(plan, 1)}"
         case Check(rule, table, _, plan):

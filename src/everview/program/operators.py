@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection
 from dataclasses import dataclass, field
+from typing import Protocol
 
 from everview.differentiate.rules import RULES
 from everview.plan.nodes import Plan, Ref, Source
@@ -12,31 +13,19 @@ from everview.plan.traverse import children, sources
 from everview.plan.types import Schema
 from everview.program.materialize import Materializer
 from everview.program.states import States
-from everview.program.steps import fetch_mark
 
 
-@dataclass(frozen=True, slots=True)
-class Measured:
-    """The rows that a fetch brought when a transaction changed so many rows of tables."""
+class Prices(Protocol):
+    """What is known of the cost of reading stored relations."""
 
-    rows: int
-    changed: int
+    def of_reading(self, relation: str, by: str | None, kept: bool, key: tuple[str, ...]) -> str:
+        """What one reading of a relation, or of a state that is `kept`, costs."""
 
-    @property
-    def each(self) -> float:
-        """Rows read for each changed row."""
-        return self.rows / max(self.changed, 1)
+    def of_all(self, reads: Collection[tuple[str, str | None]]) -> str:
+        """What all readings of a view cost together."""
 
 
-@dataclass(frozen=True, slots=True)
-class Known:
-    """What a store knows of its past: the last cost of each fetch, and the sizes of relations."""
-
-    measured: Mapping[str, Measured] = field(default_factory=dict)
-    sizes: Mapping[str, int] = field(default_factory=dict)
-
-
-def explain_operators(view: str, plan: Plan, states: States, known: Known) -> str:
+def explain_operators(view: str, plan: Plan, states: States, prices: Prices) -> str:
     """The operators of a view, each with its law and what it reads for a change."""
     reading = _Reading(states)
     reading.change(plan)
@@ -47,42 +36,31 @@ def explain_operators(view: str, plan: Plan, states: States, known: Known) -> st
         notes = [f"{rule.kind}: {rule.law}"]
         for relation, by in reading.reads.get(node, {}):
             kept = relation in states.stored
-            notes.append(_read(relation, by, kept, unique.get(relation, ()), known))
+            notes.append(prices.of_reading(relation, by, kept, unique.get(relation, ())))
         below = (line for child in children(node) for line in shown(child, depth + 1))
         margin = INDENT * depth
         return [margin + _title(node), *(f"{margin}{INDENT}-- {each}" for each in notes), *below]
 
-    return "\n".join((f"-- {view}: {_total(reading, known)}", *shown(plan, 0)))
+    every = {each: None for reads in reading.reads.values() for each in reads}
+    return "\n".join((f"-- {view}: {prices.of_all(every)}", *shown(plan, 0)))
+
+
+def states_for(plan: Plan, states: States) -> frozenset[str]:
+    """The states that the change of a plan reads, and those that their changes read."""
+    reading, found = _Reading(states), set[str]()
+    waiting = [plan]
+    while waiting:
+        reading.change(waiting.pop())
+        named = {name for reads in reading.reads.values() for name, _ in reads}
+        fresh = (named & set(states.stored)) - found
+        waiting += (states.stored[name].plan for name in sorted(fresh))
+        found |= fresh
+    return frozenset(found)
 
 
 def _title(node: Plan) -> str:
     first = print_plan(node).partition("\n")[0]
     return f'Source "{node.name}"' if isinstance(node, Source) else first
-
-
-def _read(relation: str, by: str | None, kept: bool, unique: tuple[str, ...], known: Known) -> str:
-    rows = known.sizes.get(relation)
-    size = "" if rows is None else f" ({rows} rows stored)"
-    what = f"state {relation}{size}" if kept else f"{relation}{size}"
-    found = known.measured.get(fetch_mark(relation, by))
-    if by is None:
-        return f"reads {what} whole, or not at all"
-    if found is not None:
-        return f"reads {what} by {by}: {found.each:.1f} rows a changed row, last time"
-    if unique == (by,):
-        return f"reads {what} by {by}: at most one row a key"
-    return f"reads {what} by {by}: not measured yet"
-
-
-def _total(reading: _Reading, known: Known) -> str:
-    """The price of a view: what all its fetches brought, for each changed row."""
-    marks = {fetch_mark(*each) for reads in reading.reads.values() for each in reads}
-    if not marks:
-        return "reads nothing but the change"
-    measured = [known.measured[mark].each for mark in marks if mark in known.measured]
-    if not measured:
-        return "what it reads has not been measured yet"
-    return f"{sum(measured):.1f} rows read a changed row, last time"
 
 
 @dataclass(slots=True)

@@ -8,7 +8,8 @@ Durability: `commit` returns after the manifest and each file it newly names are
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 from datetime import UTC, datetime
 
 import pyarrow as pa
@@ -17,7 +18,7 @@ from pyarrow import fs
 
 from everview.store import codec, faults, segments
 from everview.store.lock import WriterLock
-from everview.store.manifest import DataFile, Kind, Manifest, Relation, Segment
+from everview.store.manifest import DataFile, Kind, Manifest, Opaque, Relation, Segment
 from everview.store.place import Location, Place, resolve
 from everview.store.skip import files_for
 
@@ -129,13 +130,19 @@ class Store:
         """A relative path as other programs can open it."""
         return self.place.absolute(path)
 
-    def commit(self, manifest: Manifest) -> None:
-        """Make `manifest` the newest epoch, or raise S007 when another writer was first."""
+    def commit(self, manifest: Manifest, note: Callable[[], Opaque] | None = None) -> None:
+        """Make `manifest` the newest epoch, or raise S007 when another writer was first.
+
+        `note` is asked for when all but the manifest itself is on disk, so that it can tell how
+        long that took.
+        """
         self.place.require_exclusive_create()
         assert manifest.parent == manifest.epoch - 1, "an epoch follows its parent"
         if not self._is_newest(manifest.parent):
             raise faults.lost_race(manifest.epoch)
         self._sync(self._added(manifest))
+        if note is not None:
+            manifest = replace(manifest, note=note())
         if not self.place.create(manifest_path(manifest.epoch), codec.encode(manifest)):
             raise faults.lost_race(manifest.epoch)
         self._last = manifest

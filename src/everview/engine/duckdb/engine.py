@@ -14,9 +14,10 @@ from everview.engine.care import Answer, twice
 from everview.engine.duckdb import queries
 from everview.engine.duckdb.calculator import Calculator, among
 from everview.engine.duckdb.hot import Hot, files_of
-from everview.engine.protocol import Changes, Outcome, Snapshot, Violation
+from everview.engine.outcome import MEMORY, Outcome
+from everview.engine.protocol import Changes, Snapshot, Violation
 from everview.engine.results import Result
-from everview.engine.small import InProcess, count_fetched, is_idle, run_small
+from everview.engine.small import InProcess, is_idle, run_small
 from everview.engine.written import inlined, written_minus_stored
 from everview.errors import Span, UserError
 from everview.lang.sql.ordered import OrderedQuery
@@ -95,9 +96,9 @@ class DuckDBEngine(InProcess):
                 relation = snapshot.relation(step.relation)
                 nullable = may_hold_null(relation, step.by, relation.files)
                 rows = among(rows, step.by, step.keys, nullable=nullable)
-            count_fetched(step, outcome, self._calculator.keep(step.result, rows))
+            outcome.took(step, MEMORY, self._calculator.keep(step.result, rows))
 
-    def compute(self, step: Compute) -> None:
+    def compute(self, step: Compute, outcome: Outcome) -> None:
         """Evaluate a step."""
         self._calculator.compute(step)
 

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from uuid import uuid4
 
 import pyarrow as pa
+from py4j.protocol import Py4JError  # type: ignore[import-untyped]
 from pyspark.sql import DataFrame, SparkSession
 
 from everview.engine.spark.fetch import ANSWER_TYPE, Read
@@ -47,3 +49,26 @@ def kept(frame: DataFrame) -> Iterator[DataFrame]:
         yield held
     finally:
         held.unpersist()
+
+
+@contextmanager
+def counted(session: SparkSession) -> Iterator[Callable[[], int | None]]:
+    """How many jobs the block has started so far, when it is asked; None where Spark cannot tell.
+
+    One write is many jobs: each shuffle and broadcast is one, and so is the sample for ranges.
+    """
+    context, tag = getattr(session, "sparkContext", None), f"everview-{uuid4().hex}"
+
+    def started() -> int | None:
+        if context is not None:
+            with suppress(Py4JError):
+                return len(context._jsc.sc().statusTracker().getJobIdsForTag(tag))
+        return None
+
+    if context is not None:
+        context.addJobTag(tag)
+    try:
+        yield started
+    finally:
+        if context is not None:
+            context.removeJobTag(tag)

@@ -16,9 +16,10 @@ from everview.emit.sql import SPARK, emit_consolidated
 from everview.engine.arrow import conform
 from everview.engine.care import CalculationError, twice
 from everview.engine.duckdb.calculator import Calculator, Files
-from everview.engine.protocol import SIGN, Changes, Outcome, Snapshot, Violation
+from everview.engine.outcome import DRIVER, JOB, Outcome
+from everview.engine.protocol import SIGN, Changes, Snapshot, Violation
 from everview.engine.results import Result
-from everview.engine.small import InProcess, count_fetched, is_idle, run_small
+from everview.engine.small import InProcess, is_idle, run_small
 from everview.engine.spark import actions, queries
 from everview.engine.spark.fetch import DRIVER_BYTES, TooLarge, Wanted, fetch_by_job
 from everview.engine.spark.large import LargeGear
@@ -120,16 +121,17 @@ class SparkEngine(InProcess):
                 continue
             files, keys = self._surviving(step, snapshot)
             if _bytes(files) <= self._driver_bytes:
-                count_fetched(step, outcome, self._near(step, files, snapshot))
+                outcome.took(step, DRIVER, self._near(step, files, snapshot))
             else:
                 paths = tuple(snapshot.store.absolute(file.path) for file in files)
                 far.append(Wanted(step.result, paths, step.schema, step.by, keys))
         if far:
             slices = fetch_by_job(far, partial(actions.fetch_slices, self.session))
+            outcome.started_job()
             for step in steps:
                 if step.result in slices:
                     self._calculator.give(step.result, slices[step.result])
-                    count_fetched(step, outcome, slices[step.result].num_rows)
+                    outcome.took(step, JOB, slices[step.result].num_rows)
 
     def _surviving(
         self, step: Fetch, snapshot: Snapshot
@@ -153,13 +155,14 @@ class SparkEngine(InProcess):
         found = [self._calculator.keys(key.relation, key.column) for key in step.keys]
         return pa.chunked_array([c for array in found for c in array.chunks], found[0].type)
 
-    def compute(self, step: Compute) -> None:
+    def compute(self, step: Compute, outcome: Outcome) -> None:
         """Evaluate a step in process, and on Spark where only Spark is known to be right."""
         try:
             self._calculator.compute(step)
         except (NotEqual, CalculationError):
             rows = twice(lambda careful: self._on_spark(step.plan, careful))
             self._calculator.give(step.result, rows)
+            outcome.started_job()
 
     @explained()
     def _on_spark(self, plan: Plan, careful: bool) -> pa.Table:

@@ -12,7 +12,8 @@ from typing import Any
 from pyspark.sql import DataFrame, SparkSession
 
 from everview.emit.sql import SPARK, consolidate, emit, emit_consolidated, emit_step
-from everview.engine.protocol import Changes, Outcome, Snapshot, Violation
+from everview.engine.outcome import LARGE, Outcome
+from everview.engine.protocol import Changes, Snapshot, Violation
 from everview.engine.spark import actions
 from everview.engine.spark.problems import explained
 from everview.engine.spark.queries import as_frame
@@ -41,26 +42,31 @@ class LargeGear:
         outcome = Outcome(gear="large")
         uses = _uses(program)
         with Relations(self.session) as relations, ExitStack() as held:
+            started = held.enter_context(actions.counted(self.session))
             for table, parts in changes.items():
-                self._take_in(table, parts, table in program.removing, relations, outcome)
+                with outcome.clock.phase("write"):
+                    self._take_in(table, parts, table in program.removing, relations, outcome)
             for step in program.steps:
-                match step:
-                    case Fetch():
-                        relations.give(step.result, self._fetch(step, relations))
-                    case Compute(result):
-                        frame = self.session.sql(
-                            emit_step(step, SPARK, relations.names, careful=careful)
-                        )
-                        if uses[result] > 1:
-                            frame = held.enter_context(actions.kept(frame))
-                        relations.give(result, frame)
-                    case Check():
-                        self._check(step, relations)
-                    case Add(name, change) | Publish(name, change):
-                        rows = self.session.table(relations.names[change])
-                        outcome.segments[name] = self._write(name, rows)
-                        if isinstance(step, Publish):
-                            outcome.published[name] = outcome.segments[name].rows
+                with outcome.clock.phase("write" if isinstance(step, Add | Publish) else "compute"):
+                    match step:
+                        case Fetch():
+                            relations.give(step.result, self._fetch(step, relations))
+                            outcome.took(step, LARGE)
+                        case Compute(result):
+                            frame = self.session.sql(
+                                emit_step(step, SPARK, relations.names, careful=careful)
+                            )
+                            if uses[result] > 1:
+                                frame = held.enter_context(actions.kept(frame))
+                            relations.give(result, frame)
+                        case Check():
+                            self._check(step, relations)
+                        case Add(name, change) | Publish(name, change):
+                            rows = self.session.table(relations.names[change])
+                            outcome.segments[name] = self._write(name, rows)
+                            if isinstance(step, Publish):
+                                outcome.published[name] = outcome.segments[name].rows
+            outcome.jobs = started()
         return outcome
 
     @explained()

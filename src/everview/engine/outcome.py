@@ -1,0 +1,68 @@
+"""What a run of a program wrote, and what it cost."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from time import perf_counter
+
+from everview.program.steps import Fetch, fetch_mark
+from everview.store.manifest import Segment
+
+MEMORY, DRIVER, JOB, LARGE = "memory", "driver", "job", "large"
+"""The ways of a fetch: from memory, files read by the driver or by a Spark job, or Spark SQL."""
+
+
+class Clock:
+    """Milliseconds by phase, and since it was made."""
+
+    def __init__(self) -> None:
+        self.phases: dict[str, float] = {}
+        self._began = perf_counter()
+
+    @property
+    def total(self) -> float:
+        """Milliseconds since the clock was made."""
+        return (perf_counter() - self._began) * 1000
+
+    @contextmanager
+    def phase(self, name: str) -> Iterator[None]:
+        """Count the time of a block, also when it fails."""
+        began = self.total
+        try:
+            yield
+        finally:
+            self.add(name, self.total - began)
+
+    def add(self, name: str, milliseconds: float) -> None:
+        """Count more time for a phase."""
+        self.phases[name] = self.phases.get(name, 0.0) + milliseconds
+
+
+@dataclass(slots=True)
+class Outcome:
+    """What a run wrote, and what it cost.
+
+    `ways` tells how each fetch was taken. Where Spark SQL fetches, computes and writes at once, the
+    time is that of writing, and how many rows were fetched is not known.
+    """
+
+    segments: dict[str, Segment] = field(default_factory=dict)
+    fetched: dict[str, int] = field(default_factory=dict)
+    ways: dict[str, str] = field(default_factory=dict)
+    published: dict[str, int] = field(default_factory=dict)
+    gear: str = "small"
+    jobs: int | None = 0
+    clock: Clock = field(default_factory=Clock)
+
+    def took(self, step: Fetch, way: str, rows: int | None = None) -> None:
+        """Remember how a fetch was taken, and how many rows it brought if that is known."""
+        mark = fetch_mark(step.relation, step.by)
+        self.ways[mark] = way
+        if rows is not None:
+            self.fetched[mark] = self.fetched.get(mark, 0) + rows
+
+    def started_job(self) -> None:
+        """Count a job of Spark."""
+        self.jobs = (self.jobs or 0) + 1

@@ -1,0 +1,43 @@
+"""What of a program each view needs: one program serves them all."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from everview.plan.nodes import Ref
+from everview.plan.traverse import walk
+from everview.program.steps import Compute, Fetch, Program, Publish, change_name, fetch_mark
+
+
+@dataclass(frozen=True, slots=True)
+class Share:
+    """The inputs whose change reaches a result, and the marks of the fetches on the way."""
+
+    inputs: frozenset[str] = frozenset()
+    fetches: frozenset[str] = frozenset()
+
+
+def shares(program: Program) -> dict[str, Share]:
+    """The share of each view that the program publishes."""
+    found = {change_name(name): Share(frozenset((name,))) for name in program.inputs}
+    published = {}
+    for step in program.steps:
+        match step:
+            case Fetch(result, relation, _, by, keys):
+                mark = Share(fetches=frozenset((fetch_mark(relation, by),)))
+                found[result] = _together((mark, *(found[key.relation] for key in keys)))
+            case Compute(result, plan, _):
+                read = {node.name for node in walk(plan) if isinstance(node, Ref)}
+                found[result] = _together(found[name] for name in read)
+            case Publish(view, change):
+                published[view] = found[change]
+    return published
+
+
+def _together(parts: Iterable[Share]) -> Share:
+    each = tuple(parts)
+    return Share(
+        frozenset().union(*(part.inputs for part in each)),
+        frozenset().union(*(part.fetches for part in each)),
+    )
