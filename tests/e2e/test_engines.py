@@ -100,7 +100,7 @@ def test_a_transaction_that_loses_the_race_leaves_no_trace_in_memory(tmp_path):
         assert db.audit().ok
 
 
-def _lost(_manifest) -> None:
+def _lost(_manifest, _note) -> None:
     raise UserError("S007", "another writer was first", remedy="begin again")
 
 

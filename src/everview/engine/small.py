@@ -8,12 +8,12 @@ from typing import Any, Protocol
 
 import pyarrow as pa
 
-from everview.engine.arrow import arrow_schema
+from everview.engine.arrow import conform
 from everview.engine.duckdb.calculator import Calculator
 from everview.engine.outcome import Outcome
-from everview.engine.protocol import Changes, Snapshot, Violation
+from everview.engine.protocol import Changes, Snapshot, Stored, Violation
 from everview.plan.nodes import Plan
-from everview.plan.types import Schema
+from everview.plan.types import Schema, is_nested, type_in
 from everview.program.steps import (
     Add,
     Check,
@@ -82,7 +82,7 @@ def run_small(
     for table, parts in changes.items():
         stored = snapshot.stored[table]
         with outcome.clock.phase("compute"):
-            summed = calculator.add_up(pa.concat_tables(parts), stored.schema, stored.rings)
+            summed = _summed(parts, stored, calculator)
             calculator.give(change_name(table), summed)
         with outcome.clock.phase("write"):
             outcome.segments[table] = write(snapshot, table, summed, epoch)
@@ -125,10 +125,19 @@ def _check(calculator: Calculator, steps: Sequence[Check], violation: Violation)
 
 def is_idle(step: Fetch, calculator: Calculator) -> bool:
     """Whether nothing asks for what a fetch would bring; then it brings nothing."""
-    idle = bool(step.drivers) and not calculator.has_rows(step.drivers)
+    idle = bool(step.keys) and not calculator.asked(step.keys)
     if idle:
-        calculator.give(step.result, arrow_schema(step.schema).empty_table())
+        calculator.give_nothing(step.result, step.schema)
     return idle
+
+
+def _summed(parts: Sequence[pa.Table], stored: Stored, calculator: Calculator) -> pa.Table:
+    """The change of a table, added up unless its keys tell that no two rows are equal."""
+    rows = pa.concat_tables(parts)
+    keys = rows.select([key for key in stored.sort if not is_nested(type_in(stored.schema, key))])
+    if keys.num_columns and keys.group_by(keys.column_names).aggregate([]).num_rows == len(rows):
+        return conform(rows, stored.schema)
+    return calculator.add_up(rows, stored.schema, stored.rings)
 
 
 def write(snapshot: Snapshot, name: str, rows: pa.Table, epoch: int) -> Segment:

@@ -2,7 +2,21 @@
 
 from __future__ import annotations
 
-from everview.plan.build import add, distinct, filter_, groups, join, map_, negate, totals, unnest
+from everview.plan.build import (
+    add,
+    distinct,
+    filter_,
+    groups,
+    join,
+    map_,
+    negate,
+    partition,
+    positive,
+    restrict,
+    totals,
+    unnest,
+    window,
+)
 from everview.plan.nodes import (
     Add,
     Distinct,
@@ -11,9 +25,13 @@ from everview.plan.nodes import (
     Join,
     Map,
     Negate,
+    Partition,
     Plan,
+    Positive,
+    Restrict,
     Totals,
     Unnest,
+    Window,
 )
 from everview.plan.traverse import transform
 
@@ -41,7 +59,15 @@ def _rebuild(node: Plan) -> Plan:
             return distinct(child)
         case Totals(child, keys, measures):
             return totals(child, keys, measures)
+        case Positive(child):
+            return positive(child)
         case Groups(child, keys):
             return groups(child, keys)
+        case Partition(child, keys, aggregates):
+            return partition(child, keys, aggregates)
+        case Window(child, keys, columns):
+            return window(child, keys, columns)
+        case Restrict(child, to, on):
+            return restrict(child, to, on)
         case _:
             return node

@@ -10,6 +10,7 @@ from __future__ import annotations
 import errno
 import os
 from collections.abc import Iterable
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import PurePosixPath
 from typing import TypeAlias
@@ -109,8 +110,9 @@ class Place:
             return
         files = sorted(paths)
         folders = {str(above) for path in files for above in PurePosixPath(path).parents}
-        for path in [*files, *sorted(folders, reverse=True)]:
-            self._fsync(path)
+        # Asked for at once, a disk writes many as fast as one.
+        with ThreadPoolExecutor(max_workers=16) as pool:
+            list(pool.map(self._fsync, [*files, *sorted(folders, reverse=True)]))
 
     def _fsync(self, path: str) -> None:
         handle = os.open(self.inside(path), os.O_RDONLY)

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+import warnings
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from pathlib import Path
 from tempfile import gettempdir
@@ -23,10 +24,11 @@ from everview.engine.arrow import arrow_schema, conform
 from everview.engine.care import not_computed, twice
 from everview.engine.duckdb import functions
 from everview.errors import UserError
-from everview.plan.nodes import Empty, Plan
-from everview.plan.traverse import schema_of
+from everview.plan.nodes import Empty, Plan, Ref
+from everview.plan.traverse import CACHED, schema_of, transform, walk
 from everview.plan.types import WEIGHT, Schema
 from everview.program.steps import Compute, KeySet
+from everview.rewrite.normalize import normalize
 
 T = TypeVar("T")
 
@@ -60,6 +62,8 @@ class Calculator:
         self._connection = duckdb.connect(config=_settings(memory))
         self._connection.execute("SET TimeZone = 'UTC'")
         self._given: dict[str, pa.Table] = {}
+        self._counts: dict[str, int] = {}
+        self._nothing: dict[str, Schema] = {}
         self._empty = True
         self._strict = False
         self._connection.execute(f"CREATE SCHEMA {_SPACE}; USE {_SPACE}")
@@ -68,6 +72,21 @@ class Calculator:
         """Make an Arrow table known under a name."""
         self._connection.register(name, table)
         self._given[name] = table
+        self._counts[name] = table.num_rows
+
+    def give_nothing(self, name: str, schema: Schema) -> None:
+        """Make a relation without rows known; no statement reads it."""
+        self._nothing[name] = schema
+        self._counts[name] = 0
+
+    def asked(self, keys: Iterable[KeySet]) -> tuple[KeySet, ...]:
+        """Those keys whose relation has rows."""
+        return tuple(key for key in keys if self._counts[key.relation])
+
+    def reduced(self, plan: Plan) -> Plan:
+        """The same plan without what is known to have no rows."""
+        nothing = (name for name in _refs(plan) if self._counts.get(name) == 0)
+        return _without(plan, frozenset(nothing))
 
     def fetch(self, name: str, files: Files, schema: Schema, by: str | None = None) -> int:
         """Bring the rows of Parquet files whose column `by` is among the keys; how many came."""
@@ -80,33 +99,33 @@ class Calculator:
         """Name the rows of a query; how many there are."""
         made = self.execute(f'CREATE TABLE "{name}" AS {sql}')
         self._empty = False
-        return int(str(made[0][0]))
+        self._counts[name] = int(str(made[0][0]))
+        return self._counts[name]
 
     def compute(self, step: Compute) -> None:
         """Evaluate a step over the known relations and name the result.
 
         Raises `NotEqual` when the plan uses something not shown equal to Spark's answer.
         """
-        self._empty = False
-        twice(
-            lambda careful: self.execute(
-                f'CREATE TABLE "{step.result}" AS {_step_sql(step, careful)}'
-            )
-        )
+        left = replace(step, plan=self.reduced(step.plan))
+        if isinstance(left.plan, Empty):
+            self.give_nothing(step.result, schema_of(step.plan))
+        elif step.consolidated:
+            rows = twice(lambda careful: self.rows(_step_sql(left, careful)))
+            self.give(step.result, conform(rows, schema_of(step.plan)))
+        else:
+            twice(lambda careful: self.keep(step.result, _step_sql(left, careful)))
 
     def evaluate(self, plan: Plan) -> pa.Table:
         """The rows of `plan`, consolidated."""
-        return conform(self.rows(_sql(plan)), schema_of(plan))
+        return conform(self.rows(_sql(self.reduced(plan))), schema_of(plan))
 
     def any_rows(self, plans: Sequence[Plan]) -> list[bool]:
         """Whether each plan has rows, in one statement."""
-        asked = ", ".join(f"EXISTS ({_sql(plan)})" for plan in plans)
-        return [bool(found) for found in self.execute(f"SELECT {asked}")[0]]
-
-    def has_rows(self, names: Sequence[str]) -> bool:
-        """Whether any of the known relations has rows."""
-        asked = " OR ".join(f'EXISTS (SELECT 1 FROM "{name}")' for name in names)
-        return bool(self.execute(f"SELECT {asked}")[0][0])
+        left = [self.reduced(plan) for plan in plans]
+        asked = [f"EXISTS ({_sql(plan)})" for plan in left if not isinstance(plan, Empty)]
+        found = iter(self.execute(f"SELECT {', '.join(asked)}")[0] if asked else ())
+        return [not isinstance(plan, Empty) and bool(next(found)) for plan in left]
 
     def calculate(self, plan: Plan, relations: Mapping[str, pa.Table]) -> pa.Table:
         """The rows of `plan` over the relations given, which are forgotten again."""
@@ -119,11 +138,18 @@ class Calculator:
 
     def result(self, name: str, schema: Schema) -> pa.Table:
         """A known relation as Arrow."""
+        if name in self._nothing:
+            return arrow_schema(schema).empty_table()
+        if name in self._given:
+            return conform(self._given[name], schema)
         columns = ", ".join(f'"{column}"' for column in arrow_schema(schema).names)
         return conform(self.rows(f'SELECT {columns} FROM "{name}"'), schema)
 
     def keys(self, name: str, column: str) -> pa.ChunkedArray:
         """The distinct values of one column."""
+        if name in self._nothing:
+            type_ = arrow_schema(self._nothing[name]).field(column).type
+            return pa.chunked_array([], type_)
         if name in self._given:
             return pa.chunked_array([self._given[name].column(column).unique()])
         return self.rows(f'SELECT DISTINCT "{column}" AS k FROM "{name}"').column("k")
@@ -155,6 +181,8 @@ class Calculator:
         for name in self._given:
             self._connection.unregister(name)
         self._given.clear()
+        self._counts.clear()
+        self._nothing.clear()
         if not self._empty:
             # One statement, however many results there are.
             self._connection.execute(
@@ -167,10 +195,12 @@ class Calculator:
         self._connection.close()
 
     def rows(self, sql: str) -> pa.Table:
-        """The rows of a query. DuckDB plans it twice: a long one is better kept first."""
+        """The rows of a query."""
         self._define(sql)
-        with _explained():
-            return self._planned(lambda: self._connection.sql(sql).to_arrow_table())
+        # A relation would be planned twice, which costs more than the copy that is warned of.
+        with _explained(), warnings.catch_warnings():
+            warnings.filterwarnings("ignore", "Arrow output on a DB-API result")
+            return self._planned(lambda: self._connection.execute(sql).to_arrow_table())
 
     def execute(self, sql: str) -> list[tuple[object, ...]]:
         """Run a statement that defines or changes a table."""
@@ -254,6 +284,25 @@ def _explained() -> Iterator[None]:
         if _DAMAGE.search(str(problem)):
             raise
         raise not_computed(_words(str(problem).splitlines()[0])) from problem
+
+
+@lru_cache(maxsize=CACHED)
+def _refs(plan: Plan) -> tuple[str, ...]:
+    return tuple({node.name: None for node in walk(plan) if isinstance(node, Ref)})
+
+
+@lru_cache(maxsize=4096)
+def _without(plan: Plan, nothing: frozenset[str]) -> Plan:
+    """The plan when relations have no rows; what is left of it has the same columns."""
+
+    def known(node: Plan) -> Plan:
+        gone = isinstance(node, Ref) and node.name in nothing
+        return Empty(schema_of(node)) if gone else node
+
+    if not nothing:
+        return plan
+    left = normalize(transform(plan, known))
+    return left if schema_of(left) == schema_of(plan) else transform(plan, known)
 
 
 @lru_cache(maxsize=4096)

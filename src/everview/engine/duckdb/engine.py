@@ -95,7 +95,7 @@ class DuckDBEngine(InProcess):
             if step.by is not None:
                 relation = snapshot.relation(step.relation)
                 nullable = may_hold_null(relation, step.by, relation.files)
-                rows = among(rows, step.by, step.keys, nullable=nullable)
+                rows = among(rows, step.by, self._calculator.asked(step.keys), nullable=nullable)
             outcome.took(step, MEMORY, self._calculator.keep(step.result, rows))
 
     def compute(self, step: Compute, outcome: Outcome) -> None:

@@ -148,11 +148,14 @@ class SparkEngine(InProcess):
         relation = snapshot.relation(step.relation)
         nullable = step.by is not None and may_hold_null(relation, step.by, files)
         paths = tuple(snapshot.store.absolute(file.path) for file in files)
-        found = Files(paths, step.keys, nullable)
+        found = Files(paths, self._calculator.asked(step.keys), nullable)
         return self._calculator.fetch(step.result, found, step.schema, step.by)
 
     def _keys(self, step: Fetch) -> pa.ChunkedArray:
-        found = [self._calculator.keys(key.relation, key.column) for key in step.keys]
+        found = [
+            self._calculator.keys(key.relation, key.column)
+            for key in self._calculator.asked(step.keys)
+        ]
         return pa.chunked_array([c for array in found for c in array.chunks], found[0].type)
 
     def compute(self, step: Compute, outcome: Outcome) -> None:
@@ -160,7 +163,8 @@ class SparkEngine(InProcess):
         try:
             self._calculator.compute(step)
         except (NotEqual, CalculationError):
-            rows = twice(lambda careful: self._on_spark(step.plan, careful))
+            plan = self._calculator.reduced(step.plan)
+            rows = twice(lambda careful: self._on_spark(plan, careful))
             self._calculator.give(step.result, rows)
             outcome.started_job()
 
