@@ -123,7 +123,10 @@ def test_more_than_the_memory_given_is_spilled(tmp_path):
 def test_the_embedded_engine_needs_neither_spark_nor_java(tmp_path):
     code = (
         "import sys\n"
-        "for name in ('pyspark', 'pandas'): sys.modules[name] = None\n"
+        "class Absent:\n"
+        "    def find_spec(self, name, path=None, target=None):\n"
+        "        if name.partition('.')[0] in ('pyspark', 'pandas'): raise ImportError(name)\n"
+        "sys.meta_path.insert(0, Absent())\n"
         "import everview as ev\n"
         f"db = ev.open({str(tmp_path)!r}, engine='duckdb')\n"
         "db.sql('CREATE TABLE t (a INT)')\n"

@@ -8,7 +8,7 @@ from typing import Any, Protocol
 
 import pyarrow as pa
 
-from everview.engine.arrow import conform
+from everview.engine.arrow import arrow_schema, conform
 from everview.engine.duckdb.calculator import Calculator
 from everview.engine.outcome import Outcome
 from everview.engine.protocol import Changes, Snapshot, Stored, Violation
@@ -58,6 +58,18 @@ class InProcess:
             return self._calculator.result("found", schema)
         finally:
             self._calculator.forget()
+
+    def keys(self, step: Fetch) -> pa.ChunkedArray:
+        """The values that a fetch is looked up by, as values of the column that it looks at.
+
+        One outside the column's range turns into another: that brings rows too many, never too few.
+        """
+        assert step.by is not None
+        type_ = arrow_schema(step.schema).field(step.by).type
+        asked = self._calculator.asked(step.keys)
+        found = [self._calculator.keys(key.relation, key.column) for key in asked]
+        chunks = [c for array in found for c in array.cast(type_, safe=False).chunks]
+        return pa.chunked_array(chunks, type_)
 
     def calculate(self, plan: Plan, relations: Mapping[str, pa.Table]) -> pa.Table:
         """A plan over relations in memory."""

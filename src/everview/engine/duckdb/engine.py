@@ -12,7 +12,7 @@ from everview.emit.sql import DUCKDB, consolidate, emit_consolidated
 from everview.engine.arrow import arrow_schema, conform
 from everview.engine.care import Answer, twice
 from everview.engine.duckdb import queries
-from everview.engine.duckdb.calculator import Calculator, among
+from everview.engine.duckdb.calculator import Calculator
 from everview.engine.duckdb.hot import Hot, files_of
 from everview.engine.outcome import MEMORY, Outcome
 from everview.engine.protocol import Changes, Snapshot, Violation
@@ -35,7 +35,6 @@ from everview.program.steps import (
 )
 from everview.rewrite.passes import rewrite
 from everview.store.manifest import Manifest, Segment
-from everview.store.skip import may_hold_null
 
 
 class DuckDBEngine(InProcess):
@@ -90,13 +89,13 @@ class DuckDBEngine(InProcess):
         for step in steps:
             if is_idle(step, self._calculator):
                 continue
-            columns = ", ".join(f'"{name}"' for name in (*names(step.schema), WEIGHT))
-            rows = f"SELECT {columns} FROM {self._hot.table(step.relation, snapshot)}"
-            if step.by is not None:
-                relation = snapshot.relation(step.relation)
-                nullable = may_hold_null(relation, step.by, relation.files)
-                rows = among(rows, step.by, self._calculator.asked(step.keys), nullable=nullable)
-            outcome.took(step, MEMORY, self._calculator.keep(step.result, rows))
+            if step.by is None:
+                rows = conform(self._hot.rows(step.relation, snapshot), step.schema)
+            else:
+                keys = self.keys(step)
+                rows = self._hot.among(step.relation, step.by, keys, step.schema, snapshot)
+            self._calculator.give(step.result, rows)
+            outcome.took(step, MEMORY, rows.num_rows)
 
     def compute(self, step: Compute, outcome: Outcome) -> None:
         """Evaluate a step."""

@@ -1,31 +1,38 @@
 """Stored relations kept in memory between transactions.
 
-A hot relation is a table that holds the weighted rows of all its segments. It is loaded from them
-when it is first read, and each transaction adds its change. It need only have the same sum as the
-segments: compaction changes neither the sum nor the hot copy.
+A hot relation is runs of weighted rows, each in the order of the relation's key. It is loaded from
+its segments when it is first read, and each transaction adds its change as a run. It need only have
+the same sum as the segments: compaction changes neither the sum nor the hot copy.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
-from everview.emit.sql import DUCKDB, consolidate
+import pyarrow as pa
+
+from everview.engine.arrow import arrow_schema
 from everview.engine.duckdb.calculator import Calculator, Files
-from everview.engine.protocol import Snapshot
-from everview.plan.types import WEIGHT, Schema, names
+from everview.engine.duckdb.runs import Run
+from everview.engine.protocol import Snapshot, Stored
+from everview.plan.types import Schema
 from everview.store.manifest import Manifest, Segment
 
-_SPACE = "hot"
+RUNS = 16
+"""To look into so many runs costs less than to make them one."""
 
 
 @dataclass(slots=True)
 class _Held:
-    """What a hot table stands for, and how many rows were added since it was last added up."""
+    """The runs of a relation, the largest first, and the segments that they stand for."""
 
     ids: tuple[str, ...]
-    rows: int
-    schema: Schema
-    added: int = 0
+    stored: Stored
+    runs: list[Run] = field(default_factory=list)
+
+    @property
+    def by(self) -> str | None:
+        return self.stored.sort[0] if self.stored.sort else None
 
 
 @dataclass(slots=True)
@@ -35,9 +42,6 @@ class Hot:
     calculator: Calculator
     _held: dict[str, _Held] = field(default_factory=dict)
     _staged: dict[str, tuple[Segment, str]] = field(default_factory=dict)
-
-    def __post_init__(self) -> None:
-        self.calculator.execute(f"CREATE SCHEMA {_SPACE}")
 
     def stage(self, relation: str, segment: Segment, result: str) -> None:
         """Remember which known result is the change that a segment holds."""
@@ -49,31 +53,39 @@ class Hot:
         for name, (segment, result) in self._staged.items():
             held = self._held[name]
             if _ids(snapshot.relation(name).segments) == (*held.ids, segment.id):
-                self._append(name, f'SELECT {_columns(name, snapshot)} FROM "{result}"', snapshot)
+                self._append(held, self.calculator.result(result, held.stored.schema))
+                held.ids = (*held.ids, segment.id)
         self._staged.clear()
         for name in [name for name in self._held if name not in snapshot.stored]:
-            self._drop(name)
+            del self._held[name]
 
     def holds(self, name: str, snapshot: Snapshot) -> bool:
         """Whether the relation is in memory as it stands in this epoch."""
         held = self._held.get(name)
         return (
             held is not None
-            and held.schema == snapshot.stored[name].schema
+            and held.stored == snapshot.stored[name]
             and held.ids == _ids(snapshot.relation(name).segments)
         )
 
+    def among(
+        self, name: str, by: str, keys: pa.ChunkedArray, schema: Schema, snapshot: Snapshot
+    ) -> pa.Table:
+        """The rows of a relation whose column `by` is one of the keys."""
+        columns = arrow_schema(schema).names
+        found = [run.among(by, keys, columns) for run in self._current(name, snapshot).runs]
+        return pa.concat_tables(found or [arrow_schema(schema).empty_table()])
+
+    def rows(self, name: str, snapshot: Snapshot) -> pa.Table:
+        """All rows of a relation."""
+        empty = arrow_schema(snapshot.stored[name].schema).empty_table()
+        return pa.concat_tables([run.rows for run in self._current(name, snapshot).runs] or [empty])
+
     def table(self, name: str, snapshot: Snapshot) -> str:
-        """The SQL name of a relation in memory, brought up to the epoch of the snapshot."""
-        wanted, held = snapshot.relation(name).segments, self._held.get(name)
-        # A relation without segments may have been dropped and declared anew with other columns.
-        schema = snapshot.stored[name].schema
-        if held is None or held.schema != schema or held.ids != _ids(wanted)[: len(held.ids)]:
-            self._load(name, snapshot)
-        elif len(held.ids) != len(wanted):
-            fresh = files_of(wanted[len(held.ids) :], snapshot)
-            self._append(name, fresh.rows(schema), snapshot)
-        return _table(name)
+        """The SQL name of a relation, for the time until all that is known is forgotten."""
+        known = f"hot {name}"
+        self.calculator.give(known, self.rows(name, snapshot))
+        return f'"{known}"'
 
     def moved(self, before: Snapshot, after: Manifest) -> None:
         """Relations have other segments now, with the same sum."""
@@ -82,41 +94,37 @@ class Hot:
             if self.holds(name, before) and name in after.relations:
                 held.ids = _ids(after.relations[name].segments)
 
-    def _load(self, name: str, snapshot: Snapshot) -> None:
-        self._drop(name)
-        segments = snapshot.relation(name).segments
-        schema = snapshot.stored[name].schema
-        rows = files_of(segments, snapshot).rows(schema)
-        self.calculator.execute(f"CREATE TABLE {_table(name)} AS {rows}")
-        later = sum(segment.rows for segment in segments[1:])
-        self._held[name] = _Held(_ids(segments), snapshot.relation(name).rows, schema, later)
+    def _current(self, name: str, snapshot: Snapshot) -> _Held:
+        """A relation as it stands in this epoch: what it has not yet is read from its segments."""
+        segments, stored = snapshot.relation(name).segments, snapshot.stored[name]
+        held = self._held.get(name)
+        # A relation without segments may have been dropped and declared anew with other columns.
+        if held is None or held.stored != stored or held.ids != _ids(segments)[: len(held.ids)]:
+            held = self._held[name] = _Held((), stored)
+        relation, schema = snapshot.relation(name), arrow_schema(stored.schema)
+        for segment in segments[len(held.ids) :]:
+            fresh = replace(relation, segments=(segment,))
+            self._append(held, snapshot.store.read_segments(fresh, schema=schema))
+            held.ids = (*held.ids, segment.id)
+        return held
 
-    def _append(self, name: str, rows: str, snapshot: Snapshot) -> None:
-        segments, held = snapshot.relation(name).segments, self._held[name]
-        self.calculator.execute(f"INSERT INTO {_table(name)} {rows}")
-        held.added += sum(segment.rows for segment in segments[len(held.ids) :])
-        held.ids = _ids(segments)
-        if held.added > max(10_000, held.rows // 2):
-            self._add_up(name, snapshot)
+    def _append(self, held: _Held, rows: pa.Table) -> None:
+        """Add a run; when there are too many, those that are not much larger become one with it.
 
-    def _add_up(self, name: str, snapshot: Snapshot) -> None:
-        """Rows that cancel leave; the order that lookups profit from comes back."""
-        stored = snapshot.stored[name]
-        summed = consolidate(f"SELECT * FROM {_table(name)}", stored.schema, stored.rings, DUCKDB)
-        order = ", ".join(f'"{column}"' for column in stored.sort) or WEIGHT
-        made = self.calculator.execute(
-            f'CREATE OR REPLACE TABLE {_SPACE}."summed up" AS '
-            f"SELECT {_columns(name, snapshot)} FROM ({summed}) ORDER BY {order}"
-        )
-        self.calculator.execute(
-            f'DROP TABLE {_table(name)}; ALTER TABLE {_SPACE}."summed up" RENAME TO "{name}"'
-        )
-        held = self._held[name]
-        held.rows, held.added = int(str(made[0][0])), 0
-
-    def _drop(self, name: str) -> None:
-        if self._held.pop(name, None) is not None:
-            self.calculator.execute(f"DROP TABLE {_table(name)}")
+        So there are few runs, and a row is moved a logarithmic number of times.
+        """
+        if not rows.num_rows:
+            return
+        held.runs.append(Run(rows, held.by))
+        if len(held.runs) <= RUNS:
+            return
+        last, size = [held.runs.pop()], rows.num_rows
+        while held.runs and len(held.runs[-1]) <= 2 * size:
+            last.append(held.runs.pop())
+            size += len(last[-1])
+        every = pa.concat_tables([run.rows for run in last])
+        summed = self.calculator.add_up(every, held.stored.schema, held.stored.rings)
+        held.runs.append(Run(summed, held.by))
 
 
 def files_of(segments: tuple[Segment, ...], snapshot: Snapshot) -> Files:
@@ -127,11 +135,3 @@ def files_of(segments: tuple[Segment, ...], snapshot: Snapshot) -> Files:
 
 def _ids(segments: tuple[Segment, ...]) -> tuple[str, ...]:
     return tuple(segment.id for segment in segments)
-
-
-def _table(name: str) -> str:
-    return f'{_SPACE}."{name}"'
-
-
-def _columns(name: str, snapshot: Snapshot) -> str:
-    return ", ".join(f'"{column}"' for column in (*names(snapshot.stored[name].schema), WEIGHT))

@@ -140,7 +140,7 @@ class SparkEngine(InProcess):
         relation = snapshot.relation(step.relation)
         if step.by is None or _bytes(relation.files) <= self._driver_bytes:
             return relation.files, None
-        keys = self._keys(step)
+        keys = self.keys(step)
         return files_for(relation, step.by, keys), keys
 
     def _near(self, step: Fetch, files: tuple[DataFile, ...], snapshot: Snapshot) -> int:
@@ -150,13 +150,6 @@ class SparkEngine(InProcess):
         paths = tuple(snapshot.store.absolute(file.path) for file in files)
         found = Files(paths, self._calculator.asked(step.keys), nullable)
         return self._calculator.fetch(step.result, found, step.schema, step.by)
-
-    def _keys(self, step: Fetch) -> pa.ChunkedArray:
-        found = [
-            self._calculator.keys(key.relation, key.column)
-            for key in self._calculator.asked(step.keys)
-        ]
-        return pa.chunked_array([c for array in found for c in array.chunks], found[0].type)
 
     def compute(self, step: Compute, outcome: Outcome) -> None:
         """Evaluate a step in process, and on Spark where only Spark is known to be right."""

@@ -1,0 +1,152 @@
+"""Weighted rows in memory, sorted by a column: those with some of its values are found at once."""
+
+from __future__ import annotations
+
+import os
+from bisect import bisect_left, bisect_right
+from collections.abc import Sequence
+from functools import cached_property
+from tempfile import mkstemp
+from typing import Any, TypeAlias
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from pyarrow import types
+
+Places: TypeAlias = np.ndarray[Any, np.dtype[Any]]
+
+LARGE_BYTES = 256 << 20
+"""A larger run lies in a file that is mapped into memory, so that it can leave it again."""
+SEARCHED = 2_000
+"""To look for a text costs as much as to pass over so many rows."""
+
+
+class Run:
+    """Rows in the order of one column, nulls first."""
+
+    def __init__(self, rows: pa.Table, by: str | None) -> None:
+        self.by = by if by is not None and _has_order(rows.schema.field(by).type) else None
+        self.rows = _kept(_in_order(rows, self.by))
+
+    def __len__(self) -> int:
+        return int(self.rows.num_rows)
+
+    def among(self, by: str, keys: pa.ChunkedArray, columns: Sequence[str]) -> pa.Table:
+        """The rows whose column `by` is one of the keys, null being a key like any other."""
+        if by != self.by:
+            return self._scanned(by, keys, columns)
+        values, nulls = keys.drop_null(), keys.null_count > 0
+        found = self._places(values)
+        if found is None:
+            return self._scanned(by, keys, columns)
+        if nulls and self._nulls:
+            found = np.concatenate((np.arange(self._nulls), found))
+        return self.rows.select(list(columns)).take(pa.array(found))
+
+    def _places(self, keys: pa.ChunkedArray) -> Places | None:
+        """Where the rows with these keys are; None if looking at all rows is cheaper."""
+        if self._numbers is not None:
+            wanted = np.unique(_numbers(keys.combine_chunks()))
+            first = np.searchsorted(self._numbers, wanted, "left")
+            return _spread(first, np.searchsorted(self._numbers, wanted, "right")) + self._nulls
+        wanted = keys.unique()
+        if len(wanted) * SEARCHED > len(self):
+            return None
+        column = self.rows[self.by]
+        try:
+            ends = [_range(column, key, self._nulls) for key in wanted.to_pylist()]
+        except UnicodeDecodeError:  # a Spark string may hold bytes that are not UTF-8
+            return None
+        found = np.array(ends, np.int64).reshape(-1, 2)
+        return _spread(found[:, 0], found[:, 1])
+
+    def _scanned(self, by: str, keys: pa.ChunkedArray, columns: Sequence[str]) -> pa.Table:
+        column = self.rows[by]
+        found = pc.is_in(column, value_set=keys.drop_null().combine_chunks())
+        if keys.null_count:
+            found = pc.or_(found, pc.is_null(column))
+        return self.rows.select(list(columns)).filter(found)
+
+    @cached_property
+    def _nulls(self) -> int:
+        return int(self.rows[self.by].null_count)
+
+    @cached_property
+    def _numbers(self) -> Places | None:
+        """The values of the column after its nulls, where they are whole numbers."""
+        column = self.rows[self.by]
+        return _numbers(column[self._nulls :].combine_chunks()) if _counts(column.type) else None
+
+
+def _spread(first: Places, last: Places) -> Places:
+    """All places from each first to before each last."""
+    sizes = last - first
+    begins = np.cumsum(sizes) - sizes
+    spread: Places = np.repeat(first - begins, sizes) + np.arange(sizes.sum())
+    return spread
+
+
+def _range(column: pa.ChunkedArray, key: Any, nulls: int) -> tuple[int, int]:
+    def value(at: int) -> Any:
+        return column[at].as_py()
+
+    places = range(nulls, len(column))
+    first = bisect_left(places, key, key=value)
+    return nulls + first, nulls + bisect_right(places, key, lo=first, key=value)
+
+
+def _counts(type_: pa.DataType) -> bool:
+    return bool(types.is_integer(type_) or types.is_date32(type_) or types.is_timestamp(type_))
+
+
+def _has_order(type_: pa.DataType) -> bool:
+    return _counts(type_) or bool(types.is_string(type_) or types.is_decimal(type_))
+
+
+def _numbers(array: pa.Array) -> Places:
+    if types.is_date32(array.type):
+        array = array.cast(pa.int32())
+    elif types.is_timestamp(array.type):
+        array = array.cast(pa.int64())
+    found: Places = array.to_numpy()
+    return found
+
+
+def _in_order(rows: pa.Table, by: str | None) -> pa.Table:
+    if by is None or rows.num_rows < 2:
+        return rows
+    column = rows[by]
+    if column.null_count == 0 and _counts(column.type):
+        numbers = _numbers(column.combine_chunks())
+        if bool((numbers[1:] >= numbers[:-1]).all()):
+            return rows
+        return rows.take(pa.array(np.argsort(numbers, kind="stable")))
+    order = pc.sort_indices(
+        pa.table({"there": pc.is_valid(column), "key": column}),
+        sort_keys=[("there", "ascending"), ("key", "ascending")],
+    )
+    return rows.take(order)
+
+
+def _kept(rows: pa.Table) -> pa.Table:
+    """The rows in one piece, which are taken from fastest; in a file of their own if many."""
+    try:
+        whole = pa.table([column.combine_chunks() for column in rows.columns], rows.schema)
+    except pa.ArrowInvalid:  # more text than one piece can hold
+        whole = rows
+    return _mapped(whole) if whole.nbytes > LARGE_BYTES else whole
+
+
+def _mapped(rows: pa.Table) -> pa.Table:
+    """The same rows, in a file without a name."""
+    handle, path = mkstemp(suffix=".everview")
+    os.close(handle)
+    try:
+        with pa.OSFile(path, "wb") as file, pa.ipc.new_file(file, rows.schema) as writer:
+            writer.write_table(rows)
+        return pa.ipc.open_file(pa.memory_map(path)).read_all()
+    except OSError:  # no room on the disk
+        return rows
+    finally:
+        os.unlink(path)
