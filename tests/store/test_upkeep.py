@@ -59,7 +59,8 @@ def test_whole_compaction_leaves_one_base_without_equal_rows(store: Store) -> No
 
 
 def test_only_the_changes_are_folded_below_a_big_base(store: Store) -> None:
-    add(store, rows(*((key, "base", 1) for key in range(100))))
+    add(store, rows(*((key, "base", 1) for key in range(99))))
+    add(store, rows((99, "base", 1)))
     store.commit(compact(store, store.latest(), ["orders"], SCHEMAS, combine, created="t"))
     grown(store, 4)
     expected = value(store, store.latest())
@@ -94,10 +95,12 @@ def test_an_epoch_after_compaction_adds_to_the_base(store: Store) -> None:
         (sized(1_000_000), False),
         (sized(1_000_000, *[1] * 8), False),
         (sized(1_000_000, *[1] * 9), True),
-        (sized(1_000_000, 199_999), False),
-        (sized(1_000_000, 200_000), True),
+        (sized(1_000_000, 499_999), False),
+        (sized(1_000_000, 500_000), True),
         (sized(10, 9_000), False),
-        (sized(0, 20_000), True),
+        (sized(0, 20_000), False),
+        (sized(0, 20_000, 5_000), False),
+        (sized(0, 20_000, 10_000), True),
     ],
 )
 def test_many_pieces_or_much_change_ask_for_compaction(relation: Relation, expected: bool) -> None:

@@ -21,7 +21,7 @@ class Policy:
     """Compact beyond `changes` change segments, or `fraction` of the base in changed rows."""
 
     changes: int = 8
-    fraction: float = 0.2
+    fraction: float = 0.5
     least_rows: int = 10_000
     """Fewer changed rows than this never trigger by fraction: reading them costs nothing."""
     growth: float = 2.0
@@ -42,7 +42,7 @@ def compactable(relation: Relation, policy: Policy = DEFAULT) -> bool:
 def fold_from(relation: Relation, policy: Policy) -> int:
     """Where the suffix to be folded begins; the number of segments when there is none."""
     sizes = [segment.rows for segment in relation.segments]
-    bases = 1 if relation.segments and relation.segments[0].kind == "base" else 0
+    bases = min(1, len(sizes))  # what a relation began with is its base, however it came
     enough = max(policy.least_rows, policy.fraction * sum(sizes[:bases]))
     if bases < len(sizes) and sum(sizes[bases:]) >= enough:
         return 0
