@@ -18,8 +18,12 @@ from everview.store.store import Store
 pytestmark = pytest.mark.spark
 
 GEARS = {
-    "slices fetched by Spark jobs": {"driver_bytes": -1},
-    "slices fetched by jobs where the files left are large": {"driver_bytes": 2_500},
+    "slices read by the driver": {"held_bytes": -1},
+    "slices fetched by Spark jobs": {"driver_bytes": -1, "held_bytes": -1},
+    "slices fetched by jobs where the files left are large": {
+        "driver_bytes": 2_500,
+        "held_bytes": -1,
+    },
     "Spark SQL throughout": {"large_rows": -1},
 }
 CHOSEN = ("join", "three_tables", "union", "average", "global", "doubles", "spark_only", "cte")
@@ -54,7 +58,7 @@ def test_gears_can_change_from_one_transaction_to_the_next(spark, tmp_path):
         for shape in ("group", "average", "doubles", "distinct"):
             world.view(f"v_{shape}", query(shape, "t"))
         world.transact(0)
-        settings = [{"large_rows": -1}, {}, {"driver_bytes": -1}, {}]
+        settings = [{"large_rows": -1}, {}, {"driver_bytes": -1, "held_bytes": -1}, {}]
         queries, seed = world.queries, 12
     for change in settings:
         with opened(tmp_path, spark, **change) as db:

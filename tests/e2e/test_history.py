@@ -144,8 +144,9 @@ def test_explain_tells_how_a_fetch_was_taken(tmp_path):
 @pytest.mark.parametrize(
     ("settings", "way"),
     [
-        ({}, "in the driver"),
-        ({"driver_bytes": -1}, "by a Spark job"),
+        ({}, "from memory"),
+        ({"held_bytes": -1}, "in the driver"),
+        ({"driver_bytes": -1, "held_bytes": -1}, "by a Spark job"),
         ({"large_rows": -1}, "by Spark SQL"),
     ],
 )
@@ -163,7 +164,7 @@ def test_each_way_of_a_fetch_is_told(spark, tmp_path, settings, way):
 
 
 @pytest.mark.spark
-@pytest.mark.parametrize("settings", [{"driver_bytes": -1}, {"large_rows": -1}])
+@pytest.mark.parametrize("settings", [{"driver_bytes": -1, "held_bytes": -1}, {"large_rows": -1}])
 def test_jobs_are_those_that_spark_counts(spark, tmp_path, settings):
     with opened(tmp_path, spark, **settings) as db:
         db.sql(SHOP)

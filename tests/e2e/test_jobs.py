@@ -43,7 +43,7 @@ def shop(db) -> None:
 
 def test_a_hundred_rows_under_a_join_and_group_view_start_at_most_three_jobs(spark, tmp_path):
     """Every slice by Spark: no file is small enough for the driver."""
-    with opened(tmp_path, spark, driver_bytes=-1) as db:
+    with opened(tmp_path, spark, driver_bytes=-1, held_bytes=-1) as db:
         shop(db)
         with counted_jobs(spark) as jobs, db.transaction() as tx:
             tx.insert("lines", [(i, 9, "2.00") for i in range(100)])
@@ -67,7 +67,7 @@ def test_small_files_are_read_without_any_job(spark, tmp_path):
 
 
 def test_a_transaction_that_no_view_reads_runs_no_program(spark, tmp_path):
-    with opened(tmp_path, spark, driver_bytes=-1) as db:
+    with opened(tmp_path, spark, driver_bytes=-1, held_bytes=-1) as db:
         shop(db)
         db.sql("CREATE TABLE notes (text STRING)")
         with counted_jobs(spark) as jobs:
@@ -80,7 +80,7 @@ def test_a_hundred_rows_under_all_views_of_the_demo_start_at_most_ten_jobs(spark
     from demo.shop import apply
     from demo.trade import Shop
 
-    with opened(tmp_path, spark, driver_bytes=-1) as db:
+    with opened(tmp_path, spark, driver_bytes=-1, held_bytes=-1) as db:
         trading = Shop(2_000, seed=3)
         for name, rows in trading.tables().items():
             db.sql(f"CREATE TABLE {name} ({TABLES[name]})")

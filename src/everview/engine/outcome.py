@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from time import perf_counter
+from typing import Any
 
 from everview.program.steps import Fetch, fetch_mark
 from everview.store.manifest import Segment
@@ -45,13 +46,15 @@ class Outcome:
     """What a run wrote, and what it cost.
 
     `ways` tells how each fetch was taken. Where Spark SQL fetches, computes and writes at once, the
-    time is that of writing, and how many rows were fetched is not known.
+    time is that of writing, and how many rows were fetched is not known. `written` holds the rows
+    of segments that are in memory.
     """
 
     segments: dict[str, Segment] = field(default_factory=dict)
     fetched: dict[str, int] = field(default_factory=dict)
     ways: dict[str, str] = field(default_factory=dict)
     published: dict[str, int] = field(default_factory=dict)
+    written: dict[str, Any] = field(default_factory=dict)
     gear: str = "small"
     jobs: int | None = 0
     clock: Clock = field(default_factory=Clock)

@@ -10,6 +10,7 @@ import pyarrow as pa
 
 from everview.engine.arrow import arrow_schema, conform
 from everview.engine.duckdb.calculator import Calculator
+from everview.engine.duckdb.hot import Hot
 from everview.engine.outcome import Outcome
 from everview.engine.protocol import Changes, Snapshot, Stored, Violation
 from everview.plan.nodes import Plan
@@ -25,7 +26,6 @@ from everview.program.steps import (
     Step,
     change_name,
 )
-from everview.store.manifest import Segment
 
 
 class Gear(Protocol):
@@ -43,6 +43,7 @@ class InProcess:
 
     def __init__(self, calculator: Calculator) -> None:
         self._calculator = calculator
+        self._hot = Hot(calculator)
 
     def fetch(self, steps: Sequence[Fetch], snapshot: Snapshot, outcome: Outcome) -> None:
         """Bring the slices of one round."""
@@ -97,7 +98,7 @@ def run_small(
             summed = _summed(parts, stored, calculator)
             calculator.give(change_name(table), summed)
         with outcome.clock.phase("write"):
-            outcome.segments[table] = write(snapshot, table, summed, epoch)
+            _write(snapshot, table, summed, epoch, outcome)
     for kind, group in groupby(program.steps, type):
         steps: Sequence[Any] = tuple(group)
         with outcome.clock.phase(_PHASES[kind]):
@@ -113,7 +114,7 @@ def run_small(
                         gear.compute(step, outcome)
                     case Add(name, change) | Publish(name, change):
                         rows = calculator.result(change, snapshot.stored[name].schema)
-                        outcome.segments[name] = write(snapshot, name, rows, epoch)
+                        _write(snapshot, name, rows, epoch, outcome)
                         if isinstance(step, Publish):
                             outcome.published[name] = rows.num_rows
     return outcome
@@ -152,6 +153,8 @@ def _summed(parts: Sequence[pa.Table], stored: Stored, calculator: Calculator) -
     return calculator.add_up(rows, stored.schema, stored.rings)
 
 
-def write(snapshot: Snapshot, name: str, rows: pa.Table, epoch: int) -> Segment:
+def _write(snapshot: Snapshot, name: str, rows: pa.Table, epoch: int, outcome: Outcome) -> None:
     """Weighted rows as a segment of a relation; it counts when the epoch commits."""
-    return snapshot.store.write_segment(name, epoch, rows, snapshot.stored[name].sort)
+    sort = snapshot.stored[name].sort
+    outcome.segments[name] = snapshot.store.write_segment(name, epoch, rows, sort)
+    outcome.written[name] = rows

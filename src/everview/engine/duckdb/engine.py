@@ -13,7 +13,7 @@ from everview.engine.arrow import arrow_schema, conform
 from everview.engine.care import Answer, twice
 from everview.engine.duckdb import queries
 from everview.engine.duckdb.calculator import Calculator
-from everview.engine.duckdb.hot import Hot, files_of
+from everview.engine.duckdb.hot import files_of
 from everview.engine.outcome import MEMORY, Outcome
 from everview.engine.protocol import Changes, Snapshot, Violation
 from everview.engine.results import Result
@@ -26,11 +26,9 @@ from everview.plan.nodes import Plan, Source
 from everview.plan.traverse import schema_of, sources
 from everview.plan.types import WEIGHT, Schema, Type, names
 from everview.program.steps import (
-    Add,
     Compute,
     Fetch,
     Program,
-    Publish,
     change_name,
 )
 from everview.rewrite.passes import rewrite
@@ -44,7 +42,6 @@ class DuckDBEngine(InProcess):
 
     def __init__(self, memory: str | None = None) -> None:
         super().__init__(Calculator(memory))
-        self._hot = Hot(self._calculator)
 
     def analyze(self, scalar: str, schema: Schema, span: Span | None) -> Type:
         """Refuse by name: what our own rules do not type is known to Spark alone."""
@@ -71,17 +68,13 @@ class DuckDBEngine(InProcess):
         violation: Violation,
     ) -> Outcome:
         """Run a transaction's program; its results are added to memory when it has committed."""
-        self._settle(snapshot)
-        with queries.refused_by_name():
-            outcome = run_small(
-                self, self._calculator, program, changes, snapshot, epoch, violation
-            )
-        for table in changes:
-            self._hot.stage(table, outcome.segments[table], change_name(table))
-        for step in program.steps:
-            if isinstance(step, Add | Publish):
-                name = step.state if isinstance(step, Add) else step.view
-                self._hot.stage(name, outcome.segments[name], step.change)
+        calculator = self._calculator
+        try:
+            with queries.refused_by_name():
+                outcome = run_small(self, calculator, program, changes, snapshot, epoch, violation)
+        finally:
+            calculator.forget()
+        self._hot.stage(outcome.segments, outcome.written)
         return outcome
 
     def fetch(self, steps: Sequence[Fetch], snapshot: Snapshot, outcome: Outcome) -> None:
@@ -103,7 +96,7 @@ class DuckDBEngine(InProcess):
 
     def build(self, name: str, plan: Plan, snapshot: Snapshot, epoch: int) -> Segment:
         """The value of `plan` over the stored relations, as the base of a new relation."""
-        self._settle(snapshot)
+        self._calculator.forget()
         rows = self._rows(plan, self._held(plan, snapshot, {}), snapshot)
         self._calculator.forget()
         return snapshot.store.write_segment(
@@ -117,11 +110,6 @@ class DuckDBEngine(InProcess):
             f"{table}: a Spark DataFrame cannot be taken by the embedded engine",
             remedy="hand over df.toArrow(), or open the store with engine='spark'",
         )
-
-    def lookup(self, name: str, by: str, keys: pa.ChunkedArray, snapshot: Snapshot) -> pa.Table:
-        """The weighted rows of a relation whose column `by` is among `keys`."""
-        self._settle(snapshot)
-        return super().lookup(name, by, keys, snapshot)
 
     def read(self, name: str, snapshot: Snapshot) -> Result:
         """The rows of a stored relation."""
@@ -148,7 +136,7 @@ class DuckDBEngine(InProcess):
         """How many rows a view has, and its query minus the view, all read from the segments."""
         with queries.known_to_spark():
             plan = written_minus_stored(name, text, snapshot, queries.analyze)
-        self._settle(snapshot)
+        self._calculator.forget()
         held = {each.name: _stored(each.name, snapshot) for each in sources(plan)}
         found = self._rows(plan, held, snapshot)
         total = self._calculator.rows(f"SELECT sum({WEIGHT}) AS n FROM {held[name]} AS q")
@@ -164,7 +152,7 @@ class DuckDBEngine(InProcess):
         pending: Changes,
     ) -> pa.Table:
         """A query after the pending changes minus the rows stored."""
-        self._settle(snapshot)
+        self._calculator.forget()
         with queries.known_to_spark():
             plan = written_minus_stored(name, {name: query.text}, snapshot, queries.analyze)
         plans: dict[str, Plan] = {}
@@ -189,14 +177,9 @@ class DuckDBEngine(InProcess):
         """Give the memory back."""
         self._calculator.close()
 
-    def _settle(self, snapshot: Snapshot) -> None:
-        """Take over what the last transaction computed, if it was committed."""
-        self._hot.settle(snapshot)
-        self._calculator.forget()
-
     def _answer(self, query: OrderedQuery, snapshot: Snapshot, pending: Changes) -> pa.Table:
         """The rows of a query, with changes that are not committed yet."""
-        self._settle(snapshot)
+        self._calculator.forget()
         held = self._held(query.plan, snapshot, pending)
         try:
             rows = _asked(

@@ -7,7 +7,8 @@ the same sum as the segments: compaction changes neither the sum nor the hot cop
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 
 import pyarrow as pa
 
@@ -24,15 +25,20 @@ RUNS = 16
 
 @dataclass(slots=True)
 class _Held:
-    """The runs of a relation, the largest first, and the segments that they stand for."""
+    """What a relation was loaded as, its later changes, and the segments that both stand for."""
 
-    ids: tuple[str, ...]
     stored: Stored
-    runs: list[Run] = field(default_factory=list)
+    ids: tuple[str, ...] = ()
+    loaded: list[Run] = field(default_factory=list)
+    later: list[Run] = field(default_factory=list)
 
     @property
     def by(self) -> str | None:
         return self.stored.sort[0] if self.stored.sort else None
+
+    @property
+    def runs(self) -> list[Run]:
+        return [*self.loaded, *self.later]
 
 
 @dataclass(slots=True)
@@ -41,32 +47,25 @@ class Hot:
 
     calculator: Calculator
     _held: dict[str, _Held] = field(default_factory=dict)
-    _staged: dict[str, tuple[Segment, str]] = field(default_factory=dict)
+    _staged: dict[str, pa.Table] = field(default_factory=dict)
 
-    def stage(self, relation: str, segment: Segment, result: str) -> None:
-        """Remember which known result is the change that a segment holds."""
-        if relation in self._held and segment.rows:
-            self._staged[relation] = (segment, result)
+    @property
+    def bytes(self) -> int:
+        """How much is held."""
+        return sum(run.rows.nbytes for held in self._held.values() for run in held.runs)
 
-    def settle(self, snapshot: Snapshot) -> None:
-        """Add the staged changes that were committed, and forget the others."""
-        for name, (segment, result) in self._staged.items():
-            held = self._held[name]
-            if _ids(snapshot.relation(name).segments) == (*held.ids, segment.id):
-                self._append(held, self.calculator.result(result, held.stored.schema))
-                held.ids = (*held.ids, segment.id)
-        self._staged.clear()
-        for name in [name for name in self._held if name not in snapshot.stored]:
-            del self._held[name]
+    def stage(self, segments: Mapping[str, Segment], rows: Mapping[str, pa.Table]) -> None:
+        """Remember what a transaction wrote: if it commits, nobody has to read it.
+
+        A segment of a transaction that did not commit is never asked for.
+        """
+        kept = (name for name in rows if name in self._held)
+        self._staged = {segments[name].id: rows[name] for name in kept}
 
     def holds(self, name: str, snapshot: Snapshot) -> bool:
-        """Whether the relation is in memory as it stands in this epoch."""
-        held = self._held.get(name)
-        return (
-            held is not None
-            and held.stored == snapshot.stored[name]
-            and held.ids == _ids(snapshot.relation(name).segments)
-        )
+        """Whether the relation is in memory as it stands in this epoch, or nearly."""
+        held, ids = self._held.get(name), _ids(snapshot.relation(name).segments)
+        return held is not None and held.stored == snapshot.stored[name] and _starts(ids, held.ids)
 
     def among(
         self, name: str, by: str, keys: pa.ChunkedArray, schema: Schema, snapshot: Snapshot
@@ -89,42 +88,53 @@ class Hot:
 
     def moved(self, before: Snapshot, after: Manifest) -> None:
         """Relations have other segments now, with the same sum."""
-        self.settle(before)
-        for name, held in self._held.items():
+        for name in [name for name in self._held if name not in before.stored]:
+            del self._held[name]
+        for name in self._held:
             if self.holds(name, before) and name in after.relations:
-                held.ids = _ids(after.relations[name].segments)
+                self._current(name, before).ids = _ids(after.relations[name].segments)
 
     def _current(self, name: str, snapshot: Snapshot) -> _Held:
-        """A relation as it stands in this epoch: what it has not yet is read from its segments."""
-        segments, stored = snapshot.relation(name).segments, snapshot.stored[name]
-        held = self._held.get(name)
+        """A relation as it stands in this epoch: what it has not yet comes from its segments."""
         # A relation without segments may have been dropped and declared anew with other columns.
-        if held is None or held.stored != stored or held.ids != _ids(segments)[: len(held.ids)]:
-            held = self._held[name] = _Held((), stored)
-        relation, schema = snapshot.relation(name), arrow_schema(stored.schema)
-        for segment in segments[len(held.ids) :]:
-            fresh = replace(relation, segments=(segment,))
-            self._append(held, snapshot.store.read_segments(fresh, schema=schema))
-            held.ids = (*held.ids, segment.id)
+        if not self.holds(name, snapshot):
+            self._held[name] = _Held(snapshot.stored[name])
+        held = self._held[name]
+        fresh = snapshot.relation(name).segments[len(held.ids) :]
+        if not held.ids and fresh:
+            self._load(held, fresh[0], snapshot)
+            fresh = fresh[1:]
+        for segment in fresh:
+            self._append(held, segment, snapshot)
         return held
 
-    def _append(self, held: _Held, rows: pa.Table) -> None:
+    def _load(self, held: _Held, segment: Segment, snapshot: Snapshot) -> None:
+        """The first segment, file by file: however large it is, one file has to be in memory."""
+        schema = arrow_schema(held.stored.schema)
+        for file in segment.files:
+            held.loaded.append(Run(snapshot.store.read_files((file,), schema=schema), held.by))
+        held.ids = (segment.id,)
+
+    def _append(self, held: _Held, segment: Segment, snapshot: Snapshot) -> None:
         """Add a run; when there are too many, those that are not much larger become one with it.
 
         So there are few runs, and a row is moved a logarithmic number of times.
         """
-        if not rows.num_rows:
-            return
-        held.runs.append(Run(rows, held.by))
-        if len(held.runs) <= RUNS:
-            return
-        last, size = [held.runs.pop()], rows.num_rows
-        while held.runs and len(held.runs[-1]) <= 2 * size:
-            last.append(held.runs.pop())
-            size += len(last[-1])
-        every = pa.concat_tables([run.rows for run in last])
-        summed = self.calculator.add_up(every, held.stored.schema, held.stored.rings)
-        held.runs.append(Run(summed, held.by))
+        rows = self._staged.pop(segment.id, None)
+        if rows is None:
+            schema = arrow_schema(held.stored.schema)
+            rows = snapshot.store.read_files(segment.files, schema=schema)
+        held.ids = (*held.ids, segment.id)
+        if rows.num_rows:
+            held.later.append(Run(rows, held.by))
+        if len(held.later) > RUNS:
+            last, size = [held.later.pop()], rows.num_rows
+            while held.later and len(held.later[-1]) <= 2 * size:
+                last.append(held.later.pop())
+                size += len(last[-1])
+            every = pa.concat_tables([run.rows for run in last])
+            summed = self.calculator.add_up(every, held.stored.schema, held.stored.rings)
+            held.later.append(Run(summed, held.by))
 
 
 def files_of(segments: tuple[Segment, ...], snapshot: Snapshot) -> Files:
@@ -135,3 +145,7 @@ def files_of(segments: tuple[Segment, ...], snapshot: Snapshot) -> Files:
 
 def _ids(segments: tuple[Segment, ...]) -> tuple[str, ...]:
     return tuple(segment.id for segment in segments)
+
+
+def _starts(ids: tuple[str, ...], first: tuple[str, ...]) -> bool:
+    return ids[: len(first)] == first

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from functools import cached_property, partial
+from shutil import disk_usage
+from tempfile import gettempdir
 from typing import Any
 
 import pyarrow as pa
@@ -16,7 +18,7 @@ from everview.emit.sql import SPARK, emit_consolidated
 from everview.engine.arrow import conform
 from everview.engine.care import CalculationError, twice
 from everview.engine.duckdb.calculator import Calculator, Files
-from everview.engine.outcome import DRIVER, JOB, Outcome
+from everview.engine.outcome import DRIVER, JOB, MEMORY, Outcome
 from everview.engine.protocol import SIGN, Changes, Snapshot, Violation
 from everview.engine.results import Result
 from everview.engine.small import InProcess, is_idle, run_small
@@ -41,6 +43,13 @@ LARGE_ROWS = 500_000
 """A change of more rows, or a backfill from more, runs as Spark SQL end to end."""
 
 
+UNPACKED = 6
+"""How many bytes of memory a byte of a Parquet file becomes, more or less."""
+
+HELD_BYTES = 32 << 30
+"""Relations that are looked up by key stay in memory, or in files mapped into it, up to this."""
+
+
 class SparkEngine(InProcess):
     """Programs on Apache Spark: slices and arithmetic in process, or Spark SQL throughout."""
 
@@ -52,12 +61,14 @@ class SparkEngine(InProcess):
         *,
         large_rows: int = LARGE_ROWS,
         driver_bytes: int = DRIVER_BYTES,
+        held_bytes: int | None = None,
     ) -> None:
         super().__init__(Calculator())
         self._given = spark
         self._owns = False
         self._large_rows = large_rows
         self._driver_bytes = driver_bytes
+        self._held_bytes = _room() if held_bytes is None else held_bytes
 
     @cached_property
     def session(self) -> SparkSession:
@@ -109,15 +120,24 @@ class SparkEngine(InProcess):
     ) -> Outcome:
         calculator = self._calculator
         try:
-            return run_small(self, calculator, program, changes, snapshot, epoch, violation)
+            outcome = run_small(self, calculator, program, changes, snapshot, epoch, violation)
         finally:
             calculator.forget()
+        self._hot.stage(outcome.segments, outcome.written)
+        return outcome
 
     def fetch(self, steps: Sequence[Fetch], snapshot: Snapshot, outcome: Outcome) -> None:
         """One round: small slices are read here, the others by one Spark job together."""
         far: list[Wanted] = []
         for step in steps:
             if is_idle(step, self._calculator):
+                continue
+            if step.by is not None and self._stays(step.relation, snapshot):
+                rows = self._hot.among(
+                    step.relation, step.by, self.keys(step), step.schema, snapshot
+                )
+                self._calculator.give(step.result, rows)
+                outcome.took(step, MEMORY, rows.num_rows)
                 continue
             files, keys = self._surviving(step, snapshot)
             if _bytes(files) <= self._driver_bytes:
@@ -132,6 +152,13 @@ class SparkEngine(InProcess):
                 if step.result in slices:
                     self._calculator.give(step.result, slices[step.result])
                     outcome.took(step, JOB, slices[step.result].num_rows)
+
+    def _stays(self, name: str, snapshot: Snapshot) -> bool:
+        """Whether a relation is in memory, or is small enough to be taken there."""
+        if self._hot.holds(name, snapshot):
+            return True
+        wanted = UNPACKED * _bytes(snapshot.relation(name).files)
+        return self._hot.bytes + wanted <= self._held_bytes
 
     def _surviving(
         self, step: Fetch, snapshot: Snapshot
@@ -283,7 +310,9 @@ class SparkEngine(InProcess):
         return gear.fixed(table, some)
 
     def moved(self, before: Snapshot, after: Manifest) -> None:
-        """Nothing: slices are read from the segments of the epoch they belong to."""
+        """Relations have other segments now, with the same sum."""
+        self._hot.moved(before, after)
+        self._calculator.forget()
 
     def close(self) -> None:
         """Stop the local Spark this engine started; leave a session it was given alone."""
@@ -294,6 +323,11 @@ class SparkEngine(InProcess):
 
 def _bytes(files: Iterable[DataFile]) -> int:
     return sum(file.bytes for file in files)
+
+
+def _room() -> int:
+    """What may be held without filling the disk that mapped files lie on."""
+    return min(HELD_BYTES, disk_usage(gettempdir()).free // 2)
 
 
 def _rows(change: Any) -> float:
