@@ -9,7 +9,7 @@ from collections import Counter
 from collections.abc import Mapping
 from decimal import ROUND_HALF_UP, Decimal
 from functools import reduce
-from math import ceil, floor, inf, isnan, nan
+from math import ceil, floor, isnan, nan
 from operator import and_, or_, xor
 from typing import Any, assert_never
 
@@ -358,19 +358,24 @@ def _percentile(aggregate: Aggregate, present: list[tuple[Any, int]]) -> float:
 
 def _window(rows: Rows, columns: Columns, keys: Columns, overs: tuple[Over, ...]) -> Rows:
     standing = [(row, weight) for row, weight in _added_up(rows).items() if weight > 0]
+    numbered = any(over.function == "row_number" for over in overs)
     return [
-        ((*row.values(), *(_over(over, row, group) for over in overs)), weight)
+        ((*row.values(), *(_over(over, row, group, copy) for over in overs)), times)
         for group in _by_key(standing, columns, keys).values()
         for row, weight in group
+        for copy, times in ([(i, 1) for i in range(weight)] if numbered else [(0, weight)])
     ]
 
 
-def _over(over: Over, row: dict[str, Any], group: Group) -> Any:
+def _over(over: Over, row: dict[str, Any], group: Group, copy: int) -> Any:
     """The value of a function at a row: of the rows up to it and its equals in the order."""
     here = _placed(over, row)
     before = [(_placed(over, r), w) for r, w in group if _placed(over, r) < here]
     upto = [(r, w) for r, w in group if _placed(over, r) <= here]
     match over.function:
+        case "row_number":
+            tied = (w for r, w in upto if _placed(over, r) == here and repr(r) < repr(row))
+            return 1 + sum(w for _, w in before) + sum(tied) + copy
         case "rank":
             return 1 + sum(w for _, w in before)
         case "dense_rank":
@@ -384,11 +389,11 @@ def _over(over: Over, row: dict[str, Any], group: Group) -> Any:
             raise AssertionError(over)
 
 
-def _placed(over: Over, row: dict[str, Any]) -> tuple[float, ...]:
+def _placed(over: Over, row: dict[str, Any]) -> tuple[tuple[Any, ...], ...]:
     """Where a row comes in the order."""
     return tuple(
-        (-inf if o.nulls_first else inf)
+        (0 if o.nulls_first else 2,)
         if row[o.column] is None
-        else (-row[o.column] if o.descending else row[o.column])
+        else (1, *_rank(-row[o.column] if o.descending else row[o.column]))
         for o in over.order
     )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from decimal import ROUND_HALF_UP, Decimal
 from functools import lru_cache
-from operator import add, eq, gt, lt
+from operator import add, eq, ge, gt, le, lt
 from typing import Any
 
 from sqlglot import exp
@@ -14,7 +14,7 @@ from everview.plan import scalar
 
 Row = Mapping[str, Any]
 
-_STRICT = {exp.Add: add, exp.EQ: eq, exp.GT: gt, exp.LT: lt}
+_STRICT = {exp.Add: add, exp.EQ: eq, exp.GT: gt, exp.LT: lt, exp.GTE: ge, exp.LTE: le}
 """Null where an operand is null. NaN, larger than everything, does not occur in an operand."""
 
 
@@ -38,6 +38,9 @@ def _value(tree: exp.Expr, row: Row) -> Any:
             return _value(tree.this, row) is None
         case exp.And():
             return _both(_value(tree.this, row), _value(tree.expression, row))
+        case exp.Between():
+            of, low, high = (_value(tree.args[part], row) for part in ("this", "low", "high"))
+            return None if None in (of, low, high) else low <= of <= high
         case exp.Case():
             return _case(tree, row)
         case exp.Cast():

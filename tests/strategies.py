@@ -44,7 +44,7 @@ from everview.plan.nodes import (
     Values,
 )
 from everview.plan.traverse import schema_of
-from everview.plan.types import Column, Schema, is_exact
+from everview.plan.types import Column, Schema, is_exact, is_nested
 
 T = Source("t", (Column("a", "int"), Column("b", "int"), Column("x", "decimal(6,2)")))
 U = Source("u", (Column("a", "int"), Column("d", "double"), Column("s", "string")))
@@ -156,6 +156,7 @@ SIGNED = (
 OPERATORS = (
     *("filter", "map", "unnest", "add", "subtract", "join", "distinct", "positive", "group"),
     "window",
+    "first rows",
 )
 
 
@@ -193,6 +194,8 @@ def _operator(draw: st.DrawFn, kind: str, child: Plan, others: st.SearchStrategy
             return positive(child)
         case "window":
             return draw(windowed(child))
+        case "first rows":
+            return draw(first_rows(child))
         case "whole groups":
             return draw(partitioned(child))
         case "ordered groups":
@@ -387,6 +390,32 @@ def windowed(draw: st.DrawFn, child: Plan) -> Plan:
     columns.append(Over(f"w{len(schema)}.whole", "bigint", "sum", (summed,)))
     some = draw(st.lists(st.sampled_from(columns), min_size=2, max_size=3, unique=True))
     return window(child, tuple(keys), tuple(some))
+
+
+@st.composite
+def first_rows(draw: st.DrawFn, child: Plan) -> Plan:
+    """The first rows of the groups of `child`, by number or by rank.
+
+    A plan without a column of integers, or with one of arrays, is left as it is.
+    """
+    schema = schema_of(child)
+    ints = [c.name for c in schema if c.type == "int"]
+    if not ints or any(is_nested(c.type) for c in schema):
+        return child
+    keys = tuple(draw(st.lists(st.sampled_from([c.name for c in schema]), max_size=1)))
+    order = (Order(draw(st.sampled_from(ints)), draw(st.booleans()), draw(st.booleans())),)
+    known = {*keys, order[0].column}
+    whole = (*order, *(Order(c.name) for c in schema if c.name not in known))
+    orders = {"row_number": whole, "rank": order, "dense_rank": order}
+    functions = draw(st.lists(st.sampled_from(list(orders)), min_size=1, max_size=2, unique=True))
+    columns = [Over(f"f{len(schema)}.{f}", "int", f, (), orders[f]) for f in functions]
+    number, most = scalar.column(columns[0].name), draw(st.integers(0, 4))
+    forms = (f"{number} <= {most}", f"{number} < {most}", f"{number} = {most}")
+    forms += (f"{most} >= {number}", f"{most} > {number}", f"{number} BETWEEN 2 AND {most}")
+    predicate = draw(st.sampled_from((forms[0], *forms)))
+    if draw(st.booleans()):
+        predicate += f" AND {draw(predicates(schema))}"
+    return filter_(window(child, keys, tuple(columns)), scalar.canonical(predicate))
 
 
 FUNCTIONS: tuple[str, ...] = ("count", "sum", "avg", "min", "max", "collect_list")

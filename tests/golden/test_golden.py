@@ -49,6 +49,7 @@ VIEWS = {
     "unnest": """SELECT customer, e FROM orders LATERAL VIEW OUTER posexplode(
         sequence(1, customer)) AS at, e WHERE day > DATE '2026-01-01' AND at > 0""",
     "collect": "SELECT order_id, COLLECT_SET(quantity) AS a FROM lines GROUP BY order_id",
+    "first_rows": "SELECT id, day FROM orders ORDER BY day DESC, id LIMIT 10",
     "union_all": "SELECT id FROM orders UNION ALL SELECT order_id FROM lines",
 }
 
