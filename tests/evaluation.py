@@ -5,6 +5,7 @@ A value is a list of weighted rows. Nothing here is clever, nothing goes through
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Mapping
 from decimal import ROUND_HALF_UP, Decimal
@@ -371,7 +372,7 @@ def _over(over: Over, row: dict[str, Any], group: Group, copy: int) -> Any:
     """The value of a function at a row: of the rows up to it and its equals in the order."""
     here = _placed(over, row)
     before = [(_placed(over, r), w) for r, w in group if _placed(over, r) < here]
-    upto = [(r, w) for r, w in group if _placed(over, r) <= here]
+    upto = [(r, w) for r, w in group if _is_in_frame(over, r, row)]
     match over.function:
         case "row_number":
             tied = (w for r, w in upto if _placed(over, r) == here and repr(r) < repr(row))
@@ -387,6 +388,21 @@ def _over(over: Over, row: dict[str, Any], group: Group, copy: int) -> Any:
             return sum(v * w for v, w in present) if present else None
         case _:
             raise AssertionError(over)
+
+
+def _is_in_frame(over: Over, row: dict[str, Any], here: dict[str, Any]) -> bool:
+    """Whether a row is read at another: up to it, or in a range of numbers around it."""
+    if not over.frame:
+        return _placed(over, row) <= _placed(over, here)
+    a, b = (each[over.order[0].column] for each in (row, here))
+    if a is None or b is None:
+        return a is b
+    low, high = map(int, re.fullmatch(FRAME, over.frame).groups())  # type: ignore[union-attr]
+    apart = b - a if over.order[0].descending else a - b
+    return bool(-low <= apart <= high)
+
+
+FRAME = r"RANGE BETWEEN (\d+) PRECEDING AND (\d+) FOLLOWING"
 
 
 def _placed(over: Over, row: dict[str, Any]) -> tuple[tuple[Any, ...], ...]:

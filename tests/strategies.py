@@ -157,6 +157,7 @@ OPERATORS = (
     *("filter", "map", "unnest", "add", "subtract", "join", "distinct", "positive", "group"),
     "window",
     "first rows",
+    "frames",
 )
 
 
@@ -194,6 +195,8 @@ def _operator(draw: st.DrawFn, kind: str, child: Plan, others: st.SearchStrategy
             return positive(child)
         case "window":
             return draw(windowed(child))
+        case "frames":
+            return draw(framed(child))
         case "first rows":
             return draw(first_rows(child))
         case "whole groups":
@@ -390,6 +393,28 @@ def windowed(draw: st.DrawFn, child: Plan) -> Plan:
     columns.append(Over(f"w{len(schema)}.whole", "bigint", "sum", (summed,)))
     some = draw(st.lists(st.sampled_from(columns), min_size=2, max_size=3, unique=True))
     return window(child, tuple(keys), tuple(some))
+
+
+@st.composite
+def framed(draw: st.DrawFn, child: Plan) -> Plan:
+    """Functions of the rows of `child` that are near in a column of integers.
+
+    A plan without such a column is left as it is.
+    """
+    schema = schema_of(child)
+    ints = [c.name for c in schema if c.type == "int"]
+    if not ints:
+        return child
+    keys = draw(st.lists(st.sampled_from([c.name for c in schema]), max_size=2, unique=True))
+    order = (Order(draw(st.sampled_from(ints)), draw(st.booleans()), draw(st.booleans())),)
+    summed = scalar.column(draw(st.sampled_from(ints)))
+    columns = []
+    for function, arguments in (("count", ()), ("sum", (summed,))):
+        low, high = (draw(st.integers(0, 3)) for _ in range(2))
+        frame = f"RANGE BETWEEN {low} PRECEDING AND {high} FOLLOWING"
+        name = f"n{len(schema)}.{function}"
+        columns.append(Over(name, "bigint", function, arguments, order, frame))
+    return window(child, tuple(keys), tuple(columns))
 
 
 @st.composite

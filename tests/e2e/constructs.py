@@ -163,6 +163,16 @@ CONSTRUCTS: dict[str, str] = {
         AND 1 FOLLOWING) AS z FROM p""",
     "range_frame": """SELECT id, COUNT(*) OVER (ORDER BY k RANGE BETWEEN 1 PRECEDING
         AND CURRENT ROW) AS z FROM p""",
+    "range_of_each": """SELECT id, SUM(v) OVER w AS a, COUNT(*) OVER w AS b, AVG(k) OVER w AS c
+        FROM p WINDOW w AS (PARTITION BY s, k ORDER BY id DESC
+            RANGE BETWEEN 2 PRECEDING AND 3 FOLLOWING)""",
+    "range_of_decimals": """SELECT k, v, MAX(s) OVER (PARTITION BY k ORDER BY v NULLS LAST
+        RANGE BETWEEN 0.75 PRECEDING AND 1.5 FOLLOWING) AS a FROM t""",
+    "range_of_seconds": """SELECT id, COUNT(v) OVER (PARTITION BY s ORDER BY at
+        RANGE BETWEEN INTERVAL 90 MINUTE PRECEDING AND INTERVAL 5 MINUTE FOLLOWING) AS a
+        FROM (SELECT id, v, s, timestamp_seconds(1000 * id - 9000) AS at FROM p)""",
+    "range_joined": """SELECT q.n, u.v FROM (SELECT s, COUNT(*) OVER (ORDER BY k
+        RANGE BETWEEN 1 PRECEDING AND 1 FOLLOWING) AS n FROM t) AS q JOIN u ON q.s = u.s""",
     "first_of_each": "SELECT * FROM p QUALIFY ROW_NUMBER() OVER (PARTITION BY k ORDER BY id) = 1",
     "qualify_groups": """SELECT k, COUNT(*) AS n, SUM(v) AS z FROM t GROUP BY k
         QUALIFY RANK() OVER (ORDER BY z) = 1""",

@@ -13,6 +13,7 @@ from everview.plan.build import (
     add,
     columns_of,
     filter_,
+    fresh,
     identity,
     map_,
     negate,
@@ -74,7 +75,7 @@ def _short(found: Top, held: Plan, d_child: Plan) -> Plan:
     the last row that is held: enough is known while as many rows as are wanted come up to it.
     """
     schema, keys = schema_of(held), found.window.keys
-    place, last = (_fresh(name, found.window) for name in ("place", "last"))
+    place, last = (fresh(name, columns_of(found.window)) for name in ("place", "last"))
     function = "dense_rank" if found.number.function == "dense_rank" else "row_number"
     number = Over(place, "int", function, (), found.number.order)
     behind = replace(number, order=(*number.order, Order(last)))
@@ -117,11 +118,3 @@ def _at_most(condition: str, name: str) -> int | None:
 
 def _compare(column: str, sign_: str, number: int) -> str:
     return scalar.canonical(f"{scalar.column(column)} {sign_} {number}")
-
-
-def _fresh(name: str, placed: Window) -> str:
-    """A name that no column of the window has."""
-    taken = columns_of(placed)
-    while name in taken:
-        name += "'"
-    return name

@@ -139,7 +139,7 @@ class Materializer:
                 # Summing doubles twice may give two answers: what is published and what is
                 # stored must be one result.
                 answer = isinstance(child, Partition | Window) or top(child) is not None
-                return self.compute(made) if answer else made
+                return self.compute(made) if answer and not bounded(child) else made
             case Source() | Join():
                 return self.bring(plan, (), None, ())
             case _:
