@@ -19,7 +19,6 @@ from everview.rewrite.passes import rewrite
 from memory import Memory
 from strategies import SOURCES, Bag, T, after, bags, changes, first_rows, total
 
-
 ORDER = (Order("a"), Order("b"), Order("x"))
 FIRST = window(T, (), (Over("n", "int", "row_number", (), ORDER),))
 SECOND = [
