@@ -2,8 +2,9 @@
 
 A derivative reads old values only through the keys of a change. `bring` turns such a reading into
 Fetch steps: through linear operators and joins down to stored relations, by key. The inputs of
-distincts, groups and partitions are stored (dbsp Alg. 4.6); the inputs of joins are stored
-filtered and projected, sorted by the join key, unless a stored relation has that order already.
+distincts, groups and partitions are stored (dbsp Alg. 4.6), of first rows these alone; the inputs
+of joins are stored filtered and projected, sorted by the join key, unless a stored relation has
+that order already.
 """
 
 from __future__ import annotations
