@@ -5,11 +5,12 @@ A value is a list of weighted rows. Nothing here is clever, nothing goes through
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Mapping
 from decimal import ROUND_HALF_UP, Decimal
 from functools import reduce
-from math import ceil, floor, inf, isnan, nan
+from math import ceil, floor, isnan, nan
 from operator import and_, or_, xor
 from typing import Any, assert_never
 
@@ -358,19 +359,24 @@ def _percentile(aggregate: Aggregate, present: list[tuple[Any, int]]) -> float:
 
 def _window(rows: Rows, columns: Columns, keys: Columns, overs: tuple[Over, ...]) -> Rows:
     standing = [(row, weight) for row, weight in _added_up(rows).items() if weight > 0]
+    numbered = any(over.function == "row_number" for over in overs)
     return [
-        ((*row.values(), *(_over(over, row, group) for over in overs)), weight)
+        ((*row.values(), *(_over(over, row, group, copy) for over in overs)), times)
         for group in _by_key(standing, columns, keys).values()
         for row, weight in group
+        for copy, times in ([(i, 1) for i in range(weight)] if numbered else [(0, weight)])
     ]
 
 
-def _over(over: Over, row: dict[str, Any], group: Group) -> Any:
+def _over(over: Over, row: dict[str, Any], group: Group, copy: int) -> Any:
     """The value of a function at a row: of the rows up to it and its equals in the order."""
     here = _placed(over, row)
     before = [(_placed(over, r), w) for r, w in group if _placed(over, r) < here]
-    upto = [(r, w) for r, w in group if _placed(over, r) <= here]
+    upto = [(r, w) for r, w in group if _is_in_frame(over, r, row)]
     match over.function:
+        case "row_number":
+            tied = (w for r, w in upto if _placed(over, r) == here and repr(r) < repr(row))
+            return 1 + sum(w for _, w in before) + sum(tied) + copy
         case "rank":
             return 1 + sum(w for _, w in before)
         case "dense_rank":
@@ -384,11 +390,26 @@ def _over(over: Over, row: dict[str, Any], group: Group) -> Any:
             raise AssertionError(over)
 
 
-def _placed(over: Over, row: dict[str, Any]) -> tuple[float, ...]:
+def _is_in_frame(over: Over, row: dict[str, Any], here: dict[str, Any]) -> bool:
+    """Whether a row is read at another: up to it, or in a range of numbers around it."""
+    if not over.frame:
+        return _placed(over, row) <= _placed(over, here)
+    a, b = (each[over.order[0].column] for each in (row, here))
+    if a is None or b is None:
+        return a is b
+    low, high = map(int, re.fullmatch(FRAME, over.frame).groups())  # type: ignore[union-attr]
+    apart = b - a if over.order[0].descending else a - b
+    return bool(-low <= apart <= high)
+
+
+FRAME = r"RANGE BETWEEN (\d+) PRECEDING AND (\d+) FOLLOWING"
+
+
+def _placed(over: Over, row: dict[str, Any]) -> tuple[tuple[Any, ...], ...]:
     """Where a row comes in the order."""
     return tuple(
-        (-inf if o.nulls_first else inf)
+        (0 if o.nulls_first else 2,)
         if row[o.column] is None
-        else (-row[o.column] if o.descending else row[o.column])
+        else (1, *_rank(-row[o.column] if o.descending else row[o.column]))
         for o in over.order
     )

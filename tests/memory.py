@@ -15,12 +15,16 @@ from strategies import Row, World
 
 
 class Memory:
-    """Tables, views and states in memory, moved by programs."""
+    """Tables, views and states in memory, moved by programs.
+
+    `fetched` tells of every fetch the relation, the column and how many rows it brought.
+    """
 
     def __init__(self, maintenance: Maintenance, tables: Mapping[str, Source], world: World):
         self._columns = {name: names(source.schema) for name, source in tables.items()}
         self._rings: dict[str, Columns] = dict.fromkeys(tables, ())
         self._rows = {name: list(world[name].items()) for name in tables}
+        self.fetched: list[tuple[str, str | None, int]] = []
         stored = {view.source.name: view.plan for view in maintenance.views}
         stored |= {state.name: state.plan for state in maintenance.states.stored.values()}
         for name, plan in stored.items():
@@ -71,6 +75,7 @@ class Memory:
             }
             place = columns.index(step.by)
             rows = [(row, weight) for row, weight in rows if repr(row[place]) in keys]
+        self.fetched.append((step.relation, step.by, len(rows)))
         places = [columns.index(name) for name in wanted]
         return wanted, [(tuple(row[i] for i in places), weight) for row, weight in rows]
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from decimal import ROUND_HALF_UP, Decimal
 from functools import lru_cache
-from operator import add, eq, gt, lt
+from operator import add, eq, ge, gt, le, lt, sub
 from typing import Any
 
 from sqlglot import exp
@@ -14,7 +14,16 @@ from everview.plan import scalar
 
 Row = Mapping[str, Any]
 
-_STRICT = {exp.Add: add, exp.EQ: eq, exp.GT: gt, exp.LT: lt}
+_STRICT = {
+    exp.Add: add,
+    exp.Sub: sub,
+    exp.IntDiv: lambda a, b: int(a / b),
+    exp.EQ: eq,
+    exp.GT: gt,
+    exp.LT: lt,
+    exp.GTE: ge,
+    exp.LTE: le,
+}
 """Null where an operand is null. NaN, larger than everything, does not occur in an operand."""
 
 
@@ -38,12 +47,18 @@ def _value(tree: exp.Expr, row: Row) -> Any:
             return _value(tree.this, row) is None
         case exp.And():
             return _both(_value(tree.this, row), _value(tree.expression, row))
+        case exp.Between():
+            of, low, high = (_value(tree.args[part], row) for part in ("this", "low", "high"))
+            return None if None in (of, low, high) else low <= of <= high
         case exp.Case():
             return _case(tree, row)
         case exp.Cast():
             return _cast(_value(tree.this, row), tree.to.sql("spark"))
         case exp.Array():
             return tuple(_value(each, row) for each in tree.expressions)
+        case exp.ConcatWs():
+            separator, *texts = (_value(each, row) for each in tree.expressions)
+            return separator.join(text for text in texts if text is not None)
         case exp.Anonymous():
             return _average(tree.name.lower(), [_value(arg, row) for arg in tree.expressions])
         case _:
@@ -54,7 +69,7 @@ def _value(tree: exp.Expr, row: Row) -> Any:
 @lru_cache
 def _constant(text: str) -> Any:
     words = {"NULL": None, "TRUE": True, "FALSE": False}
-    return words[text] if text in words else int(text)
+    return words[text] if text in words else text[1:-1] if text[0] == "'" else int(text)
 
 
 def _both(left: Any, right: Any) -> Any:
@@ -75,8 +90,8 @@ def _cast(value_: Any, target: str) -> Any:
     """Only widening casts occur, and a total that is whole becomes an integer."""
     if value_ is None:
         return None
-    if isinstance(value_, tuple):
-        return value_
+    if isinstance(value_, tuple) or target == "STRING":
+        return value_ if isinstance(value_, tuple) else str(value_)
     return int(value_) if target in ("INT", "BIGINT") else Decimal(value_)
 
 

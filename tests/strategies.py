@@ -44,7 +44,7 @@ from everview.plan.nodes import (
     Values,
 )
 from everview.plan.traverse import schema_of
-from everview.plan.types import Column, Schema, is_exact
+from everview.plan.types import Column, Schema, is_exact, is_nested
 
 T = Source("t", (Column("a", "int"), Column("b", "int"), Column("x", "decimal(6,2)")))
 U = Source("u", (Column("a", "int"), Column("d", "double"), Column("s", "string")))
@@ -83,14 +83,14 @@ def worlds(draw: st.DrawFn) -> dict[str, Bag]:
 
 
 @st.composite
-def changes(draw: st.DrawFn, world: World) -> dict[str, Bag]:
+def changes(draw: st.DrawFn, world: World, most: int = 3) -> dict[str, Bag]:
     """A change after which no row has a negative weight: new rows, old rows removed."""
     found = {}
     for name, source in SOURCES.items():
         change: Bag = Counter()
         present = sorted(world[name].elements(), key=repr)
         if present:
-            for row in draw(st.lists(st.sampled_from(present), max_size=3)):
+            for row in draw(st.lists(st.sampled_from(present), max_size=most)):
                 if world[name][row] + change[row] > 0:
                     change[row] -= 1
         for row in draw(bags(source.schema, 3)).elements():
@@ -156,6 +156,8 @@ SIGNED = (
 OPERATORS = (
     *("filter", "map", "unnest", "add", "subtract", "join", "distinct", "positive", "group"),
     "window",
+    "first rows",
+    "frames",
 )
 
 
@@ -193,6 +195,10 @@ def _operator(draw: st.DrawFn, kind: str, child: Plan, others: st.SearchStrategy
             return positive(child)
         case "window":
             return draw(windowed(child))
+        case "frames":
+            return draw(framed(child))
+        case "first rows":
+            return draw(first_rows(child))
         case "whole groups":
             return draw(partitioned(child))
         case "ordered groups":
@@ -387,6 +393,54 @@ def windowed(draw: st.DrawFn, child: Plan) -> Plan:
     columns.append(Over(f"w{len(schema)}.whole", "bigint", "sum", (summed,)))
     some = draw(st.lists(st.sampled_from(columns), min_size=2, max_size=3, unique=True))
     return window(child, tuple(keys), tuple(some))
+
+
+@st.composite
+def framed(draw: st.DrawFn, child: Plan, reach: int = 3) -> Plan:
+    """Functions of the rows of `child` that are at most `reach` apart in a column of integers.
+
+    A plan without such a column is left as it is.
+    """
+    schema = schema_of(child)
+    ints = [c.name for c in schema if c.type == "int"]
+    if not ints:
+        return child
+    keys = draw(st.lists(st.sampled_from([c.name for c in schema]), max_size=2, unique=True))
+    order = (Order(draw(st.sampled_from(ints)), draw(st.booleans()), draw(st.booleans())),)
+    summed = scalar.column(draw(st.sampled_from(ints)))
+    columns = []
+    for function, arguments in (("count", ()), ("sum", (summed,))):
+        low, high = (draw(st.integers(0, reach)) for _ in range(2))
+        frame = f"RANGE BETWEEN {low} PRECEDING AND {high} FOLLOWING"
+        name = f"n{len(schema)}.{function}"
+        columns.append(Over(name, "bigint", function, arguments, order, frame))
+    return window(child, tuple(keys), tuple(columns))
+
+
+@st.composite
+def first_rows(draw: st.DrawFn, child: Plan) -> Plan:
+    """The first rows of the groups of `child`, by number or by rank.
+
+    A plan without a column of integers, or with one of arrays, is left as it is.
+    """
+    schema = schema_of(child)
+    ints = [c.name for c in schema if c.type == "int"]
+    if not ints or any(is_nested(c.type) for c in schema):
+        return child
+    keys = tuple(draw(st.lists(st.sampled_from([c.name for c in schema]), max_size=1)))
+    order = (Order(draw(st.sampled_from(ints)), draw(st.booleans()), draw(st.booleans())),)
+    known = {*keys, order[0].column}
+    whole = (*order, *(Order(c.name) for c in schema if c.name not in known))
+    orders = {"row_number": whole, "rank": order, "dense_rank": order}
+    functions = draw(st.lists(st.sampled_from(list(orders)), min_size=1, max_size=2, unique=True))
+    columns = [Over(f"f{len(schema)}.{f}", "int", f, (), orders[f]) for f in functions]
+    number, most = scalar.column(columns[0].name), draw(st.sampled_from([2, 1, 2, 3, 4, 0]))
+    forms = (f"{number} <= {most}", f"{number} < {most}", f"{number} = {most}")
+    forms += (f"{most} >= {number}", f"{most} > {number}", f"{number} BETWEEN 2 AND {most}")
+    predicate = draw(st.sampled_from((forms[0], *forms)))
+    if draw(st.booleans()):
+        predicate += f" AND {draw(predicates(schema))}"
+    return filter_(window(child, keys, tuple(columns)), scalar.canonical(predicate))
 
 
 FUNCTIONS: tuple[str, ...] = ("count", "sum", "avg", "min", "max", "collect_list")

@@ -9,7 +9,7 @@ import pytest
 
 from cli.shop import lines
 from everview.cli.main import COMMANDS
-from everview.differentiate.rules import RULES, UNDIFFERENTIATED
+from everview.differentiate.rules import BETTER, RULES, UNDIFFERENTIATED
 
 ROOT = Path(__file__).parents[2]
 
@@ -23,11 +23,13 @@ def test_every_operator_is_on_the_page_of_rules():
     page = (ROOT / "docs/rules.md").read_text()
     for operator in (*RULES, *UNDIFFERENTIATED):
         assert f"`{operator.__name__}`" in page
+    assert all(rule.law in page for rule in BETTER)
 
 
 def test_rules_have_an_operator_a_law_and_a_citation(run):
     [found] = lines(run("rules", "--json"))
-    assert [rule["operator"] for rule in found["rules"]] == [o.__name__ for o in RULES]
+    shapes = [f"{rule.operator.__name__}: {rule.where}" for rule in BETTER]
+    assert [rule["operator"] for rule in found["rules"]] == [o.__name__ for o in RULES] + shapes
     shown = run("rules").stdout
     for rule in found["rules"]:
         assert rule["law"] in shown

@@ -163,6 +163,16 @@ CONSTRUCTS: dict[str, str] = {
         AND 1 FOLLOWING) AS z FROM p""",
     "range_frame": """SELECT id, COUNT(*) OVER (ORDER BY k RANGE BETWEEN 1 PRECEDING
         AND CURRENT ROW) AS z FROM p""",
+    "range_of_each": """SELECT id, SUM(v) OVER w AS a, COUNT(*) OVER w AS b, AVG(k) OVER w AS c
+        FROM p WINDOW w AS (PARTITION BY s, k ORDER BY id DESC
+            RANGE BETWEEN 2 PRECEDING AND 3 FOLLOWING)""",
+    "range_of_decimals": """SELECT k, v, MAX(s) OVER (PARTITION BY k ORDER BY v NULLS LAST
+        RANGE BETWEEN 0.75 PRECEDING AND 1.5 FOLLOWING) AS a FROM t""",
+    "range_of_seconds": """SELECT id, COUNT(v) OVER (PARTITION BY s ORDER BY at
+        RANGE BETWEEN INTERVAL 90 MINUTE PRECEDING AND INTERVAL 5 MINUTE FOLLOWING) AS a
+        FROM (SELECT id, v, s, timestamp_seconds(1000 * id - 9000) AS at FROM p)""",
+    "range_joined": """SELECT q.n, u.v FROM (SELECT s, COUNT(*) OVER (ORDER BY k
+        RANGE BETWEEN 1 PRECEDING AND 1 FOLLOWING) AS n FROM t) AS q JOIN u ON q.s = u.s""",
     "first_of_each": "SELECT * FROM p QUALIFY ROW_NUMBER() OVER (PARTITION BY k ORDER BY id) = 1",
     "qualify_groups": """SELECT k, COUNT(*) AS n, SUM(v) AS z FROM t GROUP BY k
         QUALIFY RANK() OVER (ORDER BY z) = 1""",
@@ -170,6 +180,23 @@ CONSTRUCTS: dict[str, str] = {
     "first_rows": "SELECT id, v FROM p ORDER BY v DESC, id LIMIT 2",
     "first_groups": "SELECT k FROM t GROUP BY k ORDER BY COUNT(*) DESC, k LIMIT 1",
     "later_rows": "SELECT id FROM p ORDER BY id LIMIT 2 OFFSET 1",
+    "first_ranks": """SELECT * FROM (SELECT k, v, RANK() OVER (PARTITION BY s ORDER BY v DESC) AS r,
+        DENSE_RANK() OVER (PARTITION BY s ORDER BY v DESC) AS d FROM t) WHERE r <= 2 AND k > 0""",
+    "first_values": """SELECT k, v, s FROM t
+        QUALIFY 3 > DENSE_RANK() OVER (PARTITION BY k ORDER BY s DESC NULLS LAST)""",
+    "second_of_each": """SELECT id, n FROM (
+        SELECT id, ROW_NUMBER() OVER (PARTITION BY k ORDER BY v DESC, id) AS n FROM p)
+        WHERE n BETWEEN 2 AND 3""",
+    "first_of_joined": """SELECT p.id, u.v FROM p JOIN u ON p.k = u.k
+        QUALIFY RANK() OVER (PARTITION BY p.s ORDER BY u.v, p.id) = 1""",
+    "first_of_first": """SELECT k, MAX(v) AS z FROM (SELECT * FROM p ORDER BY v, id LIMIT 5)
+        GROUP BY k ORDER BY z DESC, k LIMIT 2""",
+    "joined_with_first": """SELECT t.v, q.id FROM t JOIN (
+        SELECT * FROM p QUALIFY ROW_NUMBER() OVER (PARTITION BY k ORDER BY v, id) = 1) AS q
+        ON t.s = q.s""",
+    "best_groups": """SELECT k, SUM(v) AS z, COUNT(*) AS n FROM t GROUP BY k
+        ORDER BY z DESC NULLS LAST, k LIMIT 2 OFFSET 1""",
+    "none_of_them": "SELECT id FROM p ORDER BY id LIMIT 0",
     "first_of_distinct": "SELECT DISTINCT k FROM t ORDER BY k LIMIT 2",
     # Functions that DuckDB alone would answer otherwise
     "logarithms": """SELECT k, ln(v) AS a, log10(v) AS b, log2(v) AS c, log(2.5, v) AS d,

@@ -146,6 +146,27 @@ def test_the_greatest_value_follows_inserts_without_reading_the_group(tmp_path):
         assert db.read("m").rows() == [(1, 49, 50)]
 
 
+@pytest.mark.parametrize("query", ["v DESC, id LIMIT 3", "v DESC, id LIMIT 2 OFFSET 1"])
+def test_the_first_rows_follow_a_change_without_reading_the_others(open_db, tmp_path, query):
+    with open_db(tmp_path / "store") as db:
+        db.sql("CREATE TABLE t (id INT PRIMARY KEY, v INT)")
+        db.sql(f"CREATE VIEW m AS SELECT id, v FROM t ORDER BY {query}")
+        db.insert("t", [(i, i) for i in range(50)])
+
+        def rows_read() -> list[str]:
+            fetches = [s for s in db.explain("m", "program").splitlines() if "fetch t (" in s]
+            return [s.partition("-- ")[2] for s in fetches if "whole" in s]
+
+        db.insert("t", [(50, 70), (51, None), (52, 1)])
+        db.sql("DELETE FROM t WHERE id < 20")
+        db.sql("UPDATE t SET v = v + 30 WHERE id = 48")
+        assert rows_read() == [""]
+        assert db.audit().ok
+        db.sql("DELETE FROM t WHERE id = 50")
+        assert rows_read() != [""]
+        assert db.audit().ok
+
+
 def test_the_sign_of_many_joins_is_known_in_time():
     plan: Plan = Source("t", (Column("c0", "int"),))
     for number in range(1, 60):

@@ -49,6 +49,9 @@ VIEWS = {
     "unnest": """SELECT customer, e FROM orders LATERAL VIEW OUTER posexplode(
         sequence(1, customer)) AS at, e WHERE day > DATE '2026-01-01' AND at > 0""",
     "collect": "SELECT order_id, COLLECT_SET(quantity) AS a FROM lines GROUP BY order_id",
+    "first_rows": "SELECT id, day FROM orders ORDER BY day DESC, id LIMIT 10",
+    "frame": """SELECT id, COUNT(*) OVER (PARTITION BY customer ORDER BY day
+        RANGE BETWEEN INTERVAL 7 DAY PRECEDING AND CURRENT ROW) AS n FROM orders""",
     "union_all": "SELECT id FROM orders UNION ALL SELECT order_id FROM lines",
 }
 

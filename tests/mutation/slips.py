@@ -8,7 +8,7 @@ from functools import partial
 from types import ModuleType
 
 from everview import compiler
-from everview.differentiate import merge
+from everview.differentiate import merge, near, top
 from everview.emit import aggregates, sql
 from everview.program import materialize, schedule, states
 from mutation.planting import Fault, planted, source
@@ -324,6 +324,35 @@ SLIPS: dict[ModuleType, tuple[Slip, ...]] = {
         ("signed rows are merged", "sign(node.child) is Sign.ANY or", ""),
         ("a count of groups", '"sum" if a.function == "count" else', "a.function or"),
         ("a row without a value is counted", "THEN 0 ELSE 1 END", "THEN 1 ELSE 1 END"),
+    ),
+    top: (
+        (
+            "a group that lacks rows keeps those it had",
+            "known = add(held, negate(restrict_to_keys(held, short, keys)))",
+            "known = held",
+        ),
+        (
+            "a group that lacks rows is not read",
+            "rows = add(known, restrict_to_keys(child, short, keys), d_child)",
+            "rows = add(known, d_child)",
+        ),
+        ("a group lacks nothing for want of one row", "(place, '<=', found", "(place, '<', found"),
+        ("rows that go are not missed", "map_(add(held, d_child)", "map_(held"),
+        ("ranks are counted by rows", '"dense_rank" if found', '"row_number" if found'),
+        (
+            "one row less is kept",
+            "int(bound.name) - less if",
+            "int(bound.name) - 1 if",
+        ),
+        ("a condition besides is forgotten", "if part != bound", "if part == bound"),
+    ),
+    near: (
+        ("a frame reaches as far as its nearer end", "max(reaches)", "min(reaches)"),
+        ("cells are as narrow as can be", "max(2, *known)", "2"),
+        ("a cell is touched from one side", 'side in "-+"', 'side in "+"'),
+        ("rows are not read as far as they are touched", "(changed, 2)", "(changed, 1)"),
+        ("only the cells of changed rows are touched", "(changed, 1)", "(changed, 0)"),
+        ("rows that come are not near", "(add(rows, changed), rows)", "(rows, rows)"),
     ),
 }
 

@@ -25,13 +25,17 @@ FAULTS = [
 EACH_DERIVATIVE = "test_the_derivative_of_each_operator_is_the_difference_it_stands_for"
 DERIVATIVE = (
     ("test_derivative.py", EACH_DERIVATIVE, 100),
+    ("test_top.py", "test_the_derivative_of_first_rows_is_the_difference_it_stands_for", 100),
+    ("test_near.py", "test_the_derivative_of_near_rows_is_the_difference_it_stands_for", 100),
     ("test_derivative.py", "test_a_derivative_is_the_difference_it_stands_for", 400),
 )
+FIRST_ROWS = "test_first_rows_and_what_is_kept_of_them_equal_their_queries_after_every_epoch"
 PROGRAM = (
     ("test_program.py", "test_a_join_with_a_join_equals_its_query_after_every_epoch", 100),
     ("test_program.py", "test_a_join_with_a_view_equals_its_query_after_every_epoch", 150),
     ("test_program.py", "test_views_and_states_equal_their_queries_after_every_epoch", 200),
     ("test_program.py", "test_a_view_over_a_view_follows_it", 60),
+    ("test_top.py", FIRST_ROWS, 60),
     ("test_program.py", "test_views_with_different_filters_share_an_arrangement_rightly", 30),
 )
 SQL = (

@@ -31,6 +31,8 @@ row away. `Q ⋉ K` keeps the rows of Q whose key occurs in K.
 `src/everview/differentiate/rules.py`.
 """
 
+_SHAPES = "| Operator | Of | Law | From |\n|---|---|---|---|"
+
 _SOURCES = """\
 ## Where the laws come from
 
@@ -54,38 +56,45 @@ def rules(markdown: bool, as_json: bool) -> None:
       everview rules --json | jq -r '.rules[].law'
     """
     from everview.cli.output import print_json, print_rows
-    from everview.differentiate.rules import RULES
+    from everview.differentiate.rules import BETTER, RULES
 
+    every = (*RULES.values(), *BETTER)
     if markdown and as_json:
         raise click.UsageError("--markdown and --json exclude each other")
     if markdown:
         click.echo(page(), nl=False)
     elif as_json:
-        found = [dict(zip(COLUMNS, _cells(rule), strict=True)) for rule in RULES.values()]
+        found = [dict(zip(COLUMNS, _cells(rule), strict=True)) for rule in every]
         print_json({"rules": found})
     else:
-        print_rows(COLUMNS, map(_cells, RULES.values()))
+        print_rows(COLUMNS, map(_cells, every))
 
 
 def _cells(rule: Rule) -> tuple[str, str, str]:
-    return rule.operator.__name__, rule.law, rule.cites
+    shape = f": {rule.where}" if rule.where else ""
+    return f"{rule.operator.__name__}{shape}", rule.law, rule.cites
 
 
 def page() -> str:
     """The rules as the page docs/rules.md."""
-    from everview.differentiate.rules import RULES, UNDIFFERENTIATED
+    from everview.differentiate.rules import BETTER, RULES, UNDIFFERENTIATED
 
     rows = (
         f"| `{rule.operator.__name__}` | {_meaning(rule.operator)} | `{rule.law}` | {rule.cites} |"
         for rule in RULES.values()
     )
     table = "\n".join(("| Operator | Means | Law | From |", "|---|---|---|---|", *rows))
+    shapes = "\n".join(
+        f"| `{rule.operator.__name__}` | {rule.where} | `{rule.law}` | {rule.cites} |"
+        for rule in BETTER
+    )
+    better = f"Where it can, a better rule takes its place:\n\n{_SHAPES}\n{shapes}\n"
     others = "\n".join(
         f"- `{operator.__name__}`: {_meaning(operator)}"
         for operator in sorted(UNDIFFERENTIATED, key=lambda each: each.__name__)
     )
     only = f"These occur only in derivatives and programs, and need no rule:\n\n{others}\n"
-    return "\n".join((_INTRODUCTION, f"{table}\n", only, _SOURCES))
+    return "\n".join((_INTRODUCTION, f"{table}\n", better, only, _SOURCES))
 
 
 def _meaning(operator: type) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from everview.differentiate.rules import RULES
+from everview.differentiate.rules import rule_of
 from everview.plan.nodes import Empty, Plan
 from everview.plan.traverse import schema_of, sources
 
@@ -16,6 +16,6 @@ def derive(plan: Plan, changed: frozenset[str] | None = None) -> Plan:
     def d(node: Plan) -> Plan:
         if changed is not None and not any(s.name in changed for s in sources(node)):
             return Empty(schema_of(node))
-        return RULES[type(node)].apply(node, d)
+        return rule_of(node).apply(node, d)
 
     return d(plan)

@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 from everview.differentiate.merge import merged
+from everview.differentiate.near import changed_near, near
+from everview.differentiate.top import changed_top, top
 from everview.plan.build import (
     add,
     columns_of,
@@ -56,11 +58,27 @@ class Rule:
     law: str
     cites: str
     apply: Callable[[Any, Derive], Plan]
+    where: str = ""
+    """The shape that a better rule than the operator's own is for."""
 
     @property
     def kind(self) -> str:
         """The class of the operator: linear, bilinear, threshold, partition, or by definition."""
         return self.cites.partition(",")[0]
+
+
+def _first_rows(node: Filter, d: Derive) -> Plan:
+    found = top(node)
+    assert found is not None
+    if found.rest is not None:
+        return filter_(d(found.plan), found.rest)
+    return changed_top(found, d(found.window.child))
+
+
+def _near(node: Window, d: Derive) -> Plan:
+    found = near(node)
+    assert found is not None
+    return changed_near(found, d(node.child))
 
 
 def _join(node: Join, d: Derive) -> Plan:
@@ -184,6 +202,33 @@ RULES: dict[type[Plan], Rule] = {
         ),
     )
 }
+
+FIRST_ROWS = Rule(
+    Filter,
+    "Δ(A) = σₙΩₖ(A ⋉ ΔQ − A ⋉ K + Q ⋉ K + ΔQ) − A ⋉ ΔQ, where A = σₙΩₖ Q and in the groups K fewer "
+    "than n rows of A + ΔQ come up to the last one of A",
+    "partition, dbsp §7.3–7.4",
+    _first_rows,
+    "the first n rows of each group",
+)
+NEAR = Rule(
+    Window,
+    "Δ(Ωₖ Q) = Ωₖ(Q ⋉ N′ + ΔQ) ⋉ N − Ωₖ(Q ⋉ N′) ⋉ N, where N are the cells next to those of ΔQ, N′ "
+    "those next to N, and no frame reaches beyond the next cell",
+    "partition, dbsp §7.3–7.4",
+    _near,
+    "frames that reach only so far",
+)
+BETTER = (FIRST_ROWS, NEAR)
+"""Rules for shapes, which read less than those of the operators they are made of."""
+
+
+def rule_of(plan: Plan) -> Rule:
+    """The rule that a plan is differentiated by."""
+    if top(plan) is not None:
+        return FIRST_ROWS
+    return NEAR if near(plan) is not None else RULES[type(plan)]
+
 
 UNDIFFERENTIATED: frozenset[type[Plan]] = frozenset({Change, Ref, Restrict})
 """Operators that occur only in derivatives and programs."""

@@ -210,3 +210,12 @@ def average_of(total: str, count: str, type_: Type) -> str:
 def columns_of(plan: Plan) -> tuple[str, ...]:
     """The column names of a plan, in order."""
     return names(schema_of(plan))
+
+
+def fresh(name: str, taken: tuple[str, ...]) -> str:
+    """A name that is not taken.
+
+    >>> fresh("place", ("id", "place"))
+    "place'"
+    """
+    return fresh(f"{name}'", taken) if name in taken else name

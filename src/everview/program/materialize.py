@@ -2,8 +2,9 @@
 
 A derivative reads old values only through the keys of a change. `bring` turns such a reading into
 Fetch steps: through linear operators and joins down to stored relations, by key. The inputs of
-distincts, groups and partitions are stored (dbsp Alg. 4.6); the inputs of joins are stored
-filtered and projected, sorted by the join key, unless a stored relation has that order already.
+distincts, groups and partitions are stored (dbsp Alg. 4.6), of first rows these alone; the inputs
+of joins are stored filtered and projected, sorted by the join key, unless a stored relation has
+that order already.
 """
 
 from __future__ import annotations
@@ -12,7 +13,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
 
-from everview.differentiate.rules import RULES, Derive
+from everview.differentiate.rules import Derive, rule_of
+from everview.differentiate.top import top
 from everview.plan import scalar
 from everview.plan.build import (
     add,
@@ -102,7 +104,9 @@ class Materializer:
             return Empty(schema_of(plan))
         known = self._changes.get(plan)
         if known is None:
-            known = self.lower(RULES[type(plan)].apply(plan, self._change_below(plan, changed)))
+            known = self.lower(rule_of(plan).apply(plan, self._change_below(plan, changed)))
+            if top(plan) is not None and not isinstance(known, Empty):
+                known = self.compute(known)
             self._changes[plan] = known
         return known
 
@@ -114,7 +118,7 @@ class Materializer:
             made = self.change(child, changed)
             return made if isinstance(made, Empty) else self.compute(made)
 
-        return inline if isinstance(plan, _LINEAR) else once
+        return inline if isinstance(plan, _LINEAR) and top(plan) is None else once
 
     def lower(self, plan: Plan) -> Plan:
         """A plan over changes, slices and results, equal to `plan`, which is driven by a change."""
@@ -131,10 +135,12 @@ class Materializer:
                 return join(brought, driver, on, residual, nulls)
             case Restrict(child, to, on):
                 keys = self.compute(self.lower(to))
-                made = restrict(self.bring(child, _lefts(on), keys, _rights(on)), keys, on)
+                fetch = self._input if not on and _joins(child) else self.bring
+                made = restrict(fetch(child, _lefts(on), keys, _rights(on)), keys, on)
                 # Summing doubles twice may give two answers: what is published and what is
                 # stored must be one result.
-                return self.compute(made) if isinstance(child, Partition | Window) else made
+                answer = isinstance(child, Partition | Window) or top(child) is not None
+                return self.compute(made) if answer and not bounded(child) else made
             case Source() | Join():
                 return self.bring(plan, (), None, ())
             case _:
@@ -147,7 +153,11 @@ class Materializer:
         demand = self.states.linear_demand(plan, by)
         if demand is not None:
             return self._fetch_linear(plan, demand, keys, by, theirs)
+        first = top(plan)
         match plan:
+            case Filter() if first is not None and not reads_change(plan):
+                answer = self._stored(first.plan, by, keys, theirs, first.window.keys)
+                return filter_(answer, first.rest)
             case Filter(child, predicate):
                 return filter_(self.bring(child, by, keys, theirs), predicate)
             case Negate(child):
@@ -302,6 +312,15 @@ def bounded(plan: Plan) -> bool:
             return bounded(to)
         case _:
             return all(bounded(part) for part in children(plan))
+
+
+def _joins(plan: Plan) -> bool:
+    """Whether the whole of `plan` is that of a join, which costs more to make than to keep."""
+    if bounded(plan) or reads_change(plan):
+        return False
+    return isinstance(plan, Join) or (
+        isinstance(plan, _LINEAR) and any(map(_joins, children(plan)))
+    )
 
 
 def _old_part(plan: Plan) -> Plan:

@@ -6,7 +6,7 @@ from collections.abc import Collection
 from dataclasses import dataclass, field
 from typing import Protocol
 
-from everview.differentiate.rules import RULES
+from everview.differentiate.rules import FIRST_ROWS, rule_of
 from everview.plan.nodes import Plan, Ref, Source
 from everview.plan.text import INDENT, print_plan
 from everview.plan.traverse import children, sources
@@ -31,13 +31,14 @@ def explain_operators(view: str, plan: Plan, states: States, prices: Prices) -> 
     reading.change(plan)
     unique = {source.name: source.key for source in sources(plan)}
 
-    def shown(node: Plan, depth: int) -> list[str]:
-        rule = RULES[type(node)]
-        notes = [f"{rule.kind}: {rule.law}"]
+    def shown(node: Plan, depth: int, covered: bool = False) -> list[str]:
+        rule = rule_of(node)
+        notes = [] if covered else [f"{rule.kind}: {rule.law}"]
         for relation, by in reading.reads.get(node, {}):
             kept = relation in states.stored
             notes.append(prices.of_reading(relation, by, kept, unique.get(relation, ())))
-        below = (line for child in children(node) for line in shown(child, depth + 1))
+        both = rule is FIRST_ROWS
+        below = (line for child in children(node) for line in shown(child, depth + 1, both))
         margin = INDENT * depth
         return [margin + _title(node), *(f"{margin}{INDENT}-- {each}" for each in notes), *below]
 

@@ -37,8 +37,7 @@ def _prune(plan: Plan, needed: set[str]) -> Plan:
         case Source():
             return plan
         case Filter(child, predicate):
-            made = Filter(_prune(child, needed | scalar.columns(predicate)), predicate)
-            return _only(made, needed)
+            return _filtered(_prune(child, needed | scalar.columns(predicate)), predicate, needed)
         case Map(child, outputs):
             kept = tuple(output for output in outputs if output.name in needed)
             return map_(_prune(child, _used(output.scalar for output in kept)), kept)
@@ -78,6 +77,15 @@ def _prune(plan: Plan, needed: set[str]) -> Plan:
             return _only(Window(_prune(child, own), keys, kept_columns), needed)
         case _:
             return _only(plan, needed)
+
+
+def _filtered(child: Plan, predicate: str, needed: set[str]) -> Plan:
+    """The filter below a projection that the pruning of its input made."""
+    if isinstance(child, Map):
+        inner = {output.name: output.scalar for output in child.outputs}
+        below = Filter(child.child, scalar.substitute(predicate, inner))
+        return _only(map_(below, child.outputs), needed)
+    return _only(Filter(child, predicate), needed)
 
 
 def _used(scalars: Iterable[str]) -> set[str]:

@@ -119,7 +119,8 @@ class Select:
         found: dict[str, exp.Expr] = {}
         if qualify := self.tree.args.get("qualify"):
             found[_QUALIFY] = self._resolve(qualify.this, aliases)
-        if any(limits(self.tree, self.text)) and not self.tree.args.get("distinct"):
+        cut = limits(self.tree, self.text) != (None, 0)
+        if cut and not self.tree.args.get("distinct"):
             for place, node in enumerate(ordered(self.tree, self.text)):
                 found[f"{_ORDER}{place}"] = self._order_key(node.this, aliases)
         for window in self.tree.args.get("windows") or ():
