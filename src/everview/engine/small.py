@@ -11,7 +11,7 @@ import pyarrow as pa
 from everview.engine.arrow import arrow_schema, conform
 from everview.engine.duckdb.calculator import Calculator
 from everview.engine.duckdb.hot import Hot
-from everview.engine.outcome import Outcome
+from everview.engine.outcome import MEMORY, Outcome
 from everview.engine.protocol import Changes, Snapshot, Stored, Violation
 from everview.plan.nodes import Plan
 from everview.plan.types import Schema, is_nested, type_in
@@ -136,11 +136,13 @@ def _check(calculator: Calculator, steps: Sequence[Check], violation: Violation)
             raise violation(step, calculator.evaluate(step.plan))
 
 
-def is_idle(step: Fetch, calculator: Calculator) -> bool:
+def is_idle(step: Fetch, calculator: Calculator, outcome: Outcome) -> bool:
     """Whether nothing asks for what a fetch would bring; then it brings nothing."""
     idle = bool(step.keys) and not calculator.asked(step.keys)
     if idle:
         calculator.give_nothing(step.result, step.schema)
+        if step.by is not None:
+            outcome.took(step, MEMORY, 0)
     return idle
 
 

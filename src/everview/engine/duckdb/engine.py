@@ -80,7 +80,7 @@ class DuckDBEngine(InProcess):
     def fetch(self, steps: Sequence[Fetch], snapshot: Snapshot, outcome: Outcome) -> None:
         """Bring slices of relations in memory."""
         for step in steps:
-            if is_idle(step, self._calculator):
+            if is_idle(step, self._calculator, outcome):
                 continue
             if step.by is None:
                 rows = conform(self._hot.rows(step.relation, snapshot), step.schema)

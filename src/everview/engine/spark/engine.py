@@ -130,7 +130,7 @@ class SparkEngine(InProcess):
         """One round: small slices are read here, the others by one Spark job together."""
         far: list[Wanted] = []
         for step in steps:
-            if is_idle(step, self._calculator):
+            if is_idle(step, self._calculator, outcome):
                 continue
             if step.by is not None and self._stays(step.relation, snapshot):
                 rows = self._hot.among(
