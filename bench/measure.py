@@ -147,7 +147,7 @@ class Bench:
             deletes=self.deletes,
             ours_ms=round(ours, 2),
             recompute_ms=round(theirs, 2),
-            speedup=round(theirs / ours, 3),
+            speedup=float(f"{theirs / ours:.4g}"),
             rows_changed=middle.rows_changed,
             rows_fetched=middle.rows_fetched,
             jobs=middle.jobs,

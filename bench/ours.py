@@ -24,6 +24,9 @@ from everview.store.manifest import Manifest
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
+MANY = 500_000
+"""A table of more rows is given to Spark as a DataFrame."""
+
 
 @dataclass(frozen=True)
 class Cost:
@@ -90,7 +93,8 @@ class Ours:
         self.db.close()
 
     def _rows(self, file: Path) -> Any:
-        if self._session is not None:
+        """A table as a user of the engine would hand it over."""
+        if self._session is not None and pq.read_metadata(file).num_rows > MANY:
             return self._session.read.parquet(str(file))
         return pq.read_table(file)
 

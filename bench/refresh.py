@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import duckdb
 import pyarrow as pa
@@ -113,5 +114,5 @@ class Refreshes:
     def _file(self, number: int | str, kind: str, name: str) -> Path:
         return self._into / f"{number}-{kind}-{name}.parquet"
 
-    def _run(self, sql: str) -> list[tuple[object, ...]]:
+    def _run(self, sql: str) -> list[tuple[Any, ...]]:
         return self._connection.execute(sql).fetchall()

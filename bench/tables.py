@@ -29,15 +29,15 @@ def queries() -> dict[str, str]:
     return {file.stem: file.read_text() for file in sorted(QUERIES.glob("*.sql"))}
 
 
-def generated(scale: float, folder: Path = DATA) -> Path:
-    """The folder of a scale, with a Parquet file for each table."""
+def generated(scale: float, folder: Path = DATA, names: Iterable[str] = KEYS) -> Path:
+    """The folder of a scale, with a Parquet file for each of the tables named."""
     kept = folder / f"scale-{scale:g}"
-    generate(scale, kept, [name for name in KEYS if not (kept / f"{name}.parquet").exists()])
+    generate(scale, kept, [name for name in names if not (kept / f"{name}.parquet").exists()])
     return kept
 
 
-def generate(scale: float, into: Path, names: Iterable[str]) -> None:
-    """Write some tables of a scale."""
+def generate(scale: float, into: Path, names: Iterable[str] = KEYS) -> None:
+    """Write the tables named at a scale."""
     wanted = ",".join(names)
     if not wanted:
         return
@@ -49,7 +49,7 @@ def generate(scale: float, into: Path, names: Iterable[str]) -> None:
 
 def declaration(name: str, file: Path) -> str:
     """The table in a file as a statement that declares it."""
-    described = duckdb.sql(f"DESCRIBE FROM '{file}'").fetchall()
+    described = duckdb.execute(f"DESCRIBE FROM '{file}'").fetchall()
     columns = [f"{column} {_SPARK_TYPES.get(type_, type_)}" for column, type_, *_ in described]
     key = f"PRIMARY KEY ({', '.join(KEYS[name])})"
     return f"CREATE TABLE {name} ({', '.join([*columns, key])})"
