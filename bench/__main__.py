@@ -80,8 +80,9 @@ def _measure(
             engine, options.scale, options.deletes, store, scratch, session, plan, progress
         )
         file = file_of(options.scale, options.deletes, options.out)
+        tables_ms = bench.tables()
         for label, texts in _sets(options).items():
-            report.write(file, bench.views(label, texts, recomputed))
+            report.write(file, bench.views(label, texts, recomputed, tables_ms))
     finally:
         if session is not None:
             session.stop()
@@ -101,7 +102,8 @@ def _sets(options: argparse.Namespace) -> dict[str, dict[str, str]]:
 
 
 def _steps(options: argparse.Namespace) -> int:
-    return len(options.views) + 1 + len(_sets(options)) * (len(options.changes) + 2)
+    sizes = len(options.changes)
+    return len(options.views) + 1 + sizes + len(_sets(options)) * (sizes + 2)
 
 
 def _options(arguments: Sequence[str] | None) -> argparse.Namespace:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from statistics import median
@@ -39,16 +40,21 @@ class Recomputed:
 
 
 @dataclass(frozen=True)
+class Run:
+    """The measured transactions of one size in one store."""
+
+    change: str
+    costs: tuple[Cost, ...]
+    state_bytes: int
+    peak_mb: float
+
+
+@dataclass(frozen=True)
 class Plan:
     """The transactions that every set of views goes through: for each size, which are measured."""
 
     refreshes: Refreshes
     numbers: Mapping[str, tuple[int, ...]]
-
-    @property
-    def rounds(self) -> int:
-        """How many transactions of a size are measured."""
-        return min(len(numbers) for numbers in self.numbers.values())
 
 
 def planned(refreshes: Refreshes, changes: Sequence[str], rounds: int) -> Plan:
@@ -92,25 +98,49 @@ class Bench:
     plan: Plan
     progress: Progress
 
+    def tables(self) -> dict[str, float]:
+        """The transactions in a store without views: the milliseconds of each size."""
+        with self._store() as ours:
+            runs = self._runs("no view", ours, lambda ms: f"{ms:,.0f} ms")
+            return {run.change: _ms(run.costs) for run in runs}
+
     def views(
-        self, label: str, texts: Mapping[str, str], recomputed: Mapping[str, Recomputed]
+        self,
+        label: str,
+        texts: Mapping[str, str],
+        recomputed: Mapping[str, Recomputed],
+        tables_ms: Mapping[str, float],
     ) -> list[Measured]:
         """Declare views in a store of their own, run every transaction, compare the answers."""
-        store = copied(self.template, self.scratch / "store")
-        ours = Ours(store, self.engine, self.session)
-        try:
+        plain = [recomputed[name] for name in texts]
+        theirs = sum(each.ms for each in plain)
+
+        def told(ms: float) -> str:
+            return f"{ms:,.0f} ms, {theirs / ms:.2f}×"
+
+        with self._store() as ours:
             with self.progress.step(f"{label}: declare"):
                 ours.create(texts)
-            rows = list(self._rows(label, ours, [recomputed[name] for name in texts]))
+            runs = self._runs(label, ours, told)
+            rows = [self._row(label, run, plain, tables_ms[run.change]) for run in runs]
             with self.progress.step(f"{label}: compare"):
                 for name in texts:
                     _must_be_equal(name, recomputed[name].rows, ours.answer(name))
             return rows
+
+    @contextmanager
+    def _store(self) -> Iterator[Ours]:
+        """All tables in a store that is gone afterwards."""
+        folder = copied(self.template, self.scratch / "store")
+        ours = Ours(folder, self.engine, self.session)
+        try:
+            yield ours
         finally:
             ours.close()
-            shutil.rmtree(store)
+            shutil.rmtree(folder)
 
-    def _rows(self, label: str, ours: Ours, plain: Sequence[Recomputed]) -> Iterator[Measured]:
+    def _runs(self, label: str, ours: Ours, told: Callable[[float], str]) -> Iterator[Run]:
+        """All transactions, size by size."""
         done = 0
         for change, numbers in self.plan.numbers.items():
             costs: list[Cost] = []
@@ -121,45 +151,41 @@ class Bench:
                     cost = ours.apply(self.plan.refreshes.load(number))
                     if number in numbers:
                         costs.append(cost)
-                done, peak = numbers[-1] + 1, meter.peak_mb()
-                row = self._row(label, change, costs, plain, ours.state_bytes(), peak)
-                tell(f"{row.ours_ms:,.0f} ms, {row.speedup:.2f}×")
-            yield row
+                done = numbers[-1] + 1
+                tell(told(_ms(costs)))
+            yield Run(change, tuple(costs), ours.state_bytes(), meter.peak_mb())
 
-    def _row(
-        self,
-        label: str,
-        change: str,
-        costs: Sequence[Cost],
-        plain: Sequence[Recomputed],
-        state_bytes: int,
-        peak_mb: float,
-    ) -> Measured:
-        ours, theirs = median(cost.ms for cost in costs), sum(each.ms for each in plain)
-        middle = min(costs, key=lambda cost: abs(cost.ms - ours))
+    def _row(self, label: str, run: Run, plain: Sequence[Recomputed], tables_ms: float) -> Measured:
+        ours, theirs = _ms(run.costs), sum(each.ms for each in plain)
+        middle = min(run.costs, key=lambda cost: abs(cost.ms - ours))
         cores, memory_gb = machine()
         return Measured(
             engine=self.engine,
             scale=self.scale,
-            change=change,
+            change=run.change,
             view=label,
             views=len(plain),
             deletes=self.deletes,
             ours_ms=round(ours, 2),
             recompute_ms=round(theirs, 2),
             speedup=float(f"{theirs / ours:.4g}"),
+            tables_ms=round(tables_ms, 2),
             rows_changed=middle.rows_changed,
             rows_fetched=middle.rows_fetched,
             jobs=middle.jobs,
             bytes_read=middle.bytes_read,
             bytes_written=middle.bytes_written,
             recompute_bytes_read=sum(each.bytes_read for each in plain),
-            state_bytes=state_bytes,
-            peak_mb=round(peak_mb, 1),
-            rounds=len(costs),
+            state_bytes=run.state_bytes,
+            peak_mb=round(run.peak_mb, 1),
+            rounds=len(run.costs),
             cores=cores,
             memory_gb=memory_gb,
         )
+
+
+def _ms(costs: Sequence[Cost]) -> float:
+    return median(cost.ms for cost in costs)
 
 
 def _must_be_equal(name: str, expected: list[Row], found: list[Row]) -> None:

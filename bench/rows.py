@@ -19,7 +19,8 @@ class Measured:
     """A transaction of one size under one view, or under several, beside recomputation.
 
     Times are medians; the other figures belong to the transaction of the median, and `peak_mb`
-    is the most that any transaction of this size needed.
+    is the most that any transaction of this size needed. `tables_ms` is the same transaction in a
+    store without views.
     """
 
     engine: str
@@ -31,6 +32,7 @@ class Measured:
     ours_ms: float
     recompute_ms: float
     speedup: float
+    tables_ms: float
     rows_changed: int
     rows_fetched: int
     jobs: int
