@@ -14,6 +14,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
 
+import everview as ev
 from bench import headline, report
 from bench.measure import Bench, Plan, Unequal, planned, recompute, together
 from bench.ours import template
@@ -31,21 +32,19 @@ CHANGES = "0.001%,0.1%,10%"
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Measure and write results; 1 when a view is not what recomputation says."""
+    """Measure and write results; 1 when a view is refused or not what recomputation says."""
     options = _options(arguments)
     if options.headline:
         headline.write(options.out)
         return 0
-    try:
-        run(options)
-    except Unequal as found:
-        print(f"\n{found}", file=sys.stderr)
-        return 1
-    return 0
+    problems = run(options)
+    for problem in problems:
+        print(problem, file=sys.stderr)
+    return 1 if problems else 0
 
 
-def run(options: argparse.Namespace) -> None:
-    """Make the transactions once, then measure each engine with them."""
+def run(options: argparse.Namespace) -> list[str]:
+    """Make the transactions once, then measure each engine with them; what went wrong."""
     options.data.mkdir(parents=True, exist_ok=True)
     tables = generated(options.scale, options.data)
     with TemporaryDirectory(prefix="run-", dir=options.data) as folder:
@@ -55,9 +54,11 @@ def run(options: argparse.Namespace) -> None:
         refreshes.tables_after(scratch / "after.duckdb")
         refreshes.close()
         progress = Progress(len(options.engines) * _steps(options))
+        problems: list[str] = []
         for engine in options.engines:
             progress.about(f"[{engine}, scale {options.scale:g}, {options.deletes} deletes]")
-            _measure(engine, options, plan, scratch, tables, progress)
+            problems += _measure(engine, options, plan, scratch, tables, progress)
+        return problems
 
 
 def _measure(
@@ -67,8 +68,9 @@ def _measure(
     scratch: Path,
     tables: Path,
     progress: Progress,
-) -> None:
+) -> list[str]:
     """Recompute all views, then keep them: each in a store of its own, and many in one."""
+    problems = []
     session = started() if engine == "spark" else None
     try:
         plain = _plain(session, scratch)
@@ -82,7 +84,11 @@ def _measure(
         file = file_of(options.scale, options.deletes, options.out)
         tables_ms = bench.tables()
         for label, texts in _sets(options).items():
-            report.write(file, bench.views(label, texts, recomputed, tables_ms))
+            try:
+                report.write(file, bench.views(label, texts, recomputed, tables_ms))
+            except (Unequal, ev.UserError) as problem:
+                problems.append(f"{engine}, {label}: {problem}")
+        return problems
     finally:
         if session is not None:
             session.stop()

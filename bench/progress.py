@@ -25,7 +25,11 @@ class Progress:
         found: list[str] = []
         print(f"{self._about} {what} …", end=" ", file=sys.stderr, flush=True)
         began = perf_counter()
-        yield found.append
+        try:
+            yield found.append
+        except BaseException:
+            print("failed", file=sys.stderr, flush=True)
+            raise
         now = perf_counter()
         self._done += 1
         left = (now - self._began) / self._done * max(0, self._total - self._done)
