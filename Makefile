@@ -23,7 +23,7 @@ bench: setup ## TPC-H at scale 1 on both engines: transactions against recomputa
 	@$(PY) -m bench --headline
 
 bench-full: bench ## the same, and scale 10
-	@$(WITH_JAVA) $(PY) -m bench --scale 10 --fresh
+	@$(WITH_JAVA) $(PY) -m bench --scale 10 --changes 0.001%,0.1% --fresh
 	@$(WITH_JAVA) $(PY) -m bench --scale 10 --deletes recent --changes 0.001%,0.1% --alone
 	@$(PY) -m bench --headline
 

@@ -178,6 +178,7 @@ class Bench:
             recompute_bytes_read=sum(each.bytes_read for each in plain),
             state_bytes=run.state_bytes,
             peak_mb=round(run.peak_mb, 1),
+            phases=middle.phases,
             rounds=len(run.costs),
             cores=cores,
             memory_gb=memory_gb,

@@ -5,7 +5,8 @@ from __future__ import annotations
 import gc
 import os
 import shutil
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from time import perf_counter
@@ -16,6 +17,7 @@ import pyarrow.parquet as pq
 import everview as ev
 from bench import meter
 from bench.answers import Row
+from bench.plain import started
 from bench.refresh import Refresh
 from bench.tables import KEYS, declaration
 from everview.pipeline.database import Database
@@ -26,6 +28,8 @@ if TYPE_CHECKING:
 
 MANY = 500_000
 """A table of more rows is given to Spark as a DataFrame."""
+VERY_MANY = 20_000_000
+"""With more lines, Spark fills the store for both engines."""
 
 
 @dataclass(frozen=True)
@@ -38,6 +42,8 @@ class Cost:
     jobs: int
     bytes_read: int
     bytes_written: int
+    phases: Mapping[str, float]
+    """Milliseconds by kind of work, as the store's own history tells them."""
 
 
 class Ours:
@@ -70,14 +76,17 @@ class Ours:
             for name, rows in refresh.come.items():
                 tx.insert(name, rows)
         taken = perf_counter() - began
-        note: Any = self.db.store.read(before.epoch + 1).note
+        after = self.db.store.latest()
+        note, *later = (self._note(epoch) for epoch in range(before.epoch + 1, after.epoch + 1))
+        compaction = sum(each["milliseconds"] for each in later)
         return Cost(
             ms=1000 * taken,
             rows_changed=sum(note["written"][name] for name in refresh.gone),
             rows_fetched=sum(note["fetched"].values()),
             jobs=self._jobs() - jobs,
             bytes_read=meter.bytes_read() - read,
-            bytes_written=_bytes_added(before, self.db.store.latest()),
+            bytes_written=_bytes_added(before, after),
+            phases=note["phases"] | ({"compaction": compaction} if later else {}),
         )
 
     def state_bytes(self) -> int:
@@ -91,6 +100,9 @@ class Ours:
     def close(self) -> None:
         """Release the store; Spark stays."""
         self.db.close()
+
+    def _note(self, epoch: int) -> Any:
+        return self.db.store.read(epoch).note
 
     def _rows(self, file: Path) -> Any:
         """A table as a user of the engine would hand it over."""
@@ -115,11 +127,25 @@ def template(
     if not kept.exists():
         half = kept.with_name(f"{kept.name}.half")
         shutil.rmtree(half, ignore_errors=True)
-        ours = Ours(half, engine, session)
-        ours.load(tables)
-        ours.close()
+        with _loader(tables, session) as loader:
+            ours = Ours(half, "spark" if loader else "duckdb", loader)
+            ours.load(tables)
+            ours.close()
         half.rename(kept)
     return kept
+
+
+@contextmanager
+def _loader(tables: Path, session: SparkSession | None) -> Iterator[SparkSession | None]:
+    """Who fills the tables: Spark for both engines where they are too large for one process."""
+    if session or pq.read_metadata(tables / "lineitem.parquet").num_rows <= VERY_MANY:
+        yield session
+        return
+    started_here = started()
+    try:
+        yield started_here
+    finally:
+        started_here.stop()
 
 
 def copied(store: Path, into: Path) -> Path:

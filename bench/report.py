@@ -25,6 +25,7 @@ COLUMNS = (
     "MB written",
     "state MB",
     "peak MB",
+    "ms by phase",
 )
 COLOURS = ("#1b6ca8", "#e0872c", "#b03a48", "#4c8c4a")
 LEFT, TOP, STEP, HEIGHT = 60, 40, 26, 260
@@ -41,7 +42,7 @@ def write(file: Path, fresh: Sequence[Measured]) -> None:
 
 def table(rows: Sequence[Measured]) -> str:
     """All rows, and the geometric mean over the views that were alone, as Markdown."""
-    lines = [_line(COLUMNS), _line(["---", "---", "---", *["---:"] * (len(COLUMNS) - 3)])]
+    lines = [_line(COLUMNS), _line(["---", "---", "---", *["---:"] * (len(COLUMNS) - 4), "---"])]
     lines += [_line(_cells(row)) for row in rows]
     first = rows[0]
     return (
@@ -102,6 +103,7 @@ def _cells(row: Measured) -> list[str]:
         str(row.jobs),
         *(f"{size / 1e6:,.2f}" for size in (row.bytes_read, row.bytes_written, row.state_bytes)),
         f"{row.peak_mb:,.0f}",
+        ", ".join(f"{phase} {ms:,.0f}" for phase, ms in row.phases.items()),
     ]
 
 

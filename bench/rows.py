@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from math import exp, log
 from pathlib import Path
@@ -41,6 +41,7 @@ class Measured:
     recompute_bytes_read: int
     state_bytes: int
     peak_mb: float
+    phases: Mapping[str, float]
     rounds: int
     cores: int
     memory_gb: int

@@ -120,6 +120,7 @@ def test_a_run_writes_whole_rows_a_table_and_a_plot(data, tables, tmp_path, caps
         positive = ("tables_ms", "rows_fetched", "bytes_written", "state_bytes")
         assert min(row[name] for name in positive) > 0
         assert row["peak_mb"] > 50
+        assert 0 < row["phases"]["compute"] <= sum(row["phases"].values()) <= row["ours_ms"]
     changed = {row["change"]: row["rows_changed"] for row in rows}
     assert changed["0.001%"] < 20 < 7_000 < changed["10%"]
     assert "| duckdb | 10% | q13 |" in (tmp_path / "tpch-scale-0.01.md").read_text()
@@ -166,6 +167,7 @@ ONE = Measured(
     recompute_bytes_read=1,
     state_bytes=1,
     peak_mb=100.0,
+    phases={"fetch": 30.0},
     rounds=3,
     cores=2,
     memory_gb=16,
