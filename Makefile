@@ -10,12 +10,22 @@ UV := $(shell command -v uv 2>/dev/null)
 WITH_JAVA = JAVA_HOME="$$(scripts/java.sh)" && export JAVA_HOME &&
 
 .DEFAULT_GOAL := help
-.PHONY: help setup bench-embedded conformance demo test test-all tpc lint clean
+.PHONY: help setup bench bench-full bench-embedded conformance demo test test-all tpc lint clean
 
 help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | awk -F'\t' '{printf "  make %-14s %s\n", $$1, $$2}'
 
 setup: $(STAMP) ## make .venv with the locked dependencies, and find Java
+
+bench: setup ## TPC-H at scale 1 on both engines: transactions against recomputation
+	@$(WITH_JAVA) $(PY) -m bench --fresh
+	@$(WITH_JAVA) $(PY) -m bench --deletes recent --changes 0.001%,0.1% --alone
+	@$(PY) -m bench --headline
+
+bench-full: bench ## the same, and scale 10
+	@$(WITH_JAVA) $(PY) -m bench --scale 10 --changes 0.001%,0.1% --fresh
+	@$(WITH_JAVA) $(PY) -m bench --scale 10 --deletes recent --changes 0.001%,0.1% --alone
+	@$(PY) -m bench --headline
 
 bench-embedded: setup ## measure a transaction on DuckDB against one written by hand
 	@$(PY) -m bench.embedded

@@ -23,7 +23,8 @@ from rich.table import Table
 
 import everview as ev
 from bench.handwritten import Handwritten
-from bench.tpch import COLUMNS, DATA, KEYS, Change, Trade, tables
+from bench.tables import DATA
+from bench.tpch import COLUMNS, KEYS, Change, Trade, tables
 from bench.views import VIEWS, View
 from everview.pipeline.database import Database
 

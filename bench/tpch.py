@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
-import sysconfig
 from dataclasses import dataclass
 from datetime import date, timedelta
 from decimal import Decimal
@@ -14,7 +12,9 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-DATA = Path(__file__).parent / "data"
+from bench import tables as every
+from bench.tables import DATA, generated
+
 MONEY = "DECIMAL(15,2)"
 COLUMNS = {
     "orders": {
@@ -40,23 +40,14 @@ COLUMNS = {
         "l_shipmode": "STRING",
     },
 }
-KEYS = {"orders": ("o_orderkey",), "lineitem": ("l_orderkey", "l_linenumber")}
+KEYS = {name: every.KEYS[name] for name in COLUMNS}
 MODES = ("AIR", "FOB", "MAIL", "RAIL", "REG AIR", "SHIP", "TRUCK")
 
 
 def tables(scale: float, folder: Path = DATA) -> dict[str, pa.Table]:
     """Both tables at a scale; what was generated once is kept."""
-    kept = folder / f"scale-{scale:g}"
-    if not all((kept / f"{name}.parquet").exists() for name in COLUMNS):
-        _generate(scale, kept)
+    kept = generated(scale, folder, COLUMNS)
     return {name: _read(kept / f"{name}.parquet", list(COLUMNS[name])) for name in COLUMNS}
-
-
-def _generate(scale: float, into: Path) -> None:
-    into.mkdir(parents=True, exist_ok=True)
-    generator = Path(sysconfig.get_path("scripts")) / "tpchgen-cli"
-    size = ["-s", f"{scale:g}", "-T", ",".join(COLUMNS), "-o", str(into), "--overwrite"]
-    subprocess.run([str(generator), "parquet", *size], check=True, capture_output=True)
 
 
 def _read(path: Path, columns: list[str]) -> pa.Table:

@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import math
-from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from decimal import Decimal
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -14,10 +11,10 @@ from typing import Any
 import duckdb
 import pyarrow as pa
 import pyarrow.parquet as pq
+from bench.answers import Row, unequal
 
 from everview.pipeline.database import Database
 
-Row = tuple[Any, ...]
 Keys = Mapping[str, tuple[str, ...]]
 
 PLAIN = {
@@ -139,32 +136,3 @@ def _type(type_: pa.DataType) -> str:
     if pa.types.is_decimal(type_):
         return f"DECIMAL({type_.precision},{type_.scale})"
     return TYPES.get(str(type_), "STRING")
-
-
-def unequal(expected: Iterable[Row], found: Iterable[Row]) -> tuple[list[Row], list[Row]]:
-    """The rows of either bag that the other lacks; a double equals what is close to it.
-
-    DuckDB answers with a double where Spark rounds a decimal, so a decimal is close to a double
-    when it differs by no more than its last digit.
-
-    >>> unequal([(1, 0.333333), (2, 0.5)], [(1, Decimal("0.3333")), (2, Decimal("0.7"))])
-    ([(2, 0.5)], [(2, Decimal('0.7'))])
-    """
-    missing, surplus = Counter(expected), Counter(found)
-    missing, surplus = missing - surplus, surplus - missing
-    left = list(surplus.elements())
-    lacking = []
-    for row in missing.elements():
-        partner = next((other for other in left if all(map(_close, row, other))), None)
-        if partner is None:
-            lacking.append(row)
-        else:
-            left.remove(partner)
-    return lacking, left
-
-
-def _close(expected: Any, found: Any) -> bool:
-    if isinstance(expected, float) and isinstance(found, float | Decimal):
-        last = 10.0 ** int(found.as_tuple().exponent) if isinstance(found, Decimal) else 0.0
-        return math.isclose(expected, found, rel_tol=1e-9, abs_tol=last)
-    return bool(expected == found)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
-import sysconfig
 from datetime import timedelta
 from decimal import Decimal
 from pathlib import Path
@@ -12,27 +10,16 @@ from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
+from bench.tables import KEYS, generate
 
 from tpc.sides import Change, Plain
 
-KEYS = {
-    "region": ("r_regionkey",),
-    "nation": ("n_nationkey",),
-    "part": ("p_partkey",),
-    "supplier": ("s_suppkey",),
-    "partsupp": ("ps_partkey", "ps_suppkey"),
-    "customer": ("c_custkey",),
-    "orders": ("o_orderkey",),
-    "lineitem": ("l_orderkey", "l_linenumber"),
-}
 CENT = Decimal("0.01")
 
 
 def tables(scale: float, folder: Path) -> dict[str, pa.Table]:
     """All tables, generated into a folder."""
-    generator = Path(sysconfig.get_path("scripts")) / "tpchgen-cli"
-    size = ["-s", f"{scale:g}", "-o", str(folder), "--overwrite"]
-    subprocess.run([str(generator), "parquet", *size], check=True, capture_output=True)
+    generate(scale, folder)
     read = {name: _plain(pq.read_table(folder / f"{name}.parquet")) for name in KEYS}
     return {name: _first_of_each(rows, KEYS[name]) for name, rows in read.items()}
 

@@ -1,0 +1,163 @@
+"""The tables in a store, views over them, and what one transaction costs there."""
+
+from __future__ import annotations
+
+import gc
+import os
+import shutil
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from time import perf_counter
+from typing import TYPE_CHECKING, Any
+
+import pyarrow.parquet as pq
+
+import everview as ev
+from bench import meter
+from bench.answers import Row
+from bench.plain import started
+from bench.refresh import Refresh
+from bench.tables import KEYS, declaration
+from everview.pipeline.database import Database
+from everview.store.manifest import Manifest
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+MANY = 500_000
+"""A table of more rows is given to Spark as a DataFrame."""
+VERY_MANY = 20_000_000
+"""With more lines, Spark fills the store for both engines."""
+
+
+@dataclass(frozen=True)
+class Cost:
+    """What one transaction took, compaction included when it was due."""
+
+    ms: float
+    rows_changed: int
+    rows_fetched: int
+    jobs: int
+    bytes_read: int
+    bytes_written: int
+    phases: Mapping[str, float]
+    """Milliseconds by kind of work, as the store's own history tells them."""
+
+
+class Ours:
+    """A store with all tables and some views, and the engine that keeps it."""
+
+    def __init__(self, folder: Path, engine: str, session: SparkSession | None) -> None:
+        self._session = session
+        self.db: Database = ev.open(str(folder), engine=engine, spark=session)
+
+    def load(self, tables: Path) -> None:
+        """Declare and fill the tables."""
+        for name in KEYS:
+            self.db.sql(declaration(name, tables / f"{name}.parquet"))
+        for name in KEYS:
+            self.db.insert(name, self._rows(tables / f"{name}.parquet"))
+
+    def create(self, views: Mapping[str, str]) -> None:
+        """Declare views over what there is."""
+        for name, text in views.items():
+            self.db.sql(f"CREATE MATERIALIZED VIEW {name} AS {text}")
+
+    def apply(self, refresh: Refresh) -> Cost:
+        """Commit one transaction, and tell its cost."""
+        gc.collect()
+        before, jobs, read = self.db.store.latest(), self._jobs(), meter.bytes_read()
+        began = perf_counter()
+        with self.db.transaction() as tx:
+            for name, rows in refresh.gone.items():
+                tx.delete(name, rows)
+            for name, rows in refresh.come.items():
+                tx.insert(name, rows)
+        taken = perf_counter() - began
+        after = self.db.store.latest()
+        note, *later = (self._note(epoch) for epoch in range(before.epoch + 1, after.epoch + 1))
+        compaction = sum(each["milliseconds"] for each in later)
+        return Cost(
+            ms=1000 * taken,
+            rows_changed=sum(note["written"][name] for name in refresh.gone),
+            rows_fetched=sum(note["fetched"].values()),
+            jobs=self._jobs() - jobs,
+            bytes_read=meter.bytes_read() - read,
+            bytes_written=_bytes_added(before, after),
+            phases=note["phases"] | ({"compaction": compaction} if later else {}),
+        )
+
+    def state_bytes(self) -> int:
+        """What is stored beside the tables: views, and states for them."""
+        return sum(each.bytes for each in self.db.status() if each.kind != "table")
+
+    def answer(self, view: str) -> list[Row]:
+        """The rows of a view."""
+        return self.db.read(view).rows()
+
+    def close(self) -> None:
+        """Release the store; Spark stays."""
+        self.db.close()
+
+    def _note(self, epoch: int) -> Any:
+        return self.db.store.read(epoch).note
+
+    def _rows(self, file: Path) -> Any:
+        """A table as a user of the engine would hand it over."""
+        if self._session is not None and pq.read_metadata(file).num_rows > MANY:
+            return self._session.read.parquet(str(file))
+        return pq.read_table(file)
+
+    def _jobs(self) -> int:
+        """How many jobs Spark has begun."""
+        if self._session is None:
+            return 0
+        return int(self._session.sparkContext._jsc.sc().dagScheduler().numTotalJobs())
+
+
+def template(
+    data: Path, tables: Path, engine: str, session: SparkSession | None, *, fresh: bool
+) -> Path:
+    """A store with all tables, loaded once for each engine and scale unless `fresh`."""
+    kept = data / f"store-{engine}-{tables.name}"
+    if fresh:
+        shutil.rmtree(kept, ignore_errors=True)
+    if not kept.exists():
+        half = kept.with_name(f"{kept.name}.half")
+        shutil.rmtree(half, ignore_errors=True)
+        with _loader(tables, session) as loader:
+            ours = Ours(half, "spark" if loader else "duckdb", loader)
+            ours.load(tables)
+            ours.close()
+        half.rename(kept)
+    return kept
+
+
+@contextmanager
+def _loader(tables: Path, session: SparkSession | None) -> Iterator[SparkSession | None]:
+    """Who fills the tables: Spark for both engines where they are too large for one process."""
+    if session or pq.read_metadata(tables / "lineitem.parquet").num_rows <= VERY_MANY:
+        yield session
+        return
+    started_here = started()
+    try:
+        yield started_here
+    finally:
+        started_here.stop()
+
+
+def copied(store: Path, into: Path) -> Path:
+    """A store that shares its files, which nobody changes, with another."""
+    shutil.copytree(store, into, copy_function=os.link, ignore=shutil.ignore_patterns("lock"))
+    return into
+
+
+def _bytes_added(before: Manifest, after: Manifest) -> int:
+    known = {file.path for file in before.files}
+    return _size(file for file in after.files if file.path not in known)
+
+
+def _size(files: Iterable[Any]) -> int:
+    return sum(file.bytes for file in files)

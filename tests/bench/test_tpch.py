@@ -1,0 +1,225 @@
+"""The benchmark over TPC-H, small: its transactions are what they say, its rows are whole."""
+
+from __future__ import annotations
+
+import doctest
+import json
+from dataclasses import replace
+
+import duckdb
+import pytest
+from bench.measure import together
+from bench.refresh import Refreshes
+from bench.rows import ALL, Measured, geometric_mean, read, write
+from bench.tables import KEYS, generated, queries
+
+from bench import __main__ as command
+from bench import answers, headline, report
+
+CHANGES = ("0.001%", "10%")
+
+
+@pytest.fixture(scope="module")
+def data(tmp_path_factory):
+    return tmp_path_factory.mktemp("data")
+
+
+@pytest.fixture(scope="module")
+def tables(data):
+    return generated(0.01, data)
+
+
+def refreshes(tables, folder, *percents, **options):
+    made = Refreshes(tables, folder / "changes", **options)
+    for percent in percents:
+        made.add(percent)
+    return made, [made.load(number) for number in range(made.count)]
+
+
+def keys(rows, name):
+    return list(zip(*(rows.column(key).to_pylist() for key in KEYS[name]), strict=True))
+
+
+def stored(tables, name):
+    return duckdb.execute(f"FROM '{tables / name}.parquet'").fetchall()
+
+
+def as_rows(table):
+    return list(zip(*(column.to_pylist() for column in table.columns), strict=True))
+
+
+def test_half_of_a_change_is_new_orders_and_half_is_old_ones(tables, tmp_path):
+    made, found = refreshes(tables, tmp_path, 10, 0.1, 0.001)
+    assert made.orders == 15_000
+    sizes = [(f.come["orders"].num_rows, f.gone["orders"].num_rows) for f in found]
+    assert sizes == [(750, 750), (8, 7), (1, 1)]
+
+
+def test_orders_go_and_come_with_all_their_lines(tables, tmp_path):
+    _, (found,) = refreshes(tables, tmp_path, 1)
+    lines = stored(tables, "lineitem")
+    gone = {key for (key,) in keys(found.gone["orders"], "orders")}
+    assert sorted(as_rows(found.gone["lineitem"])) == sorted(r for r in lines if r[0] in gone)
+    come = {key for (key,) in keys(found.come["orders"], "orders")}
+    assert {key for key, _ in keys(found.come["lineitem"], "lineitem")} == come
+
+
+@pytest.mark.parametrize("deletes", ["random", "recent"])
+def test_what_is_deleted_is_there_and_no_key_is_touched_twice(tables, tmp_path, deletes):
+    _, found = refreshes(tables, tmp_path, 1, 1, 1, deletes=deletes)
+    for name in ("orders", "lineitem"):
+        there = set(stored(tables, name))
+        assert all(row in there for f in found for row in as_rows(f.gone[name]))
+        touched = [
+            key for f in found for side in (f.gone, f.come) for key in keys(side[name], name)
+        ]
+        assert len(touched) == len(set(touched))
+        old = {row[: len(KEYS[name])] if name == "orders" else (row[0], row[3]) for row in there}
+        assert not old & {key for f in found for key in keys(f.come[name], name)}
+
+
+def test_recent_orders_are_those_with_the_highest_keys(tables, tmp_path):
+    _, found = refreshes(tables, tmp_path, 1, deletes="recent")
+    highest = sorted((row[0] for row in stored(tables, "orders")), reverse=True)[:75]
+    assert sorted(keys(found[0].gone["orders"], "orders")) == sorted((key,) for key in highest)
+    _, found = refreshes(tables, tmp_path / "random", 1)
+    assert min(key for (key,) in keys(found[0].gone["orders"], "orders")) < 6_000
+
+
+def test_the_tables_after_are_those_before_with_every_change(tables, tmp_path):
+    made, found = refreshes(tables, tmp_path, 1, 0.1)
+    made.tables_after(tmp_path / "after.duckdb")
+    with duckdb.connect(str(tmp_path / "after.duckdb")) as after:
+        for name in KEYS:
+            expected = set(stored(tables, name))
+            for f in found if name in ("orders", "lineitem") else ():
+                expected -= set(as_rows(f.gone[name]))
+                expected |= set(as_rows(f.come[name]))
+            rows = after.execute(f"FROM {name}").fetchall()
+            assert len(rows) == len(expected)
+            assert set(rows) == expected
+
+
+def run(data, out, *more):
+    some = ("--engine", "duckdb", "--scale", "0.01", "--views", "q06,q13", "--rounds", "1")
+    where = ("--changes", ",".join(CHANGES), "--data", str(data), "--out", str(out))
+    return command.main([*some, *where, *more])
+
+
+def test_a_run_writes_whole_rows_a_table_and_a_plot(data, tables, tmp_path, capsys):
+    assert run(data, tmp_path) == 0
+    rows = json.loads((tmp_path / "tpch-scale-0.01.json").read_text())
+    views = ("2 views", "q06", "q13")
+    assert [(row["view"], row["change"]) for row in rows] == [
+        (v, c) for v in views for c in CHANGES
+    ]
+    for row in rows:
+        assert (row["engine"], row["scale"], row["deletes"]) == ("duckdb", 0.01, "random")
+        assert row["jobs"] == 0
+        assert row["speedup"] == pytest.approx(row["recompute_ms"] / row["ours_ms"], rel=0.01)
+        positive = ("tables_ms", "rows_fetched", "bytes_written", "state_bytes")
+        assert min(row[name] for name in positive) > 0
+        assert row["peak_mb"] > 50
+        assert 0 < row["phases"]["compute"] <= sum(row["phases"].values()) <= row["ours_ms"]
+    changed = {row["change"]: row["rows_changed"] for row in rows}
+    assert changed["0.001%"] < 20 < 7_000 < changed["10%"]
+    assert "| duckdb | 10% | q13 |" in (tmp_path / "tpch-scale-0.01.md").read_text()
+    assert (tmp_path / "tpch-scale-0.01-duckdb.svg").read_text().count("<circle") == 6 + 2
+    assert not [file for file in data.iterdir() if file.name.startswith("run-")]
+    assert "about 0 min left" in capsys.readouterr().err
+
+
+def test_a_view_that_differs_is_told(data, tables, tmp_path, capsys, monkeypatch):
+    sound = command.recompute
+
+    def faulty(*arguments):
+        found = sound(*arguments)
+        return found | {"q06": replace(found["q06"], rows=[(None,)])}
+
+    monkeypatch.setattr(command, "recompute", faulty)
+    assert run(data, tmp_path, "--alone") == 1
+    assert "duckdb, q06: q06 is not what recomputation says" in capsys.readouterr().err
+    assert {row.view for row in read(tmp_path / "tpch-scale-0.01.json")} == {"q13"}
+
+
+def test_an_unknown_view_is_refused(capsys):
+    with pytest.raises(SystemExit):
+        command.main(["--views", "q23"])
+    assert "there is no view q23" in capsys.readouterr().err
+
+
+ONE = Measured(
+    engine="spark",
+    scale=1.0,
+    change="0.1%",
+    view="q01",
+    views=1,
+    deletes="random",
+    ours_ms=50.0,
+    recompute_ms=200.0,
+    speedup=4.0,
+    tables_ms=20.0,
+    rows_changed=10,
+    rows_fetched=20,
+    jobs=1,
+    bytes_read=1,
+    bytes_written=1,
+    recompute_bytes_read=1,
+    state_bytes=1,
+    peak_mb=100.0,
+    phases={"fetch": 30.0},
+    rounds=3,
+    cores=2,
+    memory_gb=16,
+)
+
+
+def test_a_later_measurement_takes_the_place_of_an_older_one(tmp_path):
+    file = tmp_path / "tpch-scale-1.json"
+    other = replace(ONE, view="q02")
+    write(file, [ONE, other])
+    better = replace(ONE, ours_ms=10.0)
+    assert write(file, [better]) == read(file) == [better, other]
+
+
+def test_views_together_are_five_and_all():
+    texts = queries()
+    sets = together(texts, len(texts))
+    assert {label: len(chosen) for label, chosen in sets.items()} == {"5 views": 5, ALL: 22}
+    assert together({"q01": ""}, len(texts)) == {}
+
+
+def test_a_loss_weighs_as_much_as_a_win():
+    assert geometric_mean([0.5, 2.0]) == pytest.approx(1.0)
+
+
+def test_the_headline_shows_means_losses_and_all_together(tmp_path):
+    rows = [
+        ONE,
+        replace(ONE, view="q02", speedup=0.25),
+        replace(ONE, view=ALL, views=22, speedup=31.4),
+    ]
+    write(tmp_path / "tpch-scale-1.json", rows)
+    readme = tmp_path / "README.md"
+    readme.write_text(f"before\n{headline.BEGIN}\nold\n{headline.END}\nafter\n")
+    for _ in range(2):
+        headline.write(tmp_path, readme)
+    told = readme.read_text()
+    assert told.startswith("before\n")
+    assert told.endswith("\nafter\n")
+    assert "old" not in told
+    assert "2 cores and 16 GB of memory" in told
+    assert "| spark | 1 | 0.1% | random | 1.00× (2 views) | q02: 0.25× | 31× |" in told
+
+
+def test_the_table_tells_what_an_added_view_costs():
+    rows = [ONE, replace(ONE, view=ALL, views=22, ours_ms=260.0, speedup=10.0)]
+    assert (
+        "| spark | 0.1% | **4.00** of 1 | q01 4.00 | 1: 50.0, 22: 260.0 | 10.0 |"
+        in report.table(rows)
+    )
+
+
+def test_answers_are_compared_as_they_say():
+    assert doctest.testmod(answers).failed == 0
+    assert answers.unequal([(1,), (1,)], [(1,)]) == ([(1,)], [])
