@@ -10,7 +10,7 @@ UV := $(shell command -v uv 2>/dev/null)
 WITH_JAVA = JAVA_HOME="$$(scripts/java.sh)" && export JAVA_HOME &&
 
 .DEFAULT_GOAL := help
-.PHONY: help setup bench-embedded conformance demo test test-all tpc lint clean
+.PHONY: help setup bench-embedded bench-growth bench-hand bench-peers conformance demo test test-all tpc lint clean
 
 help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | awk -F'\t' '{printf "  make %-14s %s\n", $$1, $$2}'
@@ -19,6 +19,10 @@ setup: $(STAMP) ## make .venv with the locked dependencies, and find Java
 
 bench-embedded: setup ## measure a transaction on DuckDB against one written by hand
 	@$(PY) -m bench.embedded
+
+bench-growth: setup ## the same change over data 1 to 16 times as large, on both engines
+	@$(PY) -m bench.growth --engine duckdb
+	@$(WITH_JAVA) $(PY) -m bench.growth --engine spark
 
 conformance: setup ## cases that others wrote, on every engine; writes docs/conformance.md
 	@$(WITH_JAVA) $(PY) -m conformance
