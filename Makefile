@@ -24,6 +24,10 @@ bench-growth: setup ## the same change over data 1 to 16 times as large, on both
 	@$(PY) -m bench.growth --engine duckdb
 	@$(WITH_JAVA) $(PY) -m bench.growth --engine spark
 
+bench-hand: setup ## three views against scripts written by hand for them, on both engines
+	@$(PY) -m bench.hand --engine duckdb
+	@$(WITH_JAVA) $(PY) -m bench.hand --engine spark
+
 conformance: setup ## cases that others wrote, on every engine; writes docs/conformance.md
 	@$(WITH_JAVA) $(PY) -m conformance
 

@@ -49,7 +49,7 @@ def tables(scale: float, folder: Path = DATA) -> dict[str, pa.Table]:
     kept = folder / f"scale-{scale:g}"
     if not all((kept / f"{name}.parquet").exists() for name in COLUMNS):
         _generate(scale, kept)
-    return {name: _read(kept / f"{name}.parquet", list(COLUMNS[name])) for name in COLUMNS}
+    return {name: read(kept / f"{name}.parquet", list(COLUMNS[name])) for name in COLUMNS}
 
 
 def _generate(scale: float, into: Path) -> None:
@@ -59,7 +59,8 @@ def _generate(scale: float, into: Path) -> None:
     subprocess.run([str(generator), "parquet", *size], check=True, capture_output=True)
 
 
-def _read(path: Path, columns: list[str]) -> pa.Table:
+def read(path: Path, columns: list[str]) -> pa.Table:
+    """Some columns of a generated table."""
     rows = pq.read_table(path, columns=columns).select(columns)
     plain = [
         pa.field(f.name, pa.string() if pa.types.is_string_view(f.type) else f.type)
@@ -79,10 +80,10 @@ class Change:
 class Trade:
     """Random transactions over the lines there are, each line touched at most once."""
 
-    def __init__(self, lines: pa.Table, seed: int) -> None:
+    def __init__(self, lines: pa.Table, seed: int, most: int = 200_000) -> None:
         self._lines = lines
         self._chance = Random(seed)
-        self._untouched = self._chance.sample(range(lines.num_rows), min(lines.num_rows, 200_000))
+        self._untouched = self._chance.sample(range(lines.num_rows), min(lines.num_rows, most))
         self._new = 0
         self._kinds = 0
 
