@@ -28,6 +28,10 @@ bench-hand: setup ## three views against scripts written by hand for them, on bo
 	@$(PY) -m bench.hand --engine duckdb
 	@$(WITH_JAVA) $(PY) -m bench.hand --engine spark
 
+bench-peers: setup ## three views on Pathway, Flink SQL and Spark Structured Streaming beside ours
+	@PYTHON="$(PYTHON)" bench/peers/setup.sh
+	@$(WITH_JAVA) $(PY) -m bench.peers
+
 conformance: setup ## cases that others wrote, on every engine; writes docs/conformance.md
 	@$(WITH_JAVA) $(PY) -m conformance
 
@@ -53,6 +57,7 @@ lint: setup ## style, format, types, import boundaries
 
 clean: ## remove the environment, caches and what Spark leaves behind
 	rm -rf $(VENV) build dist .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis .conformance
+	rm -rf bench/peers/.venv-*
 	rm -rf spark-warehouse metastore_db derby.log
 	find src tests demo -name __pycache__ -type d -prune -exec rm -rf {} + 2>/dev/null || true
 

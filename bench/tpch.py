@@ -91,7 +91,7 @@ class Trade:
         """A change of so many rows: inserts, deletes and updates in turn."""
         gone: list[dict[str, Any]] = []
         come: list[dict[str, Any]] = []
-        picked = [self._untouched.pop() for _ in range(rows)]
+        picked = pa.array([self._untouched.pop() for _ in range(rows)], pa.int64())
         for line in self._lines.take(picked).to_pylist():
             kind, self._kinds = self._kinds % 3, self._kinds + 1
             if kind == 0:
