@@ -64,7 +64,8 @@ class Cell:
     factor: int
     ms: float
     best_ms: float
-    rows_fetched: int
+    rows_fetched: int | None
+    """None where Spark read them, and so did not count."""
 
     @property
     def row(self) -> dict[str, Any]:
@@ -122,7 +123,7 @@ def _measured(
                     different.append(f"{view}, {factor}×")
             shutil.rmtree(store)
             for cell in found:
-                told = f"{cell.ms:.1f} ms, {cell.rows_fetched:,} rows fetched"
+                told = f"{cell.ms:.1f} ms, rows fetched: {_told(cell.rows_fetched)}"
                 print(f"{factor}× {view}, {cell.keys} keys: {told}", file=sys.stderr)
             yield from found
         shutil.rmtree(loaded)
@@ -143,7 +144,7 @@ def _transactions(
         db.sql(f"CREATE MATERIALIZED VIEW kept AS {CLASSES[view]}")
     for keys, trade in _trades(lines, options).items():
         taken: list[float] = []
-        fetched: list[int] = []
+        fetched: list[int | None] = []
         while len(taken) < options.warm_up + options.transactions:
             change = trade.change(options.rows)
             gc.collect()
@@ -154,10 +155,9 @@ def _transactions(
             if taken[-1] > options.patience:
                 break
         measured = taken[options.warm_up :] or taken[-1:]
-        rows = int(median(fetched[-len(measured) :]))
-        yield Cell(
-            options.engine, view, keys, factor, _ms(median(measured)), _ms(min(measured)), rows
-        )
+        times = _ms(median(measured)), _ms(min(measured))
+        rows = _middle(fetched[-len(measured) :])
+        yield Cell(options.engine, view, keys, factor, *times, rows)
 
 
 def _ms(seconds: float) -> float:
@@ -181,10 +181,19 @@ def _apply(db: Database, change: Change) -> int:
     return tx.commit()
 
 
-def _fetched(db: Database, epoch: int) -> int:
-    """How many stored rows a transaction read."""
+def _fetched(db: Database, epoch: int) -> int | None:
+    """How many stored rows a transaction read, if that is known of each of its fetches."""
     note: Any = db.store.read(epoch).note
-    return sum(note["fetched"].values())
+    return None if set(note["ways"]) - set(note["fetched"]) else sum(note["fetched"].values())
+
+
+def _middle(counts: Sequence[int | None]) -> int | None:
+    known = [count for count in counts if count is not None]
+    return int(median(known)) if len(known) == len(counts) else None
+
+
+def _told(count: int | None) -> str:
+    return "not counted" if count is None else f"{count:,}"
 
 
 def markdown(cells: Sequence[Cell], options: argparse.Namespace) -> str:
@@ -203,7 +212,7 @@ def markdown(cells: Sequence[Cell], options: argparse.Namespace) -> str:
         times = " | ".join(f"{cell.ms:.0f}" for cell in found)
         slope = found[-1].ms / found[0].ms
         over = " (!)" if keys == "recent" and view in LIMITED and slope > LIMIT else ""
-        rows = f"{found[0].rows_fetched:,} to {found[-1].rows_fetched:,}"
+        rows = f"{_told(found[0].rows_fetched)} to {_told(found[-1].rows_fetched)}"
         lines.append(f"| {view} | {keys} | {times} | {slope:.2f}{over} | {rows} |")
     return "\n".join(lines)
 

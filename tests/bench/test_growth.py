@@ -50,3 +50,8 @@ def test_a_class_that_is_not_there_is_refused(capsys):
     with pytest.raises(SystemExit):
         growth.main(["--classes", "filter,sort"])
     assert "sort is none of no view, filter" in capsys.readouterr().err
+
+
+def test_what_was_not_counted_is_not_told_as_a_number():
+    assert (growth._middle([3, 1, 2]), growth._middle([3, None, 2])) == (2, None)
+    assert (growth._told(1200), growth._told(None)) == ("1,200", "not counted")
