@@ -10,7 +10,7 @@ UV := $(shell command -v uv 2>/dev/null)
 WITH_JAVA = JAVA_HOME="$$(scripts/java.sh)" && export JAVA_HOME &&
 
 .DEFAULT_GOAL := help
-.PHONY: help setup bench bench-full bench-embedded conformance demo test test-all tpc lint clean
+.PHONY: help setup bench bench-full bench-embedded bench-growth bench-hand bench-peers conformance demo test test-all tpc lint clean
 
 help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | awk -F'\t' '{printf "  make %-14s %s\n", $$1, $$2}'
@@ -29,6 +29,18 @@ bench-full: bench ## the same, and scale 10
 
 bench-embedded: setup ## measure a transaction on DuckDB against one written by hand
 	@$(PY) -m bench.embedded
+
+bench-growth: setup ## the same change over data 1 to 16 times as large, on both engines
+	@$(PY) -m bench.growth --engine duckdb
+	@$(WITH_JAVA) $(PY) -m bench.growth --engine spark
+
+bench-hand: setup ## three views against scripts written by hand for them, on both engines
+	@$(PY) -m bench.hand --engine duckdb
+	@$(WITH_JAVA) $(PY) -m bench.hand --engine spark
+
+bench-peers: setup ## three views on Pathway, Flink SQL and Spark Structured Streaming beside ours
+	@PYTHON="$(PYTHON)" bench/peers/setup.sh
+	@$(WITH_JAVA) $(PY) -m bench.peers
 
 conformance: setup ## cases that others wrote, on every engine; writes docs/conformance.md
 	@$(WITH_JAVA) $(PY) -m conformance
@@ -55,6 +67,7 @@ lint: setup ## style, format, types, import boundaries
 
 clean: ## remove the environment, caches and what Spark leaves behind
 	rm -rf $(VENV) build dist .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis .conformance
+	rm -rf bench/peers/.venv-*
 	rm -rf spark-warehouse metastore_db derby.log
 	find src tests demo -name __pycache__ -type d -prune -exec rm -rf {} + 2>/dev/null || true
 

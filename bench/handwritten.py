@@ -8,18 +8,16 @@ As with a primary key, a line to delete must be there and a line to insert must 
 
 from __future__ import annotations
 
-import json
-import os
 from pathlib import Path
 
 import duckdb
 import pyarrow as pa
-import pyarrow.parquet as pq
 
+from bench.durable import make_durable
 from bench.tpch import Change
 from bench.views import View
 
-_SIGNED = "SELECT *, 1 AS w FROM inserted UNION ALL SELECT *, -1 AS w FROM deleted"
+SIGNED = "SELECT *, 1 AS w FROM inserted UNION ALL SELECT *, -1 AS w FROM deleted"
 
 
 class Handwritten:
@@ -51,14 +49,15 @@ class Handwritten:
         run("BEGIN")
         try:
             run(
-                f"CREATE OR REPLACE TEMP TABLE touched AS SELECT * FROM ({_SIGNED}) "
+                f"CREATE OR REPLACE TEMP TABLE touched AS SELECT * FROM ({SIGNED}) "
                 "JOIN orders ON o_orderkey = l_orderkey"
             )
-            written = {"lineitem": self._rows(_SIGNED)}
+            written = {"lineitem": self._rows(SIGNED)}
             for view in self._views:
                 written[view.name] = self._maintain(view)
             self._change_lines(change)
-            self._make_durable(written)
+            self._epoch += 1
+            make_durable(self._folder, self._epoch, written)
         except BaseException:
             run("ROLLBACK")
             raise
@@ -80,9 +79,7 @@ class Handwritten:
         return self._connection.sql(sql).to_arrow_table()
 
     def _maintain(self, view: View) -> pa.Table:
-        keys = ", ".join(f"{text} AS {name}" for name, text in view.keys.items())
-        sums = ", ".join(f"SUM(w * {text}) AS {name}" for name, text in view.sums.items())
-        change = self._rows(f"SELECT {keys}, {sums}, SUM(w)::BIGINT AS n FROM touched{view.ending}")
+        change = self._rows(change_query(view))
         added = ", ".join(f"{name} = {name} + excluded.{name}" for name in (*view.sums, "n"))
         self._connection.register("change", change)
         self._connection.execute(
@@ -105,22 +102,9 @@ class Handwritten:
             assert there == [(0,)], "a line to insert is there already"
             self._connection.execute("INSERT INTO lineitem FROM inserted")
 
-    def _make_durable(self, written: dict[str, pa.Table]) -> None:
-        self._epoch += 1
-        names = {relation: f"{self._epoch}-{relation}.parquet" for relation in written}
-        for relation, rows in written.items():
-            with open(self._folder / names[relation], "wb") as file:
-                pq.write_table(rows, file)
-                file.flush()
-                os.fsync(file.fileno())
-        temporary = self._folder / "manifest.tmp"
-        with open(temporary, "w", encoding="utf-8") as manifest:
-            json.dump({"epoch": self._epoch, "files": names}, manifest)
-            manifest.flush()
-            os.fsync(manifest.fileno())
-        os.rename(temporary, self._folder / f"{self._epoch}.json")
-        folder = os.open(self._folder, os.O_RDONLY)
-        try:
-            os.fsync(folder)
-        finally:
-            os.close(folder)
+
+def change_query(view: View) -> str:
+    """What the signed lines in `touched`, joined with their orders, add to a view."""
+    keys = ", ".join(f"{text} AS {name}" for name, text in view.keys.items())
+    sums = ", ".join(f"SUM(w * {text}) AS {name}" for name, text in view.sums.items())
+    return f"SELECT {keys}, {sums}, SUM(w)::BIGINT AS n FROM touched{view.ending}"

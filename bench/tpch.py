@@ -47,10 +47,11 @@ MODES = ("AIR", "FOB", "MAIL", "RAIL", "REG AIR", "SHIP", "TRUCK")
 def tables(scale: float, folder: Path = DATA) -> dict[str, pa.Table]:
     """Both tables at a scale; what was generated once is kept."""
     kept = generated(scale, folder, COLUMNS)
-    return {name: _read(kept / f"{name}.parquet", list(COLUMNS[name])) for name in COLUMNS}
+    return {name: read(kept / f"{name}.parquet", list(COLUMNS[name])) for name in COLUMNS}
 
 
-def _read(path: Path, columns: list[str]) -> pa.Table:
+def read(path: Path, columns: list[str]) -> pa.Table:
+    """Some columns of a generated table."""
     rows = pq.read_table(path, columns=columns).select(columns)
     plain = [
         pa.field(f.name, pa.string() if pa.types.is_string_view(f.type) else f.type)
@@ -70,10 +71,10 @@ class Change:
 class Trade:
     """Random transactions over the lines there are, each line touched at most once."""
 
-    def __init__(self, lines: pa.Table, seed: int) -> None:
+    def __init__(self, lines: pa.Table, seed: int, most: int = 200_000) -> None:
         self._lines = lines
         self._chance = Random(seed)
-        self._untouched = self._chance.sample(range(lines.num_rows), min(lines.num_rows, 200_000))
+        self._untouched = self._chance.sample(range(lines.num_rows), min(lines.num_rows, most))
         self._new = 0
         self._kinds = 0
 
@@ -81,7 +82,7 @@ class Trade:
         """A change of so many rows: inserts, deletes and updates in turn."""
         gone: list[dict[str, Any]] = []
         come: list[dict[str, Any]] = []
-        picked = [self._untouched.pop() for _ in range(rows)]
+        picked = pa.array([self._untouched.pop() for _ in range(rows)], pa.int64())
         for line in self._lines.take(picked).to_pylist():
             kind, self._kinds = self._kinds % 3, self._kinds + 1
             if kind == 0:
