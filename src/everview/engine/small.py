@@ -110,11 +110,13 @@ def run_small(
                 continue
             for step in steps:
                 match step:
-                    case Compute():
-                        gear.compute(step, outcome)
+                    case Compute(result):
+                        with outcome.step(result):
+                            gear.compute(step, outcome)
                     case Add(name, change) | Publish(name, change):
-                        rows = calculator.result(change, snapshot.stored[name].schema)
-                        _write(snapshot, name, rows, epoch, outcome)
+                        with outcome.step(name):
+                            rows = calculator.result(change, snapshot.stored[name].schema)
+                            _write(snapshot, name, rows, epoch, outcome)
                         if isinstance(step, Publish):
                             outcome.published[name] = rows.num_rows
     return outcome
