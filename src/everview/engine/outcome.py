@@ -11,8 +11,8 @@ from typing import Any
 from everview.program.steps import Fetch, fetch_mark
 from everview.store.manifest import Segment
 
-MEMORY, DRIVER, JOB, LARGE = "memory", "driver", "job", "large"
-"""The ways of a fetch: from memory, files read by the driver or by a Spark job, or Spark SQL."""
+MEMORY, DRIVER, JOB, LARGE, UNASKED = "memory", "driver", "job", "large", "unasked"
+"""The ways of a fetch: from memory, files read by the driver or by a Spark job, Spark SQL, none."""
 
 
 class Clock:

@@ -11,7 +11,7 @@ import pyarrow as pa
 from everview.engine.arrow import arrow_schema, conform
 from everview.engine.duckdb.calculator import Calculator
 from everview.engine.duckdb.hot import Hot
-from everview.engine.outcome import MEMORY, Outcome
+from everview.engine.outcome import UNASKED, Outcome
 from everview.engine.protocol import Changes, Snapshot, Stored, Violation
 from everview.plan.nodes import Plan
 from everview.plan.types import Schema, is_nested, type_in
@@ -144,7 +144,7 @@ def is_idle(step: Fetch, calculator: Calculator, outcome: Outcome) -> bool:
     if idle:
         calculator.give_nothing(step.result, step.schema)
         if step.by is not None:
-            outcome.took(step, MEMORY, 0)
+            outcome.took(step, UNASKED, 0)
     return idle
 
 

@@ -13,7 +13,7 @@ import pyarrow as pa
 from everview.engine.protocol import Engine, Snapshot
 from everview.errors import UserError
 from everview.pipeline.catalog import Catalog
-from everview.pipeline.choosing import is_exact
+from everview.pipeline.choosing import is_fraction
 from everview.pipeline.telling import sound
 from everview.plan.types import WEIGHT, Schema, names
 
@@ -77,7 +77,7 @@ def judge(view: str, schema: Schema, rows: int, difference: pa.Table) -> ViewAud
     surplus: Counter[Row] = Counter()
     for *values, weight in zip(*columns, strict=True):
         (missing if weight > 0 else surplus)[tuple(map(_counted, values))] += abs(weight)
-    inexact = tuple(i for i, column in enumerate(schema) if not is_exact((column,)))
+    inexact = tuple(i for i, column in enumerate(schema) if is_fraction(column.type))
     if inexact:
         missing, surplus = _without_rounding(missing, surplus, inexact)
     return ViewAudit(view, rows, tuple(missing.elements()), tuple(surplus.elements()))

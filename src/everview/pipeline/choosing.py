@@ -8,7 +8,9 @@ from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
 from everview.pipeline.samples import Samples
-from everview.plan.types import FLOATS, Schema
+from everview.plan.nodes import Partition, Plan, Window
+from everview.plan.traverse import walk
+from everview.plan.types import FLOATS, Type
 
 Way: TypeAlias = Literal["incremental", "recompute"]
 
@@ -77,10 +79,25 @@ def _maintaining(question: Question, samples: Samples, building: float) -> float
     return known.at(question.rows, each) if known else question.rows * each
 
 
-def is_exact(schema: Schema) -> bool:
-    """Whether values computed another way are the same to the last digit."""
-    return not any(_FRACTION.search(column.type) for column in schema)
+def is_exact(plan: Plan) -> bool:
+    """Whether its value, computed another way, is the same to the last digit.
+
+    Totals are. What is computed from the rows of a group in any order may not be: sums of
+    fractions, and means that go through them.
+    """
+    computed = (
+        each
+        for node in walk(plan)
+        if isinstance(node, Partition | Window)
+        for each in (node.aggregates if isinstance(node, Partition) else node.columns)
+    )
+    return not any(each.function == "avg" or is_fraction(each.type) for each in computed)
+
+
+def is_fraction(type_: Type) -> bool:
+    """Whether some part of a type is a float or a double."""
+    return _FRACTION.search(type_) is not None
 
 
 _FRACTION = re.compile(rf"\b({'|'.join(FLOATS)})\b")
-"""A type of which some part is a fraction; a field of such a name does no harm."""
+"""A field of such a name does no harm."""

@@ -11,9 +11,9 @@ import pyarrow as pa
 
 from everview.engine.arrow import arrow_schema
 from everview.pipeline.catalog import Catalog
+from everview.pipeline.operators import states_for
 from everview.pipeline.prices import WAYS
 from everview.plan.types import Column, Schema
-from everview.program.operators import states_for
 from everview.store.manifest import Manifest
 from everview.store.store import Store
 

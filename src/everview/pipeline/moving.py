@@ -18,6 +18,7 @@ from everview.pipeline.recomputing import with_parts
 from everview.pipeline.samples import SEPARATOR, Sample, Samples
 from everview.pipeline.shares import Share, shares, together
 from everview.pipeline.violations import violation
+from everview.plan.nodes import Plan
 from everview.program.steps import Program
 from everview.store.manifest import Segment
 
@@ -26,11 +27,15 @@ Chooser = Callable[[Question, Samples], Choice]
 
 @dataclass(frozen=True, slots=True)
 class Compiled:
-    """What a change of some tables does, and which share of it each view and state has."""
+    """What a change of some tables does, and which share of it each view and state has.
+
+    It is `exact` when none of them depends on the order of addition.
+    """
 
     touched: Mapping[str, bool]
     program: Program
     shares: Mapping[str, Share]
+    exact: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,7 +102,7 @@ class Mover:
             compiled = self._compile({name: name in ours for name in changes})
         task = Task(compiled, changes, snapshot)
         choice = self._choice(task)
-        done = self._build(task) if choice.way == "recompute" else self._maintain(task)
+        done = self._build(task, choice) if choice.way == "recompute" else self._maintain(task)
         if not done.built.changes:
             return None
         for phase, spent in done.outcome.clock.phases.items():
@@ -114,17 +119,23 @@ class Mover:
         key = tuple(sorted(touched.items()))
         if key not in self._compiled:
             program = self.catalog.maintenance.program(dict(key))
-            self._compiled[key] = Compiled(dict(key), program, shares(program))
+            moved = shares(program)
+            exact = all(is_exact(self._plan(name)) for name in moved)
+            self._compiled[key] = Compiled(dict(key), program, moved, exact)
         return self._compiled[key]
+
+    def _plan(self, name: str) -> Plan:
+        state = self.catalog.maintenance.states.stored.get(name)
+        return self.catalog.compiled(name).plan if state is None else state.plan
 
     def _choice(self, task: Task) -> Choice:
         """The way to go; what is few, not in memory, or not exact is maintained."""
-        shares, stored = task.compiled.shares, task.snapshot.stored
+        shares = task.compiled.shares
         parts = [rows for each in task.changes.values() for rows in each]
         if not shares or not all(isinstance(rows, pa.Table) for rows in parts):
             return Choice()
         rows = sum(each.num_rows for each in parts)
-        if rows < self.least or not all(is_exact(stored[name].schema) for name in shares):
+        if rows < self.least or not task.compiled.exact:
             return Choice()
         builds = rows_read(self.catalog, shares, task.snapshot)
         fetches = len(together(shares.values()).fetches)
@@ -142,7 +153,7 @@ class Mover:
         samples = task.samples.after_changing(task.tables, Sample(rows, spent))
         return Done(Built(changes=_filled(outcome.segments)), outcome, samples, spent)
 
-    def _build(self, task: Task) -> Done:
+    def _build(self, task: Task, choice: Choice) -> Done:
         """Take the changes in and check them; then build what they move, as it is after them."""
         compiled = task.compiled
         checked = self.catalog.maintenance.checked(compiled.touched)
@@ -156,7 +167,11 @@ class Mover:
         outcome.published = {n: written[n].rows for n in compiled.shares if n in self.catalog.views}
         built.changes = _filled(built.changes)
         spent = sum(sample.milliseconds for sample in built.spent.values())
-        return Done(built, outcome, task.samples.after_building(built.spent), spent)
+        samples = task.samples.after_building(built.spent)
+        if choice.incremental is not None:
+            rows = sum(outcome.segments[name].rows for name in task.changes)
+            samples = samples.after_not_changing(task.tables, Sample(rows, choice.incremental))
+        return Done(built, outcome, samples, spent)
 
 
 def _filled(segments: Mapping[str, Segment]) -> dict[str, Segment]:
