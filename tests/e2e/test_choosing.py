@@ -119,6 +119,25 @@ def test_a_change_that_is_refused_is_refused_in_both_ways(db):
     assert db.audit().ok
 
 
+def test_what_was_built_and_not_committed_is_forgotten(db, monkeypatch):
+    force(db, "recompute", "incremental")
+    db.insert("t", [(1, 1, 1)])
+    db.insert("t", [(2, 2, 2)])
+
+    def lost(*_):
+        raise RuntimeError("power cut")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(db.store, "commit", lost)
+        with pytest.raises(RuntimeError):
+            db.insert("t", [(3, 2, 3)])
+    db.insert("t", [(3, 3, 3)])
+    db.insert("t", [(4, 3, 4)])
+    assert sorted(db.read("sums").rows()) == [(1, 1, 1), (2, 2, 1), (3, 7, 2)]
+    assert db.read("top").rows() == [(7,)]
+    assert db.audit().ok
+
+
 def test_everything_that_was_there_may_go_and_come_back(db):
     force(db, "recompute")
     rows = [(i, i % 3, i) for i in range(20)]

@@ -114,9 +114,11 @@ def test_what_is_refused_is_refused_in_every_gear_with_the_rows_at_fault(spark, 
             ("t", [(2, 2)], [(3, None)], "T011"),
             ("u", [(5,)], [], "T012"),
         ):
-            with pytest.raises(UserError) as caught, db.transaction() as tx:
-                tx.delete(table, deleted)
-                tx.insert(table, inserted)
+            tx = db.transaction()
+            tx.delete(table, deleted)
+            tx.insert(table, inserted)
+            with pytest.raises(UserError) as caught:
+                tx.commit()
             assert caught.value.code == code
         assert db.epoch == epoch
         assert db.read("n").rows() == [(2,)]
