@@ -218,6 +218,20 @@ def test_what_few_rows_took_is_not_multiplied():
     assert choose(ASKED, one).incremental <= 50.0 + choose(ASKED, Samples()).incremental
 
 
+def test_a_build_is_expected_to_read_what_the_change_brings(db):
+    asked: list[Question] = []
+
+    def noted(question: Question, samples: Samples) -> Choice:
+        asked.append(question)
+        return choose(question, samples)
+
+    db._mover.chooser = noted
+    db.insert("t", [(i, i % 10, i) for i in range(3000)])
+    db.delete("t", [(i, i % 10, i) for i in range(1000)])
+    assert [max(each.builds.values()) for each in asked] == [3000, 4000]
+    assert [each.rows for each in asked] == [3000, 1000]
+
+
 def test_a_way_that_is_not_taken_is_tried_again_some_day(db):
     rows = [(i, i % 10, i) for i in range(2000)]
     force(db, "recompute")

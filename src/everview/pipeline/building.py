@@ -83,9 +83,14 @@ def rebuild(
     return made
 
 
-def rows_read(catalog: Catalog, moved: Collection[str], snapshot: Snapshot) -> dict[str, int]:
-    """How many rows it takes to build each view and state that is `moved`."""
-    return {name: _rows_under(what, snapshot) for name, what in _anew(catalog, moved)}
+def rows_read(
+    catalog: Catalog, moved: Collection[str], snapshot: Snapshot, changes: Mapping[str, int]
+) -> dict[str, int]:
+    """How many rows building each view and state that is `moved` reads, after so large changes."""
+    return {
+        name: sum(snapshot.relation(each).rows + changes.get(each, 0) for each in _under(what))
+        for name, what in _anew(catalog, moved)
+    }
 
 
 def _anew(catalog: Catalog, moved: Collection[str]) -> list[tuple[str, Plan | Part]]:
@@ -93,9 +98,8 @@ def _anew(catalog: Catalog, moved: Collection[str]) -> list[tuple[str, Plan | Pa
     return _to_build(catalog, held - {*moved})
 
 
-def _rows_under(what: Plan | Part, snapshot: Snapshot) -> int:
-    reads = what.reads if isinstance(what, Part) else (source.name for source in sources(what))
-    return sum(snapshot.relation(name).rows for name in reads)
+def _under(what: Plan | Part) -> tuple[str, ...]:
+    return what.reads if isinstance(what, Part) else tuple(each.name for each in sources(what))
 
 
 def _build(
@@ -120,7 +124,7 @@ def _build(
             else:
                 made.bases[name] = engine.build(name, what, snapshot, epoch)
         spent = (perf_counter() - began) * 1000
-        made.spent[name] = Sample(_rows_under(what, snapshot), spent)
+        made.spent[name] = Sample(sum(snapshot.relation(n).rows for n in _under(what)), spent)
 
 
 def _recomputed(part: Part, engine: Engine, snapshot: Snapshot) -> Segment:

@@ -130,14 +130,16 @@ class Mover:
 
     def _choice(self, task: Task) -> Choice:
         """The way to go; what is few, not in memory, or not exact is maintained."""
-        shares = task.compiled.shares
-        parts = [rows for each in task.changes.values() for rows in each]
-        if not shares or not all(isinstance(rows, pa.Table) for rows in parts):
+        shares, changes = task.compiled.shares, task.changes
+        if not shares or not all(
+            isinstance(r, pa.Table) for each in changes.values() for r in each
+        ):
             return Choice()
-        rows = sum(each.num_rows for each in parts)
+        counts = {name: sum(rows.num_rows for rows in each) for name, each in changes.items()}
+        rows = sum(counts.values())
         if rows < self.least or not task.compiled.exact:
             return Choice()
-        builds = rows_read(self.catalog, shares, task.snapshot)
+        builds = rows_read(self.catalog, shares, task.snapshot, counts)
         fetches = len(together(shares.values()).fetches)
         large = self.engine.gear(rows) == "large"
         return self.chooser(Question(task.tables, rows, fetches, builds, large), task.samples)
