@@ -111,8 +111,8 @@ def test_what_is_refused_is_refused_in_every_gear_with_the_rows_at_fault(spark, 
         epoch = db.epoch
         for table, deleted, inserted, code in (
             ("t", [], [(1, 7)], "T010"),
-            ("t", [(2, 2)], [(3, None)], "T011"),
-            ("u", [(5,)], [], "T012"),
+            ("t", [(2, 2)], [(3, None)], "T012"),
+            ("u", [(5,)], [], "T011"),
         ):
             tx = db.transaction()
             tx.delete(table, deleted)
