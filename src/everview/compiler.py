@@ -64,11 +64,7 @@ class Maintenance:
         """
         changed = set(touched)
         lowering = Materializer(self.states)
-        endings: list[Step] = []
-        for name, deletes in touched.items():
-            table = self.tables[name]
-            if not table.ours:
-                endings += checks(table.source, table.sort, table.not_null, deletes, lowering)
+        endings = self._checks(touched, lowering)
         for view in self.views:
             if only is not None and view.source.name not in only:
                 continue
@@ -82,5 +78,23 @@ class Maintenance:
             change = lowering.change(state.plan, frozenset(changed))
             if not isinstance(change, Empty):
                 endings.append(Add(state.name, lowering.compute(change).name))
-        removing = frozenset(name for name, deletes in touched.items() if deletes)
-        return Program(tuple(touched), schedule((*lowering.steps, *endings)), removing)
+        return _program(touched, (*lowering.steps, *endings))
+
+    def checked(self, touched: Mapping[str, bool]) -> Program:
+        """What a change of the `touched` tables must satisfy, whatever comes of the views."""
+        lowering = Materializer(self.states)
+        endings = self._checks(touched, lowering)
+        return _program(touched, (*lowering.steps, *endings))
+
+    def _checks(self, touched: Mapping[str, bool], lowering: Materializer) -> list[Step]:
+        found: list[Step] = []
+        for name, deletes in touched.items():
+            table = self.tables[name]
+            if not table.ours:
+                found += checks(table.source, table.sort, table.not_null, deletes, lowering)
+        return found
+
+
+def _program(touched: Mapping[str, bool], steps: Iterable[Step]) -> Program:
+    removing = frozenset(name for name, deletes in touched.items() if deletes)
+    return Program(tuple(touched), schedule(steps), removing)

@@ -137,7 +137,7 @@ def test_the_greatest_value_follows_inserts_without_reading_the_group(tmp_path):
             return [line.partition("-- ")[2] for line in fetches]
 
         db.insert("t", [(50, 1, 70), (51, 2, None)])
-        assert rows_read() == ["0 rows last time, from memory"]
+        assert rows_read() == ["0 rows last time, not asked for"]
         assert sorted(db.read("m").rows()) == [(1, 70, 51), (2, None, 1)]
         db.delete("t", [(50, 1, 70)])
         assert rows_read() == ["51 rows last time, from memory"]

@@ -12,6 +12,7 @@ from e2e.shapes import query
 from e2e.test_engines import check_rows_that_cancel
 from e2e.test_views import World
 from everview.engine.spark.engine import SparkEngine
+from everview.errors import UserError
 from everview.pipeline.database import Database
 from everview.store.store import Store
 
@@ -99,3 +100,25 @@ def test_long_decimals_are_summed_with_all_their_digits(spark, tmp_path, large_r
             )
         ]
         assert db.audit().ok
+
+
+@pytest.mark.parametrize("gear", GEARS)
+def test_what_is_refused_is_refused_in_every_gear_with_the_rows_at_fault(spark, tmp_path, gear):
+    with opened(tmp_path, spark, **GEARS[gear]) as db:
+        db.sql("CREATE TABLE t (id INT PRIMARY KEY, v INT NOT NULL); CREATE TABLE u (a INT)")
+        db.sql("CREATE VIEW n AS SELECT COUNT(*) AS n FROM t")
+        db.insert("t", [(1, 1), (2, 2)])
+        epoch = db.epoch
+        for table, deleted, inserted, code in (
+            ("t", [], [(1, 7)], "T010"),
+            ("t", [(2, 2)], [(3, None)], "T012"),
+            ("u", [(5,)], [], "T011"),
+        ):
+            tx = db.transaction()
+            tx.delete(table, deleted)
+            tx.insert(table, inserted)
+            with pytest.raises(UserError) as caught:
+                tx.commit()
+            assert caught.value.code == code
+        assert db.epoch == epoch
+        assert db.read("n").rows() == [(2,)]

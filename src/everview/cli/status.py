@@ -84,7 +84,7 @@ def _print_costs(entries: list[Entry]) -> None:
         (
             each.epoch,
             each.view or f"({each.kind})",
-            each.gear or "",
+            _how(each),
             *(_shown(n) for n in (each.rows_in, each.rows_out, each.rows_read, each.jobs)),
             _shown(each.total_ms) if each.view is None else "",
             _phases(each) if each.view is None else each.fetches,
@@ -93,6 +93,23 @@ def _print_costs(entries: list[Entry]) -> None:
         for each in entries
     ]
     print_rows(COSTS, rows, right=("epoch", "in", "out", "read", "jobs", "ms", "state"))
+
+
+def _how(entry: Entry) -> str:
+    """The gear, and where the ways were weighed, which was taken at what price against which."""
+    told = entry.gear or ""
+    if entry.expected_incremental_ms is None or entry.expected_recompute_ms is None:
+        return told
+    expected = {
+        "incremental": entry.expected_incremental_ms,
+        "recompute": entry.expected_recompute_ms,
+    }
+    taken = expected.pop(str(entry.way))
+    [(other, price)] = expected.items()
+    return (
+        f"{told}, {entry.way}: {entry.views_ms:.0f} ms for views, "
+        f"expected {taken:.0f}; {other} {price:.0f}"
+    )
 
 
 def _shown(number: float | None) -> str:

@@ -11,8 +11,8 @@ from typing import Any
 from everview.program.steps import Fetch, fetch_mark
 from everview.store.manifest import Segment
 
-MEMORY, DRIVER, JOB, LARGE = "memory", "driver", "job", "large"
-"""The ways of a fetch: from memory, files read by the driver or by a Spark job, or Spark SQL."""
+MEMORY, DRIVER, JOB, LARGE, UNASKED = "memory", "driver", "job", "large", "unasked"
+"""The ways of a fetch: from memory, files read by the driver or by a Spark job, Spark SQL, none."""
 
 
 class Clock:
@@ -45,9 +45,10 @@ class Clock:
 class Outcome:
     """What a run wrote, and what it cost.
 
-    `ways` tells how each fetch was taken. Where Spark SQL fetches, computes and writes at once, the
-    time is that of writing, and how many rows were fetched is not known. `written` holds the rows
-    of segments that are in memory.
+    `steps` has the milliseconds of each result that was computed, and of each relation that was
+    written from one; `ways` tells how each fetch was taken. Where Spark SQL fetches, computes and
+    writes at once, the time is that of writing, and how many rows were fetched is not known.
+    `written` holds the rows of segments that are in memory.
     """
 
     segments: dict[str, Segment] = field(default_factory=dict)
@@ -57,6 +58,7 @@ class Outcome:
     written: dict[str, Any] = field(default_factory=dict)
     gear: str = "small"
     jobs: int | None = 0
+    steps: dict[str, float] = field(default_factory=dict)
     clock: Clock = field(default_factory=Clock)
 
     def took(self, step: Fetch, way: str, rows: int | None = None) -> None:
@@ -65,6 +67,13 @@ class Outcome:
         self.ways[mark] = way
         if rows is not None:
             self.fetched[mark] = self.fetched.get(mark, 0) + rows
+
+    @contextmanager
+    def step(self, name: str) -> Iterator[None]:
+        """Count the time of a block for a result, or for a relation that is written."""
+        began = self.clock.total
+        yield
+        self.steps[name] = self.steps.get(name, 0.0) + self.clock.total - began
 
     def started_job(self) -> None:
         """Count a job of Spark."""

@@ -79,6 +79,9 @@ class Engine(Protocol):
     ) -> Outcome:
         """Run a transaction's program; write segments, commit nothing."""
 
+    def gear(self, rows: float) -> str:
+        """The gear that a change of so many rows asks for."""
+
     def build(self, name: str, plan: Plan, snapshot: Snapshot, epoch: int) -> Segment:
         """The value of a plan over the stored relations, written as the base of a relation."""
 

@@ -11,7 +11,7 @@ import pyarrow as pa
 from everview.engine.arrow import arrow_schema, conform
 from everview.engine.duckdb.calculator import Calculator
 from everview.engine.duckdb.hot import Hot
-from everview.engine.outcome import MEMORY, Outcome
+from everview.engine.outcome import UNASKED, Outcome
 from everview.engine.protocol import Changes, Snapshot, Stored, Violation
 from everview.plan.nodes import Plan
 from everview.plan.types import Schema, is_nested, type_in
@@ -110,11 +110,13 @@ def run_small(
                 continue
             for step in steps:
                 match step:
-                    case Compute():
-                        gear.compute(step, outcome)
+                    case Compute(result):
+                        with outcome.step(result):
+                            gear.compute(step, outcome)
                     case Add(name, change) | Publish(name, change):
-                        rows = calculator.result(change, snapshot.stored[name].schema)
-                        _write(snapshot, name, rows, epoch, outcome)
+                        with outcome.step(name):
+                            rows = calculator.result(change, snapshot.stored[name].schema)
+                            _write(snapshot, name, rows, epoch, outcome)
                         if isinstance(step, Publish):
                             outcome.published[name] = rows.num_rows
     return outcome
@@ -142,7 +144,7 @@ def is_idle(step: Fetch, calculator: Calculator, outcome: Outcome) -> bool:
     if idle:
         calculator.give_nothing(step.result, step.schema)
         if step.by is not None:
-            outcome.took(step, MEMORY, 0)
+            outcome.took(step, UNASKED, 0)
     return idle
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import re
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -14,8 +13,9 @@ import pyarrow as pa
 from everview.engine.protocol import Engine, Snapshot
 from everview.errors import UserError
 from everview.pipeline.catalog import Catalog
+from everview.pipeline.choosing import is_fraction
 from everview.pipeline.telling import sound
-from everview.plan.types import FLOATS, WEIGHT, Schema, names
+from everview.plan.types import WEIGHT, Schema, names
 
 TOLERANCE = 1e-9
 """Sums of doubles depend on the order of addition; they agree to this relative difference."""
@@ -77,14 +77,10 @@ def judge(view: str, schema: Schema, rows: int, difference: pa.Table) -> ViewAud
     surplus: Counter[Row] = Counter()
     for *values, weight in zip(*columns, strict=True):
         (missing if weight > 0 else surplus)[tuple(map(_counted, values))] += abs(weight)
-    inexact = tuple(i for i, column in enumerate(schema) if _FRACTION.search(column.type))
+    inexact = tuple(i for i, column in enumerate(schema) if is_fraction(column.type))
     if inexact:
         missing, surplus = _without_rounding(missing, surplus, inexact)
     return ViewAudit(view, rows, tuple(missing.elements()), tuple(surplus.elements()))
-
-
-_FRACTION = re.compile(rf"\b({'|'.join(FLOATS)})\b")
-"""A type of which some part is a fraction; a field of such a name does no harm."""
 
 
 def _counted(value: Any) -> Any:

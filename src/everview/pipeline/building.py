@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field, replace
+from time import perf_counter
 
 from everview.engine.protocol import Engine, Snapshot
 from everview.lang.sql.divide import Part
 from everview.pipeline.catalog import Catalog
+from everview.pipeline.samples import Sample
 from everview.pipeline.telling import sound
 from everview.pipeline.violations import violation
 from everview.plan.build import add, negate
@@ -19,11 +21,12 @@ from everview.store.manifest import Manifest, Opaque, Segment
 
 @dataclass(slots=True)
 class Built:
-    """What an epoch of declarations writes: values that replace, and changes that add."""
+    """What an epoch writes: values that replace, and changes that add; and what building took."""
 
     bases: dict[str, Segment] = field(default_factory=dict)
     changes: dict[str, Segment] = field(default_factory=dict)
     dropped: frozenset[str] = frozenset()
+    spent: dict[str, Sample] = field(default_factory=dict)
 
     def on(
         self,
@@ -50,27 +53,78 @@ def build(old: Catalog, new: Catalog, engine: Engine, before: Snapshot) -> Built
     A view that has the same columns as before takes what differs as a change, so that those who
     follow it are told; nothing that stays the same is written.
     """
-    manifest, stored = before.manifest, new.stored()
+    manifest = before.manifest
     gone = stale(old, new)
     reshaped = {n for n in gone if n in new.views and old.schema(n) != new.schema(n)}
     present = set(manifest.relations) - gone
-    made = Built(dropped=frozenset((set(manifest.relations) - set(stored)) | reshaped))
+    made = Built(dropped=frozenset((set(manifest.relations) - set(before.stored)) | reshaped))
     made.bases |= {
         name: Segment("", manifest.epoch + 1, "base", ())
         for name in set(new.tables) - set(manifest.relations)
     }
-    for name, what in _to_build(new, present):
-        snapshot = Snapshot(before.store, made.on(manifest), stored)
+    _build(made, _to_build(new, present), new.views.keys() & (gone - reshaped), engine, before)
+    return made
+
+
+def rebuild(
+    catalog: Catalog,
+    moved: Collection[str],
+    changes: Mapping[str, Segment],
+    engine: Engine,
+    before: Snapshot,
+) -> Built:
+    """The views and states that are `moved` by changes of tables, from their plans.
+
+    States are written anew. A view takes what differs as a change, so its feed is the same as if
+    it had been maintained.
+    """
+    made = Built(changes={name: segment for name, segment in changes.items() if segment.rows})
+    _build(made, _anew(catalog, moved), catalog.views.keys() & {*moved}, engine, before)
+    return made
+
+
+def rows_read(
+    catalog: Catalog, moved: Collection[str], snapshot: Snapshot, changes: Mapping[str, int]
+) -> dict[str, int]:
+    """How many rows building each view and state that is `moved` reads, after so large changes."""
+    return {
+        name: sum(snapshot.relation(each).rows + changes.get(each, 0) for each in _under(what))
+        for name, what in _anew(catalog, moved)
+    }
+
+
+def _anew(catalog: Catalog, moved: Collection[str]) -> list[tuple[str, Plan | Part]]:
+    held = {*catalog.parts, *catalog.views, *catalog.maintenance.states.stored}
+    return _to_build(catalog, held - {*moved})
+
+
+def _under(what: Plan | Part) -> tuple[str, ...]:
+    return what.reads if isinstance(what, Part) else tuple(each.name for each in sources(what))
+
+
+def _build(
+    made: Built,
+    wanted: Iterable[tuple[str, Plan | Part]],
+    told: Collection[str],
+    engine: Engine,
+    before: Snapshot,
+) -> None:
+    """Build what is wanted; views that are `told` take what differs from what they hold."""
+    for name, what in wanted:
+        snapshot = Snapshot(before.store, made.on(before.manifest), before.stored)
+        epoch = snapshot.manifest.epoch
+        began = perf_counter()
         with sound(snapshot):
             if isinstance(what, Part):
                 made.changes[name] = _recomputed(what, engine, snapshot)
-            elif name in new.views and name in gone - reshaped:
+            elif name in told:
                 differs = add(what, negate(Source(name, schema_of(what))))
-                segment = engine.build(name, differs, snapshot, snapshot.manifest.epoch)
+                segment = engine.build(name, differs, snapshot, epoch)
                 made.changes[name] = replace(segment, kind="change")
             else:
-                made.bases[name] = engine.build(name, what, snapshot, snapshot.manifest.epoch)
-    return made
+                made.bases[name] = engine.build(name, what, snapshot, epoch)
+        spent = (perf_counter() - began) * 1000
+        made.spent[name] = Sample(sum(snapshot.relation(n).rows for n in _under(what)), spent)
 
 
 def _recomputed(part: Part, engine: Engine, snapshot: Snapshot) -> Segment:

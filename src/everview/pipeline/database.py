@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
+from dataclasses import replace
 from datetime import UTC, datetime
 from types import TracebackType
 from typing import Any
@@ -39,14 +40,11 @@ from everview.pipeline.declaring import Declaration, Declared, declared
 from everview.pipeline.definitions import ViewDefinition
 from everview.pipeline.explain import explain_view
 from everview.pipeline.history import COLUMNS, SHOWN, Entry, history, history_rows
+from everview.pipeline.moving import Mover
 from everview.pipeline.prices import Known
-from everview.pipeline.recomputing import with_parts
-from everview.pipeline.shares import Share, shares
 from everview.pipeline.system import Asked, Told, with_told
 from everview.pipeline.telling import placed_in, sound
 from everview.pipeline.transaction import Transaction
-from everview.pipeline.violations import violation
-from everview.program.steps import Program
 from everview.store.compaction import Policy, compact, compactable
 from everview.store.lock import WriterLock
 from everview.store.manifest import Manifest
@@ -67,9 +65,9 @@ class Database:
         self._lock = lock
         self._read_only = read_only
         self._transaction: Transaction | None = None
-        self._programs: dict[tuple[tuple[str, bool], ...], tuple[Program, dict[str, Share]]] = {}
         self._declared = store.latest().catalog
         self._catalog = self._load(store.latest())
+        self._mover = Mover(self._catalog, engine)
 
     @property
     def epoch(self) -> int:
@@ -153,7 +151,6 @@ class Database:
         snapshot = tx.snapshot
         if not tx.pending:
             return snapshot.manifest.epoch
-        clock, epoch = Clock(), snapshot.manifest.epoch + 1
         if self.store.latest().epoch != snapshot.manifest.epoch or tx.catalog is not self._catalog:
             raise UserError(
                 "T007",
@@ -161,41 +158,23 @@ class Database:
                 remedy="begin the transaction again",
             )
         with sound(snapshot):
-            with clock.phase("compute"):
-                changes = with_parts(tx.catalog, self.engine, tx.pending, snapshot)
-            removes = {*tx.removes, *tx.catalog.parts}
-            with clock.phase("compile"):
-                program, parts = self._program({name: name in removes for name in changes})
-            outcome = self.engine.run(program, changes, snapshot, epoch, violation)
-        written = {name: s for name, s in outcome.segments.items() if s.rows}
-        if not written:
+            moved = self._mover.move(tx.pending, tx.removes, snapshot)
+        if moved is None:
             return snapshot.manifest.epoch
-        for phase, spent in outcome.clock.phases.items():
-            clock.add(phase, spent)
-        note = statistics.note(outcome, parts)
-        self._record(
-            snapshot.manifest.advance(epoch=epoch, created=_now(), changes=written, note=note),
-            clock,
-        )
+        following = moved.built.on(snapshot.manifest, _now(), note=moved.note)
+        self._record(following, moved.clock)
         self._compact_if_due()
-        return epoch
+        return following.epoch
 
     def _record(self, manifest: Manifest, clock: Clock) -> None:
         """Commit an epoch, its note with the time it took: all but writing the note itself."""
-        began = clock.total
+        began, known = clock.total, self.store.latest().note.get("samples", {})
 
         def note() -> dict[str, Any]:
             clock.add("commit", clock.total - began)
-            return {**manifest.note, **statistics.times(clock)}
+            return {"samples": known, **manifest.note, **statistics.times(clock)}
 
         self.store.commit(manifest, note)
-
-    def _program(self, touched: Mapping[str, bool]) -> tuple[Program, dict[str, Share]]:
-        key = tuple(sorted(touched.items()))
-        if key not in self._programs:
-            program = self._catalog.maintenance.program(dict(key))
-            self._programs[key] = (program, shares(program))
-        return self._programs[key]
 
     def compact(self) -> int:
         """Add up the segments of every relation now; answers and older epochs stay the same."""
@@ -333,10 +312,10 @@ class Database:
         with clock.phase("compute"):
             built = build(self._catalog, catalog, self.engine, snapshot)
         built.bases |= made.filled
-        note = statistics.built(built.bases | built.changes)
+        note = statistics.built(built, manifest, catalog)
         self._record(built.on(manifest, _now(), catalog.to_json(), note), clock)
         self._catalog = catalog
-        self._programs.clear()
+        self._mover = replace(self._mover, catalog=catalog, _compiled={})
 
     def _must_write(self) -> None:
         if self._read_only:

@@ -6,10 +6,10 @@ from everview.differentiate.derive import derive
 from everview.emit.sql import SPARK, emit_step
 from everview.errors import UserError
 from everview.pipeline.catalog import Catalog
+from everview.pipeline.operators import explain_operators
 from everview.pipeline.prices import Known
 from everview.plan.text import print_plan
 from everview.program.explain import explain
-from everview.program.operators import explain_operators
 from everview.program.steps import Compute, Program, change_name
 
 STAGES = ("operators", "plan", "derivative", "program", "sql")

@@ -11,9 +11,9 @@ import pyarrow as pa
 
 from everview.engine.arrow import arrow_schema
 from everview.pipeline.catalog import Catalog
+from everview.pipeline.operators import states_for
 from everview.pipeline.prices import WAYS
 from everview.plan.types import Column, Schema
-from everview.program.operators import states_for
 from everview.store.manifest import Manifest
 from everview.store.store import Store
 
@@ -27,6 +27,8 @@ class Entry:
 
     One program serves all views of a transaction, so jobs and milliseconds of a view's entry are
     those of the transaction; a fetch that several views share counts for each. None is not known.
+    `views_ms` is what went into all views and states, and what the two ways of moving them were
+    expected to take, where they were weighed.
     """
 
     epoch: int
@@ -34,6 +36,7 @@ class Entry:
     kind: str
     view: str | None
     gear: str | None
+    way: str | None
     rows_in: int | None
     rows_out: int | None
     rows_read: int | None
@@ -44,12 +47,15 @@ class Entry:
     write_ms: float | None
     commit_ms: float | None
     total_ms: float | None
+    views_ms: float | None
+    expected_incremental_ms: float | None
+    expected_recompute_ms: float | None
     state_bytes: int
     fetches: str
 
 
 _TYPES = {
-    **dict.fromkeys(("kind", "view", "gear", "fetches"), "string"),
+    **dict.fromkeys(("kind", "view", "gear", "way", "fetches"), "string"),
     **dict.fromkeys(("epoch", "rows_in", "rows_out", "rows_read", "jobs", "state_bytes"), "bigint"),
     "created": "timestamp",
 }
@@ -118,13 +124,14 @@ def _entry(
     ways, fetched = note.get("ways", {}), note.get("fetched", {})
     marks = [mark for mark in share.get("fetches", ways) if mark in ways]
     unknown = set(marks) - set(fetched)
-    spent = note.get("phases", {})
+    spent, expected = note.get("phases", {}), note.get("expected", {})
     return Entry(
         epoch=manifest.epoch,
         created=datetime.fromisoformat(manifest.created) if manifest.created else None,
         kind=kind,
         view=view,
         gear=note.get("gear"),
+        way=note.get("way"),
         rows_in=share.get("in"),
         rows_out=out,
         rows_read=sum(fetched[m] for m in marks) if "ways" in note and not unknown else None,
@@ -135,6 +142,9 @@ def _entry(
         write_ms=spent.get("write"),
         commit_ms=spent.get("commit"),
         total_ms=note.get("milliseconds"),
+        views_ms=note.get("for_views"),
+        expected_incremental_ms=expected.get("incremental"),
+        expected_recompute_ms=expected.get("recompute"),
         state_bytes=sum(_bytes(manifest, name) for name in states),
         fetches="; ".join(f"{mark}: {_told(fetched.get(mark), ways[mark])}" for mark in marks),
     )

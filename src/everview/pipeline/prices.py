@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 
-from everview.engine.outcome import DRIVER, JOB, LARGE, MEMORY
+from everview.engine.outcome import DRIVER, JOB, LARGE, MEMORY, UNASKED
 from everview.program.steps import fetch_mark
 
 WAYS = {
@@ -13,6 +13,7 @@ WAYS = {
     DRIVER: "in the driver",
     JOB: "by a Spark job",
     LARGE: "by Spark SQL",
+    UNASKED: "not asked for",
 }
 """How a fetch was taken, in words."""
 

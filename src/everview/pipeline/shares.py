@@ -7,37 +7,41 @@ from dataclasses import dataclass
 
 from everview.plan.nodes import Ref
 from everview.plan.traverse import walk
-from everview.program.steps import Compute, Fetch, Program, Publish, change_name, fetch_mark
+from everview.program.steps import Add, Compute, Fetch, Program, Publish, change_name, fetch_mark
 
 
 @dataclass(frozen=True, slots=True)
 class Share:
-    """The inputs whose change reaches a result, and the marks of the fetches on the way."""
+    """The inputs whose change reaches a relation, the marks of fetches and results on the way."""
 
     inputs: frozenset[str] = frozenset()
     fetches: frozenset[str] = frozenset()
+    results: frozenset[str] = frozenset()
 
 
 def shares(program: Program) -> dict[str, Share]:
-    """The share of each view that the program publishes."""
+    """The share of each view that the program publishes, and of each state that it adds to."""
     found = {change_name(name): Share(frozenset((name,))) for name in program.inputs}
-    published = {}
+    written = {}
     for step in program.steps:
         match step:
             case Fetch(result, relation, _, by, keys):
                 mark = Share(fetches=frozenset((fetch_mark(relation, by),)))
-                found[result] = _together((mark, *(found[key.relation] for key in keys)))
+                found[result] = together((mark, *(found[key.relation] for key in keys)))
             case Compute(result, plan, _):
                 read = {node.name for node in walk(plan) if isinstance(node, Ref)}
-                found[result] = _together(found[name] for name in read)
-            case Publish(view, change):
-                published[view] = found[change]
-    return published
+                own = Share(results=frozenset((result,)))
+                found[result] = together((own, *(found[name] for name in read)))
+            case Publish(name, change) | Add(name, change):
+                written[name] = found[change]
+    return written
 
 
-def _together(parts: Iterable[Share]) -> Share:
+def together(parts: Iterable[Share]) -> Share:
+    """All that any of them needs."""
     each = tuple(parts)
     return Share(
         frozenset().union(*(part.inputs for part in each)),
         frozenset().union(*(part.fetches for part in each)),
+        frozenset().union(*(part.results for part in each)),
     )

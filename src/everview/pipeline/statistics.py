@@ -7,10 +7,13 @@ from dataclasses import dataclass
 from typing import Any
 
 from everview.engine.outcome import Clock, Outcome
+from everview.pipeline.building import Built
 from everview.pipeline.catalog import Catalog
+from everview.pipeline.choosing import Choice
 from everview.pipeline.prices import Known, Measured
+from everview.pipeline.samples import Samples
 from everview.pipeline.shares import Share
-from everview.store.manifest import Manifest, Segment
+from everview.store.manifest import Manifest
 from everview.store.store import Store
 
 REMEMBERED = 20
@@ -55,15 +58,28 @@ def _view(share: Share, outcome: Outcome, written: Mapping[str, int]) -> dict[st
     }
 
 
+def chosen(choice: Choice, for_views: float) -> dict[str, Any]:
+    """The way that was taken, what either was expected to take, and what it took."""
+    expected = {"incremental": choice.incremental, "recompute": choice.recompute}
+    weighed = {way: round(spent, 2) for way, spent in expected.items() if spent is not None}
+    return {"way": choice.way, "expected": weighed, "for_views": round(for_views, 2)}
+
+
 def times(clock: Clock) -> dict[str, Any]:
     """What a clock shows, for a manifest."""
     phases = {name: round(spent, 2) for name, spent in clock.phases.items()}
     return {"milliseconds": round(clock.total, 1), "phases": phases}
 
 
-def built(bases: Mapping[str, Segment]) -> dict[str, Any]:
+def built(made: Built, before: Manifest, catalog: Catalog) -> dict[str, Any]:
     """A declaration's statistics, for its manifest."""
-    return {"kind": "declaration", "built": {name: s.rows for name, s in bases.items()}}
+    written = made.bases | made.changes
+    samples = Samples.of(before.note).after_building(made.spent)
+    return {
+        "kind": "declaration",
+        "built": {name: segment.rows for name, segment in written.items()},
+        "samples": samples.kept(catalog.stored()),
+    }
 
 
 def known(store: Store, catalog: Catalog) -> Known:

@@ -94,6 +94,10 @@ class DuckDBEngine(InProcess):
         """Evaluate a step."""
         self._calculator.compute(step)
 
+    def gear(self, rows: float) -> str:
+        """There is one."""
+        return "small"
+
     def build(self, name: str, plan: Plan, snapshot: Snapshot, epoch: int) -> Segment:
         """The value of `plan` over the stored relations, as the base of a new relation."""
         self._calculator.forget()

@@ -104,11 +104,15 @@ class SparkEngine(InProcess):
         """Run a transaction's program in the gear its size asks for."""
         with explained():
             parts = (part for each in changes.values() for part in each)
-            if sum(map(_rows, parts)) <= self._large_rows:
+            if self.gear(sum(map(_rows, parts))) == "small":
                 with suppress(TooLarge):
                     return self._run_small(program, changes, snapshot, epoch, violation)
             gear = LargeGear(self.session, snapshot, epoch, violation)
             return twice(lambda careful: gear.run(program, changes, careful))
+
+    def gear(self, rows: float) -> str:
+        """Small as long as the driver should hold the change."""
+        return "small" if rows <= self._large_rows else "large"
 
     def _run_small(
         self,

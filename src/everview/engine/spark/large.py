@@ -41,33 +41,40 @@ class LargeGear:
         """The same steps as in the small gear, lazily; jobs run for checks and writes only."""
         outcome = Outcome(gear="large")
         uses = _uses(program)
+        checks = [step for step in program.steps if isinstance(step, Check)]
         with Relations(self.session) as relations, ExitStack() as held:
             started = held.enter_context(actions.counted(self.session))
-            for table, parts in changes.items():
-                with outcome.clock.phase("write"):
+            with outcome.clock.phase("write"):
+                for table, parts in changes.items():
                     self._take_in(table, parts, table in program.removing, relations, outcome)
-            for step in program.steps:
-                with outcome.clock.phase("write" if isinstance(step, Add | Publish) else "compute"):
-                    match step:
-                        case Fetch():
-                            relations.give(step.result, self._fetch(step, relations))
-                            outcome.took(step, LARGE)
-                        case Compute(result):
-                            frame = self.session.sql(
-                                emit_step(step, SPARK, relations.names, careful=careful)
-                            )
-                            if uses[result] > 1:
-                                frame = held.enter_context(actions.kept(frame))
-                            relations.give(result, frame)
-                        case Check():
-                            self._check(step, relations)
-                        case Add(name, change) | Publish(name, change):
-                            rows = self.session.table(relations.names[change])
-                            outcome.segments[name] = self._write(name, rows)
-                            if isinstance(step, Publish):
-                                outcome.published[name] = outcome.segments[name].rows
+            with outcome.clock.phase("compute"):
+                for step in program.steps:
+                    if isinstance(step, Fetch):
+                        relations.give(step.result, self._fetch(step, relations))
+                        outcome.took(step, LARGE)
+                    elif isinstance(step, Compute):
+                        frame = self.session.sql(
+                            emit_step(step, SPARK, relations.names, careful=careful)
+                        )
+                        if uses[step.result] > 1:
+                            frame = held.enter_context(actions.kept(frame))
+                        relations.give(step.result, frame)
+                self._check(checks, relations)
+            with outcome.clock.phase("write"):
+                for step in program.steps:
+                    if isinstance(step, Add | Publish):
+                        self._finish(step, relations, outcome)
             outcome.jobs = started()
         return outcome
+
+    def _finish(self, step: Add | Publish, relations: Relations, outcome: Outcome) -> None:
+        """Write the change of a state or view."""
+        name = step.state if isinstance(step, Add) else step.view
+        with outcome.step(name):
+            rows = self.session.table(relations.names[step.change])
+            outcome.segments[name] = self._write(name, rows)
+        if isinstance(step, Publish):
+            outcome.published[name] = outcome.segments[name].rows
 
     @explained()
     def build(self, name: str, plan: Plan, careful: bool = False) -> Segment:
@@ -126,12 +133,21 @@ class LargeGear:
             f"LEFT SEMI JOIN ({keys}) AS k ON r.`{step.by}` <=> k.k"
         )
 
-    def _check(self, step: Check, relations: Relations) -> None:
+    def _check(self, steps: Sequence[Check], relations: Relations) -> None:
+        """All checks are asked together; only one that finds rows is asked for them."""
+        if not steps:
+            return
         assert self.violation is not None
-        rows = self.session.sql(emit(step.plan, SPARK, relations.names))
-        found = actions.collect_some(rows, SHOWN_ROWS)
-        if found.num_rows:
-            raise self.violation(step, found)
+        texts = [emit(step.plan, SPARK, relations.names) for step in steps]
+        asked = (
+            f"(SELECT {number} AS step FROM ({text}) AS q LIMIT 1)"
+            for number, text in enumerate(texts)
+        )
+        found = actions.collect(self.session.sql(" UNION ALL ".join(asked)))
+        broken = sorted(found.column("step").to_pylist())
+        if broken:
+            rows = actions.collect_some(self.session.sql(texts[broken[0]]), SHOWN_ROWS)
+            raise self.violation(steps[broken[0]], rows)
 
     def _write(self, name: str, frame: DataFrame, *, base: bool = False) -> Segment:
         store, sort = self.snapshot.store, self.snapshot.stored[name].sort

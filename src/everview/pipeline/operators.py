@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
 from dataclasses import dataclass, field
-from typing import Protocol
 
 from everview.differentiate.rules import FIRST_ROWS, rule_of
+from everview.pipeline.prices import Known
 from everview.plan.nodes import Plan, Ref, Source
 from everview.plan.text import INDENT, print_plan
 from everview.plan.traverse import children, sources
@@ -15,17 +14,7 @@ from everview.program.materialize import Materializer
 from everview.program.states import States
 
 
-class Prices(Protocol):
-    """What is known of the cost of reading stored relations."""
-
-    def of_reading(self, relation: str, by: str | None, kept: bool, key: tuple[str, ...]) -> str:
-        """What one reading of a relation, or of a state that is `kept`, costs."""
-
-    def of_all(self, reads: Collection[tuple[str, str | None]]) -> str:
-        """What all readings of a view cost together."""
-
-
-def explain_operators(view: str, plan: Plan, states: States, prices: Prices) -> str:
+def explain_operators(view: str, plan: Plan, states: States, known: Known) -> str:
     """The operators of a view, each with its law and what it reads for a change."""
     reading = _Reading(states)
     reading.change(plan)
@@ -36,14 +25,14 @@ def explain_operators(view: str, plan: Plan, states: States, prices: Prices) -> 
         notes = [] if covered else [f"{rule.kind}: {rule.law}"]
         for relation, by in reading.reads.get(node, {}):
             kept = relation in states.stored
-            notes.append(prices.of_reading(relation, by, kept, unique.get(relation, ())))
+            notes.append(known.of_reading(relation, by, kept, unique.get(relation, ())))
         both = rule is FIRST_ROWS
         below = (line for child in children(node) for line in shown(child, depth + 1, both))
         margin = INDENT * depth
         return [margin + _title(node), *(f"{margin}{INDENT}-- {each}" for each in notes), *below]
 
     every = {each: None for reads in reading.reads.values() for each in reads}
-    return "\n".join((f"-- {view}: {prices.of_all(every)}", *shown(plan, 0)))
+    return "\n".join((f"-- {view}: {known.of_all(every)}", *shown(plan, 0)))
 
 
 def states_for(plan: Plan, states: States) -> frozenset[str]:

@@ -1,0 +1,193 @@
+"""How a transaction moves the views with the tables: by its program, or by building them anew."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import pyarrow as pa
+
+from everview.engine.outcome import Clock, Outcome
+from everview.engine.protocol import Changes, Engine, Snapshot
+from everview.pipeline import statistics
+from everview.pipeline.building import Built, rebuild, rows_read
+from everview.pipeline.catalog import Catalog
+from everview.pipeline.choosing import LEAST_ROWS, Choice, Question, choose, is_exact
+from everview.pipeline.recomputing import with_parts
+from everview.pipeline.samples import SEPARATOR, Sample, Samples
+from everview.pipeline.shares import Share, shares, together
+from everview.pipeline.violations import violation
+from everview.plan.nodes import Plan
+from everview.program.steps import Program
+from everview.store.manifest import Segment
+
+Chooser = Callable[[Question, Samples], Choice]
+
+
+@dataclass(frozen=True, slots=True)
+class Compiled:
+    """What a change of some tables does, and which share of it each view and state has.
+
+    It is `exact` when none of them depends on the order of addition.
+    """
+
+    touched: Mapping[str, bool]
+    program: Program
+    shares: Mapping[str, Share]
+    exact: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Task:
+    """Changes of tables, parts included, over an epoch."""
+
+    compiled: Compiled
+    changes: Changes
+    snapshot: Snapshot
+
+    @property
+    def tables(self) -> str:
+        """The tables that are touched, as samples know them."""
+        return SEPARATOR.join(self.compiled.program.inputs)
+
+    @property
+    def epoch(self) -> int:
+        """The epoch that the changes make."""
+        return self.snapshot.manifest.epoch + 1
+
+    @property
+    def samples(self) -> Samples:
+        """What was measured before."""
+        return Samples.of(self.snapshot.manifest.note)
+
+
+@dataclass(frozen=True, slots=True)
+class Done:
+    """What one way wrote and cost, and the milliseconds of it that views and states took."""
+
+    built: Built
+    outcome: Outcome
+    samples: Samples
+    for_views: float
+
+
+@dataclass(frozen=True, slots=True)
+class Moved:
+    """What a transaction writes, what it is remembered by, and the time it took."""
+
+    built: Built
+    note: Mapping[str, Any]
+    clock: Clock
+
+
+@dataclass(slots=True)
+class Mover:
+    """The views of one catalog on one engine, moved by one transaction after another."""
+
+    catalog: Catalog
+    engine: Engine
+    chooser: Chooser = choose
+    least: int = LEAST_ROWS
+    """A change of fewer rows is maintained without asking."""
+    _compiled: dict[tuple[tuple[str, bool], ...], Compiled] = field(default_factory=dict)
+
+    def move(self, pending: Changes, removes: frozenset[str], snapshot: Snapshot) -> Moved | None:
+        """Everything that the pending changes make of the store; None when they cancel."""
+        clock = Clock()
+        with clock.phase("compute"):
+            changes = with_parts(self.catalog, self.engine, pending, snapshot)
+        ours = {*removes, *self.catalog.parts}
+        with clock.phase("compile"):
+            compiled = self._compile({name: name in ours for name in changes})
+        task = Task(compiled, changes, snapshot)
+        choice = self._choice(task)
+        done = self._build(task, choice) if choice.way == "recompute" else self._maintain(task)
+        if not done.built.changes:
+            return None
+        for phase, spent in done.outcome.clock.phases.items():
+            clock.add(phase, spent)
+        views = {name: s for name, s in compiled.shares.items() if name in self.catalog.views}
+        note = {
+            **statistics.note(done.outcome, views),
+            **statistics.chosen(choice, done.for_views),
+            "samples": done.samples.kept(snapshot.stored),
+        }
+        return Moved(done.built, note, clock)
+
+    def _compile(self, touched: Mapping[str, bool]) -> Compiled:
+        key = tuple(sorted(touched.items()))
+        if key not in self._compiled:
+            program = self.catalog.maintenance.program(dict(key))
+            moved = shares(program)
+            exact = all(is_exact(self._plan(name)) for name in moved)
+            self._compiled[key] = Compiled(dict(key), program, moved, exact)
+        return self._compiled[key]
+
+    def _plan(self, name: str) -> Plan:
+        state = self.catalog.maintenance.states.stored.get(name)
+        return self.catalog.compiled(name).plan if state is None else state.plan
+
+    def _choice(self, task: Task) -> Choice:
+        """The way to go; what is few, not in memory, or not exact is maintained."""
+        shares, changes = task.compiled.shares, task.changes
+        if not shares or not all(
+            isinstance(r, pa.Table) for each in changes.values() for r in each
+        ):
+            return Choice()
+        counts = {name: sum(rows.num_rows for rows in each) for name, each in changes.items()}
+        rows = sum(counts.values())
+        if rows < self.least or not task.compiled.exact:
+            return Choice()
+        builds = rows_read(self.catalog, shares, task.snapshot, counts)
+        fetches = len(together(shares.values()).fetches)
+        large = self.engine.gear(rows) == "large"
+        return self.chooser(Question(task.tables, rows, fetches, builds, large), task.samples)
+
+    def _maintain(self, task: Task) -> Done:
+        """Run the program."""
+        compiled = task.compiled
+        outcome = self.engine.run(
+            compiled.program, task.changes, task.snapshot, task.epoch, violation
+        )
+        rows = sum(outcome.segments[name].rows for name in task.changes)
+        spent = _for_views(compiled, outcome)
+        samples = task.samples.after_changing(task.tables, Sample(rows, spent))
+        return Done(Built(changes=_filled(outcome.segments)), outcome, samples, spent)
+
+    def _build(self, task: Task, choice: Choice) -> Done:
+        """Take the changes in and check them; then build what they move, as it is after them."""
+        compiled = task.compiled
+        checked = self.catalog.maintenance.checked(compiled.touched)
+        outcome = self.engine.run(checked, task.changes, task.snapshot, task.epoch, violation)
+        with outcome.clock.phase("compute"):
+            built = rebuild(
+                self.catalog, compiled.shares, outcome.segments, self.engine, task.snapshot
+            )
+        written = built.changes | built.bases
+        outcome.segments |= {name: written[name] for name in compiled.shares}
+        outcome.published = {n: written[n].rows for n in compiled.shares if n in self.catalog.views}
+        built.changes = _filled(built.changes)
+        spent = sum(sample.milliseconds for sample in built.spent.values())
+        samples = task.samples.after_building(built.spent)
+        if choice.incremental is not None:
+            rows = sum(outcome.segments[name].rows for name in task.changes)
+            samples = samples.after_not_changing(task.tables, Sample(rows, choice.incremental))
+        return Done(built, outcome, samples, spent)
+
+
+def _filled(segments: Mapping[str, Segment]) -> dict[str, Segment]:
+    return {name: segment for name, segment in segments.items() if segment.rows}
+
+
+def _for_views(compiled: Compiled, outcome: Outcome) -> float:
+    """Milliseconds that went into views and states, and not into tables and their checks.
+
+    Of the time for fetches they have the part that their rows are of all rows fetched.
+    """
+    whole = together(compiled.shares.values())
+    ours = whole.results | compiled.shares.keys()
+    steps = sum(spent for name, spent in outcome.steps.items() if name in ours)
+    rows = sum(outcome.fetched.values())
+    brought = sum(n for mark, n in outcome.fetched.items() if mark in whole.fetches)
+    return steps + outcome.clock.phases.get("fetch", 0.0) * brought / max(rows, 1)
