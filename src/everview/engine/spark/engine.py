@@ -39,7 +39,7 @@ from everview.program.steps import Compute, Fetch, Program
 from everview.store.manifest import DataFile, Manifest, Segment
 from everview.store.skip import files_for, may_hold_null
 
-LARGE_ROWS = 500_000
+LARGE_ROWS = 2_000_000
 """A change of more rows, or a backfill from more, runs as Spark SQL end to end."""
 
 
