@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
 from math import isnan
 from typing import Any
 
@@ -58,6 +59,7 @@ def arrow_type(type_: Type) -> pa.DataType | None:
             return _PLAIN.get(type_)
 
 
+@lru_cache(maxsize=4096)
 def arrow_schema(schema: Schema) -> pa.Schema:
     """The Arrow schema of a relation, its weight last."""
     fields = [pa.field(column.name, arrow_type(column.type)) for column in schema]

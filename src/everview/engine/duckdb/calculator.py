@@ -18,6 +18,7 @@ import duckdb
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from everview.analysis.sign import Sign, sign
 from everview.emit.parity import STRICT
 from everview.emit.sql import DUCKDB, consolidate, emit, emit_consolidated, emit_step
 from everview.engine.arrow import arrow_schema, conform
@@ -62,6 +63,7 @@ class Calculator:
         self._connection = duckdb.connect(config=_settings(memory))
         self._connection.execute("SET TimeZone = 'UTC'")
         self._given: dict[str, pa.Table] = {}
+        self._registered: set[str] = set()
         self._counts: dict[str, int] = {}
         self._nothing: dict[str, Schema] = {}
         self._empty = True
@@ -70,7 +72,8 @@ class Calculator:
 
     def give(self, name: str, table: pa.Table) -> None:
         """Make an Arrow table known under a name."""
-        self._connection.register(name, table)
+        if name in self._registered:
+            self._unregister(name)
         self._given[name] = table
         self._counts[name] = table.num_rows
 
@@ -123,7 +126,7 @@ class Calculator:
     def any_rows(self, plans: Sequence[Plan]) -> list[bool]:
         """Whether each plan has rows, in one statement."""
         left = [self.reduced(plan) for plan in plans]
-        asked = [f"EXISTS ({_sql(plan)})" for plan in left if not isinstance(plan, Empty)]
+        asked = [f"EXISTS ({_any_sql(plan)})" for plan in left if not isinstance(plan, Empty)]
         found = iter(self.execute(f"SELECT {', '.join(asked)}")[0] if asked else ())
         return [not isinstance(plan, Empty) and bool(next(found)) for plan in left]
 
@@ -178,8 +181,8 @@ class Calculator:
 
     def forget(self) -> None:
         """Drop everything known."""
-        for name in self._given:
-            self._connection.unregister(name)
+        for name in tuple(self._registered):
+            self._unregister(name)
         self._given.clear()
         self._counts.clear()
         self._nothing.clear()
@@ -189,6 +192,10 @@ class Calculator:
                 f"USE main; DROP SCHEMA {_SPACE} CASCADE; CREATE SCHEMA {_SPACE}; USE {_SPACE}"
             )
             self._empty = True
+
+    def _unregister(self, name: str) -> None:
+        self._connection.unregister(name)
+        self._registered.discard(name)
 
     def close(self) -> None:
         """Give the memory back."""
@@ -222,7 +229,11 @@ class Calculator:
             self._connection.execute("RESET disabled_optimizers")
 
     def _define(self, sql: str) -> None:
-        """Define our own functions when one is first asked for."""
+        """Make known what a statement reads: tables given, and our own functions."""
+        for name in self._given.keys() - self._registered:
+            if '"' + name.replace('"', '""') + '"' in sql:
+                self._connection.register(name, self._given[name])
+                self._registered.add(name)
         if STRICT in sql and not self._strict:
             functions.define(self._connection)
             # A connection that knows functions in Python has to be closed before Python ends.
@@ -313,3 +324,9 @@ def _step_sql(step: Compute, careful: bool) -> str:
 @lru_cache(maxsize=4096)
 def _sql(plan: Plan) -> str:
     return emit_consolidated(plan, DUCKDB)
+
+
+@lru_cache(maxsize=4096)
+def _any_sql(plan: Plan) -> str:
+    """Rows if and only if the plan has any: only what can cancel has to be added up."""
+    return _sql(plan) if sign(plan) is Sign.ANY else emit(plan, DUCKDB)
