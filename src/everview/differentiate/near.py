@@ -41,8 +41,11 @@ class Near:
     @property
     def columns(self) -> tuple[str, ...]:
         """The columns that rows of one cell of one group agree on, the most telling first."""
-        first = (self.spot.name,) if self.spot else ()
-        return (*first, self.cell.name, *self.node.keys)
+        return (*self._spot, self.cell.name, *self.node.keys)
+
+    @property
+    def _spot(self) -> tuple[str, ...]:
+        return (self.spot.name,) if self.spot else ()
 
     def placed(self, plan: Plan) -> Plan:
         """The rows of `plan`, each with its cell."""
@@ -51,13 +54,13 @@ class Near:
 
     def around(self, changed: Plan, reach: int) -> Plan:
         """The cells of rows of `changed` and as many on either side as `reach` says."""
-        cell, keys = scalar.column(self.cell.name), self.node.keys
+        cell, made = scalar.column(self.cell.name), {self.cell.name, *self._spot}
         steps = range(1, reach + 1)
         near = (cell, *(f"{cell} {side} {step}" for side in "-+" for step in steps))
-        there = project(changed, (*keys, self.cell.name))
-        element = Column(fresh("near", columns_of(there)), "bigint")
-        moved = unnest(there, scalar.canonical(f"ARRAY({', '.join(near)})"), element)
-        kept = (Output(k, type_in(schema_of(there), k), scalar.column(k)) for k in keys)
+        element = Column(fresh("near", columns_of(changed)), "bigint")
+        moved = unnest(changed, scalar.canonical(f"ARRAY({', '.join(near)})"), element)
+        # All other columns stay: without them a row that comes and one that goes would cancel.
+        kept = (each for each in identity(schema_of(changed)) if each.name not in made)
         here = Output(self.cell.name, "bigint", scalar.column(element.name))
         return self._spotted(map_(moved, (*kept, here)))
 

@@ -231,7 +231,7 @@ class Calculator:
     def _define(self, sql: str) -> None:
         """Make known what a statement reads: tables given, and our own functions."""
         for name in self._given.keys() - self._registered:
-            if '"' + name.replace('"', '""') + '"' in sql:
+            if name in sql:
                 self._connection.register(name, self._given[name])
                 self._registered.add(name)
         if STRICT in sql and not self._strict:
