@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from decimal import Decimal
 
+import pyarrow as pa
 import pytest
 
 from e2e.every_type import COLUMNS, NAMES, NULLS, ROW
@@ -122,3 +123,11 @@ def test_what_is_refused_is_refused_in_every_gear_with_the_rows_at_fault(spark, 
             assert caught.value.code == code
         assert db.epoch == epoch
         assert db.read("n").rows() == [(2,)]
+
+
+def test_rows_in_several_pieces_all_arrive(spark, tmp_path):
+    piece = pa.table({"k": pa.array([1, 2], pa.int32())})
+    with opened(tmp_path, spark, large_rows=-1) as db:
+        db.sql("CREATE TABLE t (k INT); CREATE VIEW v AS SELECT k, COUNT(*) AS n FROM t GROUP BY k")
+        db.insert("t", pa.concat_tables([piece, piece, piece.slice(0, 1)]))
+        assert sorted(db.read("v").rows()) == [(1, 3), (2, 2)]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from contextlib import contextmanager
-from itertools import count
+from uuid import uuid4
 
 import pytest
 
@@ -11,13 +11,11 @@ from e2e.test_gears import opened
 
 pytestmark = pytest.mark.spark
 
-_GROUPS = count()
-
 
 @contextmanager
 def counted_jobs(spark):
     """The number of jobs started inside the block, as a list of one number."""
-    group, found = f"counted {next(_GROUPS)}", [0]
+    group, found = f"counted {uuid4().hex}", [0]
     context = spark.sparkContext
     context.setJobGroup(group, group)
     try:

@@ -85,7 +85,9 @@ def as_frame(session: SparkSession, rows: pa.Table | DataFrame) -> DataFrame:
     """Weighted rows as a DataFrame."""
     if not isinstance(rows, pa.Table):
         return rows
-    return session.createDataFrame(rows if rows.num_rows else rows.schema.empty_table())
+    # Of rows in several pieces, Spark has been seen to read only the first.
+    whole = rows.combine_chunks() if rows.num_rows else rows.schema.empty_table()
+    return session.createDataFrame(whole)
 
 
 def _plain(name: str, schema: Schema) -> str:
