@@ -12,10 +12,13 @@ import everview as ev
 from e2e.constructs import BEYOND_SPARK, CONSTRUCTS
 from e2e.test_views import World
 from everview.analysis.sign import Sign, sign
+from everview.engine.duckdb.engine import DuckDBEngine
+from everview.pipeline.database import Database
 from everview.plan.build import join
 from everview.plan.nodes import Plan, Source
 from everview.plan.types import Column
 from everview.store.manifest import Relation
+from everview.store.store import Store
 
 
 @pytest.fixture
@@ -40,6 +43,20 @@ def test_every_construct_equals_recomputation_after_every_transaction(world, fir
         world.transact(number)
         world.check()
     assert world.db.audit().ok
+
+
+@pytest.mark.parametrize("first", list(CONSTRUCTS)[::SOME])
+def test_every_construct_is_right_where_each_step_is_a_statement(tmp_path, first):
+    store = Store.create_or_open(str(tmp_path / "store"))
+    with Database(store, DuckDBEngine(few=-1), store.writer_lock()) as db:
+        world = World(db, seed=6)
+        world.transact(0)
+        start = list(CONSTRUCTS).index(first)
+        for name, text in list(CONSTRUCTS.items())[start : start + SOME]:
+            world.view(f"v_{name}", text)
+        for number in range(1, 4):
+            world.transact(number)
+        world.check()
 
 
 def test_what_spark_cannot_say_equals_what_duckdb_answers(tmp_path):

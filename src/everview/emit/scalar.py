@@ -17,7 +17,7 @@ from everview.plan.scalar import parse, text
 from everview.plan.types import Schema, Type, decimal_parts
 from everview.plan.typing import Typed, annotate
 
-__all__ = ["NotEqual", "spark_type_to_duckdb", "to_duckdb", "to_spark"]
+__all__ = ["NotEqual", "spark_type_to_duckdb", "spelled", "to_duckdb", "to_spark"]
 
 
 def to_duckdb(text_: str, schema: Schema) -> str:
@@ -27,7 +27,7 @@ def to_duckdb(text_: str, schema: Schema) -> str:
     >>> to_duckdb("`n` + 1", (Column("n", "bigint"),))
     '("n" + CAST(1 AS BIGINT))'
     """
-    return _emit(annotate(text_, schema))
+    return spelled(annotate(text_, schema))
 
 
 def to_spark(text_: str) -> str:
@@ -46,7 +46,8 @@ def quoted(name: str) -> str:
     return '"' + name.replace('"', '""') + '"'
 
 
-def _emit(node: Typed) -> str:
+def spelled(node: Typed) -> str:
+    """DuckDB SQL of a typed expression."""
     if node.type is None:
         raise NotEqual(_unknown(node), "its type is not known without asking Spark")
     match node.name:
@@ -58,7 +59,7 @@ def _emit(node: Typed) -> str:
             return f"CAST({quoted(node.value or '')} - 1 AS INTEGER)"
         case "lambda":
             parameters = ", ".join(map(quoted, (node.value or "").split("\n")))
-            return f"lambda {parameters}: {_emit(node.args[0])}"
+            return f"lambda {parameters}: {spelled(node.args[0])}"
         case "literal":
             return _literal(node.value or "", node.type)
         case "cast" | "try_cast":
@@ -101,7 +102,7 @@ def _cast(node: Typed, target: Type, *, safe: bool = False) -> str:
             return direct
     if safe:
         _refuse_hidden_errors("try_cast", node)
-    return cast(_emit(node), node.type or "", target, safe=safe)
+    return cast(spelled(node), node.type or "", target, safe=safe)
 
 
 def _literal(value: str, type_: Type) -> str:

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import re
 import warnings
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from pathlib import Path
@@ -20,19 +18,27 @@ import pyarrow.compute as pc
 
 from everview.analysis.sign import Sign, sign
 from everview.emit.parity import STRICT
+from everview.emit.scalar import NotEqual, spelled
 from everview.emit.sql import DUCKDB, consolidate, emit, emit_consolidated, emit_step
-from everview.engine.arrow import arrow_schema, conform
-from everview.engine.care import not_computed, twice
+from everview.engine.arrow import arrow_schema, arrow_type, conform
+from everview.engine.care import CalculationError, twice
+from everview.engine.columns import summing
+from everview.engine.columns.batches import batch, picked
+from everview.engine.columns.operators import Columns
+from everview.engine.columns.unknown import Unknown
 from everview.engine.duckdb import functions
-from everview.errors import UserError
+from everview.engine.duckdb.problems import explained
 from everview.plan.nodes import Empty, Plan, Ref
 from everview.plan.traverse import CACHED, schema_of, transform, walk
 from everview.plan.types import WEIGHT, Schema
+from everview.plan.typing import Typed
 from everview.program.steps import Compute, KeySet
 from everview.rewrite.normalize import normalize
 
 T = TypeVar("T")
 
+FEW = 20_000
+"""Up to so many rows are computed on columns; of more, a statement is worth its planning."""
 _SPACE = "results"
 """The schema that holds what is computed, so that one statement drops it all."""
 
@@ -59,13 +65,16 @@ class Files:
 class Calculator:
     """Named relations in memory and the results computed from them."""
 
-    def __init__(self, memory: str | None = None) -> None:
+    def __init__(self, memory: str | None = None, few: int = FEW) -> None:
+        self._few = few
         self._connection = duckdb.connect(config=_settings(memory))
         self._connection.execute("SET TimeZone = 'UTC'")
         self._given: dict[str, pa.Table] = {}
         self._registered: set[str] = set()
         self._counts: dict[str, int] = {}
         self._nothing: dict[str, Schema] = {}
+        self._batches: dict[str, pa.RecordBatch] = {}
+        self._columns = Columns(self._constant)
         self._empty = True
         self._strict = False
         self._connection.execute(f"CREATE SCHEMA {_SPACE}; USE {_SPACE}")
@@ -76,6 +85,7 @@ class Calculator:
             self._unregister(name)
         self._given[name] = table
         self._counts[name] = table.num_rows
+        self._batches.pop(name, None)
 
     def give_nothing(self, name: str, schema: Schema) -> None:
         """Make a relation without rows known; no statement reads it."""
@@ -88,7 +98,7 @@ class Calculator:
 
     def reduced(self, plan: Plan) -> Plan:
         """The same plan without what is known to have no rows."""
-        nothing = (name for name in _refs(plan) if self._counts.get(name) == 0)
+        nothing = (ref.name for ref in _refs(plan) if self._counts.get(ref.name) == 0)
         return _without(plan, frozenset(nothing))
 
     def fetch(self, name: str, files: Files, schema: Schema, by: str | None = None) -> int:
@@ -113,6 +123,8 @@ class Calculator:
         left = replace(step, plan=self.reduced(step.plan))
         if isinstance(left.plan, Empty):
             self.give_nothing(step.result, schema_of(step.plan))
+        elif (found := self._on_columns(left.plan, consolidated=step.consolidated)) is not None:
+            self.give(step.result, found)
         elif step.consolidated:
             rows = twice(lambda careful: self.rows(_step_sql(left, careful)))
             self.give(step.result, conform(rows, schema_of(step.plan)))
@@ -121,14 +133,61 @@ class Calculator:
 
     def evaluate(self, plan: Plan) -> pa.Table:
         """The rows of `plan`, consolidated."""
-        return conform(self.rows(_sql(self.reduced(plan))), schema_of(plan))
+        left = self.reduced(plan)
+        rows = self._on_columns(left, consolidated=True)
+        return conform(self.rows(_sql(left)) if rows is None else rows, schema_of(plan))
 
     def any_rows(self, plans: Sequence[Plan]) -> list[bool]:
-        """Whether each plan has rows, in one statement."""
+        """Whether each plan has rows; what is left to DuckDB, in one statement."""
         left = [self.reduced(plan) for plan in plans]
-        asked = [f"EXISTS ({_any_sql(plan)})" for plan in left if not isinstance(plan, Empty)]
-        found = iter(self.execute(f"SELECT {', '.join(asked)}")[0] if asked else ())
-        return [not isinstance(plan, Empty) and bool(next(found)) for plan in left]
+        found = {place: self._has_rows(plan) for place, plan in enumerate(left)}
+        asked = [place for place, known in found.items() if known is None]
+        if asked:
+            tests = ", ".join(f"EXISTS ({_any_sql(left[place])})" for place in asked)
+            answers = map(bool, self.execute(f"SELECT {tests}")[0])
+            found |= zip(asked, answers, strict=True)
+        return [bool(known) for known in found.values()]
+
+    def _has_rows(self, plan: Plan) -> bool | None:
+        """Whether a plan has rows, None if DuckDB has to tell."""
+        if isinstance(plan, Empty):
+            return False
+        rows = self._on_columns(plan, consolidated=sign(plan) is Sign.ANY)
+        return rows.num_rows > 0 if rows is not None else None
+
+    def _on_columns(self, plan: Plan, *, consolidated: bool) -> pa.Table | None:
+        """The rows of a plan over few rows, None if DuckDB has to compute them."""
+        refs = _refs(plan)
+        if sum(self._counts[ref.name] for ref in refs) > self._few:
+            return None
+        try:
+            known = {ref.name: self._batch(ref) for ref in refs}
+            rows = self._columns.evaluate(plan, known, consolidated=consolidated)
+        except (Unknown, pa.ArrowException):
+            return None
+        return pa.Table.from_batches([rows])
+
+    def _batch(self, ref: Ref) -> pa.RecordBatch:
+        """A known relation as one batch; one that DuckDB made is taken over."""
+        if ref.name not in self._batches:
+            if ref.name in self._nothing:
+                rows = arrow_schema(self._nothing[ref.name]).empty_table()
+            else:
+                rows = self._given.get(ref.name)
+            if rows is None:
+                rows = self.rows(f'SELECT * FROM "{ref.name}"')
+            self._batches[ref.name] = batch(rows)
+        return self._batches[ref.name]
+
+    def _constant(self, node: Typed) -> pa.Scalar:
+        """The value of an expression without columns."""
+        assert node.type is not None
+        try:
+            found = self.rows(f"SELECT {spelled(node)} AS v")
+        except (CalculationError, NotEqual) as problem:
+            raise Unknown(node.name) from problem
+        type_ = arrow_type(node.type) or pa.null()
+        return found.column("v").cast(type_)[0]
 
     def calculate(self, plan: Plan, relations: Mapping[str, pa.Table]) -> pa.Table:
         """The rows of `plan` over the relations given, which are forgotten again."""
@@ -159,6 +218,13 @@ class Calculator:
 
     def add_up(self, rows: pa.Table, schema: Schema, rings: tuple[str, ...]) -> pa.Table:
         """The sum of weighted rows."""
+        if rows.num_rows <= self._few:
+            try:
+                wanted = picked(batch(rows), arrow_schema(schema))
+                summed = summing.consolidate(wanted, schema, rings)
+                return pa.Table.from_batches([summed])
+            except (Unknown, pa.ArrowException):
+                pass
         self._connection.register("__rows", rows)
         sql = consolidate('SELECT * FROM "__rows"', schema, rings, DUCKDB)
         try:
@@ -184,6 +250,7 @@ class Calculator:
         for name in tuple(self._registered):
             self._unregister(name)
         self._given.clear()
+        self._batches.clear()
         self._counts.clear()
         self._nothing.clear()
         if not self._empty:
@@ -205,14 +272,14 @@ class Calculator:
         """The rows of a query."""
         self._define(sql)
         # A relation would be planned twice, which costs more than the copy that is warned of.
-        with _explained(), warnings.catch_warnings():
+        with explained(), warnings.catch_warnings():
             warnings.filterwarnings("ignore", "Arrow output on a DB-API result")
             return self._planned(lambda: self._connection.execute(sql).to_arrow_table())
 
     def execute(self, sql: str) -> list[tuple[object, ...]]:
         """Run a statement that defines or changes a table."""
         self._define(sql)
-        with _explained():
+        with explained():
             return self._planned(lambda: self._connection.execute(sql).fetchall())
 
     def _planned(self, ask: Callable[[], T]) -> T:
@@ -260,46 +327,13 @@ def _settings(memory: str | None) -> dict[str, str | bool | int | float | list[s
     return {"temp_directory": str(spill), **({"memory_limit": memory} if memory else {})}
 
 
-_DAMAGE = re.compile(r"(file|File) ['\"][^'\"]*\.parquet['\"]")
-"""How DuckDB speaks of a file that it cannot read, whatever the values in it are."""
-
-
 _UNPLANNED = "did not return a BoundFunctionExpression"
 """How DuckDB 2.0 fails on `x <> x` when its statistics say that x is null in every row."""
 
-_RAISED = re.compile(r"string '([A-Z0-9_]+): (.*)' to ")
-"""How DuckDB speaks of what `emit.kinds.raised` let fail, with the value that was at fault."""
-
-
-def _words(problem: str) -> str:
-    found = _RAISED.search(problem)
-    return f"{found[1].replace('_', ' ').lower()} ({found[2]})" if found else problem
-
-
-@contextmanager
-def _explained() -> Iterator[None]:
-    """Turn what goes wrong with the user's values into a UserError."""
-    try:
-        yield
-    except duckdb.OutOfMemoryException as problem:
-        raise UserError(
-            "E013",
-            "DuckDB has not enough memory for this, even with what it put on disk",
-            remedy="send the change in smaller transactions, or open the store with engine='spark'",
-        ) from problem
-    except (
-        duckdb.ConversionException,
-        duckdb.InvalidInputException,
-        duckdb.OutOfRangeException,
-    ) as problem:
-        if _DAMAGE.search(str(problem)):
-            raise
-        raise not_computed(_words(str(problem).splitlines()[0])) from problem
-
 
 @lru_cache(maxsize=CACHED)
-def _refs(plan: Plan) -> tuple[str, ...]:
-    return tuple({node.name: None for node in walk(plan) if isinstance(node, Ref)})
+def _refs(plan: Plan) -> tuple[Ref, ...]:
+    return tuple({node.name: node for node in walk(plan) if isinstance(node, Ref)}.values())
 
 
 @lru_cache(maxsize=4096)

@@ -12,7 +12,7 @@ from everview.emit.sql import DUCKDB, consolidate, emit_consolidated
 from everview.engine.arrow import arrow_schema, conform
 from everview.engine.care import Answer, twice
 from everview.engine.duckdb import queries
-from everview.engine.duckdb.calculator import Calculator
+from everview.engine.duckdb.calculator import FEW, Calculator
 from everview.engine.duckdb.hot import files_of
 from everview.engine.outcome import MEMORY, Outcome
 from everview.engine.protocol import Changes, Snapshot, Violation
@@ -40,8 +40,8 @@ class DuckDBEngine(InProcess):
 
     name = "duckdb"
 
-    def __init__(self, memory: str | None = None) -> None:
-        super().__init__(Calculator(memory))
+    def __init__(self, memory: str | None = None, few: int = FEW) -> None:
+        super().__init__(Calculator(memory, few))
 
     def analyze(self, scalar: str, schema: Schema, span: Span | None) -> Type:
         """Refuse by name: what our own rules do not type is known to Spark alone."""

@@ -1,0 +1,49 @@
+"""Record batches of weighted rows: the columns of a schema, in order, and the weight last."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TypeAlias
+
+import numpy as np
+import pyarrow as pa
+
+Change: TypeAlias = Callable[[pa.RecordBatch], pa.RecordBatch]
+
+
+def batch(table: pa.Table) -> pa.RecordBatch:
+    """A table as one batch."""
+    if table.num_rows == 0:
+        return pa.record_batch([pa.array([], f.type) for f in table.schema], schema=table.schema)
+    return table.combine_chunks().to_batches()[0]
+
+
+def picked(rows: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:
+    """The columns of a schema."""
+    if rows.schema.equals(schema):
+        return rows
+    found = rows.select(schema.names)
+    return found if found.schema.equals(schema) else found.cast(schema)
+
+
+def weights(rows: pa.RecordBatch) -> pa.Array:
+    """The column of weights."""
+    return rows.column(rows.num_columns - 1)
+
+
+def ones(count: int) -> pa.Array:
+    """A weight of one, so often."""
+    return pa.repeat(pa.scalar(1, pa.int64()), count)
+
+
+def reweighted(rows: pa.RecordBatch, fresh: pa.Array) -> pa.RecordBatch:
+    """The rows with other weights."""
+    return pa.record_batch([*rows.columns[:-1], fresh], schema=rows.schema)
+
+
+def copies(rows: pa.RecordBatch) -> pa.RecordBatch:
+    """Each row as often as its weight says."""
+    counts = np.maximum(weights(rows).to_numpy(), 0)
+    if len(counts) and (counts.min() != 1 or counts.max() != 1):
+        rows = rows.take(pa.array(np.repeat(np.arange(len(counts)), counts)))
+    return reweighted(rows, ones(rows.num_rows))

@@ -1,0 +1,96 @@
+"""Decimals on Arrow columns, exact: a result that does not fit is an Arrow error, never wrong."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from everview.engine.columns.unknown import Unknown
+from everview.plan.types import Type, decimal_parts
+
+DIGITS = 38
+"""What an Arrow decimal of 128 bits holds; twice as many in one of 256."""
+_DIVIDED = 36
+"""Digits of operands whose quotient, with all that rounding needs, fits 256 bits."""
+
+
+def parts(type_: Type) -> tuple[int, int]:
+    """Precision and scale of a type known to be decimal."""
+    found = decimal_parts(type_)
+    assert found is not None, type_
+    return found
+
+
+def total(operation: Callable[..., Any]) -> Callable[[Any], Callable[..., Any]]:
+    """A sum or difference whose result keeps every digit of the operands."""
+
+    def make(site: Any) -> Callable[..., Any]:
+        (p1, s1), (p2, s2), (_, scale) = map(parts, (*site.types, site.result))
+        if max(s1, s2) > scale:
+            raise Unknown("the result drops digits")
+        digits = max(p1 - s1, p2 - s2) + max(s1, s2) + 1
+        return _exact(operation, site.types, digits, site.result)
+
+    return make
+
+
+def product(site: Any) -> Callable[..., Any]:
+    """A product whose result keeps every digit."""
+    (p1, s1), (p2, s2), (_, scale) = map(parts, (*site.types, site.result))
+    if scale != s1 + s2:
+        raise Unknown("the result drops digits")
+    return _exact(pc.multiply, site.types, p1 + p2 + 1, site.result)
+
+
+def _exact(
+    operation: Callable[..., Any], types: tuple[Type, ...], digits: int, to: Type
+) -> Callable[..., Any]:
+    target = pa.decimal128(*parts(to))
+    if digits <= DIGITS:
+        return lambda left, right: pc.cast(operation(left, right), target)
+    if digits > 2 * DIGITS:
+        raise Unknown("too many digits")
+    wide = [pa.decimal256(*parts(type_)) for type_ in types]
+
+    def compute(left: Any, right: Any) -> Any:
+        return pc.cast(operation(pc.cast(left, wide[0]), pc.cast(right, wide[1])), target)
+
+    return compute
+
+
+def quotient(types: tuple[Type, ...], to: Type) -> Callable[..., Any]:
+    """A quotient rounded half away from zero; Arrow raises where the divisor is zero.
+
+    Arrow cuts a quotient off after s₁ + p₂ − s₂ + 1 digits behind the point. A quotient that is no
+    tie is further from it than the last of these, so rounding what is left is rounding the
+    quotient.
+    """
+    (p1, s1), (p2, s2), (_, scale) = map(parts, (*types, to))
+    under = pa.decimal256(min(p2, _DIVIDED), s2)
+    moved = max(s1, scale + s2 - under.precision)
+    over = pa.decimal256(min(p1 + moved - s1, 2 * DIGITS), moved)
+    made = max(4, moved + under.precision - s2 + 1)
+    over = pa.decimal256(min(over.precision, 2 * DIGITS - made - s2 + moved), moved)
+    if made <= scale or over.precision <= moved:
+        raise Unknown("too many digits")
+    target = pa.decimal128(*parts(to))
+
+    def compute(left: Any, right: Any) -> Any:
+        found = pc.divide(pc.cast(left, over), pc.cast(right, under))
+        return pc.cast(pc.round(found, ndigits=scale, round_mode="half_towards_infinity"), target)
+
+    return compute
+
+
+def unless_zero(counts: Any) -> Any:
+    """Counts, null instead of zero."""
+    return pc.if_else(pc.equal(counts, 0), pa.scalar(None, counts.type), counts)
+
+
+def times_weight(values: Any, weights: Any) -> Any:
+    """Each decimal as often as its weight says, with room for a sum of many."""
+    wide = pa.decimal256(values.type.precision, values.type.scale)
+    return pc.multiply(pc.cast(values, wide), pc.cast(weights, pa.decimal256(19, 0)))

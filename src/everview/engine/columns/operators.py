@@ -1,0 +1,211 @@
+"""Plans over Arrow record batches: each operator as a function of what it reads.
+
+A batch has the columns of its plan's schema, in order, and the weight last.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from functools import lru_cache
+from typing import Any, TypeAlias
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from everview.engine.arrow import arrow_schema, arrow_type
+from everview.engine.columns.batches import Change, batch, ones, picked, reweighted, weights
+from everview.engine.columns.grouping import every_pair, occurs, pairs
+from everview.engine.columns.partitions import partition, window
+from everview.engine.columns.scalars import Compute, Fold, compiled
+from everview.engine.columns.summing import consolidate, groups, threshold, totals
+from everview.engine.columns.unknown import Unknown
+from everview.plan.nodes import (
+    Add,
+    Distinct,
+    Empty,
+    Filter,
+    Groups,
+    Join,
+    Map,
+    Negate,
+    Output,
+    Partition,
+    Plan,
+    Positive,
+    Ref,
+    Restrict,
+    Totals,
+    Values,
+    Window,
+)
+from everview.plan.traverse import schema_of
+from everview.plan.types import WEIGHT, Schema
+
+Known: TypeAlias = Mapping[str, pa.RecordBatch]
+Evaluate: TypeAlias = Callable[[Known], pa.RecordBatch]
+
+PLANS = 4096
+"""How many plans are kept ready."""
+_SUMMED = Distinct | Positive | Groups | Totals | Partition
+"""Operators whose rows are consolidated as they are."""
+
+
+class Columns:
+    """Computes plans on columns; `fold` gives the value of an expression without columns."""
+
+    def __init__(self, fold: Fold) -> None:
+        self._fold = fold
+        self._ready = lru_cache(maxsize=PLANS)(self._prepared)
+
+    def evaluate(self, plan: Plan, known: Known, *, consolidated: bool) -> pa.RecordBatch:
+        """The weighted rows of a plan; Unknown, or an Arrow error, if the database has to tell."""
+        ready = self._ready(plan)
+        if ready is None:
+            raise Unknown(type(plan).__name__)
+        rows = ready(known)
+        if not consolidated or isinstance(plan, _SUMMED):
+            return rows
+        return consolidate(rows, schema_of(plan), ())
+
+    def _prepared(self, plan: Plan) -> Evaluate | None:
+        """What evaluates a plan, None if it is not known here."""
+        try:
+            return self._plan(plan)
+        except (Unknown, pa.ArrowException):
+            return None
+
+    def _plan(self, plan: Plan) -> Evaluate:
+        match plan:
+            case Empty(schema):
+                nothing = batch(arrow_schema(schema).empty_table())
+                return lambda _: nothing
+            case Values(schema, rows):
+                return self._values(schema, rows)
+            case Ref(name, schema):
+                wanted = arrow_schema(schema)
+                return lambda known: picked(known[name], wanted)
+            case Filter(child, predicate):
+                keep = self._filter(predicate, schema_of(child))
+                return _after(self._plan(child), keep)
+            case Map(child, outputs):
+                return _after(self._plan(child), self._map(outputs, child))
+            case Add():
+                return self._add(plan)
+            case Negate(child):
+                return _after(self._plan(child), _negated)
+            case Join():
+                return self._join(plan)
+            case Restrict():
+                return self._restrict(plan)
+            case Distinct(child):
+                return _after(self._plan(child), threshold(schema_of(child), once=True))
+            case Positive(child):
+                return _after(self._plan(child), threshold(schema_of(child), once=False))
+            case Totals(child, keys, measures):
+                return _after(self._plan(child), totals(plan, schema_of(child), keys, measures))
+            case Groups(child, keys):
+                return _after(self._plan(child), groups(schema_of(child), keys))
+            case Partition(child):
+                return _after(self._plan(child), partition(plan))
+            case Window(child):
+                return _after(self._plan(child), window(plan))
+            case _:
+                raise Unknown(type(plan).__name__)
+
+    def _values(self, schema: Schema, rows: tuple[tuple[str, ...], ...]) -> Evaluate:
+        texts = [tuple(self._constant(text) for text in row) for row in rows]
+        columns = [
+            pa.array([row[place].as_py() for row in texts], arrow_type(column.type))
+            for place, column in enumerate(schema)
+        ]
+        made = pa.record_batch([*columns, ones(len(rows))], schema=arrow_schema(schema))
+        return lambda _: made
+
+    def _constant(self, text: str) -> pa.Scalar:
+        compute, _ = compiled(text, (), self._fold)
+        return compute(None)
+
+    def _filter(self, predicate: str, schema: Schema) -> Change:
+        test, type_ = compiled(predicate, schema, self._fold)
+        if type_ != "boolean":
+            raise Unknown(type_)
+        return lambda rows: rows.filter(_column(test, rows))
+
+    def _map(self, outputs: tuple[Output, ...], child: Plan) -> Change:
+        made = [compiled(output.scalar, schema_of(child), self._fold) for output in outputs]
+        for output, (_, type_) in zip(outputs, made, strict=True):
+            if output.type != type_:
+                raise Unknown(f"{type_} for {output.type}")
+        computes = [compute for compute, _ in made]
+        schema = pa.schema(
+            [
+                *(pa.field(output.name, arrow_type(output.type)) for output in outputs),
+                pa.field(WEIGHT, pa.int64()),
+            ]
+        )
+
+        def change(rows: pa.RecordBatch) -> pa.RecordBatch:
+            columns = [_column(compute, rows) for compute in computes]
+            return pa.record_batch([*columns, weights(rows)], schema=schema)
+
+        return change
+
+    def _add(self, plan: Add) -> Evaluate:
+        parts = [self._plan(part) for part in _added(plan)]
+        schema = arrow_schema(schema_of(plan))
+        return lambda known: pa.concat_batches([picked(part(known), schema) for part in parts])
+
+    def _join(self, plan: Join) -> Evaluate:
+        left, right = self._plan(plan.left), self._plan(plan.right)
+        ours, theirs = schema_of(plan.left), schema_of(plan.right)
+        schema = arrow_schema(ours + theirs)
+        residual = self._filter(plan.residual, ours + theirs) if plan.residual else None
+
+        def evaluate(known: Known) -> pa.RecordBatch:
+            one, other = left(known), right(known)
+            at, there = _matched(one, other, plan)
+            one, other = one.take(pa.array(at)), other.take(pa.array(there))
+            both = pc.multiply_checked(weights(one), weights(other))
+            columns = [*one.columns[:-1], *other.columns[:-1], both]
+            joined = pa.record_batch(columns, schema=schema)
+            return residual(joined) if residual else joined
+
+        return evaluate
+
+    def _restrict(self, plan: Restrict) -> Evaluate:
+        child, to = self._plan(plan.child), self._plan(plan.to)
+
+        def evaluate(known: Known) -> pa.RecordBatch:
+            rows, keys = child(known), to(known)
+            if not rows.num_rows or not keys.num_rows:
+                return rows.slice(0, 0)
+            if not plan.on:
+                return rows
+            ours = [rows.column(a) for a, _ in plan.on]
+            return rows.filter(occurs(ours, [keys.column(b) for _, b in plan.on]))
+
+        return evaluate
+
+
+def _after(first: Evaluate, then: Change) -> Evaluate:
+    return lambda known: then(first(known))
+
+
+def _added(plan: Plan) -> list[Plan]:
+    return [*_added(plan.left), *_added(plan.right)] if isinstance(plan, Add) else [plan]
+
+
+def _column(compute: Compute, rows: pa.RecordBatch) -> pa.Array:
+    value = compute(rows)
+    return pa.repeat(value, rows.num_rows) if isinstance(value, pa.Scalar) else value
+
+
+def _negated(rows: pa.RecordBatch) -> pa.RecordBatch:
+    return reweighted(rows, pc.negate(weights(rows)))
+
+
+def _matched(one: pa.RecordBatch, other: pa.RecordBatch, plan: Join) -> tuple[Any, Any]:
+    if not plan.on or not one.num_rows or not other.num_rows:
+        return every_pair(one.num_rows, other.num_rows)
+    ours, theirs = [one.column(a) for a, _ in plan.on], [other.column(b) for _, b in plan.on]
+    return pairs(ours, theirs, nulls=plan.nulls)

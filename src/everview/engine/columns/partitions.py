@@ -1,0 +1,65 @@
+"""Functions of whole groups over record batches: the simple aggregates, and numbers in order."""
+
+from __future__ import annotations
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from everview.engine.arrow import arrow_schema, arrow_type
+from everview.engine.columns.batches import Change, copies, ones, weights
+from everview.engine.columns.grouping import must_be_comparable, numbers_in_order
+from everview.engine.columns.summing import consolidate
+from everview.engine.columns.unknown import Unknown
+from everview.plan.nodes import Aggregate, Over, Partition, Window
+from everview.plan.traverse import schema_of
+from everview.plan.types import names
+
+
+def partition(plan: Partition) -> Change:
+    """The least and the greatest values of groups; other aggregates are the database's."""
+    for aggregate in plan.aggregates:
+        if aggregate.function not in ("min", "max"):
+            raise Unknown(aggregate.function)
+    read, made = schema_of(plan.child), arrow_schema(schema_of(plan))
+
+    def change(rows: pa.RecordBatch) -> pa.RecordBatch:
+        rows = consolidate(rows, read, ())
+        if plan.keys and not rows.num_rows:
+            return pa.record_batch([pa.array([], field.type) for field in made], schema=made)
+        for name in (*plan.keys, *(str(each.column) for each in plan.aggregates)):
+            must_be_comparable(rows.column(name))
+        table = pa.Table.from_batches([rows])
+        asked = list({(str(each.column), each.function): 0 for each in plan.aggregates})
+        found = table.group_by(list(plan.keys), use_threads=False).aggregate(asked)
+        columns = [found.column(key) for key in plan.keys]
+        columns += [found.column(_found(each)) for each in plan.aggregates]
+        arrays = [column.combine_chunks() for column in columns]
+        return pa.record_batch([*arrays, ones(found.num_rows)], schema=made)
+
+    return change
+
+
+def _found(aggregate: Aggregate) -> str:
+    return f"{aggregate.column}_{aggregate.function}"
+
+
+def window(plan: Window) -> Change:
+    """ROW_NUMBER; other functions are the database's."""
+    for over in plan.columns:
+        if over.function != "row_number" or over.frame or not over.order:
+            raise Unknown(over.function)
+    read, made = schema_of(plan.child), arrow_schema(schema_of(plan))
+
+    def change(rows: pa.RecordBatch) -> pa.RecordBatch:
+        rows = copies(consolidate(rows, read, ()))
+        numbers = [_numbered(over, rows, plan.keys) for over in plan.columns]
+        columns = rows.columns[: len(names(read))]
+        return pa.record_batch([*columns, *numbers, weights(rows)], schema=made)
+
+    return change
+
+
+def _numbered(over: Over, rows: pa.RecordBatch, keys: tuple[str, ...]) -> pa.Array:
+    order = [(o.column, "descending" if o.descending else "ascending") for o in over.order]
+    numbers = pa.array(numbers_in_order(rows, keys, order))
+    return pc.cast(numbers, arrow_type(over.type))

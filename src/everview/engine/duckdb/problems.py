@@ -1,0 +1,45 @@
+"""What goes wrong in DuckDB, told as the user's matter where it is."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import duckdb
+
+from everview.engine.care import not_computed
+from everview.errors import UserError
+
+_DAMAGE = re.compile(r"(file|File) ['\"][^'\"]*\.parquet['\"]")
+"""How DuckDB speaks of a file that it cannot read, whatever the values in it are."""
+
+
+_RAISED = re.compile(r"string '([A-Z0-9_]+): (.*)' to ")
+"""How DuckDB speaks of what `emit.kinds.raised` let fail, with the value that was at fault."""
+
+
+def _words(problem: str) -> str:
+    found = _RAISED.search(problem)
+    return f"{found[1].replace('_', ' ').lower()} ({found[2]})" if found else problem
+
+
+@contextmanager
+def explained() -> Iterator[None]:
+    """Turn what goes wrong with the user's values into a UserError."""
+    try:
+        yield
+    except duckdb.OutOfMemoryException as problem:
+        raise UserError(
+            "E013",
+            "DuckDB has not enough memory for this, even with what it put on disk",
+            remedy="send the change in smaller transactions, or open the store with engine='spark'",
+        ) from problem
+    except (
+        duckdb.ConversionException,
+        duckdb.InvalidInputException,
+        duckdb.OutOfRangeException,
+    ) as problem:
+        if _DAMAGE.search(str(problem)):
+            raise
+        raise not_computed(_words(str(problem).splitlines()[0])) from problem

@@ -1,0 +1,193 @@
+"""What is computed on columns is what the plan denotes, and what DuckDB answers, to the bit."""
+
+from __future__ import annotations
+
+from decimal import ROUND_HALF_UP, Decimal, localcontext
+from functools import cache
+from typing import Any
+
+import duckdb
+import pyarrow as pa
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from emit import grid
+from emit.examples import EXAMPLES
+from emit.test_parity import ERROR, _bits, _duckdb_answers
+from evaluation import CALCULATOR, evaluate
+from everview.differentiate.derive import derive
+from everview.engine.columns import decimals, scalars
+from everview.engine.columns.batches import batch
+from everview.engine.columns.grouping import sums
+from everview.engine.columns.operators import Columns
+from everview.engine.columns.unknown import Unknown
+from everview.engine.duckdb import functions
+from everview.plan.build import filter_, window
+from everview.plan.coercion import decimal_result
+from everview.plan.nodes import Change, Order, Over, Plan, Ref, Source
+from everview.plan.scalar import parse, text
+from everview.plan.traverse import schema_of, transform, walk
+from everview.plan.types import decimal_parts
+from everview.plan.typing import Typed, annotate
+from everview.program.steps import change_name
+from strategies import EVERY, SIGNED, T, as_arrow, as_bag, changes, one_of_each, plans, worlds
+
+COLUMNS = Columns(CALCULATOR._constant)
+
+
+def on_columns(plan, world, change):
+    """The value of a plan, None where the database is asked."""
+
+    def named(node: Plan) -> Plan:
+        match node:
+            case Source(name, schema, _):
+                return Ref(name, schema)
+            case Change(name, schema):
+                return Ref(change_name(name), schema)
+            case _:
+                return node
+
+    known = {}
+    for node in walk(plan):
+        if isinstance(node, Source):
+            known[node.name] = batch(as_arrow(world[node.name], node.schema))
+        if isinstance(node, Change):
+            known[change_name(node.name)] = batch(as_arrow(change[node.name], node.schema))
+    try:
+        rows = COLUMNS.evaluate(transform(plan, named), known, consolidated=True)
+    except (Unknown, pa.ArrowException):
+        return None
+    assert rows.schema.names[:-1] == [column.name for column in schema_of(plan)]
+    return as_bag(pa.Table.from_batches([rows]))
+
+
+@given(data=st.data(), plan=plans(), world=worlds())
+def test_a_derivative_on_columns_is_its_meaning(data, plan, world):
+    change = data.draw(changes(world))
+    for each in (plan, derive(plan)):
+        found = on_columns(each, world, change)
+        assert found is None or found == evaluate(each, world, change)
+
+
+@given(data=st.data(), each=one_of_each(SIGNED, (*EVERY, "restrict")), world=worlds())
+def test_each_operator_on_columns_is_its_meaning(data, each, world):
+    change = data.draw(changes(world))
+    for plan in each:
+        found = on_columns(plan, world, change)
+        assert found is None or found == evaluate(plan, world, change)
+
+
+def test_most_plans_are_known_on_columns():
+    """The laws above would hold of an evaluator that knows nothing."""
+    seen: dict[str, int] = {}
+
+    @given(data=st.data(), each=one_of_each(SIGNED, (*EVERY, "restrict")), world=worlds())
+    def count(data, each, world):
+        change = data.draw(changes(world))
+        for kind, plan in zip((*EVERY, "restrict"), each, strict=True):
+            seen[kind] = seen.get(kind, 0) + (on_columns(plan, world, change) is not None)
+
+    count()
+    known = {kind for kind, times in seen.items() if times}
+    assert known >= {
+        *("filter", "map", "add", "subtract", "join", "match", "distinct", "positive"),
+        *("surplus", "restrict", "count", "extremes"),
+    }
+
+
+@given(world=worlds(), data=st.data())
+def test_rows_are_numbered_in_their_order(world, data):
+    present = filter_(T, "NOT `a` IS NULL AND NOT `b` IS NULL")
+    order = tuple(Order(name, data.draw(st.booleans())) for name in ("a", "b"))
+    numbered = window(present, ("x",), (Over("n", "int", "row_number", (), order),))
+    found = on_columns(numbered, world, world)
+    assert found is not None
+    assert found == evaluate(numbered, world)
+
+
+SCHEMA = grid.schema()
+TEXTS = tuple(dict.fromkeys(text(parse(example)) for example in EXAMPLES))
+CELLS = batch(grid.table().select([column.name for column in SCHEMA]))
+
+
+def compiled(each: str) -> scalars.Compute | None:
+    try:
+        return scalars.compiled(each, SCHEMA, CALCULATOR._constant)[0]
+    except (Unknown, pa.ArrowException):
+        return None
+
+
+KNOWN = [each for each in TEXTS if compiled(each) is not None]
+
+
+@cache
+def _connection() -> duckdb.DuckDBPyConnection:
+    connection = duckdb.connect()
+    functions.define(connection)
+    connection.execute("SET TimeZone = 'UTC'")
+    connection.register("grid", grid.table())
+    return connection
+
+
+def _value(compute: scalars.Compute, row: int) -> Any:
+    """The bits of a value, ERROR where the database is asked."""
+    try:
+        found = compute(CELLS.slice(row, 1))
+    except (Unknown, pa.ArrowException):
+        return ERROR
+    value = found if isinstance(found, pa.Scalar) else found[0]
+    if pa.types.is_date32(value.type):
+        value = value.cast(pa.int32())
+    if pa.types.is_timestamp(value.type):
+        value = value.cast(pa.int64())
+    return _bits(value.as_py())
+
+
+@pytest.mark.parametrize("each", KNOWN)
+def test_a_scalar_on_columns_has_the_value_that_duckdb_gives(each):
+    compute = compiled(each)
+    assert compute is not None
+    expected = _duckdb_answers(_connection(), each).values
+    found = [_value(compute, row) for row in range(CELLS.num_rows)]
+    for ours, theirs in zip(found, expected, strict=True):
+        assert ours in (ERROR, theirs)
+    assert any(value != ERROR for value in found) or all(value == ERROR for value in expected)
+
+
+def test_every_construct_on_columns_is_among_the_examples():
+    used: set[str] = set()
+
+    def collect(node: Typed) -> None:
+        used.add(node.name)
+        for arg in node.args:
+            collect(arg)
+
+    for each in KNOWN:
+        collect(annotate(each, SCHEMA))
+    assert set(scalars.CONSTRUCTS) <= used
+
+
+precisions = st.integers(1, 38).flatmap(lambda p: st.tuples(st.just(p), st.integers(0, p)))
+
+
+@given(data=st.data(), left=precisions, right=precisions)
+def test_a_quotient_of_decimals_is_rounded_half_away_from_zero(data, left, right):
+    to = decimal_result("/", left, right)
+    over, under = (data.draw(st.integers(-(10**p) + 1, 10**p - 1)) for p, _ in (left, right))
+    with localcontext(prec=120):
+        a, b = Decimal(over).scaleb(-left[1]), Decimal(under).scaleb(-right[1])
+        operands = (pa.array([a], pa.decimal128(*left)), pa.array([b], pa.decimal128(*right)))
+        types = tuple(f"decimal({p},{s})" for p, s in (left, right))
+        try:
+            (found,) = decimals.quotient(types, to)(*operands).to_pylist()
+        except (Unknown, pa.ArrowInvalid):
+            return
+        scale = decimal_parts(to)[1]
+        assert found == (a / b).quantize(Decimal(1).scaleb(-scale), rounding=ROUND_HALF_UP)
+
+
+def test_sums_beyond_64_bits_are_left_to_the_database():
+    rows = pa.record_batch({"k": [1, 1], "_w": [2**62, 2**62]})
+    with pytest.raises(Unknown):
+        sums(rows, ["k"], ["_w"])
