@@ -11,7 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from everview.engine import settled
-from everview.engine.settled import unsettled
+from everview.engine.settled import all_differ, unsettled
+from everview.store.order import in_order
 
 TYPES = {
     "bigint": (pa.int64(), st.integers(-1, 1) | st.just(2**62)),
@@ -79,6 +80,27 @@ def test_other_keys_stay_settled_beside_one_in_doubt():
     change = [(1, "a", 0.5, -1), (2, "b", 1.5, -1)]
     places = unsettled(weighted(stored, types), weighted(change, types), ("k", "l"))
     assert [list(found) for found in places] == [[1], [1]]
+
+
+@pytest.mark.parametrize("value", TYPES)
+@given(data=st.data())
+def test_rows_that_are_said_to_differ_do(value, data):
+    kinds = [data.draw(st.sampled_from([*TYPES])), data.draw(st.sampled_from(KEYS)), value]
+    row = st.tuples(*(TYPES[kind][1] for kind in kinds), st.sampled_from([1, -1]))
+    types = [*(TYPES[kind][0] for kind in kinds), pa.int64()]
+    rows = data.draw(st.lists(row, max_size=5))
+    key = [name for name in "kl" if kinds["kl".index(name)] != "array"]
+    differ = all_differ(in_order(weighted(rows, types), [*key, "_w"]), key)
+    once = {tuple(str(each).replace("-0.0", "0.0") for each in row[:3]) for row in rows}
+    assert not differ or len(once) == len(rows)
+
+
+def test_rows_with_one_key_or_none_in_common_are_told_apart():
+    types = [pa.int64(), pa.string(), pa.decimal128(9, 2), pa.int64()]
+    rows = [(1, "a", Decimal(1), -1), (1, "a", Decimal(2), 1), (1, None, None, 1)]
+    assert all_differ(in_order(weighted(rows, types), ["k", "l", "_w"]), ["k", "l"])
+    twice = [(1, "a", None, -1), (1, "a", None, 1)]
+    assert not all_differ(in_order(weighted(twice, types), ["k", "l", "_w"]), ["k", "l"])
 
 
 @pytest.fixture(scope="module")

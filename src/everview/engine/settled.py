@@ -44,6 +44,30 @@ def unsettled(stored: pa.Table, change: pa.Table, key: Sequence[str]) -> tuple[P
     return found[found < len(stored)], found[found >= len(stored)] - len(stored)
 
 
+def all_differ(rows: pa.Table, key: Sequence[str]) -> bool:
+    """Whether no two of some rows, which are in the order of a key, are equal.
+
+    Doubt, as about fractions and about three rows with one key, is answered with no.
+    """
+    if not key or any(_doubtful(rows[name]) for name in key):
+        return False
+    same = np.ones(max(len(rows) - 1, 0), bool)
+    for name in key:
+        column = rows[name].combine_chunks()
+        same &= _same(column[:-1], column[1:])
+    places = np.flatnonzero(same)
+    if not len(places):
+        return True
+    if (places[1:] - places[:-1] == 1).any() or any(map(_doubtful, rows.columns)):
+        return False
+    return not _equal(rows, places, places + 1).any()
+
+
+def _doubtful(column: pa.ChunkedArray) -> bool:
+    """Whether values that are not written the same may still be the same."""
+    return bool(types.is_nested(column.type) or types.is_floating(column.type))
+
+
 def _in_doubt(rows: pa.Table, order: Places, codes: Places, weights: Places) -> Places:
     """Of rows in an order that keeps groups together, those of groups that are not settled."""
     places = np.arange(len(order))

@@ -14,9 +14,10 @@ from everview.engine.duckdb.calculator import Calculator
 from everview.engine.duckdb.hot import Hot
 from everview.engine.outcome import UNASKED, Outcome
 from everview.engine.protocol import Changes, Snapshot, Stored, Violation
+from everview.engine.settled import all_differ
 from everview.engine.writing import Writer
 from everview.plan.nodes import Plan
-from everview.plan.types import Schema, is_nested, type_in
+from everview.plan.types import WEIGHT, Schema
 from everview.program.steps import (
     Add,
     Check,
@@ -172,10 +173,10 @@ def _summed(parts: Sequence[pa.Table], stored: Stored, calculator: Calculator) -
     Rows come in the order in which they are stored, where that costs little.
     """
     rows = pa.concat_tables(parts)
-    by = [key for key in stored.sort if not is_nested(type_in(stored.schema, key))]
-    if ascends(rows, orderable(rows.schema, by)):
+    by = orderable(rows.schema, stored.sort)
+    if ascends(rows, by):
         return conform(rows, stored.schema)
-    keys = rows.select(by)
-    if by and keys.group_by(by).aggregate([]).num_rows == len(rows):
-        return conform(in_order(rows, by), stored.schema)
+    ordered = conform(in_order(rows, [*by, WEIGHT]), stored.schema)
+    if all_differ(ordered, by):
+        return ordered
     return calculator.add_up(rows, stored.schema, stored.rings)

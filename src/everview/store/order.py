@@ -12,7 +12,7 @@ from pyarrow import types
 def in_order(table: pa.Table, keys: Sequence[str]) -> pa.Table:
     """The rows ascending, nulls first; columns that Arrow cannot order do not take part."""
     by = orderable(table.schema, keys)
-    if not by or ascends(table, by):
+    if not by or ascends(table, by, ties=True):
         return table
     parts = [part for key in by for part in _parts(table[key])]
     ordered = pa.table(parts, names=[str(at) for at in range(len(parts))])
@@ -26,15 +26,16 @@ def orderable(schema: pa.Schema, keys: Sequence[str]) -> list[str]:
     return [key for key in keys if _sortable(schema.field(key).type)]
 
 
-def ascends(table: pa.Table, keys: Sequence[str]) -> bool:
+def ascends(table: pa.Table, keys: Sequence[str], *, ties: bool = False) -> bool:
     """Whether the keys of each row are above those of the row before it, and none is null.
 
-    Then no two rows have the same keys. Doubt, as about a NaN, is answered with no.
+    Then no two rows have the same keys; with `ties` they may be the same. Doubt, as about a NaN,
+    is answered with no.
     """
     above: pa.ChunkedArray | None = None
     for key in reversed(keys):
         before, after = table[key][:-1], table[key][1:]
-        less = pc.less(before, after)
+        less = pc.less_equal(before, after) if ties and above is None else pc.less(before, after)
         tied = None if above is None else pc.and_(pc.equal(before, after), above)
         above = less if tied is None else pc.or_(less, tied)
     whole = all(table[key].null_count == 0 for key in keys)
