@@ -200,7 +200,8 @@ def test_few_rows_among_many_are_not_weighed():
         (Samples(changes={"t": Sample(50_000, 10.0)}), "incremental"),
         (Samples(changes={"t": Sample(50_000, 5000.0)}), "recompute"),
         (Samples({"sums": Sample(100_000, 9000.0)}, {"t": Sample(50_000, 5000.0)}), "incremental"),
-        (Samples(), "recompute"),
+        (Samples({"sums": Sample(100_000, 5.0), "state": Sample(100_000, 5.0)}), "recompute"),
+        (Samples(), "incremental"),
     ],
 )
 def test_the_way_that_took_less_before_is_taken(samples, way):

@@ -23,7 +23,7 @@ KEYS = {
 
 
 def looked_up(run: Run, wanted: list, type_: pa.DataType) -> list:
-    keys = pa.chunked_array([pa.array(wanted, type_)])
+    keys = runs.Keys(pa.chunked_array([pa.array(wanted, type_)]))
     found = run.among("k", keys, ["k", "n"])
     return sorted(found.column("n").to_pylist())
 

@@ -9,12 +9,15 @@ from typing import Any, Protocol
 import pyarrow as pa
 
 from everview.engine.arrow import arrow_schema, conform
+from everview.engine.doubts import Doubts
 from everview.engine.duckdb.calculator import Calculator
 from everview.engine.duckdb.hot import Hot
 from everview.engine.outcome import UNASKED, Outcome
 from everview.engine.protocol import Changes, Snapshot, Stored, Violation
+from everview.engine.settled import all_differ
+from everview.engine.writing import Writer
 from everview.plan.nodes import Plan
-from everview.plan.types import Schema, is_nested, type_in
+from everview.plan.types import WEIGHT, Schema
 from everview.program.steps import (
     Add,
     Check,
@@ -26,6 +29,7 @@ from everview.program.steps import (
     Step,
     change_name,
 )
+from everview.store.order import ascends, in_order, orderable
 
 
 class Gear(Protocol):
@@ -92,13 +96,26 @@ def run_small(
 ) -> Outcome:
     """Run a transaction's program; write segments. What was computed stays known."""
     outcome = Outcome()
-    for table, parts in changes.items():
-        stored = snapshot.stored[table]
-        with outcome.clock.phase("compute"):
-            summed = _summed(parts, stored, calculator)
-            calculator.give(change_name(table), summed)
-        with outcome.clock.phase("write"):
-            _write(snapshot, table, summed, epoch, outcome)
+    with Writer(snapshot, epoch, outcome) as writer:
+        for table, parts in changes.items():
+            with outcome.clock.phase("compute"):
+                summed = _summed(parts, snapshot.stored[table], calculator)
+                calculator.give(change_name(table), summed)
+            with outcome.clock.phase("write"):
+                writer.write(table, summed)
+        _run_steps(gear, calculator, program, snapshot, violation, writer)
+    return outcome
+
+
+def _run_steps(
+    gear: Gear,
+    calculator: Calculator,
+    program: Program,
+    snapshot: Snapshot,
+    violation: Violation,
+    writer: Writer,
+) -> None:
+    outcome = writer.outcome
     for kind, group in groupby(program.steps, type):
         steps: Sequence[Any] = tuple(group)
         with outcome.clock.phase(_PHASES[kind]):
@@ -116,10 +133,9 @@ def run_small(
                     case Add(name, change) | Publish(name, change):
                         with outcome.step(name):
                             rows = calculator.result(change, snapshot.stored[name].schema)
-                            _write(snapshot, name, rows, epoch, outcome)
+                            writer.write(name, rows)
                         if isinstance(step, Publish):
                             outcome.published[name] = rows.num_rows
-    return outcome
 
 
 _PHASES: dict[type[Step], str] = {
@@ -132,9 +148,12 @@ _PHASES: dict[type[Step], str] = {
 
 
 def _check(calculator: Calculator, steps: Sequence[Check], violation: Violation) -> None:
-    """All checks are asked together; only one that finds rows is asked for them."""
-    for step, found in zip(steps, calculator.any_rows([s.plan for s in steps]), strict=True):
-        if found:
+    """All checks are asked together, about what is not settled; one that finds rows tells them."""
+    doubts = Doubts(calculator)
+    asked = [(step, plan) for step in steps if (plan := doubts.left(step)) is not None]
+    found = calculator.any_rows([plan for _, plan in asked])
+    for (step, _), any_ in zip(asked, found, strict=True):
+        if any_:
             raise violation(step, calculator.evaluate(step.plan))
 
 
@@ -149,16 +168,15 @@ def is_idle(step: Fetch, calculator: Calculator, outcome: Outcome) -> bool:
 
 
 def _summed(parts: Sequence[pa.Table], stored: Stored, calculator: Calculator) -> pa.Table:
-    """The change of a table, added up unless its keys tell that no two rows are equal."""
+    """The change of a table, added up unless its keys tell that no two rows are equal.
+
+    Rows come in the order in which they are stored, where that costs little.
+    """
     rows = pa.concat_tables(parts)
-    keys = rows.select([key for key in stored.sort if not is_nested(type_in(stored.schema, key))])
-    if keys.num_columns and keys.group_by(keys.column_names).aggregate([]).num_rows == len(rows):
+    by = orderable(rows.schema, stored.sort)
+    if ascends(rows, by):
         return conform(rows, stored.schema)
+    ordered = conform(in_order(rows, [*by, WEIGHT]), stored.schema)
+    if all_differ(ordered, by):
+        return ordered
     return calculator.add_up(rows, stored.schema, stored.rings)
-
-
-def _write(snapshot: Snapshot, name: str, rows: pa.Table, epoch: int, outcome: Outcome) -> None:
-    """Weighted rows as a segment of a relation; it counts when the epoch commits."""
-    sort = snapshot.stored[name].sort
-    outcome.segments[name] = snapshot.store.write_segment(name, epoch, rows, sort)
-    outcome.written[name] = rows

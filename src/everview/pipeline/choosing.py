@@ -14,9 +14,12 @@ from everview.plan.types import FLOATS, Type
 
 Way: TypeAlias = Literal["incremental", "recompute"]
 
-CHANGED_ROW = 0.004
-"""Milliseconds for a changed row and each fetch that it drives, where more is not known."""
-BUILT_ROW = 0.001
+CHANGED_ROW = 0.0002
+"""Milliseconds for a changed row and each fetch that it drives, where more is not known.
+
+It is rather too little: what is maintained is measured, what is not is guessed at again.
+"""
+BUILT_ROW = 0.0003
 """Milliseconds for a row that a build reads, where more is not known."""
 LEAST_ROWS = 1000
 """A change of fewer rows is not weighed at all."""

@@ -39,7 +39,7 @@ def weighted(rows: Any, table: str, schema: Schema, weight: int) -> pa.Table:
     """The rows, each with `weight`: dicts, tuples, pandas, Polars or Arrow."""
     plain = _table(rows, table, schema)
     must_have_sound_maps(plain, schema, table)
-    weights = pa.array([weight] * plain.num_rows, pa.int64())
+    weights = pa.repeat(pa.scalar(weight, pa.int64()), plain.num_rows)
     return plain.append_column(WEIGHT, weights)
 
 

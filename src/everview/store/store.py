@@ -105,9 +105,13 @@ class Store:
         sort_by: Sequence[str] = (),
         *,
         kind: Kind = "change",
+        lasting: bool = False,
     ) -> Segment:
-        """Write rows as one sorted file under a fresh name, for `epoch` to name."""
-        return segments.write(self.place, relation, epoch, table, sort_by, kind)
+        """Write rows as one sorted file under a fresh name, for `epoch` to name.
+
+        Rows that are `lasting` are written smaller, which takes longer.
+        """
+        return segments.write(self.place, relation, epoch, table, sort_by, kind, lasting=lasting)
 
     def segment_directory(self, relation: str, epoch: int) -> str:
         """A fresh directory, relative and not yet made, for executors to write into."""

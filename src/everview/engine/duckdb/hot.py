@@ -14,7 +14,7 @@ import pyarrow as pa
 
 from everview.engine.arrow import arrow_schema
 from everview.engine.duckdb.calculator import Calculator, Files
-from everview.engine.duckdb.runs import Run
+from everview.engine.duckdb.runs import Keys, Run
 from everview.engine.protocol import Snapshot, Stored
 from everview.plan.types import Schema
 from everview.store.manifest import Manifest, Segment
@@ -72,7 +72,8 @@ class Hot:
     ) -> pa.Table:
         """The rows of a relation whose column `by` is one of the keys."""
         columns = arrow_schema(schema).names
-        found = [run.among(by, keys, columns) for run in self._current(name, snapshot).runs]
+        wanted = Keys(keys)
+        found = [run.among(by, wanted, columns) for run in self._current(name, snapshot).runs]
         return pa.concat_tables(found or [arrow_schema(schema).empty_table()])
 
     def rows(self, name: str, snapshot: Snapshot) -> pa.Table:

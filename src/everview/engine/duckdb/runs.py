@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from bisect import bisect_left, bisect_right
 from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 from functools import cached_property
 from tempfile import mkstemp
 from typing import Any, TypeAlias
@@ -18,8 +19,33 @@ Places: TypeAlias = np.ndarray[Any, np.dtype[Any]]
 
 LARGE_BYTES = 256 << 20
 """A larger run lies in a file that is mapped into memory, so that it can leave it again."""
+MANY = 20_000
+"""To take so many rows costs more than to begin a thread."""
 SEARCHED = 2_000
 """To look for a text costs as much as to pass over so many rows."""
+
+
+class Keys:
+    """Values to look for, null being one like any other; put in order once for all runs."""
+
+    def __init__(self, values: pa.ChunkedArray) -> None:
+        self.values = values.drop_null() if values.null_count else values
+        self.null = values.null_count > 0
+
+    @cached_property
+    def numbers(self) -> Places:
+        """Whole numbers, ascending, each once."""
+        found = numbers(self.values.combine_chunks())
+        if bool((found[1:] > found[:-1]).all()):
+            return found
+        found = np.sort(found)
+        once: Places = found[np.append(True, found[1:] > found[:-1])]
+        return once
+
+    @cached_property
+    def distinct(self) -> pa.Array:
+        """The values, each once, in any order."""
+        return self.values.unique()
 
 
 class Run:
@@ -32,39 +58,35 @@ class Run:
     def __len__(self) -> int:
         return int(self.rows.num_rows)
 
-    def among(self, by: str, keys: pa.ChunkedArray, columns: Sequence[str]) -> pa.Table:
-        """The rows whose column `by` is one of the keys, null being a key like any other."""
-        if by != self.by:
-            return self._scanned(by, keys, columns)
-        values, nulls = keys.drop_null(), keys.null_count > 0
-        found = self._places(values)
+    def among(self, by: str, keys: Keys, columns: Sequence[str]) -> pa.Table:
+        """The rows whose column `by` is one of the keys."""
+        found = self._places(keys) if by == self.by else None
         if found is None:
             return self._scanned(by, keys, columns)
-        if nulls and self._nulls:
+        if keys.null and self._nulls:
             found = np.concatenate((np.arange(self._nulls), found))
-        return self.rows.select(list(columns)).take(pa.array(found))
+        return taken(self.rows.select(list(columns)), pa.array(found))
 
-    def _places(self, keys: pa.ChunkedArray) -> Places | None:
+    def _places(self, keys: Keys) -> Places | None:
         """Where the rows with these keys are; None if looking at all rows is cheaper."""
         if self._numbers is not None:
-            wanted = np.unique(_numbers(keys.combine_chunks()))
-            first = np.searchsorted(self._numbers, wanted, "left")
-            return _spread(first, np.searchsorted(self._numbers, wanted, "right")) + self._nulls
-        wanted = keys.unique()
-        if len(wanted) * SEARCHED > len(self):
+            first = np.searchsorted(self._numbers, keys.numbers, "left")
+            last = np.searchsorted(self._numbers, keys.numbers, "right")
+            return _spread(first, last) + self._nulls
+        if len(keys.distinct) * SEARCHED > len(self):
             return None
         column = self.rows[self.by]
         try:
-            ends = [_range(column, key, self._nulls) for key in wanted.to_pylist()]
+            ends = [_range(column, key, self._nulls) for key in keys.distinct.to_pylist()]
         except UnicodeDecodeError:  # a Spark string may hold bytes that are not UTF-8
             return None
         found = np.array(ends, np.int64).reshape(-1, 2)
         return _spread(found[:, 0], found[:, 1])
 
-    def _scanned(self, by: str, keys: pa.ChunkedArray, columns: Sequence[str]) -> pa.Table:
+    def _scanned(self, by: str, keys: Keys, columns: Sequence[str]) -> pa.Table:
         column = self.rows[by]
-        found = pc.is_in(column, value_set=keys.drop_null().combine_chunks())
-        if keys.null_count:
+        found = pc.is_in(column, value_set=keys.values.combine_chunks())
+        if keys.null:
             found = pc.or_(found, pc.is_null(column))
         return self.rows.select(list(columns)).filter(found)
 
@@ -76,7 +98,16 @@ class Run:
     def _numbers(self) -> Places | None:
         """The values of the column after its nulls, where they are whole numbers."""
         column = self.rows[self.by]
-        return _numbers(column[self._nulls :].combine_chunks()) if _counts(column.type) else None
+        return numbers(column[self._nulls :].combine_chunks()) if counts(column.type) else None
+
+
+def taken(rows: pa.Table, places: pa.Array) -> pa.Table:
+    """The rows at some places; of many, the columns side by side."""
+    if len(places) < MANY:
+        return rows.take(places)
+    with ThreadPoolExecutor(os.cpu_count()) as pool:
+        columns = list(pool.map(lambda column: column.take(places), rows.columns))
+    return pa.table(columns, rows.schema)
 
 
 def _spread(first: Places, last: Places) -> Places:
@@ -96,15 +127,17 @@ def _range(column: pa.ChunkedArray, key: Any, nulls: int) -> tuple[int, int]:
     return nulls + first, nulls + bisect_right(places, key, lo=first, key=value)
 
 
-def _counts(type_: pa.DataType) -> bool:
+def counts(type_: pa.DataType) -> bool:
+    """Whether the values of a type are whole numbers, in their order."""
     return bool(types.is_integer(type_) or types.is_date32(type_) or types.is_timestamp(type_))
 
 
 def _has_order(type_: pa.DataType) -> bool:
-    return _counts(type_) or bool(types.is_string(type_) or types.is_decimal(type_))
+    return counts(type_) or bool(types.is_string(type_) or types.is_decimal(type_))
 
 
-def _numbers(array: pa.Array) -> Places:
+def numbers(array: pa.Array) -> Places:
+    """The whole numbers of an array without nulls."""
     if types.is_date32(array.type):
         array = array.cast(pa.int32())
     elif types.is_timestamp(array.type):
@@ -117,11 +150,11 @@ def _in_order(rows: pa.Table, by: str | None) -> pa.Table:
     if by is None or rows.num_rows < 2:
         return rows
     column = rows[by]
-    if column.null_count == 0 and _counts(column.type):
-        numbers = _numbers(column.combine_chunks())
-        if bool((numbers[1:] >= numbers[:-1]).all()):
+    if column.null_count == 0 and counts(column.type):
+        found = numbers(column.combine_chunks())
+        if bool((found[1:] >= found[:-1]).all()):
             return rows
-        return rows.take(pa.array(np.argsort(numbers, kind="stable")))
+        return rows.take(pa.array(np.argsort(found, kind="stable")))
     order = pc.sort_indices(
         pa.table({"there": pc.is_valid(column), "key": column}),
         sort_keys=[("there", "ascending"), ("key", "ascending")],

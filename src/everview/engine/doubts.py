@@ -1,0 +1,64 @@
+"""What is left of a check when the rows that plainly keep its rule are left out."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import pyarrow as pa
+
+from everview.engine.duckdb.calculator import Calculator
+from everview.engine.settled import unsettled
+from everview.plan.nodes import Add, Plan, Ref
+from everview.plan.traverse import transform, walk
+from everview.program.checks import DUPLICATE_KEY, MISSING_ROW, NOT_NULL
+from everview.program.steps import Check
+
+
+@dataclass(slots=True)
+class Doubts:
+    """The checks of one transaction; what two of them ask about the same rows is found out once."""
+
+    calculator: Calculator
+    _names: dict[Add, dict[str, str] | None] = field(default_factory=dict)
+
+    def left(self, check: Check) -> Plan | None:
+        """A plan that has rows if and only if the check's has; None if it has none."""
+        if check.rule == NOT_NULL:
+            return check.plan if self._may_be_null(check) else None
+        met = [node for node in walk(check.plan) if isinstance(node, Add)]
+        if check.rule == DUPLICATE_KEY and len(met) == 1:
+            self._names[met[0]] = self._doubted(met[0], check.columns)
+        names = self._names.get(met[0]) if met else None
+        if names is None or check.rule not in (DUPLICATE_KEY, MISSING_ROW):
+            return check.plan
+        return transform(check.plan, lambda node: _renamed(node, names)) if names else None
+
+    def _may_be_null(self, check: Check) -> bool:
+        refs = [node for node in walk(check.plan) if isinstance(node, Ref)]
+        rows = [self.calculator.result(ref.name, ref.schema) for ref in refs]
+        return any(each[name].null_count for each in rows for name in check.columns)
+
+    def _doubted(self, met: Add, key: tuple[str, ...]) -> dict[str, str] | None:
+        """Other names for a slice and a change, under which only what is in doubt is known.
+
+        None if they are no slice and change; no names if nothing is in doubt.
+        """
+        stored, change = met.left, met.right
+        if not (isinstance(stored, Ref) and isinstance(change, Ref)):
+            return None
+        sides = (stored, change)
+        rows = [self.calculator.result(side.name, side.schema) for side in sides]
+        places = unsettled(rows[0], rows[1], key)
+        if not any(map(len, places)):
+            return {}
+        for side, each, found in zip(sides, rows, places, strict=True):
+            self.calculator.give(_doubt(side.name), each.take(pa.array(found)))
+        return {side.name: _doubt(side.name) for side in sides}
+
+
+def _doubt(name: str) -> str:
+    return f"doubted {name}"
+
+
+def _renamed(node: Plan, names: dict[str, str]) -> Plan:
+    return Ref(names[node.name], node.schema) if isinstance(node, Ref) else node

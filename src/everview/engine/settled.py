@@ -1,0 +1,129 @@
+"""Which rows of a table with a primary key keep its rules, as their neighbours by key tell.
+
+Rows with one key that come and go by turns, each going as it came, leave one row or none: no key
+is there twice, and nothing goes that was not there. What is not settled so is left to the checks.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any, TypeAlias
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from pyarrow import types
+
+from everview.engine.duckdb.runs import counts, numbers
+from everview.plan.types import WEIGHT
+
+Places: TypeAlias = np.ndarray[Any, np.dtype[Any]]
+
+MANY = 20_000
+"""To compare so many rows costs more than to begin a thread."""
+WIDEST = 1 << 62
+
+
+def unsettled(stored: pa.Table, change: pa.Table, key: Sequence[str]) -> tuple[Places, Places]:
+    """The places of stored and of changed rows that have to be looked at again.
+
+    Stored rows are in the order in which they came and went; of a change, what goes goes first.
+    """
+    rows = pa.concat_tables([stored.select(change.column_names), change])
+    everything = np.arange(len(stored)), np.arange(len(change))
+    codes = _codes(rows, key)
+    if codes is None:
+        return everything
+    weights = rows[WEIGHT].to_numpy()
+    comes = np.zeros(len(rows), np.int8)
+    comes[len(stored) :] = weights[len(stored) :] > 0
+    order = np.argsort(2 * codes + comes, kind="stable")
+    found = order[_in_doubt(rows, order, codes[order], weights[order])]
+    return found[found < len(stored)], found[found >= len(stored)] - len(stored)
+
+
+def all_differ(rows: pa.Table, key: Sequence[str]) -> bool:
+    """Whether no two of some rows, which are in the order of a key, are equal.
+
+    Doubt, as about fractions and about three rows with one key, is answered with no.
+    """
+    if not key or any(_doubtful(rows[name]) for name in key):
+        return False
+    same = np.ones(max(len(rows) - 1, 0), bool)
+    for name in key:
+        column = rows[name].combine_chunks()
+        same &= _same(column[:-1], column[1:])
+    places = np.flatnonzero(same)
+    if not len(places):
+        return True
+    if (places[1:] - places[:-1] == 1).any() or any(map(_doubtful, rows.columns)):
+        return False
+    return not _equal(rows, places, places + 1).any()
+
+
+def _doubtful(column: pa.ChunkedArray) -> bool:
+    """Whether values that are not written the same may still be the same."""
+    return bool(types.is_nested(column.type) or types.is_floating(column.type))
+
+
+def _in_doubt(rows: pa.Table, order: Places, codes: Places, weights: Places) -> Places:
+    """Of rows in an order that keeps groups together, those of groups that are not settled."""
+    places = np.arange(len(order))
+    first = np.append(True, codes[1:] != codes[:-1])[: len(order)]
+    turn = places - np.maximum.accumulate(np.where(first, places, 0))
+    bad = weights != 1 - 2 * (turn % 2)
+    goes = np.flatnonzero((turn % 2 == 1) & ~bad)
+    bad[goes] = ~_equal(rows, order[goes - 1], order[goes])
+    groups = np.cumsum(first) - 1
+    doubted: Places = np.isin(groups, np.unique(groups[bad])) if bad.any() else bad
+    return doubted
+
+
+def _codes(rows: pa.Table, key: Sequence[str]) -> Places | None:
+    """A number for each row, the same for the same key; None if there are too many keys."""
+    codes, width = np.zeros(len(rows), np.int64), 2
+    for name in key if len(rows) else ():
+        column = rows[name]
+        if counts(column.type) and not column.null_count:
+            each = numbers(column.combine_chunks())
+        else:
+            each = numbers(column.combine_chunks().dictionary_encode("encode").indices)
+        low, high = int(each.min()), int(each.max())
+        width *= high - low + 1
+        if width > WIDEST:
+            return None
+        codes = codes * (high - low + 1) + (each.astype(np.int64) - low)
+    return codes
+
+
+def _equal(rows: pa.Table, left: Places, right: Places) -> Places:
+    """Whether the rows at some places are equal to those at others; doubt is answered with no."""
+    at, to = pa.array(left), pa.array(right)
+
+    def same(column: pa.ChunkedArray) -> Places:
+        if types.is_nested(column.type):
+            return np.zeros(len(left), bool)
+        return _same(column.take(at), column.take(to))
+
+    columns = rows.drop_columns([WEIGHT]).combine_chunks().columns
+    if len(left) < MANY:
+        found = [same(column) for column in columns]
+    else:
+        with ThreadPoolExecutor(os.cpu_count()) as pool:
+            found = list(pool.map(same, columns))
+    whole: Places = np.logical_and.reduce(found)
+    return whole
+
+
+def _same(left: pa.ChunkedArray, right: pa.ChunkedArray) -> Places:
+    """Null is the same as null; fractions are the same if every bit is."""
+    if types.is_floating(left.type):
+        bits = pa.int32() if left.type == pa.float32() else pa.int64()
+        left, right = (side.combine_chunks().view(bits) for side in (left, right))
+    both = pc.equal(left, right)
+    if both.null_count:
+        both = pc.coalesce(both, pc.and_(pc.is_null(left), pc.is_null(right)))
+    found: Places = both.to_numpy() if isinstance(both, pa.ChunkedArray) else both.to_numpy(False)
+    return found
