@@ -19,7 +19,7 @@ from everview.engine.protocol import Snapshot, Stored
 from everview.plan.types import Schema
 from everview.store.manifest import Manifest, Segment
 
-RUNS = 16
+RUNS = 3
 """To look into so many runs costs less than to make them one."""
 
 
@@ -73,7 +73,8 @@ class Hot:
         """The rows of a relation whose column `by` is one of the keys."""
         columns = arrow_schema(schema).names
         wanted = Keys(keys)
-        found = [run.among(by, wanted, columns) for run in self._current(name, snapshot).runs]
+        runs = self._current(name, snapshot).runs
+        found = [rows for run in runs if (rows := run.among(by, wanted, columns)).num_rows]
         return pa.concat_tables(found or [arrow_schema(schema).empty_table()])
 
     def rows(self, name: str, snapshot: Snapshot) -> pa.Table:

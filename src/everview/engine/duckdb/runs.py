@@ -65,6 +65,8 @@ class Run:
             return self._scanned(by, keys, columns)
         if keys.null and self._nulls:
             found = np.concatenate((np.arange(self._nulls), found))
+        if not len(found):
+            return self.rows.schema.empty_table().select(list(columns))
         return taken(self.rows.select(list(columns)), pa.array(found))
 
     def _places(self, keys: Keys) -> Places | None:
