@@ -85,7 +85,7 @@ def as_frame(session: SparkSession, rows: pa.Table | DataFrame) -> DataFrame:
     """Weighted rows as a DataFrame."""
     if not isinstance(rows, pa.Table):
         return rows
-    # Of rows in several pieces, Spark has been seen to read only the first.
+    # Spark takes a piece without rows, after one that has some, for the end.
     whole = rows.combine_chunks() if rows.num_rows else rows.schema.empty_table()
     return session.createDataFrame(whole)
 
