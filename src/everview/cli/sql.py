@@ -31,7 +31,8 @@ def sql(
     """Run SQL statements on STORE.
 
     They come from FILE, from -c, from standard input, or from a prompt, and are all parsed before
-    the first one runs. Each is a transaction of its own unless BEGIN and COMMIT say otherwise.
+    the first one runs. Each is a transaction of its own unless BEGIN and COMMIT say otherwise, but
+    CREATE statements that stand together are one: all of them take effect, or none.
 
     STORE is made when it is absent. Statements that only read make none, and work beside a writer.
 

@@ -1,4 +1,4 @@
-"""How a text of statements is run: one after the other, each result shown as it comes."""
+"""How a text of statements is run: step by step, each result shown as it comes."""
 
 from __future__ import annotations
 
@@ -66,7 +66,6 @@ def _typed() -> Iterator[str]:
 
 
 def _run(db: Database, statements: Sequence[Statement], show: Show) -> None:
-    for statement in statements:
-        result = db.execute(statement)
+    for result in db.run(statements):
         if result is not None:
             show(result.to_arrow())

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field, replace
 from time import perf_counter
+from typing import Any
 
 from everview.engine.protocol import Engine, Snapshot
 from everview.lang.sql.divide import Part
@@ -47,7 +49,13 @@ class Built:
         )
 
 
-def build(old: Catalog, new: Catalog, engine: Engine, before: Snapshot) -> Built:
+Around = Callable[[str], AbstractContextManager[Any]]
+"""What happens around the building of a relation: nothing, or errors are given a place."""
+
+
+def build(
+    old: Catalog, new: Catalog, engine: Engine, before: Snapshot, around: Around = nullcontext
+) -> Built:
     """Everything that `new` declares and the store does not hold, or holds as `old` meant it.
 
     A view that has the same columns as before takes what differs as a change, so that those who
@@ -62,7 +70,8 @@ def build(old: Catalog, new: Catalog, engine: Engine, before: Snapshot) -> Built
         name: Segment("", manifest.epoch + 1, "base", ())
         for name in set(new.tables) - set(manifest.relations)
     }
-    _build(made, _to_build(new, present), new.views.keys() & (gone - reshaped), engine, before)
+    told = new.views.keys() & (gone - reshaped)
+    _build(made, _to_build(new, present), told, engine, before, around)
     return made
 
 
@@ -108,13 +117,14 @@ def _build(
     told: Collection[str],
     engine: Engine,
     before: Snapshot,
+    around: Around = nullcontext,
 ) -> None:
     """Build what is wanted; views that are `told` take what differs from what they hold."""
     for name, what in wanted:
         snapshot = Snapshot(before.store, made.on(before.manifest), before.stored)
         epoch = snapshot.manifest.epoch
         began = perf_counter()
-        with sound(snapshot):
+        with around(name), sound(snapshot):
             if isinstance(what, Part):
                 made.changes[name] = _recomputed(what, engine, snapshot)
             elif name in told:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 from types import TracebackType
@@ -19,11 +19,7 @@ from everview.lang.sql.calling import written_out
 from everview.lang.sql.functions import must_be_free
 from everview.lang.sql.parse import parse_statements
 from everview.lang.sql.statements import (
-    CreateFunction,
-    CreateTable,
-    CreateView,
     Delete,
-    Drop,
     Explain,
     Insert,
     Merge,
@@ -36,7 +32,7 @@ from everview.pipeline import dml, statistics
 from everview.pipeline.audit import Audit, audit_view
 from everview.pipeline.building import build
 from everview.pipeline.catalog import Catalog
-from everview.pipeline.declaring import Declaration, Declared, declared
+from everview.pipeline.declaring import Declaration, Declared, declared, in_steps
 from everview.pipeline.definitions import ViewDefinition
 from everview.pipeline.explain import explain_view
 from everview.pipeline.history import COLUMNS, SHOWN, Entry, history, history_rows
@@ -231,16 +227,23 @@ class Database:
     # Declaring and running SQL
 
     def sql(self, text: str, *, dialect: str | None = None) -> Result | None:
-        """Run one or more statements; the rows of the last one, if it has any."""
-        result = None
-        for statement in parse_statements(text, dialect):
-            result = self.execute(statement)
-        return result
+        """Run one or more statements; the rows of the last one, if it has any.
 
-    def execute(self, statement: Statement) -> Result | None:
-        """Run one statement, with errors placed in the text it was written in."""
-        with placed_in(statement.span):
-            return self._execute(written_out(statement, self.catalog.functions))
+        Neighbouring declarations are one step: all of them are made, in one epoch, or none.
+        """
+        *_, last = (None, *self.run(parse_statements(text, dialect)))
+        return last
+
+    def run(self, statements: Iterable[Statement]) -> Iterator[Result | None]:
+        """Run statements in order, with errors placed in their text; the rows of each step."""
+        for step in in_steps(statements):
+            result = None
+            if isinstance(step[0], Declaration):
+                self._declare([each for each in step if isinstance(each, Declaration)])
+            else:
+                with placed_in(step[0].span):
+                    result = self._execute(written_out(step[0], self.catalog.functions))
+            yield result
 
     def _execute(self, statement: Statement) -> Result | None:
         match statement:
@@ -253,15 +256,6 @@ class Database:
                 self._bracket(action, span)
             case Insert() | Delete() | Update() | Merge():
                 self._change(statement)
-            case CreateTable() | CreateView() | CreateFunction() | Drop():
-                if self._transaction is not None:
-                    raise UserError(
-                        "T008",
-                        "tables and views cannot be created or dropped inside a transaction",
-                        span=statement.span,
-                        remedy="COMMIT or ROLLBACK first",
-                    )
-                self._declare(statement)
         return None
 
     def _select(self, text: str, reads: tuple[str, ...]) -> Result:
@@ -298,9 +292,17 @@ class Database:
         with self.transaction() as tx:
             dml.apply(tx, statement)
 
-    def _declare(self, statement: Declaration) -> None:
+    def _declare(self, statements: Sequence[Declaration]) -> None:
+        """Make declarations, all or none, in one epoch."""
+        if self._transaction is not None:
+            raise UserError(
+                "T008",
+                "tables and views cannot be created or dropped inside a transaction",
+                span=statements[0].span,
+                remedy="COMMIT or ROLLBACK first",
+            )
         self._must_write()
-        made = declared(statement, self._catalog, self.engine, self._snapshot())
+        made = declared(statements, self._catalog, self.engine, self._snapshot())
         if made is not None:
             self._install(made)
 
@@ -310,7 +312,7 @@ class Database:
         clock = Clock()
         snapshot = Snapshot(self.store, manifest, catalog.stored())
         with clock.phase("compute"):
-            built = build(self._catalog, catalog, self.engine, snapshot)
+            built = build(self._catalog, catalog, self.engine, snapshot, made.placed)
         built.bases |= made.filled
         note = statistics.built(built, manifest, catalog)
         self._record(built.on(manifest, _now(), catalog.to_json(), note), clock)

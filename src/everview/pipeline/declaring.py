@@ -2,17 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
+from itertools import groupby
 from typing import TypeAlias
 
 from everview.engine.protocol import SIGN, Engine, Snapshot
-from everview.errors import UserError
-from everview.lang.sql.statements import CreateFunction, CreateTable, CreateView, Drop, Query
+from everview.errors import Span, UserError
+from everview.lang.sql.calling import written_out
+from everview.lang.sql.statements import (
+    CreateFunction,
+    CreateTable,
+    CreateView,
+    Drop,
+    Query,
+    Statement,
+)
 from everview.pipeline.building import written
 from everview.pipeline.catalog import Catalog
 from everview.pipeline.definitions import TableDefinition, ViewDefinition
-from everview.pipeline.telling import sound
+from everview.pipeline.telling import placed_in, sound
 from everview.plan.types import Column, Schema, storable_type, unusable_name
 from everview.store.manifest import Segment
 
@@ -21,14 +31,71 @@ Declaration: TypeAlias = CreateTable | CreateView | CreateFunction | Drop
 
 @dataclass(frozen=True, slots=True)
 class Declared:
-    """New declarations, and the rows that new tables begin with."""
+    """New declarations, and the rows that new tables begin with.
+
+    `asked` are the statements that made them, each with the declarations after it.
+    """
 
     catalog: Catalog
     filled: Mapping[str, Segment] = field(default_factory=dict)
+    asked: tuple[tuple[Declaration, Catalog], ...] = ()
+
+    @contextmanager
+    def placed(self, relation: str) -> Iterator[None]:
+        """Show what goes wrong with a relation at the statement that it was made for."""
+        try:
+            yield
+        except (UserError, RecursionError):
+            with placed_in(self._span(relation)):
+                raise
+
+    def _span(self, relation: str) -> Span:
+        """The statement that names a relation, else the first one after which it is needed."""
+        named = [s.span for s, _ in self.asked if _names(s, relation)]
+        needed = (s.span for s, catalog in self.asked if relation in catalog.stored())
+        return named[-1] if named else next(needed, self.asked[-1][0].span)
+
+
+def in_steps(statements: Iterable[Statement]) -> Iterator[tuple[Statement, ...]]:
+    """Statements as they take effect: neighbours that only declare together, others alone.
+
+    What begins with rows needs those of the relations before it, and a name that is dropped may
+    be declared anew.
+    """
+    for together, run in groupby(statements, _only_declares):
+        step = tuple(run)
+        yield from (step,) if together else ((each,) for each in step)
+
+
+def _names(statement: Declaration, relation: str) -> bool:
+    if isinstance(statement, CreateTable | CreateView):
+        return statement.name.lower() == relation.lower()
+    return False
+
+
+def _only_declares(statement: Statement) -> bool:
+    if isinstance(statement, CreateTable):
+        return statement.query is None
+    return isinstance(statement, CreateView | CreateFunction)
 
 
 def declared(
-    statement: Declaration, catalog: Catalog, engine: Engine, now: Snapshot
+    statements: Sequence[Declaration], catalog: Catalog, engine: Engine, now: Snapshot
+) -> Declared | None:
+    """What statements make of the catalog, one after the other; None when all is so already."""
+    made: Declared | None = None
+    for statement in statements:
+        with placed_in(statement.span):
+            asked = written_out(statement, catalog.functions)
+            more = _declared(asked, catalog, engine, now)
+        if more is not None:
+            before = made.asked if made else ()
+            made, catalog = replace(more, asked=(*before, (statement, more.catalog))), more.catalog
+    return made
+
+
+def _declared(
+    statement: Statement, catalog: Catalog, engine: Engine, now: Snapshot
 ) -> Declared | None:
     """What a statement makes of the catalog; None when it asks for what is already so."""
     match statement:
@@ -49,6 +116,8 @@ def declared(
         case CreateView(name, query, given):
             view = ViewDefinition(name, query, given, statement.refresh, calls=statement.calls)
             return Declared(_with_view(view, catalog, replaces=statement.replaces))
+        case _:
+            raise AssertionError(statement)
 
 
 def _with_view(view: ViewDefinition, catalog: Catalog, *, replaces: bool) -> Catalog:

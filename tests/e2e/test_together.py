@@ -1,0 +1,158 @@
+"""Declarations that stand together in a text are one step: all or none, every state built once."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+import pytest
+
+from everview.errors import UserError
+
+TABLES = """
+CREATE TABLE t (id INT PRIMARY KEY, k INT, x INT);
+CREATE TABLE u (k INT, name STRING);
+"""
+ROWS = [(1, 7, 10), (2, 7, 20), (3, 8, 30), (4, None, 40)]
+VIEWS = """
+CREATE VIEW joined AS SELECT t.k, u.name FROM t JOIN u ON t.k = u.k;
+CREATE VIEW summed AS SELECT u.name, SUM(t.x) AS x FROM t JOIN u ON t.k = u.k GROUP BY u.name;
+CREATE FUNCTION twice(a BIGINT) RETURNS BIGINT RETURN a + a;
+CREATE VIEW doubled AS SELECT name, twice(x) AS x FROM summed;
+CREATE TABLE later (k INT);
+CREATE VIEW met AS SELECT k FROM later WHERE k IN (SELECT k FROM joined);
+"""
+
+
+@pytest.fixture
+def db(open_db, tmp_path):
+    with open_db(tmp_path / "store") as opened:
+        opened.sql(TABLES)
+        opened.insert("t", ROWS)
+        opened.insert("u", [(7, "a"), (8, "b"), (None, "c")])
+        yield opened
+
+
+def sorted_rows(db, name):
+    return sorted(db.read(name).rows())
+
+
+def states(db):
+    return {each.name for each in db.status() if each.kind == "state"}
+
+
+def test_neighbouring_declarations_make_one_epoch(db):
+    before = db.epoch
+    db.sql(VIEWS)
+    assert db.epoch == before + 1
+    assert sorted_rows(db, "doubled") == [("a", 60), ("b", 60)]
+    db.insert("later", [(8,), (9,)])
+    with db.transaction() as tx:
+        tx.delete("t", [(3, 8, 30)])
+        tx.insert("t", [(5, 7, 1)])
+    assert sorted_rows(db, "doubled") == [("a", 62)]
+    assert sorted_rows(db, "met") == []
+    assert db.audit().ok
+
+
+def test_one_after_the_other_or_together_is_the_same_in_the_end(db, open_db, tmp_path):
+    with open_db(tmp_path / "other") as other:
+        other.sql(TABLES)
+        other.insert("t", ROWS)
+        other.insert("u", [(7, "a"), (8, "b"), (None, "c")])
+        for statement in VIEWS.split(";")[:-1]:
+            other.sql(statement)
+        db.sql(VIEWS)
+        assert states(db) == states(other)
+        for name in (*db.catalog.stored(),):
+            relations = (each.store.latest().relations[name] for each in (db, other))
+            assert len({relation.rows for relation in relations}) == 1, name
+        assert Counter(db.read("joined").rows()) == Counter(other.read("joined").rows())
+
+
+def test_no_state_is_built_twice_and_none_that_is_there_already(db):
+    built = []
+    build = db.engine.build
+
+    def counted(name, *rest):
+        built.append(name)
+        return build(name, *rest)
+
+    db.engine.build = counted
+    db.sql(VIEWS)
+    assert sorted(built) == sorted([*db.catalog.views, *states(db)])
+    built.clear()
+    before = states(db)
+    db.sql("CREATE VIEW again AS SELECT name, SUM(x) AS x FROM t JOIN u ON t.k = u.k GROUP BY 1")
+    assert sorted(built) == sorted(["again", *(states(db) - before)])
+
+
+def test_of_declarations_that_stand_together_none_is_made_if_one_is_refused(db):
+    before = db.epoch
+    text = f"{VIEWS}\nCREATE VIEW wrong AS SELECT nope FROM t;\nCREATE VIEW last AS SELECT 1 AS a;"
+    with pytest.raises(UserError) as refused:
+        db.sql(text)
+    assert refused.value.span.text == text
+    assert text[refused.value.span.start : refused.value.span.stop] == "nope"
+    assert db.epoch == before
+    assert not db.catalog.views
+    assert not db.catalog.functions
+    db.sql(VIEWS)
+    assert db.audit().ok
+
+
+@pytest.mark.parametrize(
+    ("faulty", "rest"),
+    [
+        ("CREATE VIEW shares AS SELECT id, 100 DIV (x - 30) AS y FROM t", "SELECT y FROM shares"),
+        (
+            "CREATE VIEW shares AS SELECT 100 DIV (x - 30) AS y, COUNT(*) AS n FROM t GROUP BY 1",
+            "SELECT n FROM shares",
+        ),
+    ],
+)
+def test_rows_that_cannot_be_computed_are_told_of_the_view_that_asks_for_them(db, faulty, rest):
+    before = db.epoch
+    text = f"CREATE VIEW first AS SELECT k FROM t;\n{faulty};\nCREATE VIEW after AS {rest};"
+    with pytest.raises(UserError) as refused:
+        db.sql(text)
+    span = refused.value.span
+    assert refused.value.code == "E010"
+    assert text[span.start : span.stop] in faulty
+    assert db.epoch == before
+    assert not db.catalog.views
+
+
+def test_other_statements_stand_between_steps(db):
+    before = db.epoch
+    with pytest.raises(UserError):
+        db.sql("""
+            CREATE VIEW a AS SELECT k FROM t; CREATE VIEW b AS SELECT k FROM a;
+            INSERT INTO t VALUES (9, 9, 9);
+            CREATE TABLE copied AS SELECT k FROM b;
+            DROP VIEW b;
+            CREATE VIEW b AS SELECT x FROM t; CREATE VIEW c AS SELECT x + nope FROM b;
+        """)
+    assert db.epoch == before + 4
+    assert sorted(db.catalog.views) == ["a"]
+    assert len(db.read("copied").rows()) == 5
+
+
+def test_a_view_can_be_replaced_beside_a_new_one_that_reads_it(db):
+    db.sql("CREATE VIEW a AS SELECT k, x FROM t WHERE x > 10")
+    before = db.epoch
+    db.sql("""
+        CREATE OR REPLACE VIEW a AS SELECT k, x FROM t WHERE x > 20;
+        CREATE VIEW b AS SELECT k FROM a;
+        CREATE OR REPLACE VIEW b AS SELECT x FROM a;
+        CREATE VIEW IF NOT EXISTS a AS SELECT 1 AS one;
+    """)
+    assert db.epoch == before + 1
+    assert sorted_rows(db, "b") == [(30,), (40,)]
+    assert db.changes("a", after=before).rows() == [(7, 20, -1, before + 1)]
+    assert db.audit().ok
+
+
+def test_what_is_there_already_makes_no_epoch(db):
+    before = db.epoch
+    db.sql("CREATE TABLE IF NOT EXISTS t (a INT); CREATE TABLE IF NOT EXISTS u (b INT)")
+    assert db.epoch == before
