@@ -156,3 +156,22 @@ def test_what_is_there_already_makes_no_epoch(db):
     before = db.epoch
     db.sql("CREATE TABLE IF NOT EXISTS t (a INT); CREATE TABLE IF NOT EXISTS u (b INT)")
     assert db.epoch == before
+
+
+def test_rows_looked_up_by_one_column_are_stored_once_for_all_who_do(open_db, tmp_path):
+    with open_db(tmp_path / "other") as db:
+        db.sql("""
+            CREATE TABLE t (id INT PRIMARY KEY, a INT, b INT, x INT);
+            CREATE TABLE u (id INT PRIMARY KEY, a INT, b INT);
+            CREATE VIEW by_one AS SELECT u.id, t.x FROM u JOIN t ON u.a = t.a;
+            CREATE VIEW by_two AS
+                SELECT u.id, t.id AS other FROM u JOIN t ON u.a = t.a AND u.b = t.b;
+        """)
+        stored = [name for name in states(db) if name.startswith("t__by")]
+        assert len(stored) == 1
+        db.insert("t", [(1, 1, 1, 10), (2, 1, 2, 20), (3, 2, None, 30), (4, None, 1, 40)])
+        db.insert("u", [(1, 1, 2), (2, 2, None), (3, None, 1)])
+        db.delete("t", [(1, 1, 1, 10)])
+        assert sorted_rows(db, "by_one") == [(1, 20), (2, 30)]
+        assert sorted_rows(db, "by_two") == [(1, 2)]
+        assert db.audit().ok

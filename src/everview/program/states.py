@@ -31,6 +31,12 @@ class Demand:
         """The columns wanted and those the filter looks at."""
         return self.columns | (scalar.columns(self.predicate) if self.predicate else frozenset())
 
+    @property
+    def order(self) -> Columns:
+        """The order to store the rows in: rows are looked up by one column, however many agree."""
+        first = lookup_column(self.source.schema, (), self.by)
+        return self.by if first is None else (first,)
+
 
 @dataclass(frozen=True, slots=True)
 class Serving:
@@ -96,7 +102,7 @@ class States:
         if not demand.by or order[:1] == () or order[0] in demand.by:
             wanted = tuple(c for c in source.schema if c.name in demand.all_columns)
             return Serving(source.name, wanted, order, filtered=False)
-        mark = (source.name, demand.by)
+        mark = (source.name, demand.order)
         self._demands.setdefault(mark, []).append(demand)
         state, filtered = self._settled.get(mark) or self._arrange(mark)
         wanted_columns = demand.columns if filtered else demand.all_columns
@@ -118,12 +124,15 @@ class States:
     def _arrange(self, mark: tuple[str, Columns]) -> tuple[State, bool]:
         """The columns anyone wants; the filter too, where all who ask have the same."""
         demands = self._demands[mark]
-        source, by = demands[0].source, mark[1]
+        source, order = demands[0].source, mark[1]
         filtered = len({d.predicate for d in demands}) == 1 and demands[0].predicate is not None
-        wanted = frozenset(by).union(*(d.columns if filtered else d.all_columns for d in demands))
+        wanted = frozenset[str]().union(
+            *(d.by for d in demands),
+            *(d.columns if filtered else d.all_columns for d in demands),
+        )
         kept = tuple(c.name for c in source.schema if c.name in wanted)
         plan = project(filter_(source, demands[0].predicate if filtered else None), kept)
-        return _state(plan, by), filtered
+        return _state(plan, order), filtered
 
     def store(self, plan: Plan, by: Columns) -> State:
         """The state that holds `plan`, made when there is none that can be looked up so."""
