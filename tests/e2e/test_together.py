@@ -86,6 +86,17 @@ def test_no_state_is_built_twice_and_none_that_is_there_already(db):
     assert sorted(built) == sorted(["again", *(states(db) - before)])
 
 
+def test_who_asks_is_told_what_is_built(db):
+    told = []
+    db.tell = told.append
+    db.sql(VIEWS)
+    wanted = len(db.catalog.views) + len(states(db))
+    assert [each.partition(":")[0] for each in told if each] == [
+        f"building {number} of {wanted}" for number in range(1, wanted + 1)
+    ]
+    assert told[-1] == ""
+
+
 def test_of_declarations_that_stand_together_none_is_made_if_one_is_refused(db):
     before = db.epoch
     text = f"{VIEWS}\nCREATE VIEW wrong AS SELECT nope FROM t;\nCREATE VIEW last AS SELECT 1 AS a;"

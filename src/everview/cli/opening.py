@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 
@@ -26,11 +27,18 @@ def writing(location: str, engine: str) -> Iterator[Database]:
     """The database at `location`, made when there is none; says what came of it on stderr."""
     with _create_or_open(location, engine) as db:
         before = db.epoch
+        if sys.stderr.isatty():
+            db.tell = _tell
         try:
             yield db
         finally:
             if db.epoch != before:
                 click.echo(f"epoch {db.epoch}", err=True)
+
+
+def _tell(doing: str) -> None:
+    """One line that is written over, and gone when nothing is done any more."""
+    click.echo(f"\r\x1b[K{doing}", err=True, nl=False)
 
 
 def _create_or_open(location: str, engine: str) -> Database:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field, replace
 from time import perf_counter
@@ -49,12 +49,16 @@ class Built:
         )
 
 
-Around = Callable[[str], AbstractContextManager[Any]]
-"""What happens around the building of a relation: nothing, or errors are given a place."""
+Around = Callable[[str, str], AbstractContextManager[Any]]
+"""What happens around the building of a relation, which is, say, the 3rd of 75."""
+
+
+def _quietly(_name: str, _which: str) -> AbstractContextManager[Any]:
+    return nullcontext()
 
 
 def build(
-    old: Catalog, new: Catalog, engine: Engine, before: Snapshot, around: Around = nullcontext
+    old: Catalog, new: Catalog, engine: Engine, before: Snapshot, around: Around = _quietly
 ) -> Built:
     """Everything that `new` declares and the store does not hold, or holds as `old` meant it.
 
@@ -113,18 +117,18 @@ def _under(what: Plan | Part) -> tuple[str, ...]:
 
 def _build(
     made: Built,
-    wanted: Iterable[tuple[str, Plan | Part]],
+    wanted: Sequence[tuple[str, Plan | Part]],
     told: Collection[str],
     engine: Engine,
     before: Snapshot,
-    around: Around = nullcontext,
+    around: Around = _quietly,
 ) -> None:
     """Build what is wanted; views that are `told` take what differs from what they hold."""
-    for name, what in wanted:
+    for number, (name, what) in enumerate(wanted, start=1):
         snapshot = Snapshot(before.store, made.on(before.manifest), before.stored)
         epoch = snapshot.manifest.epoch
         began = perf_counter()
-        with around(name), sound(snapshot):
+        with around(name, f"{number} of {len(wanted)}"), sound(snapshot):
             if isinstance(what, Part):
                 made.changes[name] = _recomputed(what, engine, snapshot)
             elif name in told:

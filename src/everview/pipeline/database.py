@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from datetime import UTC, datetime
 from types import TracebackType
@@ -30,7 +31,7 @@ from everview.lang.sql.statements import (
 from everview.lang.sql.statements import Transaction as Bracket
 from everview.pipeline import dml, statistics
 from everview.pipeline.audit import Audit, audit_view
-from everview.pipeline.building import build
+from everview.pipeline.building import Around, build
 from everview.pipeline.catalog import Catalog
 from everview.pipeline.declaring import Declaration, Declared, declared, in_steps
 from everview.pipeline.definitions import ViewDefinition
@@ -64,6 +65,8 @@ class Database:
         self._declared = store.latest().catalog
         self._catalog = self._load(store.latest())
         self._mover = Mover(self._catalog, engine)
+        self.tell: Callable[[str], None] = lambda _: None
+        """Is told what a declaration builds, as it does; nothing when it is done."""
 
     @property
     def epoch(self) -> int:
@@ -312,12 +315,26 @@ class Database:
         clock = Clock()
         snapshot = Snapshot(self.store, manifest, catalog.stored())
         with clock.phase("compute"):
-            built = build(self._catalog, catalog, self.engine, snapshot, made.placed)
+            built = build(self._catalog, catalog, self.engine, snapshot, self._building(made))
         built.bases |= made.filled
         note = statistics.built(built, manifest, catalog)
         self._record(built.on(manifest, _now(), catalog.to_json(), note), clock)
         self._catalog = catalog
         self._mover = replace(self._mover, catalog=catalog, _compiled={})
+
+    def _building(self, made: Declared) -> Around:
+        """Tell of each relation that is built, and of what goes wrong where it was asked for."""
+
+        @contextmanager
+        def around(name: str, which: str) -> Iterator[None]:
+            self.tell(f"building {which}: {name}")
+            try:
+                with made.placed(name):
+                    yield
+            finally:
+                self.tell("")
+
+        return around
 
     def _must_write(self) -> None:
         if self._read_only:

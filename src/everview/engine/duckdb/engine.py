@@ -8,12 +8,12 @@ from typing import Any
 import pyarrow as pa
 
 from everview.emit.parity import NotEqual
-from everview.emit.sql import DUCKDB, consolidate, emit_consolidated
+from everview.emit.sql import DUCKDB, emit_consolidated
 from everview.engine.arrow import arrow_schema, conform
 from everview.engine.care import Answer, twice
 from everview.engine.duckdb import queries
 from everview.engine.duckdb.calculator import FEW, Calculator
-from everview.engine.duckdb.hot import files_of
+from everview.engine.duckdb.items import added_up, stored_item
 from everview.engine.outcome import MEMORY, Outcome
 from everview.engine.protocol import Changes, Snapshot, Violation
 from everview.engine.results import Result
@@ -141,7 +141,7 @@ class DuckDBEngine(InProcess):
         with queries.known_to_spark():
             plan = written_minus_stored(name, text, snapshot, queries.analyze)
         self._calculator.forget()
-        held = {each.name: _stored(each.name, snapshot) for each in sources(plan)}
+        held = {each.name: stored_item(each.name, snapshot) for each in sources(plan)}
         found = self._rows(plan, held, snapshot)
         total = self._calculator.rows(f"SELECT sum({WEIGHT}) AS n FROM {held[name]} AS q")
         self._calculator.forget()
@@ -218,7 +218,7 @@ class DuckDBEngine(InProcess):
         """A relation as a FROM item: from memory where it is there, else from its segments."""
         if self._hot.holds(name, snapshot):
             return self._hot.table(name, snapshot)
-        return _stored(name, snapshot)
+        return stored_item(name, snapshot)
 
 
 def _written(plan: Plan, read: Mapping[str, str]) -> str:
@@ -236,19 +236,7 @@ def _asked(
     """What is answered over FROM items, added up first where they have to be."""
 
     def asked(careful: bool) -> Answer:
-        summed = {name: _added_up(name, item, snapshot) for name, item in held.items()}
+        summed = {name: added_up(name, item, snapshot) for name, item in held.items()}
         return answer(summed if careful else held)
 
     return twice(asked)
-
-
-def _stored(name: str, snapshot: Snapshot) -> str:
-    """A relation as a FROM item, read from its segments."""
-    segments, schema = snapshot.relation(name).segments, snapshot.stored[name].schema
-    return f"({files_of(segments, snapshot).rows(schema)})"
-
-
-def _added_up(name: str, item: str, snapshot: Snapshot) -> str:
-    """A FROM item without rows that cancel."""
-    stored = snapshot.stored[name]
-    return f"({consolidate(f'SELECT * FROM {item}', stored.schema, stored.rings, DUCKDB)})"

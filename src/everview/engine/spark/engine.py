@@ -14,10 +14,11 @@ from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 
 from everview.emit.parity import NotEqual
-from everview.emit.sql import SPARK, emit_consolidated
+from everview.emit.sql import DUCKDB, SPARK, emit_consolidated
 from everview.engine.arrow import conform
 from everview.engine.care import CalculationError, twice
 from everview.engine.duckdb.calculator import Calculator, Files
+from everview.engine.duckdb.items import stored_items
 from everview.engine.outcome import DRIVER, JOB, MEMORY, Outcome
 from everview.engine.protocol import SIGN, Changes, Snapshot, Violation
 from everview.engine.results import Result
@@ -40,8 +41,14 @@ from everview.store.manifest import DataFile, Manifest, Segment
 from everview.store.skip import files_for, may_hold_null
 
 LARGE_ROWS = 2_000_000
-"""A change of more rows, or a backfill from more, runs as Spark SQL end to end."""
+"""A change of more rows runs as Spark SQL end to end."""
 
+BUILT_BYTES = 192
+BUILT_ROWS = 16
+"""So does a backfill from more: of rows by so many times, of files by so many bytes a row.
+
+A backfill reads files as they are, and of what it reads only what it makes is held.
+"""
 
 UNPACKED = 6
 """How many bytes of memory a byte of a Parquet file becomes, more or less."""
@@ -214,24 +221,14 @@ class SparkEngine(InProcess):
         return snapshot.store.write_segment(name, epoch, rows, stored.sort, kind="base")
 
     def _evaluate_small(self, plan: Plan, snapshot: Snapshot, careful: bool = False) -> pa.Table:
-        read = sources(plan)
-        if sum(snapshot.relation(source.name).rows for source in read) > self._large_rows:
+        names = [source.name for source in sources(plan)]
+        read = [snapshot.relation(name) for name in names]
+        rows, size = sum(each.rows for each in read), sum(_bytes(each.files) for each in read)
+        if rows > BUILT_ROWS * self._large_rows or size > BUILT_BYTES * self._large_rows:
             raise TooLarge("a backfill")
-        try:
-            for source in read:
-                whole = Fetch(source.name, source.name, source.schema, None, ())
-                self._near(whole, snapshot.relation(source.name).files, snapshot)
-                if careful:
-                    self._sum_up(source.name, snapshot)
-            return self._calculator.evaluate(plan)
-        finally:
-            self._calculator.forget()
-
-    def _sum_up(self, name: str, snapshot: Snapshot) -> None:
-        """Let rows that cancel leave."""
-        stored = snapshot.stored[name]
-        rows = self._calculator.result(name, stored.schema)
-        self._calculator.give(name, self._calculator.add_up(rows, stored.schema, stored.rings))
+        items = stored_items(names, snapshot, careful=careful)
+        found = self._calculator.rows(emit_consolidated(plan, DUCKDB, items))
+        return conform(found, schema_of(plan))
 
     def weighted(self, rows: DataFrame, table: str, schema: Schema, weight: int) -> DataFrame:
         """A Spark DataFrame as weighted rows of a table, still on Spark."""
