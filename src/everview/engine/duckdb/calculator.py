@@ -24,9 +24,10 @@ from everview.emit.sql import DUCKDB, consolidate, emit, emit_consolidated, emit
 from everview.engine.arrow import arrow_schema, conform
 from everview.engine.care import not_computed, twice
 from everview.engine.duckdb import functions
+from everview.engine.fixpoint import Solver
 from everview.errors import UserError
 from everview.plan.nodes import Empty, Plan, Ref
-from everview.plan.traverse import CACHED, schema_of, transform, walk
+from everview.plan.traverse import CACHED, has_loops, schema_of, transform, walk
 from everview.plan.types import WEIGHT, Schema
 from everview.program.steps import Compute, KeySet
 from everview.rewrite.normalize import normalize
@@ -120,7 +121,9 @@ class Calculator:
             twice(lambda careful: self.keep(step.result, _step_sql(left, careful)))
 
     def evaluate(self, plan: Plan) -> pa.Table:
-        """The rows of `plan`, consolidated."""
+        """The rows of `plan`, consolidated; loops in it are run first."""
+        if has_loops(plan):
+            plan = Solver(self).solved(plan)
         return conform(self.rows(_sql(self.reduced(plan))), schema_of(plan))
 
     def any_rows(self, plans: Sequence[Plan]) -> list[bool]:
