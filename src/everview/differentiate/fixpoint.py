@@ -39,7 +39,7 @@ _STEP = scalar.column(ITERATION)
 _LIFTED = (Filter, Map, Unnest, Add, Negate, Join, Recursive)
 
 
-def traced(node: Fixpoint, name: str) -> Fixpoint:
+def trace_of(node: Fixpoint, name: str) -> Fixpoint:
     """One relation of a loop, with the iteration at which each row comes."""
     return replace(node, result=name, traced=True)
 

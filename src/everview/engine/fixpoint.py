@@ -36,15 +36,14 @@ class Calculating(Protocol):
         """Make weighted rows known under a name."""
 
 
-def endless(node: Fixpoint) -> UserError:
-    """The error for a loop that reaches its limit."""
-    most = node.limit or ENDLESS
-    told = "MAX RECURSION LEVEL" if node.limit else "the number of iterations there may be"
+def endless(name: str, limit: int) -> UserError:
+    """The error for a loop that goes beyond its limit, or beyond what any may."""
+    told = "its MAX RECURSION LEVEL" if limit else "as many as there may be"
     return UserError(
         "E014",
-        f"the recursion of {node.result} has not ended after {most} iterations, {told}",
-        remedy="let it end: UNION instead of UNION ALL, a condition that becomes false, or a "
-        "larger MAX RECURSION LEVEL",
+        f"the recursion of {name} has not ended after {limit or ENDLESS} iterations, {told}",
+        remedy="let it end: with UNION instead of UNION ALL, with a condition that becomes false, "
+        "or with a larger MAX RECURSION LEVEL",
     )
 
 
@@ -118,7 +117,7 @@ class _Loop:
             self._advance(added)
             for name, each in added.items():
                 found[name].append(each)
-        raise endless(node)
+        raise endless(node.result, node.limit)
 
     def _advance(self, added: Mapping[str, pa.Table]) -> None:
         for name, rows in added.items():

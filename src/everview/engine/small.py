@@ -4,15 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from itertools import groupby
-from typing import Any, Protocol
+from typing import Any
 
 import pyarrow as pa
 
 from everview.engine.arrow import arrow_schema, conform
 from everview.engine.duckdb.calculator import Calculator
 from everview.engine.duckdb.hot import Hot
+from everview.engine.loop import run_loop
 from everview.engine.outcome import UNASKED, Outcome
-from everview.engine.protocol import Changes, Snapshot, Stored, Violation
+from everview.engine.protocol import Changes, Gear, Snapshot, Stored, Violation
 from everview.plan.nodes import Plan
 from everview.plan.types import Schema, is_nested, type_in
 from everview.program.steps import (
@@ -21,21 +22,12 @@ from everview.program.steps import (
     Compute,
     Fetch,
     KeySet,
+    Loop,
     Program,
     Publish,
     Step,
     change_name,
 )
-
-
-class Gear(Protocol):
-    """What an engine adds to the calculator: where slices come from, and who computes a step."""
-
-    def fetch(self, steps: Sequence[Fetch], snapshot: Snapshot, outcome: Outcome) -> None:
-        """Bring the slices of one round."""
-
-    def compute(self, step: Compute, outcome: Outcome) -> None:
-        """Evaluate a step and name its result."""
 
 
 class InProcess:
@@ -113,6 +105,9 @@ def run_small(
                     case Compute(result):
                         with outcome.step(result):
                             gear.compute(step, outcome)
+                    case Loop(name):
+                        with outcome.step(name):
+                            run_loop(step, gear, calculator, snapshot, outcome)
                     case Add(name, change) | Publish(name, change):
                         with outcome.step(name):
                             rows = calculator.result(change, snapshot.stored[name].schema)
@@ -125,6 +120,7 @@ def run_small(
 _PHASES: dict[type[Step], str] = {
     Fetch: "fetch",
     Compute: "compute",
+    Loop: "compute",
     Check: "compute",
     Add: "write",
     Publish: "write",
