@@ -150,3 +150,19 @@ def recurs(plan: Plan) -> frozenset[str]:
 def has_loops(plan: Plan) -> bool:
     """Whether the plan has fixpoints in it."""
     return isinstance(plan, Fixpoint) or any(map(has_loops, children(plan)))
+
+
+def loop_free(plan: Plan) -> tuple[Plan, ...]:
+    """The bodies of the loops in a plan, and what is left of it with names in their places."""
+    if not has_loops(plan):
+        return (plan,)
+    found: list[Plan] = []
+
+    def named(node: Plan) -> Plan:
+        if not isinstance(node, Fixpoint):
+            return node
+        found.extend(body for _, body in node.equations)
+        return Recursive(node.result, schema_of(node))
+
+    left = transform(plan, named)
+    return (*found, left)
