@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from dataclasses import dataclass, field
+from typing import Any
 
 import pyarrow as pa
 
@@ -51,6 +52,8 @@ class _Relation:
     places: dict[Key, Place] = field(default_factory=dict)
     pending: dict[int, dict[Key, int]] = field(default_factory=lambda: defaultdict(dict))
     again: dict[int, set[Key]] = field(default_factory=lambda: defaultdict(set))
+    histories: dict[Key, dict[int, int]] = field(default_factory=dict)
+    known: set[Any] = field(default_factory=set)
     sums: dict[Key, _Sums] = field(default_factory=dict)
     changes: list[pa.Table] = field(default_factory=list)
 
@@ -76,16 +79,28 @@ class _Relation:
             due = self.pending[when[row]]
             due[key] = due.get(key, 0) + weights[row]
 
-    def remember(self, table: pa.Table, fresh: set[Key], iteration: int) -> None:
-        """Take in the old histories of rows that are looked at for the first time."""
-        histories: dict[Key, dict[int, int]] = {key: {} for key in fresh}
-        if table.num_rows:
-            when, weights = table.column(ITERATION).to_pylist(), table.column(WEIGHT).to_pylist()
-            for row, key in enumerate(self.keys(table)):
-                if key in histories:
-                    history = histories[key]
-                    history[when[row]] = history.get(when[row], 0) + weights[row]
-        for key, history in histories.items():
+    def unknown(self, keys: list[Key]) -> list[Key]:
+        """Of rows looked at for the first time, those whose old histories were not brought yet."""
+        step = self.step.history
+        if step is None or step.by is None:
+            found, self.known = ([] if self.known else keys), {None}
+            return found
+        place = names(self.step.schema).index(step.by)
+        found = [key for key in keys if key[place] not in self.known]
+        self.known |= {key[place] for key in found}
+        return found
+
+    def learn(self, table: pa.Table) -> None:
+        """Take in old histories, also of rows that nobody has asked for yet."""
+        when, weights = table.column(ITERATION).to_pylist(), table.column(WEIGHT).to_pylist()
+        for row, key in enumerate(self.keys(table)):
+            history = self.histories.setdefault(key, {})
+            history[when[row]] = history.get(when[row], 0) + weights[row]
+
+    def begin(self, keys: list[Key], iteration: int) -> None:
+        """Look at rows for the first time."""
+        for key in keys:
+            history = self.histories.get(key, {})
             before = sum(weight for at, weight in history.items() if at < iteration)
             self.sums[key] = _Sums(before, before, history)
             for at, weight in history.items():
@@ -168,9 +183,9 @@ class _Run:
         if each.step.history is None:
             weights = {key: weight for key, weight in due.items() if weight}
         else:
-            fresh = {key for key, weight in due.items() if weight and key not in each.sums}
-            if fresh:
-                self._remember(each, fresh, iteration)
+            fresh = [key for key, weight in due.items() if weight and key not in each.sums]
+            self._learn(each, each.unknown(fresh))
+            each.begin(fresh, iteration)
             touched = dict.fromkeys((*due, *again))
             moved = (
                 (key, each.sums[key].advance(iteration, due.get(key, 0)))
@@ -187,15 +202,16 @@ class _Run:
         rows = rows.append_column(ITERATION, pa.array([iteration] * len(keys), pa.int32()))
         return rows.append_column(WEIGHT, pa.array([weights[key] for key in keys], pa.int64()))
 
-    def _remember(self, each: _Relation, fresh: set[Key], iteration: int) -> None:
+    def _learn(self, each: _Relation, keys: list[Key]) -> None:
         """Fetch the old histories of rows, once for each."""
         step = each.step.history
-        assert step is not None
-        rows = each.rows(list(fresh))
+        if not keys or step is None:
+            return
+        rows = each.rows(keys)
         weights = pa.array([1] * rows.num_rows, pa.int64())
         self._calculator.give(each.step.touched, rows.append_column(WEIGHT, weights))
         self._gear.fetch((step,), self._snapshot, self._outcome)
-        each.remember(self._calculator.result(step.result, step.schema), fresh, iteration)
+        each.learn(self._calculator.result(step.result, step.schema))
 
     def _finish(self, each: _Relation) -> None:
         """Name how the relation has changed, and the sum it depends on."""
