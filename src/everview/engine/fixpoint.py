@@ -32,6 +32,9 @@ class Calculating(Protocol):
     def evaluate(self, plan: Plan) -> pa.Table:
         """The weighted rows of a plan, added up."""
 
+    def hold(self, name: str, plan: Plan) -> None:
+        """Make the value of a plan known under a name."""
+
     def give(self, name: str, table: pa.Table) -> None:
         """Make weighted rows known under a name."""
 
@@ -72,18 +75,20 @@ class Solver:
             each = replace(node, result=name)
             rows = [_at(rows, n + 1) if node.traced else rows for n, rows in enumerate(steps[name])]
             empty = arrow_schema(schema_of(each)).empty_table()
-            self._known[each] = self.name(pa.concat_tables([empty, *rows]), each)
+            self._known[each] = self._fresh(each)
+            self.calculator.give(self._known[each].name, pa.concat_tables([empty, *rows]))
 
-    def name(self, rows: pa.Table, like: Plan) -> Ref:
-        """Rows made known as the value of a plan."""
+    def _fresh(self, like: Plan) -> Ref:
         self._names += 1
-        ref = Ref(f"loop {self._names}", schema_of(like))
-        self.calculator.give(ref.name, rows)
-        return ref
+        return Ref(f"reached {self._names}", schema_of(like))
 
     def value(self, plan: Plan) -> Ref:
         """The value of a plan made known."""
-        return plan if isinstance(plan, Ref) else self.name(self.calculator.evaluate(plan), plan)
+        if isinstance(plan, Ref):
+            return plan
+        ref = self._fresh(plan)
+        self.calculator.hold(ref.name, plan)
+        return ref
 
 
 def _at(rows: pa.Table, iteration: int) -> pa.Table:

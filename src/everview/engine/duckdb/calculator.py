@@ -129,6 +129,10 @@ class Calculator:
             plan = Solver(self).solved(plan)
         return conform(self.rows(_sql(self.reduced(plan))), schema_of(plan))
 
+    def hold(self, name: str, plan: Plan) -> None:
+        """Make the rows of `plan` known under a name."""
+        self.give(name, self.evaluate(plan))
+
     def any_rows(self, plans: Sequence[Plan]) -> list[bool]:
         """Whether each plan has rows, in one statement."""
         left = [self.reduced(plan) for plan in plans]

@@ -237,6 +237,10 @@ class _Reading:
         left = self.calculator.reduced(plan)
         return conform(self.calculator.rows(_written(left, self.read)), schema_of(plan))
 
+    def hold(self, name: str, plan: Plan) -> None:
+        """Make the value of a plan known under a name."""
+        self.give(name, self.evaluate(plan))
+
     def give(self, name: str, table: pa.Table) -> None:
         """Make weighted rows known under a name."""
         self.calculator.give(name, table)

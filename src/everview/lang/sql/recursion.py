@@ -125,11 +125,12 @@ def _first_term(cte: exp.CTE, circle: Ctes, known: Mapping[str, Schema]) -> exp.
 
 
 def _terms(tree: exp.Expr) -> Iterator[exp.Expr]:
-    """What the unions of a query put together."""
-    if isinstance(tree, exp.Union):
+    """What the unions of a query put together, and what others take from or compare with."""
+    if isinstance(tree, exp.SetOperation):
         yield from _terms(tree.left)
-        yield from _terms(tree.right)
-    elif isinstance(tree, exp.Subquery) and isinstance(tree.this, exp.Union):
+        if isinstance(tree, exp.Union):
+            yield from _terms(tree.right)
+    elif isinstance(tree, exp.Subquery) and isinstance(tree.this, exp.SetOperation):
         yield from _terms(tree.this)
     else:
         yield tree
@@ -159,9 +160,9 @@ def _must_be_typed(body: Plan, wanted: Schema, cte: exp.CTE, text: str) -> None:
 
 
 _FALLING: dict[type[Plan], str] = {
-    Totals: "an aggregate",
-    Groups: "an aggregate",
-    Partition: "an aggregate",
+    Totals: "an aggregate or a negation",
+    Groups: "an aggregate or a negation",
+    Partition: "an aggregate or a negation",
     Window: "a window function or LIMIT",
     Positive: "EXCEPT ALL or INTERSECT ALL",
     Fixpoint: "another recursion",
@@ -181,7 +182,9 @@ def _must_rise(body: Plan, name: str, circle: Ctes, text: str) -> None:
             "Q022",
             f"the recursion {way} goes through {found}",
             span=span_of(cte, text),
-            remedy=remedy or "let the recursion end first: put that in a query over its result",
+            remedy=remedy
+            or "let the recursion end first and put that in a query over its result; "
+            "of what is not recursive, LEFT ANTI JOIN takes rows with equal columns away",
         )
 
 
@@ -190,14 +193,14 @@ def _falling(plan: Plan, once: bool, below: bool) -> str:
     if not recurs(plan):
         return ""
     if isinstance(plan, Distinct) and below:
-        return "negation"
+        return "a negation"
     if type(plan) in _FALLING:
         return _FALLING[type(plan)]
     if not isinstance(plan, _RISING):
         return type(plan).__name__
     twice = isinstance(plan, Join) and bool(recurs(plan.left) and recurs(plan.right))
     if twice and below:
-        return "negation"
+        return "a negation"
     if not once and (twice or isinstance(plan, Distinct)):
         # Spark joins what one level added with itself alone.
         return "a join with itself or a DISTINCT, which UNION ALL would count by levels"
