@@ -28,6 +28,7 @@ from everview.plan.nodes import (
     Distinct,
     Empty,
     Filter,
+    Fixpoint,
     Groups,
     Join,
     Map,
@@ -37,6 +38,7 @@ from everview.plan.nodes import (
     Partition,
     Plan,
     Positive,
+    Recursive,
     Ref,
     Restrict,
     Source,
@@ -154,10 +156,36 @@ def rows_of(plan: Plan, relations: Relations) -> Rows:
                 found = rows(child)
                 keys = _picked(columns_of(child), found, tuple(a for a, _ in on))
                 return [e for e, (key, _) in zip(found, keys, strict=True) if key in wanted]
+            case Recursive(name, schema):
+                return _picked(*relations[f"recursive {name}"], names(schema))
+            case Fixpoint():
+                return _reached(node, relations)
             case _:
                 assert_never(node)
 
     return rows(plan)
+
+
+class EndlessError(Exception):
+    """A loop that does not end within its limit."""
+
+
+def _reached(node: Fixpoint, relations: Relations, most: int = 60) -> Rows:
+    """Xₙ₊₁ = B(Xₙ) from X₀ = 0 until they are equal."""
+    columns = {name: columns_of(body) for name, body in node.equations}
+    now: dict[str, dict[Row, int]] = {name: {} for name in columns}
+    trace: Rows = []
+    for iteration in range(1, (node.limit or most) + 2):
+        known = {f"recursive {n}": (columns[n], list(now[n].items())) for n in columns}
+        every = {**relations, **known}
+        after = {name: _added_up(rows_of(body, every)) for name, body in node.equations}
+        if after == now:
+            return trace if node.traced else list(now[node.result].items())
+        lost = [(row, -weight) for row, weight in now[node.result].items()]
+        moved = _added_up([*after[node.result].items(), *lost])
+        trace += [((*row, iteration), weight) for row, weight in moved.items()]
+        now = after
+    raise EndlessError(node.result)
 
 
 def _named(columns: Columns, row: Row) -> dict[str, Any]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping
 
 from evaluation import Columns, Relations, Rows, bag_of, rows_of
@@ -9,9 +10,19 @@ from everview.compiler import Maintenance
 from everview.emit.sql import ring_columns
 from everview.plan.build import columns_of
 from everview.plan.nodes import Plan, Source
-from everview.plan.types import names
-from everview.program.steps import Add, Check, Compute, Fetch, Program, Publish, change_name
-from strategies import Row, World
+from everview.plan.types import ITERATION, names
+from everview.program.steps import (
+    Add,
+    Check,
+    Compute,
+    Fetch,
+    Loop,
+    Looped,
+    Program,
+    Publish,
+    change_name,
+)
+from strategies import Bag, Row, World
 
 
 class Memory:
@@ -51,6 +62,8 @@ class Memory:
                     known[step.result] = self._slice(step, known)
                 case Compute(result, plan, consolidated):
                     known[result] = _computed(plan, consolidated, known)
+                case Loop():
+                    self._loop(step, known)
                 case Check(_, _, _, plan):
                     assert not bag_of(rows_of(plan, known))
                 case Add(name, made) | Publish(name, made):
@@ -78,6 +91,71 @@ class Memory:
         self.fetched.append((step.relation, step.by, len(rows)))
         places = [columns.index(name) for name in wanted]
         return wanted, [(tuple(row[i] for i in places), weight) for row, weight in rows]
+
+    def _loop(self, loop: Loop, known: dict[str, tuple[Columns, Rows]]) -> None:
+        """Iterations in order, each by the definition of what a row's history makes of it."""
+        sums: dict[str, Rows] = {r.name: [] for r in loop.relations}
+        changes: dict[str, Rows] = {r.name: [] for r in loop.relations}
+        columns = {r.name: (*names(r.schema), ITERATION) for r in loop.relations}
+        for r in loop.relations:
+            sums[r.name] += known[r.start][1] if r.start else []
+        last = 0
+        while due := [
+            i for r in loop.relations for i in self._agenda(r, sums[r.name], last, known)
+        ]:
+            last = min(due)
+            for r in loop.relations:
+                known[r.before] = columns[r.name], changes[r.name]
+                now = self._changed(r, sums[r.name], last, known)
+                known[r.now] = columns[r.name], now
+            for r in loop.relations:
+                changes[r.name] = changes[r.name] + known[r.now][1]
+            for step in loop.body:
+                match step:
+                    case Fetch():
+                        known[step.result] = self._slice(step, known)
+                    case Compute(result, plan, consolidated):
+                        known[result] = _computed(plan, consolidated, known)
+            for r in loop.relations:
+                later = known[r.later][1] if r.later else []
+                assert all(row[-1] > last for row, _ in later)
+                sums[r.name] = sums[r.name] + later
+        for r in loop.relations:
+            both = ((r.sums, sums[r.name]), (r.changes, changes[r.name]))
+            for name, rows in both:
+                known[name] = columns[r.name], list(bag_of(rows).items())
+
+    def _agenda(self, r: Looped, sums: Rows, last: int, known: Relations) -> list[int]:
+        """The iterations still to come at which a row changes, or a row that changed came."""
+        found = [row[-1] for row, _ in sums + self._old(r, sums, known)]
+        return [i for i in found if i > last]
+
+    def _old(self, r: Looped, sums: Rows, known: Relations) -> Rows:
+        """The old history of every row whose sum changes."""
+        if r.history is None:
+            return []
+        touched = {row[:-1] for row, _ in sums}
+        rows = [(row, 1) for row in touched]
+        found = self._slice(r.history, {**known, r.touched: (names(r.schema), rows)})
+        places = [found[0].index(name) for name in (*names(r.schema), ITERATION)]
+        picked = [(tuple(row[i] for i in places), weight) for row, weight in found[1]]
+        return [(row, weight) for row, weight in picked if row[:-1] in touched]
+
+    def _changed(self, r: Looped, sums: Rows, now: int, known: Relations) -> Rows:
+        """What iteration `now` adds to a relation, minus what it added before the transaction."""
+        if r.history is None:
+            return [(row, w) for row, w in bag_of(sums).items() if row[-1] == now]
+        old = self._old(r, sums, known)
+
+        def there(rows: Rows, upto: int) -> Bag:
+            total = bag_of([(row[:-1], w) for row, w in rows if row[-1] <= upto])
+            return Counter({row: 1 for row, w in total.items() if w > 0})
+
+        parts = [(1, sums + old, now), (-1, sums + old, now - 1), (-1, old, now), (1, old, now - 1)]
+        every = [
+            ((*row, now), sign * w) for sign, rows, i in parts for row, w in there(rows, i).items()
+        ]
+        return list(bag_of(every).items())
 
 
 def _computed(plan: Plan, consolidated: bool, known: Relations) -> tuple[Columns, Rows]:

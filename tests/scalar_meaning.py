@@ -59,6 +59,9 @@ def _value(tree: exp.Expr, row: Row) -> Any:
         case exp.ConcatWs():
             separator, *texts = (_value(each, row) for each in tree.expressions)
             return separator.join(text for text in texts if text is not None)
+        case exp.Greatest():
+            values = [_value(each, row) for each in (tree.this, *tree.expressions)]
+            return max((v for v in values if v is not None), default=None)
         case exp.Anonymous():
             return _average(tree.name.lower(), [_value(arg, row) for arg in tree.expressions])
         case _:

@@ -170,7 +170,11 @@ BAD_SQL = {
         "as many columns",
     ),
     "CREATE VIEW v AS SELECT id FROM orders EXCEPT SELECT * FROM customers": ("Q012", None, None),
-    "CREATE VIEW v AS WITH RECURSIVE r AS (SELECT 1 AS n) SELECT n FROM r": ("Q020", None, None),
+    "CREATE VIEW v AS WITH RECURSIVE r AS (SELECT n FROM r) SELECT n FROM r": (
+        "Q022",
+        "r AS (SELECT n FROM r",
+        "before UNION",
+    ),
     "CREATE VIEW v AS SELECT ARRAY() AS a FROM orders": ("Q014", None, "CAST"),
     "CREATE VIEW v AS SELECT DISTINCT map('a', id) AS m FROM orders": ("Q020", None, "MAP_ENTRIES"),
     "CREATE VIEW v AS SELECT COUNT(*) AS n FROM orders GROUP BY map(1, id)": (

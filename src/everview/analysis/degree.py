@@ -11,6 +11,7 @@ from everview.plan.nodes import (
     Distinct,
     Empty,
     Filter,
+    Fixpoint,
     Groups,
     Join,
     Map,
@@ -18,6 +19,7 @@ from everview.plan.nodes import (
     Partition,
     Plan,
     Positive,
+    Recursive,
     Ref,
     Restrict,
     Source,
@@ -36,7 +38,7 @@ def degree(plan: Plan) -> float:
     match plan:
         case Empty() | Values() | Change() | Ref():
             return 0
-        case Source():
+        case Source() | Recursive():
             return 1
         case Filter(child, _) | Map(child, _) | Negate(child) | Totals(child, _, _):
             return degree(child)
@@ -47,6 +49,8 @@ def degree(plan: Plan) -> float:
         case Join(left, right, _, _):
             return degree(left) + degree(right)
         case Distinct() | Positive() | Groups() | Partition() | Window() | Restrict():
+            return inf
+        case Fixpoint():
             return inf
         case _:
             assert_never(plan)

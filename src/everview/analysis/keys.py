@@ -12,6 +12,7 @@ from everview.plan.nodes import (
     Distinct,
     Empty,
     Filter,
+    Fixpoint,
     Groups,
     Join,
     Map,
@@ -19,6 +20,7 @@ from everview.plan.nodes import (
     Partition,
     Plan,
     Positive,
+    Recursive,
     Ref,
     Restrict,
     Source,
@@ -43,8 +45,10 @@ def keys(plan: Plan) -> Keys:
             return frozenset({frozenset(key)}) if key else frozenset()
         case Values(_, rows):
             return frozenset({frozenset()}) if len(rows) <= 1 else frozenset()
-        case Change() | Ref() | Add() | Negate() | Totals():
+        case Change() | Ref() | Recursive() | Add() | Negate() | Totals():
             return frozenset()
+        case Fixpoint(result, _, _, traced):
+            return frozenset() if traced else keys(plan.body(result))
         case Filter(child, _) | Restrict(child, _, _):
             return keys(child)
         case Map(child, outputs):

@@ -11,6 +11,7 @@ from everview.plan.nodes import (
     Distinct,
     Empty,
     Filter,
+    Fixpoint,
     Groups,
     Join,
     Map,
@@ -18,6 +19,7 @@ from everview.plan.nodes import (
     Partition,
     Plan,
     Positive,
+    Recursive,
     Ref,
     Restrict,
     Source,
@@ -41,7 +43,7 @@ def sign(plan: Plan) -> Sign:
     match plan:
         case Empty():
             return Sign.ZERO
-        case Values() | Source():
+        case Values() | Source() | Recursive():
             return Sign.POSITIVE
         case Change() | Ref():
             return Sign.ANY
@@ -58,5 +60,7 @@ def sign(plan: Plan) -> Sign:
             return Sign.ZERO if Sign.ZERO in both else max(both)
         case Distinct() | Positive() | Groups() | Partition() | Window():
             return Sign.POSITIVE
+        case Fixpoint(result, _, _, traced):
+            return Sign.ANY if traced else sign(plan.body(result))
         case _:
             assert_never(plan)

@@ -31,6 +31,7 @@ from everview.plan.nodes import (
     Distinct,
     Empty,
     Filter,
+    Fixpoint,
     Groups,
     Join,
     Map,
@@ -38,6 +39,7 @@ from everview.plan.nodes import (
     Partition,
     Plan,
     Positive,
+    Recursive,
     Ref,
     Restrict,
     Source,
@@ -46,6 +48,7 @@ from everview.plan.nodes import (
     Values,
     Window,
 )
+from everview.plan.traverse import transform
 
 Derive: TypeAlias = Callable[[Plan], Plan]
 
@@ -63,7 +66,7 @@ class Rule:
 
     @property
     def kind(self) -> str:
-        """The class of the operator: linear, bilinear, threshold, partition, or by definition."""
+        """The class of the operator: linear, bilinear, threshold, …, or by definition."""
         return self.cites.partition(",")[0]
 
 
@@ -124,6 +127,15 @@ def _difference(after: Plan, before: Plan, touched: Plan, keys: tuple[str, ...])
         restrict_to_keys(after, touched, keys),
         negate(restrict_to_keys(before, touched, keys)),
     )
+
+
+def _fixpoint(node: Fixpoint, d: Derive) -> Plan:
+    """What the loop reaches after the change minus what it reached before, by definition."""
+
+    def after(leaf: Plan) -> Plan:
+        return add(leaf, d(leaf)) if isinstance(leaf, Source) else leaf
+
+    return add(transform(node, after), negate(node))
 
 
 RULES: dict[type[Plan], Rule] = {
@@ -199,6 +211,14 @@ RULES: dict[type[Plan], Rule] = {
             "Δ(Ωₖ Q) = Ωₖ(Q + ΔQ) ⋉ ΔQ − ΩₖQ ⋉ ΔQ",
             "partition, dbsp §7.3–7.4",
             _window,
+        ),
+        Rule(Recursive, "Δ(X) = ΔX", "definition", lambda n, _d: Change(n.name, n.schema)),
+        Rule(
+            Fixpoint,
+            "Δ(fix B) = Σₙ ΔXₙ, where ΔXₙ₊₁ = ↑B(R + ΔR, X + ΔX)ₙ₊₁ − ↑B(R, X)ₙ₊₁ and ↑B is B over "
+            "the differences Xₙ − Xₙ₋₁ of all iterations",
+            "recursive, dbsp §5–6, eq. 6.1 and Prop 6.2",
+            _fixpoint,
         ),
     )
 }

@@ -19,6 +19,7 @@ from everview.plan.nodes import (
     Distinct,
     Empty,
     Filter,
+    Fixpoint,
     Groups,
     Join,
     Map,
@@ -28,6 +29,7 @@ from everview.plan.nodes import (
     Partition,
     Plan,
     Positive,
+    Recursive,
     Ref,
     Restrict,
     Source,
@@ -99,7 +101,7 @@ class _Emitter:
                 return f"SELECT {self._nulls(schema)} WHERE FALSE"
             case Values(schema, rows):
                 return " UNION ALL ".join(self._row(schema, row) for row in rows)
-            case Source(name, schema, _) | Ref(name, schema):
+            case Source(name, schema, _) | Ref(name, schema) | Recursive(name, schema):
                 return f"SELECT {self._columns(schema)} FROM {self._relation(name)}"
             case Change(name, schema):
                 return f"SELECT {self._columns(schema)} FROM {self._relation('Δ' + name)}"
@@ -145,6 +147,8 @@ class _Emitter:
                 return self._window(child, keys, columns)
             case Restrict(child, to, on):
                 return self._restrict(child, to, on)
+            case Fixpoint():
+                raise AssertionError("no one statement is a loop: an engine runs it before")
             case _:
                 assert_never(plan)
 

@@ -14,7 +14,7 @@ from everview.errors import Span
 from everview.lang.sql.statements import Query
 from everview.plan.nodes import Plan
 from everview.plan.types import Schema, Type
-from everview.program.steps import Check, Program
+from everview.program.steps import Check, Compute, Fetch, Program
 from everview.store.manifest import Manifest, Relation, Segment
 from everview.store.store import Store
 
@@ -53,6 +53,16 @@ SIGN = "change weight"
 
 Changes = Mapping[str, Sequence[Any]]
 """For each table, weighted rows: Arrow tables, or frames of the engine's own."""
+
+
+class Gear(Protocol):
+    """What an engine adds to the calculator: where slices come from, and who computes a step."""
+
+    def fetch(self, steps: Sequence[Fetch], snapshot: Snapshot, outcome: Outcome) -> None:
+        """Bring the slices of one round."""
+
+    def compute(self, step: Compute, outcome: Outcome) -> None:
+        """Evaluate a step and name its result."""
 
 
 class Engine(Protocol):

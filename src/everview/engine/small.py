@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from itertools import groupby
-from typing import Any, Protocol
+from typing import Any
 
 import pyarrow as pa
 
@@ -12,8 +12,9 @@ from everview.engine.arrow import arrow_schema, conform
 from everview.engine.doubts import Doubts
 from everview.engine.duckdb.calculator import Calculator
 from everview.engine.duckdb.hot import Hot
+from everview.engine.loop import run_loop
 from everview.engine.outcome import UNASKED, Outcome
-from everview.engine.protocol import Changes, Snapshot, Stored, Violation
+from everview.engine.protocol import Changes, Gear, Snapshot, Stored, Violation
 from everview.engine.settled import all_differ
 from everview.engine.writing import Writer
 from everview.plan.nodes import Plan
@@ -24,22 +25,13 @@ from everview.program.steps import (
     Compute,
     Fetch,
     KeySet,
+    Loop,
     Program,
     Publish,
     Step,
     change_name,
 )
 from everview.store.order import ascends, in_order, orderable
-
-
-class Gear(Protocol):
-    """What an engine adds to the calculator: where slices come from, and who computes a step."""
-
-    def fetch(self, steps: Sequence[Fetch], snapshot: Snapshot, outcome: Outcome) -> None:
-        """Bring the slices of one round."""
-
-    def compute(self, step: Compute, outcome: Outcome) -> None:
-        """Evaluate a step and name its result."""
 
 
 class InProcess:
@@ -130,6 +122,9 @@ def _run_steps(
                     case Compute(result):
                         with outcome.step(result):
                             gear.compute(step, outcome)
+                    case Loop(name):
+                        with outcome.step(name):
+                            run_loop(step, gear, calculator, snapshot, outcome)
                     case Add(name, change) | Publish(name, change):
                         with outcome.step(name):
                             rows = calculator.result(change, snapshot.stored[name].schema)
@@ -141,6 +136,7 @@ def _run_steps(
 _PHASES: dict[type[Step], str] = {
     Fetch: "fetch",
     Compute: "compute",
+    Loop: "compute",
     Check: "compute",
     Add: "write",
     Publish: "write",

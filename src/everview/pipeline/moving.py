@@ -19,7 +19,7 @@ from everview.pipeline.samples import SEPARATOR, Sample, Samples
 from everview.pipeline.shares import Share, shares, together
 from everview.pipeline.violations import violation
 from everview.plan.nodes import Plan
-from everview.program.steps import Program
+from everview.program.steps import Loop, Program
 from everview.store.manifest import Segment
 
 Chooser = Callable[[Question, Samples], Choice]
@@ -131,17 +131,20 @@ class Mover:
     def _choice(self, task: Task) -> Choice:
         """The way to go; what is few, not in memory, or not exact is maintained."""
         shares, changes = task.compiled.shares, task.changes
-        if not shares or not all(
-            isinstance(r, pa.Table) for each in changes.values() for r in each
-        ):
+        few = all(isinstance(r, pa.Table) for each in changes.values() for r in each)
+        if not few and any(isinstance(step, Loop) for step in task.compiled.program.steps):
+            return Choice("recompute")  # an iteration is followed in process
+        if not shares or not few:
             return Choice()
         counts = {name: sum(rows.num_rows for rows in each) for name, each in changes.items()}
         rows = sum(counts.values())
+        large = self.engine.gear(rows) == "large"
+        if large and any(isinstance(step, Loop) for step in task.compiled.program.steps):
+            return Choice("recompute")
         if rows < self.least or not task.compiled.exact:
             return Choice()
         builds = rows_read(self.catalog, shares, task.snapshot, counts)
         fetches = len(together(shares.values()).fetches)
-        large = self.engine.gear(rows) == "large"
         return self.chooser(Question(task.tables, rows, fetches, builds, large), task.samples)
 
     def _maintain(self, task: Task) -> Done:

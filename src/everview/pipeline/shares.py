@@ -5,9 +5,17 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from everview.plan.nodes import Ref
-from everview.plan.traverse import walk
-from everview.program.steps import Add, Compute, Fetch, Program, Publish, change_name, fetch_mark
+from everview.program.steps import (
+    Add,
+    Compute,
+    Fetch,
+    Loop,
+    Program,
+    Publish,
+    change_name,
+    fetch_mark,
+    refs,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,9 +37,13 @@ def shares(program: Program) -> dict[str, Share]:
                 mark = Share(fetches=frozenset((fetch_mark(relation, by),)))
                 found[result] = together((mark, *(found[key.relation] for key in keys)))
             case Compute(result, plan, _):
-                read = {node.name for node in walk(plan) if isinstance(node, Ref)}
                 own = Share(results=frozenset((result,)))
-                found[result] = together((own, *(found[name] for name in read)))
+                found[result] = together((own, *(found[name] for name in refs(plan))))
+            case Loop(name):
+                marks = frozenset(fetch_mark(each.relation, each.by) for each in step.fetches)
+                own = Share(fetches=marks, results=frozenset((name,)))
+                whole = together((own, *(found[each] for each in step.reads)))
+                found |= dict.fromkeys(step.results, whole)
             case Publish(name, change) | Add(name, change):
                 written[name] = found[change]
     return written

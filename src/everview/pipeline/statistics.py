@@ -46,6 +46,7 @@ def note(outcome: Outcome, parts: Mapping[str, Share]) -> dict[str, Any]:
         "fetched": outcome.fetched,
         "ways": outcome.ways,
         "published": outcome.published,
+        "iterations": outcome.iterations,
         "written": written,
         "views": {view: _view(share, outcome, written) for view, share in parts.items()},
     }

@@ -54,8 +54,21 @@ class Spark4(Spark):
             "PERCENTILE": lambda self: self._parse_distinct_arg_function(_Percentile),
         }
 
+        def _parse_table_alias(self, *args: Any, **kwargs: Any) -> Any:
+            """An alias, and after one in WITH how many levels a recursion may have."""
+            alias = super()._parse_table_alias(*args, **kwargs)
+            if alias and self._match_text_seq("MAX", "RECURSION", "LEVEL"):
+                alias.set("limit", self._parse_number())
+            return alias
+
     class Generator(Spark.Generator):  # type: ignore[valid-type, misc]
         """Keeps a column before a field apart from a table before a column."""
+
+        def tablealias_sql(self, expression: exp.TableAlias) -> str:
+            """An alias, with the levels that a recursion may have."""
+            alias = str(super().tablealias_sql(expression))
+            limit = self.sql(expression, "limit")
+            return f"{alias} MAX RECURSION LEVEL {limit}" if limit else alias
 
         def dot_sql(self, expression: exp.Dot) -> str:
             """A field of a struct; a plain column is written in parentheses."""

@@ -256,6 +256,37 @@ class Restrict(Node):
     on: tuple[tuple[str, str], ...]
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class Recursive(Node):
+    """What the fixpoint around it has reached so far of one of its relations: X."""
+
+    name: str
+    schema: Schema
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Fixpoint(Node):
+    """The relation `result` when Xₙ₊₁ = B(Xₙ) = Xₙ, from X₀ = 0, all equations at once: fix B.
+
+    A `limit` above zero bounds the iterations. When `traced`, every row has the iteration n at
+    which it comes, and the weight it comes with: those of Xₙ − Xₙ₋₁.
+    """
+
+    result: str
+    equations: tuple[tuple[str, Plan], ...]
+    limit: int = 0
+    traced: bool = False
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The relations that are defined."""
+        return tuple(name for name, _ in self.equations)
+
+    def body(self, name: str) -> Plan:
+        """What one of the relations is equal to."""
+        return dict(self.equations)[name]
+
+
 Plan: TypeAlias = (
     Empty
     | Values
@@ -275,4 +306,6 @@ Plan: TypeAlias = (
     | Partition
     | Window
     | Restrict
+    | Recursive
+    | Fixpoint
 )

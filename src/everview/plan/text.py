@@ -14,6 +14,7 @@ from everview.plan.nodes import (
     Distinct,
     Empty,
     Filter,
+    Fixpoint,
     Groups,
     Join,
     Map,
@@ -25,6 +26,7 @@ from everview.plan.nodes import (
     Partition,
     Plan,
     Positive,
+    Recursive,
     Ref,
     Restrict,
     Source,
@@ -73,7 +75,7 @@ def _arguments(plan: Plan) -> tuple[object, ...]:
             return (_columns(schema), [list(row) for row in rows])
         case Source(name, schema, key):
             return (name, _columns(schema), list(key)) if key else (name, _columns(schema))
-        case Change(name, schema) | Ref(name, schema):
+        case Change(name, schema) | Ref(name, schema) | Recursive(name, schema):
             return (name, _columns(schema))
         case Filter(_, predicate):
             return (predicate,)
@@ -96,6 +98,8 @@ def _arguments(plan: Plan) -> tuple[object, ...]:
             return (list(keys), [_over(c) for c in columns])
         case Restrict(_, _, on):
             return ([list(pair) for pair in on],)
+        case Fixpoint(result, _, limit, traced):
+            return (result, list(plan.names), limit, traced)
         case _:
             assert_never(plan)
 
@@ -241,4 +245,11 @@ _OPERATORS: dict[str, _Parser] = {
         p[0], _strings(a[0]), tuple(_overs(each) for each in cast(list[list[object]], a[1]))
     ),
     "Restrict": lambda p, a: Restrict(p[0], p[1], _pairs(a[0])),
+    "Recursive": lambda p, a: Recursive(str(a[0]), _schema(a[1])),
+    "Fixpoint": lambda p, a: Fixpoint(
+        str(a[0]),
+        tuple(zip(_strings(a[1]), p, strict=True)),
+        int(str(a[2])),
+        traced=bool(a[3]),
+    ),
 }

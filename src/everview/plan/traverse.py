@@ -13,6 +13,7 @@ from everview.plan.nodes import (
     Distinct,
     Empty,
     Filter,
+    Fixpoint,
     Groups,
     Join,
     Map,
@@ -20,6 +21,7 @@ from everview.plan.nodes import (
     Partition,
     Plan,
     Positive,
+    Recursive,
     Ref,
     Restrict,
     Source,
@@ -28,7 +30,7 @@ from everview.plan.nodes import (
     Values,
     Window,
 )
-from everview.plan.types import Column, Schema, type_in
+from everview.plan.types import ITERATION, Column, Schema, type_in
 
 CACHED = 16_384  # plans that each question about plans is remembered for
 
@@ -37,8 +39,11 @@ CACHED = 16_384  # plans that each question about plans is remembered for
 def schema_of(plan: Plan) -> Schema:
     """The columns of the rows of `plan`, without the weight."""
     match plan:
-        case Empty() | Values() | Source() | Change() | Ref():
+        case Empty() | Values() | Source() | Change() | Ref() | Recursive():
             return plan.schema
+        case Fixpoint(result, _, _, traced):
+            came = (Column(ITERATION, "int"),) if traced else ()
+            return schema_of(plan.body(result)) + came
         case Filter() | Negate() | Distinct() | Positive() | Restrict() | Groups():
             return schema_of(plan.child)
         case Add():
@@ -69,8 +74,10 @@ def _keyed(child: Plan, keys: tuple[str, ...]) -> Schema:
 def children(plan: Plan) -> tuple[Plan, ...]:
     """The plans that `plan` is computed from, left to right."""
     match plan:
-        case Empty() | Values() | Source() | Change() | Ref():
+        case Empty() | Values() | Source() | Change() | Ref() | Recursive():
             return ()
+        case Fixpoint(_, equations, _, _):
+            return tuple(body for _, body in equations)
         case Filter() | Map() | Unnest() | Negate() | Distinct() | Positive():
             return (plan.child,)
         case Totals() | Groups() | Partition() | Window():
@@ -86,8 +93,10 @@ def children(plan: Plan) -> tuple[Plan, ...]:
 def with_children(plan: Plan, parts: tuple[Plan, ...]) -> Plan:
     """The same operator over other children."""
     match plan:
-        case Empty() | Values() | Source() | Change() | Ref():
+        case Empty() | Values() | Source() | Change() | Ref() | Recursive():
             return plan
+        case Fixpoint():
+            return replace(plan, equations=tuple(zip(plan.names, parts, strict=True)))
         case Filter() | Map() | Unnest() | Negate() | Distinct() | Positive():
             return replace(plan, child=parts[0])
         case Totals() | Groups() | Partition() | Window():
@@ -126,3 +135,34 @@ def sources(plan: Plan) -> tuple[Source, ...]:
 def reads_change(plan: Plan) -> bool:
     """Whether `plan` depends on the transaction and not on stored relations alone."""
     return isinstance(plan, Change | Ref) or any(map(reads_change, children(plan)))
+
+
+@lru_cache(maxsize=CACHED)
+def recurs(plan: Plan) -> frozenset[str]:
+    """The relations of fixpoints around `plan` that it reads."""
+    if isinstance(plan, Recursive):
+        return frozenset((plan.name,))
+    found = frozenset[str]().union(*map(recurs, children(plan)))
+    return found - {*plan.names} if isinstance(plan, Fixpoint) else found
+
+
+@lru_cache(maxsize=CACHED)
+def has_loops(plan: Plan) -> bool:
+    """Whether the plan has fixpoints in it."""
+    return isinstance(plan, Fixpoint) or any(map(has_loops, children(plan)))
+
+
+def loop_free(plan: Plan) -> tuple[Plan, ...]:
+    """The bodies of the loops in a plan, and what is left of it with names in their places."""
+    if not has_loops(plan):
+        return (plan,)
+    found: list[Plan] = []
+
+    def named(node: Plan) -> Plan:
+        if not isinstance(node, Fixpoint):
+            return node
+        found.extend(body for _, body in node.equations)
+        return Recursive(node.result, schema_of(node))
+
+    left = transform(plan, named)
+    return (*found, left)

@@ -13,6 +13,8 @@ WEIGHT = "_w"
 """The column that carries the weight of a row wherever a Z-set is written as a table."""
 EPOCH = "_epoch"
 """The column that carries the epoch of a row in a change feed."""
+ITERATION = "iteration/"
+"""The column that carries the iteration of a fixpoint at which a row comes; no user's column."""
 
 
 def unusable_name(name: str) -> str | None:

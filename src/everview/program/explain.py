@@ -12,6 +12,8 @@ from everview.program.steps import (
     Compute,
     Fetch,
     KeySet,
+    Loop,
+    Looped,
     Program,
     Publish,
     Step,
@@ -34,6 +36,13 @@ def _line(step: Step, brought: Mapping[str, str]) -> str:
             return f"{result} := fetch {relation} ({columns}) {where}{told}"
         case Compute(result, plan, _):
             return f"{result} :=\n{print_plan(plan, 1)}"
+        case Loop(name, relations, body, _):
+            inside = (line for each in body for line in _line(each, brought).splitlines())
+            ends = f"until no change of {', '.join(each.name for each in relations)} is left"
+            told = "".join(f"\n  {_looped(each, brought)}" for each in relations)
+            return f"loop {name}, iteration by iteration, {ends}{told}" + "".join(
+                f"\n  {line}" for line in inside
+            )
         case Check(rule, table, _, plan):
             return f"check {rule} of {table}: nothing in\n{print_plan(plan, 1)}"
         case Add(state, change):
@@ -42,6 +51,12 @@ def _line(step: Step, brought: Mapping[str, str]) -> str:
             return f"publish {view} += {change}"
         case _:
             assert_never(step)
+
+
+def _looped(each: Looped, brought: Mapping[str, str]) -> str:
+    """How a relation of a loop changes at one iteration."""
+    old = f" and {_line(each.history, brought)}" if each.history else ""
+    return f"{each.now} := what {each.start or 'nothing'} and {each.later} make of {each.name}{old}"
 
 
 def _keys(by: str | None, keys: tuple[KeySet, ...]) -> str:

@@ -13,6 +13,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
 
+from everview.differentiate.fixpoint import trace_of, unlifted
 from everview.differentiate.rules import Derive, rule_of
 from everview.differentiate.top import top
 from everview.plan import scalar
@@ -37,6 +38,7 @@ from everview.plan.nodes import (
     Distinct,
     Empty,
     Filter,
+    Fixpoint,
     Groups,
     Join,
     Map,
@@ -55,6 +57,7 @@ from everview.plan.nodes import (
 from everview.plan.traverse import (
     CACHED,
     children,
+    has_loops,
     reads_change,
     schema_of,
     sources,
@@ -63,6 +66,7 @@ from everview.plan.traverse import (
     with_children,
 )
 from everview.plan.types import Schema
+from everview.program.loops import follow
 from everview.program.states import Demand, States, lookup_column
 from everview.program.steps import Compute, Fetch, KeySet, Step, change_name
 
@@ -77,6 +81,7 @@ class Materializer:
 
     states: States
     steps: list[Step] = field(default_factory=list)
+    prefix: str = ""
     _computed: dict[Plan, Ref] = field(default_factory=dict)
     _changes: dict[Plan, Plan] = field(default_factory=dict)
     _fetched: dict[Fetch, Ref] = field(default_factory=dict)
@@ -87,7 +92,7 @@ class Materializer:
             return plan
         known = self._computed.get(plan)
         if known is None or name is not None:
-            ref = Ref(name or f"t{len(self.steps)}", schema_of(plan))
+            ref = Ref(name or f"{self.prefix}t{len(self.steps)}", schema_of(plan))
             self.steps.append(Compute(ref.name, known or plan))
             self._computed.setdefault(plan, ref)
             return ref
@@ -102,6 +107,7 @@ class Materializer:
         """
         if changed is not None and not any(s.name in changed for s in sources(plan)):
             return Empty(schema_of(plan))
+        self._follow(plan, changed)
         known = self._changes.get(plan)
         if known is None:
             known = self.lower(rule_of(plan).apply(plan, self._change_below(plan, changed)))
@@ -109,6 +115,29 @@ class Materializer:
                 known = self.compute(known)
             self._changes[plan] = known
         return known
+
+    def _follow(self, plan: Plan, changed: frozenset[str] | None) -> None:
+        """Let the loops run whose iterations a plan reads, which tells how they change."""
+        if isinstance(plan, Fixpoint) and not plan.traced:
+            trace = trace_of(plan, plan.result)
+            self._changes[plan] = unlifted(self.change(trace, changed))
+        elif has_loops(plan) and plan not in self._changes:
+            for node in walk(plan):
+                if isinstance(node, Fixpoint) and node.traced and node not in self._changes:
+                    self._changes |= follow(self, node, changed)
+
+    def inside(self) -> Materializer:
+        """A lowering of what is done again and again, over what is known before."""
+        prefix = f"{self.prefix}{len(self.steps)}."
+        return replace(self, steps=[], prefix=prefix, _computed={}, _fetched={})
+
+    def slice(self, plan: Plan, by: Columns, keys: Ref) -> Fetch:
+        """The fetch of what is stored of `plan` with some keys, as a step that is not yet taken."""
+        inner = self.inside()
+        inner._stored(plan, by, keys, by)
+        (step,) = inner.steps
+        assert isinstance(step, Fetch)
+        return step
 
     def _change_below(self, plan: Plan, changed: frozenset[str] | None) -> Derive:
         def inline(child: Plan) -> Plan:
@@ -180,6 +209,8 @@ class Materializer:
                     return unnest(brought, array, element, position, outer=outer)
             case Join():
                 return self._bring_join(plan, by, keys, theirs)
+            case Fixpoint(result, _, _, False):
+                return unlifted(self.bring(trace_of(plan, result), by, keys, theirs))
             case Distinct(child):
                 return distinct(self._input(child, by, keys, theirs))
             case Positive(child):
@@ -291,7 +322,7 @@ class Materializer:
     ) -> Plan:
         by = column if keys is not None else None
         wanted = (KeySet(keys.name, key if by and key else ""),) if keys is not None else ()
-        fresh = Fetch(f"s{len(self.steps)}", relation, schema, by, wanted)
+        fresh = Fetch(f"{self.prefix}s{len(self.steps)}", relation, schema, by, wanted)
         known = self._fetched.setdefault(replace(fresh, result=""), Ref(fresh.result, schema))
         if known.name == fresh.result:
             self.steps.append(fresh)
@@ -304,7 +335,7 @@ def bounded(plan: Plan) -> bool:
     match plan:
         case Change() | Ref() | Values() | Empty():
             return True
-        case Source():
+        case Source() | Fixpoint():
             return False
         case Join(left, right, _, _):
             return bounded(left) or bounded(right)

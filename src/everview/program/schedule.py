@@ -6,9 +6,9 @@ from collections.abc import Iterable
 from dataclasses import replace
 
 from everview.plan.nodes import Plan, Ref
-from everview.plan.traverse import transform, walk
+from everview.plan.traverse import transform
 from everview.plan.types import Schema
-from everview.program.steps import Add, Check, Compute, Fetch, Publish, Step
+from everview.program.steps import Add, Check, Compute, Fetch, Loop, Publish, Step, refs
 
 
 def schedule(steps: Iterable[Step]) -> tuple[Step, ...]:
@@ -21,7 +21,10 @@ def schedule(steps: Iterable[Step]) -> tuple[Step, ...]:
             case Fetch(result, _, _, _, keys):
                 level = 1 + max((levels.get(key.relation, 0) for key in keys), default=0)
             case Compute(result, plan, _):
-                level = max((levels.get(name, 0) for name in _refs(plan)), default=0)
+                level = max((levels.get(name, 0) for name in refs(plan)), default=0)
+            case Loop(result):
+                level = max((levels.get(name, 0) for name in step.reads), default=0)
+                levels |= dict.fromkeys(step.results, level)
             case Check() | Add() | Publish():
                 endings.append(step)
                 continue
@@ -31,7 +34,7 @@ def schedule(steps: Iterable[Step]) -> tuple[Step, ...]:
     renamed: dict[str, tuple[str, Schema]] = {}
     for level in sorted(rounds):
         ordered += _shared([s for s in rounds[level] if isinstance(s, Fetch)], renamed)
-        ordered += [s for s in rounds[level] if isinstance(s, Compute)]
+        ordered += [s for s in rounds[level] if not isinstance(s, Fetch)]
     checks = [step for step in endings if isinstance(step, Check)]
     writes = [step for step in endings if not isinstance(step, Check)]
     written = {step.change for step in writes if isinstance(step, Add | Publish)}
@@ -42,10 +45,6 @@ def schedule(steps: Iterable[Step]) -> tuple[Step, ...]:
         else step
         for step in named
     )
-
-
-def _refs(plan: Plan) -> tuple[str, ...]:
-    return tuple(node.name for node in walk(plan) if isinstance(node, Ref))
 
 
 def _shared(fetches: list[Fetch], renamed: dict[str, tuple[str, Schema]]) -> list[Fetch]:
@@ -73,6 +72,9 @@ def _with_names(step: Step, renamed: dict[str, tuple[str, Schema]]) -> Step:
         names = {old: new for old, (new, _) in renamed.items()}
         keys = (replace(k, relation=names.get(k.relation, k.relation)) for k in step.keys)
         return replace(step, keys=tuple(dict.fromkeys(keys)))
+    if isinstance(step, Loop):
+        body = (_with_names(each, renamed) for each in step.body)
+        return replace(step, body=tuple(body))  # type: ignore[arg-type]
     if not isinstance(step, Compute | Check):
         return step
 

@@ -5,7 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from everview.plan.nodes import Plan
+from everview.differentiate.fixpoint import ENDLESS
+from everview.plan.nodes import Plan, Ref
+from everview.plan.traverse import walk
 from everview.plan.types import Schema
 
 
@@ -84,7 +86,78 @@ class Publish:
     change: str
 
 
-Step: TypeAlias = Fetch | Compute | Check | Add | Publish
+@dataclass(frozen=True, slots=True)
+class Looped:
+    """One relation X of a loop, by the names that its parts have in the program.
+
+    `start` is how the sum that X depends on changes with what is outside, `later` what the body
+    makes of one iteration for later ones; either may be none. `now` is what an iteration adds to X
+    and `before` what those before it added. `history` brings the old sum of the rows in `touched`;
+    without it X is the sum. In the end `sums` is how the sum has changed and `changes` how X has.
+    """
+
+    name: str
+    schema: Schema
+    start: str
+    later: str
+    now: str
+    before: str
+    touched: str
+    sums: str
+    changes: str
+    history: Fetch | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Loop:
+    """Follow a change through the iterations of a fixpoint, from the first one that it touches.
+
+    At each iteration rows are looked at again that have changed there, or that have changed before
+    and came there again. `body` says what their change does to later iterations.
+    """
+
+    name: str
+    relations: tuple[Looped, ...]
+    body: tuple[Fetch | Compute, ...]
+    limit: int = 0
+
+    @property
+    def most(self) -> int:
+        """The last iteration at which a row may come."""
+        return self.limit or ENDLESS
+
+    @property
+    def results(self) -> tuple[str, ...]:
+        """What is known after it."""
+        return tuple(name for each in self.relations for name in (each.sums, each.changes))
+
+    @property
+    def reads(self) -> tuple[str, ...]:
+        """What has to be known before it."""
+        own = {name for r in self.relations for name in (r.now, r.before, r.touched)}
+        own |= {step.result for step in self.body}
+        found = [each.start for each in self.relations if each.start]
+        for step in self.body:
+            match step:
+                case Fetch(keys=keys):
+                    found += (key.relation for key in keys)
+                case Compute(plan=plan):
+                    found += refs(plan)
+        return tuple(dict.fromkeys(name for name in found if name not in own))
+
+    @property
+    def fetches(self) -> tuple[Fetch, ...]:
+        """The relations that are looked into at every iteration."""
+        histories = (each.history for each in self.relations if each.history is not None)
+        return (*histories, *(step for step in self.body if isinstance(step, Fetch)))
+
+
+Step: TypeAlias = Fetch | Compute | Loop | Check | Add | Publish
+
+
+def refs(plan: Plan) -> tuple[str, ...]:
+    """The results of earlier steps that a plan reads."""
+    return tuple({node.name: None for node in walk(plan) if isinstance(node, Ref)})
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 from everview.plan.nodes import Plan
 from everview.rewrite.distinct import eliminate_distinct
+from everview.rewrite.flatten import flatten_loops
 from everview.rewrite.normalize import normalize
 from everview.rewrite.prune import prune_columns
 from everview.rewrite.pushdown import push_filters
@@ -15,6 +16,7 @@ PASSES: tuple[Callable[[Plan], Plan], ...] = (
     push_filters,
     eliminate_distinct,
     prune_columns,
+    flatten_loops,
     normalize,
 )
 

@@ -11,6 +11,7 @@ from everview.plan.nodes import (
     Add,
     Distinct,
     Filter,
+    Fixpoint,
     Groups,
     Join,
     Map,
@@ -23,7 +24,7 @@ from everview.plan.nodes import (
     Unnest,
     Window,
 )
-from everview.plan.traverse import schema_of
+from everview.plan.traverse import schema_of, with_children
 
 
 def prune_columns(plan: Plan) -> Plan:
@@ -75,6 +76,9 @@ def _prune(plan: Plan, needed: set[str]) -> Plan:
             for column in kept_columns:
                 own |= {order.column for order in column.order} | _used(column.arguments)
             return _only(Window(_prune(child, own), keys, kept_columns), needed)
+        case Fixpoint():
+            bodies = tuple(prune_columns(body) for _, body in plan.equations)
+            return _only(with_children(plan, bodies), needed)
         case _:
             return _only(plan, needed)
 

@@ -28,8 +28,9 @@ from everview.engine.columns.operators import Columns
 from everview.engine.columns.unknown import Unknown
 from everview.engine.duckdb import functions
 from everview.engine.duckdb.problems import explained
+from everview.engine.fixpoint import Solver
 from everview.plan.nodes import Empty, Plan, Ref
-from everview.plan.traverse import CACHED, schema_of, transform, walk
+from everview.plan.traverse import CACHED, has_loops, schema_of, transform, walk
 from everview.plan.types import WEIGHT, Schema
 from everview.plan.typing import Typed
 from everview.program.steps import Compute, KeySet
@@ -83,14 +84,17 @@ class Calculator:
         """Make an Arrow table known under a name."""
         if name in self._registered:
             self._unregister(name)
+        self._nothing.pop(name, None)
         self._given[name] = table
         self._counts[name] = table.num_rows
         self._batches.pop(name, None)
 
     def give_nothing(self, name: str, schema: Schema) -> None:
         """Make a relation without rows known; no statement reads it."""
+        self._given.pop(name, None)
         self._nothing[name] = schema
         self._counts[name] = 0
+        self._batches.pop(name, None)
 
     def asked(self, keys: Iterable[KeySet]) -> tuple[KeySet, ...]:
         """Those keys whose relation has rows."""
@@ -120,7 +124,8 @@ class Calculator:
 
         Raises `NotEqual` when the plan uses something not shown equal to Spark's answer.
         """
-        left = replace(step, plan=self.reduced(step.plan))
+        plan = Solver(self).solved(step.plan) if has_loops(step.plan) else step.plan
+        left = replace(step, plan=self.reduced(plan))
         if isinstance(left.plan, Empty):
             self.give_nothing(step.result, schema_of(step.plan))
         elif (found := self._on_columns(left.plan, consolidated=step.consolidated)) is not None:
@@ -132,10 +137,16 @@ class Calculator:
             twice(lambda careful: self.keep(step.result, _step_sql(left, careful)))
 
     def evaluate(self, plan: Plan) -> pa.Table:
-        """The rows of `plan`, consolidated."""
+        """The rows of `plan`, consolidated; loops in it are run first."""
+        if has_loops(plan):
+            plan = Solver(self).solved(plan)
         left = self.reduced(plan)
         rows = self._on_columns(left, consolidated=True)
         return conform(self.rows(_sql(left)) if rows is None else rows, schema_of(plan))
+
+    def hold(self, name: str, plan: Plan) -> None:
+        """Make the rows of `plan` known under a name."""
+        self.give(name, self.evaluate(plan))
 
     def any_rows(self, plans: Sequence[Plan]) -> list[bool]:
         """Whether each plan has rows; what is left to DuckDB, in one statement."""

@@ -16,7 +16,7 @@ from everview.errors import Span, UserError
 from everview.lang.sql.ordered import OrderedQuery, lower_ordered
 from everview.plan import scalar as scalars
 from everview.plan.nodes import Source
-from everview.plan.traverse import schema_of
+from everview.plan.traverse import loop_free, schema_of
 from everview.plan.types import WEIGHT, Schema, Type, type_in
 from everview.plan.typing import type_of
 
@@ -31,8 +31,7 @@ def described(sql: str, relations: Mapping[str, Schema]) -> Schema:
     known = {name.lower(): Source(name, schema) for name, schema in relations.items()}
     with known_to_spark():
         query = lower_ordered(sql, known, analyze)
-    with refused_by_name():
-        rows_sql(query, {})
+    must_be_known(query)
     found = {column.name: column for column in schema_of(query.plan)}
     return tuple(found[name] for name in query.columns)
 
@@ -83,6 +82,13 @@ def refused_by_name() -> Iterator[None]:
             f"the embedded engine cannot answer this as Spark would: {problem}",
             remedy="write it with functions it knows, or open the store with engine='spark'",
         ) from None
+
+
+def must_be_known(query: OrderedQuery) -> None:
+    """Refuse by name what is not shown to give Spark's answer, also inside loops."""
+    with refused_by_name():
+        for plan in loop_free(query.plan):
+            emit_consolidated(plan, DUCKDB)
 
 
 def rows_sql(query: OrderedQuery, relations: Mapping[str, str]) -> str:

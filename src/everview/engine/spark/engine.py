@@ -10,6 +10,7 @@ from tempfile import gettempdir
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.compute as pc
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 
@@ -27,14 +28,14 @@ from everview.engine.spark import actions, queries
 from everview.engine.spark.fetch import DRIVER_BYTES, TooLarge, Wanted, fetch_by_job
 from everview.engine.spark.large import LargeGear
 from everview.engine.spark.problems import explained, not_accepted
-from everview.engine.spark.relations import Relations
+from everview.engine.spark.relations import Relations, as_frame
 from everview.engine.spark.session import session_for
 from everview.engine.written import written_minus_stored
 from everview.errors import Span, UserError
 from everview.lang.sql.statements import Query
 from everview.plan.nodes import Plan, Ref, Source
 from everview.plan.ties import hangs_on_ties
-from everview.plan.traverse import schema_of, sources, walk
+from everview.plan.traverse import has_loops, schema_of, sources, walk
 from everview.plan.types import WEIGHT, Schema, Type
 from everview.program.steps import Compute, Fetch, Program
 from everview.store.manifest import DataFile, Manifest, Segment
@@ -205,7 +206,7 @@ class SparkEngine(InProcess):
         with Relations(self.session) as relations:
             for node in dict.fromkeys(n for n in walk(plan) if isinstance(n, Ref)):
                 rows = self._calculator.result(node.name, node.schema)
-                relations.give(node.name, queries.as_frame(self.session, rows))
+                relations.give(node.name, as_frame(self.session, rows))
             sql = emit_consolidated(plan, SPARK, relations.names, careful=careful)
             return conform(actions.collect(self.session.sql(sql)), schema_of(plan))
 
@@ -284,9 +285,26 @@ class SparkEngine(InProcess):
                 if found is None:
                     raise
                 return found
+            if found is None and has_loops(plan):
+                return self._loop_difference(name, plan, snapshot)
             if found is None or hangs_on_ties(plan):
                 return queries.plan_difference(self.session, name, plan, snapshot)
             return found
+
+    def _loop_difference(self, name: str, plan: Plan, snapshot: Snapshot) -> tuple[int, pa.Table]:
+        """As `difference`, of a plan with loops that Spark has no words for."""
+        rows = twice(lambda careful: self._whole(plan, snapshot, careful))
+        stored = Source(name, snapshot.stored[name].schema)
+        total = pc.sum(self._whole(stored, snapshot, careful=False).column(WEIGHT)).as_py()
+        return int(total or 0), rows
+
+    def _whole(self, plan: Plan, snapshot: Snapshot, careful: bool) -> pa.Table:
+        """The rows of a plan, in process where that can be."""
+        try:
+            return self._evaluate_small(plan, snapshot, careful)
+        except (TooLarge, NotEqual, CalculationError):
+            gear = LargeGear(self.session, snapshot, snapshot.manifest.epoch, None)
+            return gear.evaluate(plan, careful)
 
     def recompute(
         self,

@@ -9,19 +9,22 @@ from dataclasses import dataclass
 from functools import reduce
 from typing import Any
 
+import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 
 from everview.emit.sql import SPARK, consolidate, emit, emit_consolidated, emit_step
+from everview.engine.arrow import conform
 from everview.engine.outcome import LARGE, Outcome
 from everview.engine.protocol import Changes, Snapshot, Violation
 from everview.engine.spark import actions
+from everview.engine.spark.loops import without_loops
 from everview.engine.spark.problems import explained
-from everview.engine.spark.queries import as_frame
-from everview.engine.spark.relations import Relations, stored_frame
+from everview.engine.spark.relations import Relations, as_frame, stored_frame
+from everview.errors import UserError
 from everview.plan.nodes import Plan, Ref
-from everview.plan.traverse import walk
+from everview.plan.traverse import schema_of, walk
 from everview.plan.types import WEIGHT, names
-from everview.program.steps import Add, Check, Compute, Fetch, Program, Publish, change_name
+from everview.program.steps import Add, Check, Compute, Fetch, Loop, Program, Publish, change_name
 from everview.store.manifest import Segment
 
 SHOWN_ROWS = 10
@@ -59,6 +62,12 @@ class LargeGear:
                         if uses[step.result] > 1:
                             frame = held.enter_context(actions.kept(frame))
                         relations.give(step.result, frame)
+                    elif isinstance(step, Loop):
+                        raise UserError(
+                            "E013",
+                            "the change is too large to be followed through a recursion",
+                            remedy="send it in smaller transactions",
+                        )
                 self._check(checks, relations)
             with outcome.clock.phase("write"):
                 for step in program.steps:
@@ -81,8 +90,17 @@ class LargeGear:
         """The value of `plan`, as the base of a relation."""
         with Relations(self.session) as relations:
             relations.give_stored(plan, self.snapshot, careful=careful)
-            frame = self.session.sql(emit_consolidated(plan, SPARK, relations.names))
-            return self._write(name, frame, base=True)
+            with without_loops(plan, self.session, relations) as left:
+                frame = self.session.sql(emit_consolidated(left, SPARK, relations.names))
+                return self._write(name, frame, base=True)
+
+    def evaluate(self, plan: Plan, careful: bool) -> pa.Table:
+        """The value of `plan`, to the driver."""
+        with Relations(self.session) as relations:
+            relations.give_stored(plan, self.snapshot, careful=careful)
+            with without_loops(plan, self.session, relations) as left:
+                frame = self.session.sql(emit_consolidated(left, SPARK, relations.names))
+                return conform(actions.collect(frame), schema_of(plan))
 
     def fixed(self, table: str, frame: DataFrame) -> DataFrame:
         """Rows that are read again as they are now."""

@@ -15,8 +15,9 @@ from pyspark.sql import DataFrame, SparkSession
 from everview.emit.sql import SPARK, consolidate, emit_consolidated
 from everview.engine.protocol import Changes, Snapshot
 from everview.engine.spark import actions
+from everview.engine.spark.loops import without_loops
 from everview.engine.spark.problems import not_accepted
-from everview.engine.spark.relations import Relations, stored_frame
+from everview.engine.spark.relations import Relations, as_frame, stored_frame
 from everview.errors import UserError
 from everview.lang.sql.nested import with_sorted_lists
 from everview.lang.sql.statements import Query
@@ -81,15 +82,6 @@ def _weighted_frame(
     return reduce(DataFrame.unionByName, parts)
 
 
-def as_frame(session: SparkSession, rows: pa.Table | DataFrame) -> DataFrame:
-    """Weighted rows as a DataFrame."""
-    if not isinstance(rows, pa.Table):
-        return rows
-    # Spark takes a piece without rows, after one that has some, for the end.
-    whole = rows.combine_chunks() if rows.num_rows else rows.schema.empty_table()
-    return session.createDataFrame(whole)
-
-
 def _plain(name: str, schema: Schema) -> str:
     columns = ", ".join(f"`{column}`" for column in names(schema))
     total = consolidate(f"SELECT * FROM {name}", schema, (), SPARK)
@@ -131,6 +123,9 @@ def _in_session(session: SparkSession, rows: DataFrame) -> DataFrame:
         session.catalog.dropGlobalTempView(name)
 
 
+_FAILURES = ("java.lang.ClassCastException", "RECURSION_LEVEL_LIMIT", "RECURSION_ROW_LIMIT")
+
+
 def difference(
     session: SparkSession,
     name: str,
@@ -165,7 +160,8 @@ def difference(
             return _added_up(session, both, snapshot.stored[name].schema)
     except Py4JJavaError as problem:
         # Spark's optimizer fails on some texts, like LISTAGG(DISTINCT …) beside COUNT(DISTINCT …).
-        if "java.lang.ClassCastException" not in str(problem):
+        # It also ends a recursion that ours does not.
+        if not any(words in str(problem) for words in _FAILURES):
             raise
         return None
     finally:
@@ -190,8 +186,9 @@ def recomputed(
             if each in read:
                 relations.add_up(each, snapshot.stored[each])
         for view, plan in views.items():
-            rows = emit_consolidated(plan, SPARK, relations.names)
-            relations.give(view, session.sql(rows))
+            with without_loops(plan, session, relations) as left:
+                rows = emit_consolidated(left, SPARK, relations.names)
+                relations.give(view, session.sql(rows))
         plain = {n: _plain(relations.names[n], snapshot.stored[n].schema) for n in query.reads}
         frames = {each: session.sql(sql) for each, sql in plain.items()}
         relations.give("made", _over(session, query.text, frames).toDF(*names(schema)))

@@ -5,6 +5,7 @@ from __future__ import annotations
 from itertools import count
 from types import TracebackType
 
+import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 
 from everview.emit.sql import SPARK, consolidate
@@ -28,6 +29,13 @@ class Relations:
         view = f"everview_{next(_NUMBERS)}"
         frame.createOrReplaceTempView(view)
         self.names[name] = view
+
+    def replace(self, name: str, frame: DataFrame) -> None:
+        """Make a frame known under a name that another one may have had."""
+        before = self.names.get(name)
+        self.give(name, frame)
+        if before is not None:
+            self._session.catalog.dropTempView(before)
 
     def give_stored(self, plan: Plan, snapshot: Snapshot, *, careful: bool) -> None:
         """Make every stored relation that `plan` reads known; added up when that is asked for."""
@@ -54,6 +62,15 @@ class Relations:
     ) -> None:
         for view in self.names.values():
             self._session.catalog.dropTempView(view)
+
+
+def as_frame(session: SparkSession, rows: pa.Table | DataFrame) -> DataFrame:
+    """Weighted rows as a DataFrame."""
+    if not isinstance(rows, pa.Table):
+        return rows
+    # Spark takes a piece without rows, after one that has some, for the end.
+    whole = rows.combine_chunks() if rows.num_rows else rows.schema.empty_table()
+    return session.createDataFrame(whole)
 
 
 def stored_frame(session: SparkSession, name: str, snapshot: Snapshot) -> DataFrame:

@@ -10,6 +10,7 @@ from sqlglot.tokenizer_core import Token, TokenType
 from everview.errors import Span, UserError
 from everview.lang.sql.functions import Function, check_function
 from everview.lang.sql.place import span_of
+from everview.lang.sql.recursion import circles
 from everview.lang.sql.statements import (
     AUTO,
     STRICT,
@@ -270,7 +271,10 @@ def _is_of_with(table: exp.Table) -> bool:
         if clause is not None and clause is not below:
             ctes = clause.expressions
             seen = ctes[: ctes.index(below)] if clause is node else ctes
-            if table.name.lower() in (cte.alias.lower() for cte in seen):
+            names = {cte.alias.lower() for cte in seen}
+            if isinstance(node, exp.With) and node.args.get("recursive"):
+                names |= {*circles(node).get(below.alias.lower(), ())}
+            if table.name.lower() in names:
                 return True
         below = node
     return False

@@ -16,6 +16,7 @@ from everview.lang.sql.nested import refuse_unknown_fields
 from everview.lang.sql.parse import parse_query
 from everview.lang.sql.pivot import ROWS
 from everview.lang.sql.place import span_of
+from everview.lang.sql.recursion import circles, lower_circle
 from everview.lang.sql.refuse import refuse_clauses, refused
 from everview.lang.sql.resolve import resolve
 from everview.lang.sql.scope import Scope, named_twice, shown_name
@@ -117,10 +118,13 @@ class Lowering:
         clause = tree.args.get("with_")
         if clause is None:
             return self
-        if clause.args.get("recursive"):
-            raise refused("WITH RECURSIVE", clause, self.text, "write the joins out")
-        inner = self
+        inner, found = self, circles(clause) if clause.args.get("recursive") else {}
         for at, cte in enumerate(clause.expressions):
+            if names := found.get(cte.alias.lower()):
+                if cte.alias.lower() not in inner.ctes:
+                    made = lower_circle(names, clause, inner.seeing, self.text)
+                    inner = inner.seeing(made)
+                continue
             plan = replace(inner, domain=None).query(cte.this)
             given = tuple(column.name for column in cte.args["alias"].columns)
             plan = renamed(plan, given, span_of(cte, self.text)) if given else plan
@@ -128,6 +132,10 @@ class Lowering:
                 raise named_twice(cte, "WITH", self.text, cte.alias)
             inner = replace(inner, ctes={**inner.ctes, cte.alias.lower(): plan})
         return inner
+
+    def seeing(self, more: Mapping[str, Plan]) -> Lowering:
+        """The same with more names given by WITH."""
+        return replace(self, ctes={**self.ctes, **more})
 
     def number(self) -> int:
         """A number not given before, the same ones for the same query."""
