@@ -30,7 +30,7 @@ def run() -> Run:
 
 @pytest.fixture(scope="module")
 def shop(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A store with one table and one view at epoch 4, for tests that only read."""
+    """A store with one table and one view at epoch 3, for tests that only read."""
     path = tmp_path_factory.mktemp("stores") / "shop"
     made = CliRunner().invoke(main, ["sql", str(path), "-c", SHOP])
     assert made.exit_code == 0, made.output

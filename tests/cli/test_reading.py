@@ -23,7 +23,7 @@ assert SparkContext._gateway is None, "Spark was started"
 
 def test_status_lists_tables_views_and_states(run, shop):
     [found] = lines(run("status", shop, "--json"))
-    assert found["epoch"] == 4
+    assert found["epoch"] == 3
     assert [r["kind"] for r in found["relations"]] == ["table", "view", "state"]
     orders, revenue, _ = found["relations"]
     assert (orders["name"], orders["rows"], orders["segments"]) == ("orders", 3, 2)
@@ -32,7 +32,7 @@ def test_status_lists_tables_views_and_states(run, shop):
 
 def test_status_shows_sizes_for_people(run, shop):
     shown = run("status", shop).stdout
-    assert shown.startswith("epoch 4\n")
+    assert shown.startswith("epoch 3\n")
     assert "KiB" in shown
 
 
@@ -54,16 +54,16 @@ def test_changes_are_the_rows_that_came_and_left(run, shop):
     [found] = lines(run("changes", shop, "revenue", "--json"))
     assert found["more"] == 0
     assert found["rows"] == [
-        {"customer": 7, "total": "15.50", "n": 2, "_w": 1, "_epoch": 3},
-        {"customer": 8, "total": "1.25", "n": 1, "_w": 1, "_epoch": 4},
+        {"customer": 7, "total": "15.50", "n": 2, "_w": 1, "_epoch": 2},
+        {"customer": 8, "total": "1.25", "n": 1, "_w": 1, "_epoch": 3},
     ]
 
 
 def test_changes_begin_after_an_epoch_and_end_at_a_limit(run, shop):
-    [later] = lines(run("changes", shop, "revenue", "--after", 3, "--json"))
-    assert [row["_epoch"] for row in later["rows"]] == [4]
+    [later] = lines(run("changes", shop, "revenue", "--after", 2, "--json"))
+    assert [row["_epoch"] for row in later["rows"]] == [3]
     [first] = lines(run("changes", shop, "revenue", "--limit", 1, "--json"))
-    assert [row["_epoch"] for row in first["rows"]] == [3]
+    assert [row["_epoch"] for row in first["rows"]] == [2]
     assert first["more"] == 1
     assert "1 more row" in run("changes", shop, "revenue", "--limit", 1).stdout
 
