@@ -214,7 +214,7 @@ def test_what_is_not_stratified_is_refused_with_its_circle(tmp_path, body):
 def test_the_circle_of_several_relations_is_named(tmp_path):
     with ev.open(str(tmp_path / "store"), engine="duckdb") as db:
         db.sql("CREATE TABLE e (a INT, b INT)")
-        with pytest.raises(ev.UserError, match="lose → win → lose goes through .*negation"):
+        with pytest.raises(ev.UserError, match=r"lose → win → lose goes through .*negation"):
             db.sql("""CREATE VIEW v AS WITH RECURSIVE
                 win(x) AS (SELECT a FROM e UNION SELECT e.a FROM e JOIN lose ON lose.x = e.b),
                 lose(x) AS (SELECT b FROM e UNION SELECT b FROM e WHERE b NOT IN
