@@ -25,7 +25,7 @@ KEYS = {
 def looked_up(run: Run, wanted: list, type_: pa.DataType) -> list:
     keys = runs.Keys(pa.chunked_array([pa.array(wanted, type_)]))
     found = run.among("k", keys, ["k", "n"])
-    return sorted(found.column("n").to_pylist())
+    return sorted(found.column("n").to_pylist()) if found is not None else []
 
 
 @pytest.mark.parametrize("kind", KEYS)

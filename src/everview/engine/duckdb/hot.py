@@ -19,7 +19,7 @@ from everview.engine.protocol import Snapshot, Stored
 from everview.plan.types import Schema
 from everview.store.manifest import Manifest, Segment
 
-RUNS = 3
+RUNS = 8
 """To look into so many runs costs less than to make them one."""
 
 
@@ -74,7 +74,7 @@ class Hot:
         columns = arrow_schema(schema).names
         wanted = Keys(keys)
         runs = self._current(name, snapshot).runs
-        found = [rows for run in runs if (rows := run.among(by, wanted, columns)).num_rows]
+        found = [rows for run in runs if (rows := run.among(by, wanted, columns)) is not None]
         return pa.concat_tables(found or [arrow_schema(schema).empty_table()])
 
     def rows(self, name: str, snapshot: Snapshot) -> pa.Table:

@@ -25,6 +25,9 @@ SEARCHED = 2_000
 """To look for a text costs as much as to pass over so many rows."""
 
 
+_NOWHERE: Places = np.empty(0, np.int64)
+
+
 class Keys:
     """Values to look for, null being one like any other; put in order once for all runs."""
 
@@ -58,15 +61,15 @@ class Run:
     def __len__(self) -> int:
         return int(self.rows.num_rows)
 
-    def among(self, by: str, keys: Keys, columns: Sequence[str]) -> pa.Table:
-        """The rows whose column `by` is one of the keys."""
+    def among(self, by: str, keys: Keys, columns: Sequence[str]) -> pa.Table | None:
+        """The rows whose column `by` is one of the keys, None if there are none."""
         found = self._places(keys) if by == self.by else None
         if found is None:
             return self._scanned(by, keys, columns)
         if keys.null and self._nulls:
             found = np.concatenate((np.arange(self._nulls), found))
         if not len(found):
-            return self.rows.schema.empty_table().select(list(columns))
+            return None
         return taken(self.rows.select(list(columns)), pa.array(found))
 
     def _places(self, keys: Keys) -> Places | None:
@@ -74,6 +77,8 @@ class Run:
         if self._numbers is not None:
             first = np.searchsorted(self._numbers, keys.numbers, "left")
             last = np.searchsorted(self._numbers, keys.numbers, "right")
+            if not (last > first).any():
+                return _NOWHERE
             return _spread(first, last) + self._nulls
         if len(keys.distinct) * SEARCHED > len(self):
             return None
