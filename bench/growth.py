@@ -79,7 +79,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     options = _options(arguments)
     different: list[str] = []
     with TemporaryDirectory(prefix="everview-growth-") as scratch, ExitStack() as stack:
-        opened = _opening(options.engine, Path(scratch), stack)
+        opened = opening(options.engine, Path(scratch), stack)
         cells = list(_measured(options, Path(scratch), opened, different))
     text = markdown(cells, options)
     print(text)
@@ -96,7 +96,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 Opened = Callable[[Path], Database]
 
 
-def _opening(engine: str, scratch: Path, stack: ExitStack) -> Opened:
+def opening(engine: str, scratch: Path, stack: ExitStack) -> Opened:
     """How stores are opened; on Spark, all in one session that stays until the end."""
     if engine == "duckdb":
         return lambda folder: ev.open(str(folder), engine="duckdb")
