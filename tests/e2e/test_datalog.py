@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 from collections.abc import Iterator
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 
@@ -12,6 +13,9 @@ import everview as ev
 from e2e.datalog_meaning import Facts, meaning
 from everview.errors import UserError
 from everview.pipeline.database import Database
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
 
 PROGRAMS = {
     "linear": """
@@ -78,12 +82,26 @@ def db(tmp_path: Path) -> Iterator[Database]:
 
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_every_relation_is_what_its_rules_mean_after_every_change(db: Database, name: str) -> None:
+    follow(db, name, turns=8)
+
+
+@pytest.mark.spark
+@pytest.mark.parametrize("name", ["mutual", "negation"])
+def test_every_relation_is_what_its_rules_mean_on_spark(
+    spark: SparkSession, tmp_path: Path, name: str
+) -> None:
+    with ev.open(str(tmp_path / "store"), spark=spark) as db:
+        follow(db, name, turns=3)
+
+
+def follow(db: Database, name: str, turns: int) -> None:
+    """Change the facts again and again; after every change each relation is what its rules mean."""
     text, rng = PROGRAMS[name], random.Random(name)
     outputs = db.datalog(text)
     table = "e" if "e" in db.catalog.tables else "e_facts"
     present: set[tuple[int, int]] = set()
     everything = [(x, y) for x in range(5) for y in range(5)]
-    for turn in range(8):
+    for turn in range(turns):
         come = {e for e in everything if e not in present and rng.random() < 0.2}
         go = {e for e in present if rng.random() < (1.0 if turn == 5 else 0.3)}
         with db.transaction() as tx:
