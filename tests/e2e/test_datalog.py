@@ -215,6 +215,11 @@ def test_a_program_that_is_refused_leaves_nothing(db: Database) -> None:
     assert not db.catalog.views
     with pytest.raises(UserError, match="no relation with facts"):
         db.datalog(PROGRAMS["linear"], {"r": [(1, 2)]})
+    db.sql("BEGIN")
+    with pytest.raises(UserError, match="T008"):
+        db.datalog(PROGRAMS["linear"])
+    db.sql("ROLLBACK")
+    assert not db.catalog.tables
 
 
 def test_a_fact_is_there_or_not(db: Database) -> None:

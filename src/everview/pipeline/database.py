@@ -14,7 +14,7 @@ from everview.engine.arrow import arrow_schema
 from everview.engine.outcome import Clock
 from everview.engine.protocol import Engine, Snapshot
 from everview.engine.results import Result
-from everview.errors import UserError
+from everview.errors import Span, UserError
 from everview.lang.sql.calling import written_out
 from everview.lang.sql.functions import must_be_free
 from everview.lang.sql.parse import parse_statements
@@ -252,7 +252,7 @@ class Database:
 
         What is given becomes tables, what is derived views. `facts` are rows by relation.
         """
-        self._must_write()
+        self._must_declare(Span(text, 0, len(text)))
         return datalog.declare(self, text, facts or {}).outputs
 
     def _execute(self, statement: Statement) -> Result | None:
@@ -304,14 +304,7 @@ class Database:
 
     def _declare(self, statements: Sequence[Declaration]) -> None:
         """Make declarations, all or none, in one epoch."""
-        if self._transaction is not None:
-            raise UserError(
-                "T008",
-                "tables and views cannot be created or dropped inside a transaction",
-                span=statements[0].span,
-                remedy="COMMIT or ROLLBACK first",
-            )
-        self._must_write()
+        self._must_declare(statements[0].span)
         made = declared(statements, self._catalog, self.engine, self._snapshot())
         if made is not None:
             self.install(made)
@@ -328,6 +321,16 @@ class Database:
         self._record(built.on(manifest, _now(), catalog.to_json(), note), clock)
         self._catalog = catalog
         self._mover = replace(self._mover, catalog=catalog, _compiled={})
+
+    def _must_declare(self, span: Span) -> None:
+        if self._transaction is not None:
+            raise UserError(
+                "T008",
+                "tables and views cannot be created or dropped inside a transaction",
+                span=span,
+                remedy="COMMIT or ROLLBACK first",
+            )
+        self._must_write()
 
     def _must_write(self) -> None:
         if self._read_only:

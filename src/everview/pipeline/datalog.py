@@ -42,7 +42,8 @@ def declare(db: _Declaring, text: str, facts: Mapping[str, Any]) -> Declarations
             _insert(db, program, facts)
             db.install(Declared(views))
         except BaseException:
-            db.install(Declared(before))
+            if db.catalog is not before:
+                db.install(Declared(before))
             raise
         return program
 
