@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from conformance import datalog, fixtures, openivm, report
 from conformance.cache import Verdicts
@@ -24,18 +24,19 @@ PAGE = ROOT / "docs" / "conformance.md"
 SAMPLE = 10
 """On Spark, one case in so many is run, unless all are asked for."""
 WORKERS = 2
+_Case = TypeVar("_Case", Case, Plain, datalog.Program)
 
 _LOADERS: dict[str, Callable[[Path], list[Case]]] = {
     "openivm": openivm.load,
     "spark_fixtures": fixtures.load,
-    "souffle": datalog.load,
 }
+_DATALOG = "souffle"
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run what is asked for; 0 when nothing is wrong."""
     asked = _arguments(arguments)
-    folders = [asked.suites / name for name in _LOADERS]
+    folders = [asked.suites / name for name in (*_LOADERS, _DATALOG)]
     present = [folder for folder in folders if (folder / "cases.jsonl").exists()]
     if not present:
         print(f"No suites in {asked.suites}: nothing was run.")
@@ -72,15 +73,25 @@ class _Runner:
         return [tally for folder in folders for tally in self._suite(folder)]
 
     def _suite(self, folder: Path) -> list[report.Tally]:
-        cases = _LOADERS[folder.name](folder)
-        chosen = [case for case in cases if (self.asked.case or "") in case.id]
-        plain = self._judged(folder, [case for case in chosen if datalog.refusal(case) is None])
+        if folder.name == _DATALOG:
+            programs = self._chosen(datalog.load(folder))
+            return self._tallies(folder, programs, self._programs)
+        cases = self._chosen(_LOADERS[folder.name](folder))
+        plain = self._judged(folder, cases)
+        return self._tallies(folder, cases, partial(self._outcomes, plain))
+
+    def _chosen(self, cases: list[_Case]) -> list[_Case]:
+        return [case for case in cases if (self.asked.case or "") in case.id]
+
+    def _tallies(
+        self, folder: Path, chosen: list[_Case], run: Callable[[list[_Case], str], list[Outcome]]
+    ) -> list[report.Tally]:
         tallies = []
         for engine in self.asked.engine:
             sampled = engine == "spark" and not (self.asked.all or self.asked.case)
             mine = chosen[::SAMPLE] if sampled else chosen
             _say(f"{folder.name} on {engine}: {len(mine)} cases")
-            outcomes = self._outcomes(mine, plain, engine)
+            outcomes = run(mine, engine)
             tallies.append(report.Tally(folder.name, engine, len(chosen), tuple(outcomes)))
         return tallies
 
@@ -93,15 +104,16 @@ class _Runner:
         found = ((case.id, verdicts.get(case)) for case in cases)
         return {name: verdict for name, verdict in found if verdict is not None}
 
-    def _outcomes(self, cases: list[Case], plain: dict[str, Plain], engine: str) -> list[Outcome]:
-        refused = {case.id: reason for case in cases if (reason := datalog.refusal(case))}
-        verdicts = [plain[case.id] for case in cases if case.id not in refused]
+    def _outcomes(self, plain: dict[str, Plain], cases: list[Case], engine: str) -> list[Outcome]:
+        verdicts = [plain[case.id] for case in cases]
         if engine == "spark":
-            run = [maintain(each, engine, self.spark()) for each in verdicts]
-        else:
-            run = _in_processes(partial(maintain, engine=engine), verdicts)
-        known = {outcome.case: outcome for outcome in run}
-        return [known.get(case.id) or Outcome(case.id, REFUSED, refused[case.id]) for case in cases]
+            return [maintain(each, engine, self.spark()) for each in verdicts]
+        return _in_processes(partial(maintain, engine=engine), verdicts)
+
+    def _programs(self, cases: list[datalog.Program], engine: str) -> list[Outcome]:
+        if engine == "spark":
+            return [datalog.run(each, engine, self.spark()) for each in cases]
+        return _in_processes(partial(datalog.run, engine=engine), cases)
 
     def spark(self) -> Any:
         if self._spark is None:
@@ -109,7 +121,7 @@ class _Runner:
         return self._spark
 
 
-def _in_processes(work: Callable[[Plain], Outcome], cases: list[Plain]) -> list[Outcome]:
+def _in_processes(work: Callable[[_Case], Outcome], cases: list[_Case]) -> list[Outcome]:
     context = multiprocessing.get_context("spawn")
     with ProcessPoolExecutor(WORKERS, mp_context=context) as pool:
         return list(pool.map(work, cases, chunksize=4))

@@ -30,6 +30,7 @@ _FORMS = (
     ),
     (r".+ is neither in GROUP BY nor inside an aggregate", "a column outside GROUP BY"),
     (r"a table needs its columns", "CREATE TABLE AS"),
+    (r"the recursion of .+ has not ended after (?P<name>\d+) iterations.*", "{name} iterations"),
     (r"(?P<name>\w+)\(\) gives another answer every time.*", "{name}(), never the same twice"),
     (r"syntax error: .*", "syntax that is not read"),
     (r"a value cannot be computed: (?P<name>[^\n]*)", "a value that cannot be computed: {name}"),

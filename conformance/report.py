@@ -127,4 +127,8 @@ arrive; further rows are made up, which come and go. On DuckDB every case is run
 sample. A check that is a query the engine refuses is not asked: it is no view. Checks that subtract
 a view from its own query are left away, because that is what is compared after every batch.
 
+The programs of `souffle` are Datalog, which Spark does not read: their measure is the recorded
+answer, given with all facts at once, after they came in batches, and after batches went and came
+back; after every batch each relation must equal its rules evaluated from scratch.
+
 """

@@ -14,7 +14,7 @@ from conformance.plain import Plain, judge
 from conformance.values import encode_row
 
 from conformance import __main__ as program
-from conformance import datalog, fixtures, openivm, report
+from conformance import fixtures, openivm, report
 from everview.pipeline.database import Database
 
 if TYPE_CHECKING:
@@ -100,11 +100,6 @@ def test_a_refused_table_is_a_refusal_of_the_case() -> None:
     table = parse_table("CREATE TABLE n (parts INTERVAL DAY)")
     outcome = maintain(Plain(Case("made/up", "openivm", (table,)), None, {}), "duckdb")
     assert (outcome.kind, outcome.reason) == (REFUSED, "a column of type INTERVAL DAY")
-
-
-def test_every_datalog_case_is_refused_by_name() -> None:
-    assert datalog.refusal(Case("souffle/x", "souffle", ())) == "Datalog"
-    assert datalog.refusal(RIGHT_CASE) is None
 
 
 # Gate 1

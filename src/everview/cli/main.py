@@ -10,6 +10,7 @@ import click
 import everview
 from everview.cli.audit import audit
 from everview.cli.changes import changes
+from everview.cli.datalog import datalog
 from everview.cli.exits import ExitCodes
 from everview.cli.explain import explain
 from everview.cli.fuzz import fuzz
@@ -17,7 +18,7 @@ from everview.cli.rules import rules
 from everview.cli.sql import sql
 from everview.cli.status import status
 
-COMMANDS = (sql, status, explain, audit, changes, rules, fuzz)
+COMMANDS = (sql, datalog, status, explain, audit, changes, rules, fuzz)
 
 
 @click.group(cls=ExitCodes, context_settings={"help_option_names": ["-h", "--help"]})

@@ -8,6 +8,7 @@ itself has reached comes one iteration later, and a pair of rows comes when the 
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from itertools import count
@@ -29,8 +30,9 @@ from everview.plan.nodes import (
     Unnest,
     Values,
 )
+from everview.plan.text import print_plan
 from everview.plan.traverse import children, recurs, schema_of, with_children
-from everview.plan.types import ITERATION, Column
+from everview.plan.types import BEGUN, ITERATION, Column
 
 ENDLESS = 10_000
 """How many iterations a loop may have that was given no limit."""
@@ -44,6 +46,13 @@ def trace_of(node: Fixpoint, name: str) -> Fixpoint:
     return replace(node, result=name, traced=True)
 
 
+def label(node: Fixpoint) -> str:
+    """A name for a loop, the same whichever of its relations is read."""
+    text = print_plan(replace(node, result=node.names[0], traced=False))
+    digest = hashlib.blake2b(text.encode(), digest_size=5).hexdigest()
+    return f"{'_'.join(node.names[:3])}__{digest}"
+
+
 def summed(body: Plan) -> Plan:
     """What a relation of a loop is the distinct of, or is itself."""
     return body.child if isinstance(body, Distinct) else body
@@ -51,7 +60,9 @@ def summed(body: Plan) -> Plan:
 
 def is_lifted(node: Fixpoint) -> bool:
     """Whether every body is a distinct, or none, over operators that can be lifted."""
-    return all(map(_lifts, (summed(body) for _, body in node.equations)))
+    return BEGUN not in node.names and all(
+        map(_lifts, (summed(body) for _, body in node.equations))
+    )
 
 
 def _lifts(plan: Plan) -> bool:

@@ -65,6 +65,10 @@ class Gear(Protocol):
         """Evaluate a step and name its result."""
 
 
+Written = str | Plan
+"""A view as it is written: a query in SQL, or the plan of what another language says."""
+
+
 class Engine(Protocol):
     """The narrow waist between programs and whatever computes them."""
 
@@ -117,7 +121,7 @@ class Engine(Protocol):
         """The rows of a query that carry weights, in memory when they are few."""
 
     def difference(
-        self, name: str, queries: Mapping[str, str], tables: Sequence[str], snapshot: Snapshot
+        self, name: str, queries: Mapping[str, Written], tables: Sequence[str], snapshot: Snapshot
     ) -> tuple[int, pa.Table]:
         """How many rows a view has, and its query minus the view as weighted rows."""
 

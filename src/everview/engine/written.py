@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from functools import lru_cache
 
-from everview.engine.protocol import Snapshot
+from everview.engine.protocol import Snapshot, Written
 from everview.lang.sql.lower import Analyze, lower_query
 from everview.plan.build import add, negate
 from everview.plan.nodes import Plan, Source
@@ -14,12 +14,15 @@ from everview.plan.types import names
 
 
 def written_minus_stored(
-    name: str, texts: Mapping[str, str], snapshot: Snapshot, analyze: Analyze
+    name: str, texts: Mapping[str, Written], snapshot: Snapshot, analyze: Analyze
 ) -> Plan:
     """A view's query minus the view, over what has no text in `texts`."""
     known = declared(snapshot)
     plans: dict[str, Plan] = {}
     for view, text in texts.items():
+        if not isinstance(text, str):
+            plans[view] = inlined(text, plans)
+            continue
         columns, spoken = names(snapshot.stored[view].schema), text.lower()
         named = tuple(source for name, source in known.items() if name in spoken)
         plans[view] = inlined(_lowered(text, named, columns, analyze), plans)

@@ -14,6 +14,7 @@ from everview.engine.protocol import Engine, Snapshot
 from everview.errors import UserError
 from everview.pipeline.catalog import Catalog
 from everview.pipeline.choosing import is_fraction
+from everview.pipeline.definitions import SQL
 from everview.pipeline.telling import sound
 from everview.plan.types import WEIGHT, Schema, names
 
@@ -64,7 +65,11 @@ def audit_view(
     for each in needed:
         for read in catalog.reads(each):
             (needed if whole and read in catalog.views else tables).append(read)
-    texts = {each: view.query for each, view in catalog.views.items() if each in needed}
+    texts = {
+        each: view.query if view.language == SQL else catalog.written(each)
+        for each, view in catalog.views.items()
+        if each in needed
+    }
     with sound(snapshot):
         rows, found = engine.difference(name, texts, tuple(dict.fromkeys(tables)), snapshot)
     return judge(name, catalog.schema(name), rows, found)

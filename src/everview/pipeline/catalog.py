@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from functools import lru_cache
 from typing import Any
 
 from everview.analysis.keys import keys
@@ -12,13 +11,14 @@ from everview.compiler import Maintenance, Table, View
 from everview.emit.sql import ring_columns
 from everview.engine.protocol import Stored
 from everview.errors import UserError
-from everview.lang.sql.create import reads_of
+from everview.lang.datalog.lower import Known
 from everview.lang.sql.divide import Describe, Part, divide, recomputation_offered
 from everview.lang.sql.functions import Function, inlined
-from everview.lang.sql.lower import Analyze, lower_query
+from everview.lang.sql.lower import Analyze
 from everview.lang.sql.parse import parse_query
 from everview.lang.sql.statements import AUTO
 from everview.pipeline.definitions import (
+    DATALOG,
     TableDefinition,
     ViewDefinition,
     function_from,
@@ -28,6 +28,7 @@ from everview.pipeline.definitions import (
     view_from,
     view_json,
 )
+from everview.pipeline.languages import lower_view, read_names
 from everview.plan.build import columns_of
 from everview.plan.dialect import DIALECT
 from everview.plan.nodes import Plan, Source
@@ -89,7 +90,7 @@ class Catalog:
         """
         name = self.relation(view.name)
         readers = self.readers(name)
-        for read in _named(view.query):
+        for read in read_names(view):
             if (found := self.find(read)) in (name, *readers):
                 raise UserError(
                     "C007",
@@ -233,7 +234,7 @@ class Catalog:
 
     def reads(self, view: str) -> tuple[str, ...]:
         """The tables and views that the query of a view names, whether it needs them or not."""
-        named = map(self.find, _named(self.views[view].query))
+        named = map(self.find, read_names(self.views[view]))
         return tuple(dict.fromkeys(name for name in named if name is not None))
 
     @property
@@ -244,12 +245,22 @@ class Catalog:
     def compiled(self, name: str) -> View:
         """A view as a rewritten plan over the relations declared before it."""
         if name not in self._compiled:
-            view = self.views[name]
-            known = self._sources(name) | {part.name.lower(): part.source for part in view.parts}
-            text = view.query if view.rest is None else view.rest
-            plan = rewrite(lower_query(text, known, self.analyze, view.columns))
-            self._compiled[name] = _view(name, plan)
+            self._compiled[name] = _view(name, rewrite(self.written(name)))
         return self._compiled[name]
+
+    def written(self, name: str) -> Plan:
+        """A view as a plan that no rewriting has touched."""
+        view = self.views[name]
+        known = {n: Known(s, self._may_be_null(s)) for n, s in self._sources(name).items()}
+        known |= {part.name.lower(): Known(part.source, nulls=True) for part in view.parts}
+        return lower_view(view, known, self.analyze)
+
+    def _may_be_null(self, source: Source) -> bool:
+        """Whether a relation may hold a NULL, or a row twice."""
+        if source.name in self.views:
+            return self.views[source.name].language != DATALOG
+        required = self.tables[source.name].not_null
+        return not (source.key and all(name in required for name in names(source.schema)))
 
     def _sources(self, before: str | None = None) -> dict[str, Source]:
         """The tables, and the views declared before one or all of them, by lower-case name."""
@@ -283,11 +294,6 @@ class Catalog:
             sort = tuple(column for column in state.sort if column not in rings)
             found[state.name] = Stored(schema_of(state.plan), sort, rings, ours=True)
         return found
-
-
-@lru_cache(maxsize=4096)
-def _named(query: str) -> tuple[str, ...]:
-    return reads_of(parse_query(query))
 
 
 def _view(name: str, plan: Plan) -> View:

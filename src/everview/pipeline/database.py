@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 from types import TracebackType
@@ -15,7 +14,7 @@ from everview.engine.arrow import arrow_schema
 from everview.engine.outcome import Clock
 from everview.engine.protocol import Engine, Snapshot
 from everview.engine.results import Result
-from everview.errors import UserError
+from everview.errors import Span, UserError
 from everview.lang.sql.calling import written_out
 from everview.lang.sql.functions import must_be_free
 from everview.lang.sql.parse import parse_statements
@@ -29,9 +28,9 @@ from everview.lang.sql.statements import (
     Update,
 )
 from everview.lang.sql.statements import Transaction as Bracket
-from everview.pipeline import dml, statistics
+from everview.pipeline import datalog, dml, statistics
 from everview.pipeline.audit import Audit, audit_view
-from everview.pipeline.building import Around, build
+from everview.pipeline.building import build
 from everview.pipeline.catalog import Catalog
 from everview.pipeline.declaring import Declaration, Declared, declared, in_steps
 from everview.pipeline.definitions import ViewDefinition
@@ -248,6 +247,14 @@ class Database:
                     result = self._execute(written_out(step[0], self.catalog.functions))
             yield result
 
+    def datalog(self, text: str, facts: Mapping[str, Any] | None = None) -> tuple[str, ...]:
+        """Declare the relations of a Datalog program; the names of those it puts out.
+
+        What is given becomes tables, what is derived views. `facts` are rows by relation.
+        """
+        self._must_declare(Span(text, 0, len(text)))
+        return datalog.declare(self, text, facts or {}).outputs
+
     def _execute(self, statement: Statement) -> Result | None:
         match statement:
             case Query(text, reads, _):
@@ -297,44 +304,33 @@ class Database:
 
     def _declare(self, statements: Sequence[Declaration]) -> None:
         """Make declarations, all or none, in one epoch."""
-        if self._transaction is not None:
-            raise UserError(
-                "T008",
-                "tables and views cannot be created or dropped inside a transaction",
-                span=statements[0].span,
-                remedy="COMMIT or ROLLBACK first",
-            )
-        self._must_write()
+        self._must_declare(statements[0].span)
         made = declared(statements, self._catalog, self.engine, self._snapshot())
         if made is not None:
-            self._install(made)
+            self.install(made)
 
-    def _install(self, made: Declared) -> None:
+    def install(self, made: Declared) -> None:
         """Commit new declarations: build what they need, drop what nothing needs any more."""
         manifest, catalog = self.store.latest(), made.catalog
         clock = Clock()
         snapshot = Snapshot(self.store, manifest, catalog.stored())
         with clock.phase("compute"):
-            built = build(self._catalog, catalog, self.engine, snapshot, self._building(made))
+            built = build(self._catalog, catalog, self.engine, snapshot, made.building(self.tell))
         built.bases |= made.filled
         note = statistics.built(built, manifest, catalog)
         self._record(built.on(manifest, _now(), catalog.to_json(), note), clock)
         self._catalog = catalog
         self._mover = replace(self._mover, catalog=catalog, _compiled={})
 
-    def _building(self, made: Declared) -> Around:
-        """Tell of each relation that is built, and of what goes wrong where it was asked for."""
-
-        @contextmanager
-        def around(name: str, which: str) -> Iterator[None]:
-            self.tell(f"building {which}: {name}")
-            try:
-                with made.placed(name):
-                    yield
-            finally:
-                self.tell("")
-
-        return around
+    def _must_declare(self, span: Span) -> None:
+        if self._transaction is not None:
+            raise UserError(
+                "T008",
+                "tables and views cannot be created or dropped inside a transaction",
+                span=span,
+                remedy="COMMIT or ROLLBACK first",
+            )
+        self._must_write()
 
     def _must_write(self) -> None:
         if self._read_only:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from itertools import groupby
@@ -19,7 +19,7 @@ from everview.lang.sql.statements import (
     Query,
     Statement,
 )
-from everview.pipeline.building import written
+from everview.pipeline.building import Around, written
 from everview.pipeline.catalog import Catalog
 from everview.pipeline.definitions import TableDefinition, ViewDefinition
 from everview.pipeline.telling import placed_in, sound
@@ -40,12 +40,28 @@ class Declared:
     filled: Mapping[str, Segment] = field(default_factory=dict)
     asked: tuple[tuple[Declaration, Catalog], ...] = ()
 
+    def building(self, tell: Callable[[str], None]) -> Around:
+        """Tell of each relation that is built, and of what goes wrong where it was asked for."""
+
+        @contextmanager
+        def around(name: str, which: str) -> Iterator[None]:
+            tell(f"building {which}: {name}")
+            try:
+                with self.placed(name):
+                    yield
+            finally:
+                tell("")
+
+        return around
+
     @contextmanager
     def placed(self, relation: str) -> Iterator[None]:
         """Show what goes wrong with a relation at the statement that it was made for."""
         try:
             yield
         except (UserError, RecursionError):
+            if not self.asked:
+                raise
             with placed_in(self._span(relation)):
                 raise
 

@@ -12,6 +12,9 @@ from everview.lang.sql.statements import STRICT
 from everview.plan.nodes import Source
 from everview.plan.types import Column, Schema
 
+SQL, DATALOG = "sql", "datalog"
+"""The languages that the query of a view may be written in."""
+
 
 @dataclass(frozen=True, slots=True)
 class TableDefinition:
@@ -38,7 +41,7 @@ class ViewDefinition:
     """A declared view: its query as written, and the names given to its columns.
 
     With parts that are recomputed, `rest` is the query in which they stand for their blocks. The
-    functions that the query `calls` are written out in it.
+    functions that the query `calls` are written out in it. In Datalog, the query is a stratum.
     """
 
     name: str
@@ -48,6 +51,7 @@ class ViewDefinition:
     rest: str | None = None
     parts: tuple[Part, ...] = ()
     calls: tuple[str, ...] = ()
+    language: str = SQL
 
 
 def table_from(raw: Mapping[str, Any]) -> TableDefinition:
@@ -74,7 +78,10 @@ def view_from(raw: Mapping[str, Any]) -> ViewDefinition:
     )
     columns, refresh = tuple(raw["columns"]), raw.get("refresh", STRICT)
     name, calls = raw["name"], tuple(raw.get("calls", ()))
-    return ViewDefinition(name, raw["query"], columns, refresh, raw.get("rest"), parts, calls)
+    language = raw.get("language", SQL)
+    return ViewDefinition(
+        name, raw["query"], columns, refresh, raw.get("rest"), parts, calls, language
+    )
 
 
 def view_json(view: ViewDefinition) -> dict[str, Any]:
@@ -91,6 +98,7 @@ def view_json(view: ViewDefinition) -> dict[str, Any]:
     ]
     plain = {"name": view.name, "query": view.query, "columns": list(view.columns)}
     plain |= {"calls": list(view.calls)} if view.calls else {}
+    plain |= {"language": view.language} if view.language != SQL else {}
     if view.refresh == STRICT:
         return plain
     return plain | {"refresh": view.refresh, "rest": view.rest, "parts": parts}

@@ -17,7 +17,7 @@ from everview.engine.duckdb.calculator import FEW, Calculator
 from everview.engine.duckdb.items import added_up, stored_item
 from everview.engine.fixpoint import Solver
 from everview.engine.outcome import MEMORY, Outcome
-from everview.engine.protocol import Changes, Snapshot, Violation
+from everview.engine.protocol import Changes, Snapshot, Violation, Written
 from everview.engine.results import Result
 from everview.engine.small import InProcess, is_idle, run_small
 from everview.engine.written import inlined, written_minus_stored
@@ -136,7 +136,7 @@ class DuckDBEngine(InProcess):
         return conform(rows.rename_columns([*rows.column_names[:-1], WEIGHT]), schema)
 
     def difference(
-        self, name: str, text: Mapping[str, str], tables: Sequence[str], snapshot: Snapshot
+        self, name: str, text: Mapping[str, Written], tables: Sequence[str], snapshot: Snapshot
     ) -> tuple[int, pa.Table]:
         """How many rows a view has, and its query minus the view, all read from the segments."""
         with queries.known_to_spark():

@@ -21,7 +21,7 @@ from everview.engine.care import CalculationError, twice
 from everview.engine.duckdb.calculator import Calculator, Files
 from everview.engine.duckdb.items import stored_items
 from everview.engine.outcome import DRIVER, JOB, MEMORY, Outcome
-from everview.engine.protocol import SIGN, Changes, Snapshot, Violation
+from everview.engine.protocol import SIGN, Changes, Snapshot, Violation, Written
 from everview.engine.results import Result
 from everview.engine.small import InProcess, is_idle, run_small
 from everview.engine.spark import actions, queries
@@ -228,8 +228,19 @@ class SparkEngine(InProcess):
         if rows > BUILT_ROWS * self._large_rows or size > BUILT_BYTES * self._large_rows:
             raise TooLarge("a backfill")
         items = stored_items(names, snapshot, careful=careful)
+        if has_loops(plan):
+            return self._evaluate_loops(plan, items)
         found = self._calculator.rows(emit_consolidated(plan, DUCKDB, items))
         return conform(found, schema_of(plan))
+
+    def _evaluate_loops(self, plan: Plan, items: Mapping[str, str]) -> pa.Table:
+        """A plan with loops in process, over relations that are brought there once."""
+        try:
+            for name, item in items.items():
+                self._calculator.keep(name, f"SELECT * FROM {item}")
+            return self._calculator.evaluate(plan)
+        finally:
+            self._calculator.forget()
 
     def weighted(self, rows: DataFrame, table: str, schema: Schema, weight: int) -> DataFrame:
         """A Spark DataFrame as weighted rows of a table, still on Spark."""
@@ -267,15 +278,18 @@ class SparkEngine(InProcess):
         return frame if some.num_rows > self._large_rows else conform(some, schema)
 
     def difference(
-        self, name: str, text: Mapping[str, str], tables: Sequence[str], snapshot: Snapshot
+        self, name: str, text: Mapping[str, Written], tables: Sequence[str], snapshot: Snapshot
     ) -> tuple[int, pa.Table]:
         """How many rows a view has, and its query minus the view as weighted rows.
 
         Spark reads the text itself. What it does not read, and what it answers in one of several
         ways because rows tie, is compared with the text as we read it.
         """
+        texts = {view: each for view, each in text.items() if isinstance(each, str)}
         with explained():
-            found = queries.difference(self.session, name, text, tables, snapshot)
+            found = None
+            if len(texts) == len(text):
+                found = queries.difference(self.session, name, texts, tables, snapshot)
             if found is not None and not found[1].num_rows:
                 return found
             try:
@@ -285,14 +299,14 @@ class SparkEngine(InProcess):
                 if found is None:
                     raise
                 return found
-            if found is None and has_loops(plan):
-                return self._loop_difference(name, plan, snapshot)
+            if found is None and (has_loops(plan) or len(texts) < len(text)):
+                return self._own_difference(name, plan, snapshot)
             if found is None or hangs_on_ties(plan):
                 return queries.plan_difference(self.session, name, plan, snapshot)
             return found
 
-    def _loop_difference(self, name: str, plan: Plan, snapshot: Snapshot) -> tuple[int, pa.Table]:
-        """As `difference`, of a plan with loops that Spark has no words for."""
+    def _own_difference(self, name: str, plan: Plan, snapshot: Snapshot) -> tuple[int, pa.Table]:
+        """As `difference`, of a plan that Spark has no words for."""
         rows = twice(lambda careful: self._whole(plan, snapshot, careful))
         stored = Source(name, snapshot.stored[name].schema)
         total = pc.sum(self._whole(stored, snapshot, careful=False).column(WEIGHT)).as_py()

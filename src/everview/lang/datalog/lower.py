@@ -1,0 +1,107 @@
+"""A checked program to plans: a stratum of rules is one union, or one loop."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import reduce
+
+from everview.errors import UserError
+from everview.lang.datalog.bodies import Bodies
+from everview.lang.datalog.check import Checked, Meaning
+from everview.lang.datalog.functors import SPARK
+from everview.lang.datalog.scalars import is_partial
+from everview.lang.datalog.syntax import Variable, parts, variables
+from everview.plan import scalar
+from everview.plan.build import add, distinct, filter_, map_
+from everview.plan.nodes import Empty, Fixpoint, Output, Plan, Recursive, Source
+from everview.plan.types import Column, Schema
+
+
+@dataclass(frozen=True, slots=True)
+class Known:
+    """A stored relation that rules read; one with `nulls` may hold rows that are no facts."""
+
+    source: Source
+    nulls: bool = False
+
+
+def lower_relation(checked: Checked, name: str, known: Mapping[str, Known]) -> Plan:
+    """The plan of a derived relation; `known` are the stored relations, by lower-case name."""
+    component = next(part for part in checked.strata if name in part)
+    plans: dict[str, Plan] = {
+        each: _stored(checked, each, known)
+        for each in checked.declared
+        if each not in component and each not in checked.rules
+    }
+    if name not in checked.recursive:
+        return _derived(checked, name, plans)
+    for each in component:
+        plans[each] = Recursive(each, schema_of_relation(checked, each))
+    equations = tuple((each, _derived(checked, each, plans)) for each in component)
+    return Fixpoint(name, equations)
+
+
+def schema_of_relation(checked: Checked, name: str) -> Schema:
+    """The columns of a relation, with Spark's types."""
+    types = tuple(SPARK[each] for each in checked.columns[name]) or ("boolean",)
+    return tuple(map(Column, checked.names(name), types))
+
+
+def _stored(checked: Checked, name: str, known: Mapping[str, Known]) -> Plan:
+    """A stored relation as rules read it: by the declared names, every fact once."""
+    found = known.get(name.lower())
+    schema = schema_of_relation(checked, name)
+    if found is None:
+        return Empty(schema)
+    stored = found.source.schema
+    if tuple(each.type for each in stored) != tuple(each.type for each in schema):
+        declared = checked.declared[name]
+        told = ", ".join(f"{each.name} {each.type}" for each in stored)
+        raise UserError(
+            "D005",
+            f"{found.source.name} has other columns than declared: {told}",
+            span=declared.span,
+            remedy="declare as many attributes: number for INT, unsigned for BIGINT, "
+            "float for DOUBLE, symbol for STRING; or CAST in a view between",
+        )
+    outputs = tuple(
+        Output(mine.name, mine.type, scalar.column(theirs.name))
+        for mine, theirs in zip(schema, stored, strict=True)
+    )
+    plan: Plan = found.source
+    if found.nulls:
+        there = (f"NOT {scalar.column(each.name)} IS NULL" for each in stored)
+        plan = distinct(filter_(plan, scalar.conjunction(there)))
+    return map_(plan, outputs)
+
+
+def _derived(checked: Checked, name: str, plans: Mapping[str, Plan]) -> Plan:
+    """Everything that some rule derives, once."""
+    made = dict.fromkeys(_rule(checked, name, each, plans) for each in checked.rules[name])
+    return distinct(reduce(add, made))
+
+
+def _rule(checked: Checked, name: str, meaning: Meaning, plans: Mapping[str, Plan]) -> Plan:
+    rule, kinds = meaning.rule, meaning.kinds
+    bodies = Bodies(checked, plans, kinds, _columns(meaning))
+    found = bodies.lowered(rule.body, {each.name for each in variables(rule.head)})
+    texts, plan = bodies.scalars(found), found.plan
+    outputs: list[Output] = []
+    schema = schema_of_relation(checked, name)
+    types = checked.columns[name]
+    for column, type_, argument in zip(schema, types, rule.head.arguments, strict=False):
+        text = texts.text(argument, type_)
+        plan = filter_(plan, f"NOT {text} IS NULL") if is_partial(argument) else plan
+        outputs.append(Output(column.name, column.type, text))
+    return map_(plan, tuple(outputs) or (Output(schema[0].name, "boolean", "TRUE"),))
+
+
+def _columns(meaning: Meaning) -> dict[str, str]:
+    """A column for each variable, the same for rules that differ in their names alone."""
+    found: dict[str, str] = {}
+    for literal in (*meaning.rule.body, meaning.rule.head):
+        for each in parts(literal):
+            if isinstance(each, Variable):
+                found.setdefault(each.name, f"v{len(found) + 1}")
+    return found
