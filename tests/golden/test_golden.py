@@ -52,6 +52,9 @@ VIEWS = {
     "first_rows": "SELECT id, day FROM orders ORDER BY day DESC, id LIMIT 10",
     "frame": """SELECT id, COUNT(*) OVER (PARTITION BY customer ORDER BY day
         RANGE BETWEEN INTERVAL 7 DAY PRECEDING AND CURRENT ROW) AS n FROM orders""",
+    "recursion": """WITH RECURSIVE near(a, b) AS (SELECT customer, id FROM orders UNION
+        SELECT n.a, l.line FROM near AS n JOIN lines AS l ON l.order_id = n.b)
+        SELECT a, b FROM near""",
     "union_all": "SELECT id FROM orders UNION ALL SELECT order_id FROM lines",
 }
 

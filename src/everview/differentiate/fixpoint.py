@@ -8,6 +8,7 @@ itself has reached comes one iteration later, and a pair of rows comes when the 
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from itertools import count
@@ -29,6 +30,7 @@ from everview.plan.nodes import (
     Unnest,
     Values,
 )
+from everview.plan.text import print_plan
 from everview.plan.traverse import children, recurs, schema_of, with_children
 from everview.plan.types import ITERATION, Column
 
@@ -42,6 +44,13 @@ _LIFTED = (Filter, Map, Unnest, Add, Negate, Join, Recursive)
 def trace_of(node: Fixpoint, name: str) -> Fixpoint:
     """One relation of a loop, with the iteration at which each row comes."""
     return replace(node, result=name, traced=True)
+
+
+def label(node: Fixpoint) -> str:
+    """A name for a loop, the same whichever of its relations is read."""
+    text = print_plan(replace(node, result=node.names[0], traced=False))
+    digest = hashlib.blake2b(text.encode(), digest_size=5).hexdigest()
+    return f"{'_'.join(node.names[:3])}__{digest}"
 
 
 def summed(body: Plan) -> Plan:

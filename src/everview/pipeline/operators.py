@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from everview.differentiate.fixpoint import label, trace_of
 from everview.differentiate.rules import FIRST_ROWS, rule_of
 from everview.pipeline.prices import Known
-from everview.plan.nodes import Plan, Ref, Source
+from everview.plan.nodes import Fixpoint, Plan, Ref, Source
 from everview.plan.text import INDENT, print_plan
 from everview.plan.traverse import children, sources
 from everview.plan.types import Schema
@@ -23,7 +24,10 @@ def explain_operators(view: str, plan: Plan, states: States, known: Known) -> st
     def shown(node: Plan, depth: int, covered: bool = False) -> list[str]:
         rule = rule_of(node)
         notes = [] if covered else [f"{rule.kind}: {rule.law}"]
-        for relation, by in reading.reads.get(node, {}):
+        if isinstance(node, Fixpoint):
+            notes.append(known.of_loop(label(node), node.names))
+        reader = trace_of(node, node.result) if isinstance(node, Fixpoint) else node
+        for relation, by in reading.reads.get(reader, {}):
             kept = relation in states.stored
             notes.append(known.of_reading(relation, by, kept, unique.get(relation, ())))
         both = rule is FIRST_ROWS

@@ -46,6 +46,13 @@ class Known:
 
     measured: Mapping[str, Measured] = field(default_factory=dict)
     sizes: Mapping[str, int] = field(default_factory=dict)
+    iterations: Mapping[str, int] = field(default_factory=dict)
+
+    def of_loop(self, loop: str, relations: tuple[str, ...]) -> str:
+        """A stratum: the relations defined together, and how far a change went through it."""
+        count = self.iterations.get(loop)
+        told = "not measured yet" if count is None else f"{count} iterations, last time"
+        return f"stratum of {', '.join(relations)}: {told}"
 
     def of_reading(self, relation: str, by: str | None, kept: bool, key: tuple[str, ...]) -> str:
         """What one reading of a relation, or of a state that is `kept`, costs."""

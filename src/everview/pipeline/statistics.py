@@ -86,14 +86,16 @@ def built(made: Built, before: Manifest, catalog: Catalog) -> dict[str, Any]:
 def known(store: Store, catalog: Catalog) -> Known:
     """What each fetch brought in the newest transaction that made it, and how large things are."""
     measured: dict[str, Measured] = {}
+    iterations: dict[str, int] = {}
     for epoch in reversed(store.epochs()[-REMEMBERED:]):
         note: Any = store.read(epoch).note
         written, fetched = note.get("written", {}), note.get("fetched", {})
         changed = sum(rows for name, rows in written.items() if name in catalog.tables)
         for mark, way in (dict.fromkeys(fetched, "") | note.get("ways", {})).items():
             measured.setdefault(mark, Measured(fetched.get(mark), changed, way))
+        iterations = note.get("iterations", {}) | iterations
     sizes = {name: relation.rows for name, relation in store.latest().relations.items()}
-    return Known(measured, sizes)
+    return Known(measured, sizes, iterations)
 
 
 def status(catalog: Catalog, manifest: Manifest) -> list[RelationStatus]:

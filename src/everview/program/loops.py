@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from everview.differentiate.derive import derive
-from everview.differentiate.fixpoint import Lifted, lifted, summed, trace_of
+from everview.differentiate.fixpoint import Lifted, label, lifted, summed, trace_of
 from everview.plan import scalar
 from everview.plan.build import add, columns_of
 from everview.plan.nodes import Change, Distinct, Empty, Fixpoint, Map, Plan, Recursive, Ref, Source
@@ -56,7 +56,7 @@ def follow(
         found[total] = Ref(looped.sums, schema)
         found[trace_of(node, name)] = Ref(looped.changes, schema)
     body = _varying(lowering, inner.steps, {name for r in relations for name in (r.now, r.before)})
-    lowering.steps.append(Loop(mark, tuple(relations), body, node.limit))
+    lowering.steps.append(Loop(label(node), tuple(relations), body, node.limit))
     return found
 
 

@@ -113,9 +113,12 @@ class Calculator:
         return self.keep(name, rows)
 
     def keep(self, name: str, sql: str) -> int:
-        """Name the rows of a query; how many there are."""
-        made = self.execute(f'CREATE TABLE "{name}" AS {sql}')
+        """Name the rows of a query, whatever had the name before; how many there are."""
+        made = self.execute(f'CREATE OR REPLACE TABLE "{name}" AS {sql}')
         self._empty = False
+        self._nothing.pop(name, None)
+        if self._given.pop(name, None) is not None and name in self._registered:
+            self._unregister(name)
         self._counts[name] = int(str(made[0][0]))
         return self._counts[name]
 
