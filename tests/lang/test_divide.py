@@ -98,7 +98,8 @@ def test_a_block_whose_columns_cannot_be_stored_is_no_part():
 
 
 def test_a_recursive_with_is_one_block():
-    text = "WITH RECURSIVE r AS (SELECT 1 AS n UNION ALL SELECT n + 1 FROM r) SELECT n FROM r"
+    joined = "SELECT r.n + 1 FROM r JOIN r AS q ON r.n = q.n WHERE r.n < 5"
+    text = f"WITH RECURSIVE r AS (SELECT 1 AS n UNION ALL {joined}) SELECT n FROM r"
     assert parts(text) == [text]
     hidden = text.replace(" r ", " t ").replace(" r)", " t)").replace("FROM r", "FROM t")
     hidden = hidden.replace("SELECT n + 1", "SELECT APPROX_COUNT_DISTINCT(n)")

@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evaluation import calculate, evaluate
+from evaluation import EndlessError, calculate, evaluate
 from everview.compiler import Maintenance, Table, View
 from everview.differentiate.derive import derive
-from everview.plan.build import group_by
-from everview.plan.nodes import Aggregate, Source
+from everview.errors import UserError
+from everview.plan.build import add, distinct, group_by, negate, while_
+from everview.plan.nodes import Aggregate, Recursive, Source
 from everview.plan.text import parse_plan, print_plan
-from everview.plan.traverse import schema_of
+from everview.plan.traverse import schema_of, transform
 from everview.rewrite.passes import PASSES, rewrite
-from loops import TABLES, E, F, graphs, loops, moves, path, without
+from loops import PAIR, TABLES, E, F, graphs, loops, moves, path, without
 from memory import Memory
 from strategies import after, total
 
@@ -30,6 +32,20 @@ def test_the_derivative_of_a_loop_is_the_difference_it_stands_for(data, loop, wo
     assert evaluate(loop, after(world, change)) == total(evaluate(loop, world), difference)
 
 
+@given(data=st.data(), loop=loops, world=graphs())
+def test_the_derivative_of_a_body_is_what_one_iteration_adds(data, loop, world):
+    def source(node):
+        return Source(node.name, node.schema) if isinstance(node, Recursive) else node
+
+    reached = {name: data.draw(graphs())["e"] for name in ("p", "q", "r")}
+    change = {**data.draw(moves(world)), **{n: data.draw(graphs(2))["f"] for n in reached}}
+    old = {**world, **reached}
+    for _, body in loop.equations:
+        difference = evaluate(transform(derive(body), source), old, change)
+        plan = transform(body, source)
+        assert evaluate(plan, after(old, change)) == total(evaluate(plan, old), difference)
+
+
 @given(loop=loops, world=graphs())
 def test_every_pass_keeps_what_a_loop_reaches(loop, world):
     expected, columns, plan = evaluate(loop, world), schema_of(loop), loop
@@ -42,6 +58,33 @@ def test_every_pass_keeps_what_a_loop_reaches(loop, world):
 @given(loop=loops)
 def test_a_loop_is_what_its_text_says(loop):
     assert parse_plan(print_plan(loop)) is loop
+
+
+def _game(start):
+    """Pairs that win: from which a move leads to one that does not. Not monotone."""
+    won = Recursive("w", PAIR)
+    steps = path(E, E)
+    return while_("w", distinct(start), distinct(add(steps, negate(path(won, E)))), limit=12)
+
+
+@given(world=graphs(), start=st.sampled_from([E, F]))
+def test_a_while_program_reaches_what_it_stands_for_or_its_limit(world, start):
+    loop = _game(start)
+    try:
+        expected = evaluate(loop, world)
+    except EndlessError:
+        with pytest.raises(UserError, match="has not ended after 12 iterations"):
+            calculate(loop, world)
+    else:
+        assert calculate(loop, world) == expected
+
+
+@given(data=st.data(), world=graphs())
+def test_a_while_program_equals_its_query_after_every_epoch(data, world):
+    won = Recursive("w", PAIR)
+    body = distinct(add(path(won, F), negate(path(won, E)), F))
+    maintenance = _maintenance(while_("w", distinct(E), distinct(add(won, body))))
+    _follow(data, maintenance, world, 2)
 
 
 def _maintenance(*chosen):

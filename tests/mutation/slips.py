@@ -8,9 +8,9 @@ from functools import partial
 from types import ModuleType
 
 from everview import compiler
-from everview.differentiate import merge, near, top
+from everview.differentiate import fixpoint, merge, near, top
 from everview.emit import aggregates, sql
-from everview.program import materialize, schedule, states
+from everview.program import loops, materialize, schedule, states
 from mutation.planting import Fault, planted, source
 
 Slip = tuple[str, str, str]
@@ -345,6 +345,28 @@ SLIPS: dict[ModuleType, tuple[Slip, ...]] = {
             "int(bound.name) - 1 if",
         ),
         ("a condition besides is forgotten", "if part != bound", "if part == bound"),
+    ),
+    fixpoint: (
+        ("a pair comes with its left row", 'f"GREATEST({_STEP}, {scalar.column(other)})"', "_STEP"),
+        ("what is reached is read at once", 'f"{_STEP} + 1"', "_STEP"),
+        ("what is outside comes too late", '_output("1")', '_output("2")'),
+    ),
+    loops: (
+        (
+            "earlier iterations have not changed",
+            'add(old(plan), Ref(f"{mark} before {each.inside[name]}", schema))',
+            "old(plan)",
+        ),
+        (
+            "what is outside has not changed",
+            "return add(old(plan), outside[each.outside[name]])",
+            "return old(plan)",
+        ),
+        (
+            "nothing follows from an iteration",
+            '"" if isinstance(later, Empty) else inner.compute(later).name',
+            '""',
+        ),
     ),
     near: (
         ("a frame reaches as far as its nearer end", "max(reaches)", "min(reaches)"),

@@ -23,11 +23,15 @@ FAULTS = [
 ]
 
 EACH_DERIVATIVE = "test_the_derivative_of_each_operator_is_the_difference_it_stands_for"
+LOOPS = "test_a_loop_and_its_states_equal_their_queries_after_every_epoch"
 DERIVATIVE = (
     ("test_derivative.py", EACH_DERIVATIVE, 100),
     ("test_top.py", "test_the_derivative_of_first_rows_is_the_difference_it_stands_for", 100),
     ("test_near.py", "test_the_derivative_of_near_rows_is_the_difference_it_stands_for", 100),
     ("test_derivative.py", "test_a_derivative_is_the_difference_it_stands_for", 400),
+    ("test_recursion.py", "test_the_derivative_of_a_loop_is_the_difference_it_stands_for", 60),
+    ("test_recursion.py", "test_the_derivative_of_a_body_is_what_one_iteration_adds", 60),
+    ("test_recursion.py", LOOPS, 60),
 )
 FIRST_ROWS = "test_first_rows_and_what_is_kept_of_them_equal_their_queries_after_every_epoch"
 PROGRAM = (
@@ -36,6 +40,7 @@ PROGRAM = (
     ("test_program.py", "test_views_and_states_equal_their_queries_after_every_epoch", 200),
     ("test_program.py", "test_a_view_over_a_view_follows_it", 60),
     ("test_top.py", FIRST_ROWS, 60),
+    ("test_recursion.py", LOOPS, 60),
     ("test_program.py", "test_views_with_different_filters_share_an_arrangement_rightly", 30),
 )
 SQL = (

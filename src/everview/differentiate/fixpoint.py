@@ -32,7 +32,7 @@ from everview.plan.nodes import (
 )
 from everview.plan.text import print_plan
 from everview.plan.traverse import children, recurs, schema_of, with_children
-from everview.plan.types import ITERATION, Column
+from everview.plan.types import BEGUN, ITERATION, Column
 
 ENDLESS = 10_000
 """How many iterations a loop may have that was given no limit."""
@@ -60,7 +60,9 @@ def summed(body: Plan) -> Plan:
 
 def is_lifted(node: Fixpoint) -> bool:
     """Whether every body is a distinct, or none, over operators that can be lifted."""
-    return all(map(_lifts, (summed(body) for _, body in node.equations)))
+    return BEGUN not in node.names and all(
+        map(_lifts, (summed(body) for _, body in node.equations))
+    )
 
 
 def _lifts(plan: Plan) -> bool:

@@ -11,6 +11,7 @@ from everview.plan.nodes import (
     Distinct,
     Empty,
     Filter,
+    Fixpoint,
     Groups,
     Join,
     Map,
@@ -21,13 +22,15 @@ from everview.plan.nodes import (
     Partition,
     Plan,
     Positive,
+    Recursive,
     Restrict,
     Totals,
     Unnest,
+    Values,
     Window,
 )
 from everview.plan.traverse import schema_of
-from everview.plan.types import Column, Schema, Type, decimal_parts, is_exact, names, type_in
+from everview.plan.types import BEGUN, Column, Schema, Type, decimal_parts, is_exact, names, type_in
 
 TOTAL_INTEGER: Type = "decimal(38,0)"
 
@@ -205,6 +208,17 @@ def average_of(total: str, count: str, type_: Type) -> str:
     if parts is None:
         return scalar.canonical(f"ev_avg_double({total}, {count})")
     return scalar.canonical(f"ev_avg_decimal({total}, {count}, {parts[0]}, {parts[1]})")
+
+
+def while_(name: str, start: Plan, body: Plan, limit: int = 0) -> Plan:
+    """X := start, then X := body as long as that changes X, which `body` reads as Recursive.
+
+    Any body will do. That the loop has begun is a relation too, of no columns: 0 and then 1.
+    """
+    begun = Recursive(BEGUN, ())
+    once = add(start, negate(join(start, begun)))
+    equations = ((BEGUN, Values((), ((),))), (name, add(once, join(body, begun))))
+    return Fixpoint(name, equations, limit)
 
 
 def columns_of(plan: Plan) -> tuple[str, ...]:

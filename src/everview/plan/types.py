@@ -13,6 +13,8 @@ WEIGHT = "_w"
 """The column that carries the weight of a row wherever a Z-set is written as a table."""
 EPOCH = "_epoch"
 """The column that carries the epoch of a row in a change feed."""
+BEGUN = "begun/"
+"""The relation of a while-program that says that it has begun."""
 ITERATION = "iteration/"
 """The column that carries the iteration of a fixpoint at which a row comes; no user's column."""
 

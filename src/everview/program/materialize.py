@@ -13,7 +13,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
 
-from everview.differentiate.fixpoint import trace_of, unlifted
+from everview.differentiate.fixpoint import is_lifted, trace_of, unlifted
 from everview.differentiate.rules import Derive, rule_of
 from everview.differentiate.top import top
 from everview.plan import scalar
@@ -118,7 +118,7 @@ class Materializer:
 
     def _follow(self, plan: Plan, changed: frozenset[str] | None) -> None:
         """Let the loops run whose iterations a plan reads, which tells how they change."""
-        if isinstance(plan, Fixpoint) and not plan.traced:
+        if isinstance(plan, Fixpoint) and not plan.traced and is_lifted(plan):
             trace = trace_of(plan, plan.result)
             self._changes[plan] = unlifted(self.change(trace, changed))
         elif has_loops(plan) and plan not in self._changes:
@@ -172,8 +172,14 @@ class Materializer:
                 return self.compute(made) if answer and not bounded(child) else made
             case Source() | Join():
                 return self.bring(plan, (), None, ())
+            case Fixpoint():
+                return transform(plan, self._whole)
             case _:
                 return with_children(plan, tuple(self.lower(part) for part in children(plan)))
+
+    def _whole(self, leaf: Plan) -> Plan:
+        """A leaf of a loop that is run anew, over the whole of what it reads."""
+        return self.bring(leaf, (), None, ()) if isinstance(leaf, Source) else _refer(leaf)
 
     def bring(self, plan: Plan, by: Columns, keys: Ref | None, theirs: Columns) -> Plan:
         """At least the rows of `plan` whose `by` columns equal `theirs` in `keys`."""
@@ -209,7 +215,7 @@ class Materializer:
                     return unnest(brought, array, element, position, outer=outer)
             case Join():
                 return self._bring_join(plan, by, keys, theirs)
-            case Fixpoint(result, _, _, False):
+            case Fixpoint(result, _, _, False) if is_lifted(plan):
                 return unlifted(self.bring(trace_of(plan, result), by, keys, theirs))
             case Distinct(child):
                 return distinct(self._input(child, by, keys, theirs))

@@ -8,6 +8,7 @@ from itertools import count
 from everview.plan.build import distinct
 from everview.plan.nodes import Distinct, Fixpoint, Plan, Recursive
 from everview.plan.traverse import children, recurs, schema_of, transform, with_children
+from everview.plan.types import BEGUN
 
 
 def flatten_loops(plan: Plan) -> Plan:
@@ -18,8 +19,11 @@ def flatten_loops(plan: Plan) -> Plan:
 def flattened(node: Fixpoint) -> Fixpoint:
     """The same loop with an equation for every distinct inside a body.
 
-    Each of these comes one iteration later then: what is reached in the end is the same.
+    Each of these comes one iteration later then: what is reached in the end is the same, unless it
+    is a while-program, whose every state counts.
     """
+    if BEGUN in node.names:
+        return node
     equations: dict[str, Plan] = {}
     numbers = count(1)
 

@@ -9,6 +9,7 @@ from sqlglot import exp
 
 from everview.errors import UserError
 from everview.lang.sql.place import span_of
+from everview.lang.sql.refuse import refused
 from everview.lang.sql.shaping import renamed
 from everview.plan.build import distinct
 from everview.plan.nodes import (
@@ -177,13 +178,13 @@ def _must_rise(body: Plan, name: str, circle: Ctes, text: str) -> None:
     if found:
         cte = circle[name]
         way = " → ".join(circle[n].alias for n in (name, *(o for o in circle if o != name), name))
-        remedy = "write UNION instead of UNION ALL" if "UNION ALL" in found else ""
+        if "UNION ALL" in found:
+            raise refused(f"the recursion {way} through {found}", cte, text, "write UNION")
         raise UserError(
             "Q022",
             f"the recursion {way} goes through {found}",
             span=span_of(cte, text),
-            remedy=remedy
-            or "let the recursion end first and put that in a query over its result; "
+            remedy="let the recursion end first and put that in a query over its result; "
             "of what is not recursive, LEFT ANTI JOIN takes rows with equal columns away",
         )
 
