@@ -21,7 +21,7 @@ from everview.engine.identity import Key, identities
 from everview.engine.outcome import Outcome
 from everview.engine.protocol import Gear, Snapshot
 from everview.plan.types import ITERATION, WEIGHT, Column, Schema, names
-from everview.program.steps import Fetch, Loop, Looped
+from everview.program.steps import Compute, Fetch, Loop, Looped, refs
 
 Place = tuple[int, int]
 
@@ -138,6 +138,8 @@ class _Run:
         self._loop, self._gear, self._calculator = loop, gear, calculator
         self._snapshot, self._outcome = snapshot, outcome
         self._relations = [_Relation(step) for step in loop.relations]
+        plans = (step.plan for step in loop.body if isinstance(step, Compute))
+        self._read = frozenset(name for plan in plans for name in refs(plan))
 
     def run(self) -> None:
         """From the first iteration that is touched until nothing is on the agenda."""
@@ -173,7 +175,7 @@ class _Run:
         for each in self._relations:
             if each.step.later:
                 each.receive(self._calculator.result(each.step.later, each.lifted))
-            if each.changes:
+            if each.changes and each.step.before in self._read:
                 self._calculator.give(each.step.before, pa.concat_tables(each.changes))
 
     def _change(self, each: _Relation, iteration: int) -> pa.Table | None:

@@ -152,9 +152,4 @@ def _varying(
         else:
             names.add(step.result)
             kept.append(step)
-    made = schedule(kept)
-    return tuple(
-        Compute(step.result, step.plan, consolidated=True) if isinstance(step, Compute) else step
-        for step in made
-        if isinstance(step, Fetch | Compute)
-    )
+    return tuple(step for step in schedule(kept) if isinstance(step, Fetch | Compute))

@@ -116,8 +116,9 @@ class Calculator:
         """Name the rows of a query, whatever had the name before; how many there are."""
         made = self.execute(f'CREATE OR REPLACE TABLE "{name}" AS {sql}')
         self._empty = False
-        self._nothing.pop(name, None)
-        if self._given.pop(name, None) is not None and name in self._registered:
+        for known in (self._nothing, self._given, self._batches):
+            known.pop(name, None)
+        if name in self._registered:
             self._unregister(name)
         self._counts[name] = int(str(made[0][0]))
         return self._counts[name]
