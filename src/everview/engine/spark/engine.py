@@ -20,6 +20,8 @@ from everview.engine.arrow import conform
 from everview.engine.care import CalculationError, twice
 from everview.engine.duckdb.calculator import Calculator, Files
 from everview.engine.duckdb.items import stored_items
+from everview.engine.duckdb.reading import Reading
+from everview.engine.fixpoint import Solver
 from everview.engine.outcome import DRIVER, JOB, MEMORY, Outcome
 from everview.engine.protocol import SIGN, Changes, Snapshot, Violation
 from everview.engine.results import Result
@@ -228,8 +230,12 @@ class SparkEngine(InProcess):
         if rows > BUILT_ROWS * self._large_rows or size > BUILT_BYTES * self._large_rows:
             raise TooLarge("a backfill")
         items = stored_items(names, snapshot, careful=careful)
-        found = self._calculator.rows(emit_consolidated(plan, DUCKDB, items))
-        return conform(found, schema_of(plan))
+        reading = Reading(self._calculator, items, _in_process)
+        try:
+            return reading.evaluate(Solver(reading).solved(plan))
+        finally:
+            if has_loops(plan):
+                self._calculator.forget()
 
     def weighted(self, rows: DataFrame, table: str, schema: Schema, weight: int) -> DataFrame:
         """A Spark DataFrame as weighted rows of a table, still on Spark."""
@@ -338,6 +344,10 @@ class SparkEngine(InProcess):
         self._calculator.close()
         if self._owns:
             self.session.stop()
+
+
+def _in_process(plan: Plan, items: Mapping[str, str]) -> str:
+    return emit_consolidated(plan, DUCKDB, items)
 
 
 def _bytes(files: Iterable[DataFile]) -> int:
