@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 import pyarrow as pa
@@ -15,6 +15,7 @@ from everview.engine.care import Answer, twice
 from everview.engine.duckdb import queries
 from everview.engine.duckdb.calculator import FEW, Calculator
 from everview.engine.duckdb.items import added_up, stored_item
+from everview.engine.duckdb.reading import Reading
 from everview.engine.fixpoint import Solver
 from everview.engine.outcome import MEMORY, Outcome
 from everview.engine.protocol import Changes, Snapshot, Violation, Written
@@ -194,7 +195,7 @@ class DuckDBEngine(InProcess):
         return rows.cast(pa.schema([schema.field(name) for name in query.columns]))
 
     def _asked_once(self, query: OrderedQuery, read: Mapping[str, str]) -> pa.Table:
-        solved = Solver(_Reading(self._calculator, read)).solved(query.plan)
+        solved = Solver(Reading(self._calculator, read, _written)).solved(query.plan)
         return self._calculator.rows(queries.rows_sql(replace(query, plan=solved), read))
 
     def _held(self, plan: Plan, snapshot: Snapshot, pending: Changes) -> dict[str, str]:
@@ -212,7 +213,7 @@ class DuckDBEngine(InProcess):
         """The weighted rows of a plan over FROM items."""
 
         def keep(read: Mapping[str, str]) -> int:
-            solved = Solver(_Reading(self._calculator, read)).solved(plan)
+            solved = Solver(Reading(self._calculator, read, _written)).solved(plan)
             return self._calculator.keep("made", _written(solved, read))
 
         _asked(keep, held, snapshot)
@@ -223,27 +224,6 @@ class DuckDBEngine(InProcess):
         if self._hot.holds(name, snapshot):
             return self._hot.table(name, snapshot)
         return stored_item(name, snapshot)
-
-
-@dataclass(frozen=True, slots=True)
-class _Reading:
-    """The calculator, with relations known as FROM items."""
-
-    calculator: Calculator
-    read: Mapping[str, str]
-
-    def evaluate(self, plan: Plan) -> pa.Table:
-        """The weighted rows of a plan, added up."""
-        left = self.calculator.reduced(plan)
-        return conform(self.calculator.rows(_written(left, self.read)), schema_of(plan))
-
-    def hold(self, name: str, plan: Plan) -> None:
-        """Make the value of a plan known under a name."""
-        self.give(name, self.evaluate(plan))
-
-    def give(self, name: str, table: pa.Table) -> None:
-        """Make weighted rows known under a name."""
-        self.calculator.give(name, table)
 
 
 def _written(plan: Plan, read: Mapping[str, str]) -> str:

@@ -20,6 +20,8 @@ from everview.engine.arrow import conform
 from everview.engine.care import CalculationError, twice
 from everview.engine.duckdb.calculator import Calculator, Files
 from everview.engine.duckdb.items import stored_items
+from everview.engine.duckdb.reading import Reading
+from everview.engine.fixpoint import Solver
 from everview.engine.outcome import DRIVER, JOB, MEMORY, Outcome
 from everview.engine.protocol import SIGN, Changes, Snapshot, Violation, Written
 from everview.engine.results import Result
@@ -228,19 +230,12 @@ class SparkEngine(InProcess):
         if rows > BUILT_ROWS * self._large_rows or size > BUILT_BYTES * self._large_rows:
             raise TooLarge("a backfill")
         items = stored_items(names, snapshot, careful=careful)
-        if has_loops(plan):
-            return self._evaluate_loops(plan, items)
-        found = self._calculator.rows(emit_consolidated(plan, DUCKDB, items))
-        return conform(found, schema_of(plan))
-
-    def _evaluate_loops(self, plan: Plan, items: Mapping[str, str]) -> pa.Table:
-        """A plan with loops in process, over relations that are brought there once."""
+        reading = Reading(self._calculator, items, _in_process)
         try:
-            for name, item in items.items():
-                self._calculator.keep(name, f"SELECT * FROM {item}")
-            return self._calculator.evaluate(plan)
+            return reading.evaluate(Solver(reading).solved(plan))
         finally:
-            self._calculator.forget()
+            if has_loops(plan):
+                self._calculator.forget()
 
     def weighted(self, rows: DataFrame, table: str, schema: Schema, weight: int) -> DataFrame:
         """A Spark DataFrame as weighted rows of a table, still on Spark."""
@@ -352,6 +347,10 @@ class SparkEngine(InProcess):
         self._calculator.close()
         if self._owns:
             self.session.stop()
+
+
+def _in_process(plan: Plan, items: Mapping[str, str]) -> str:
+    return emit_consolidated(plan, DUCKDB, items)
 
 
 def _bytes(files: Iterable[DataFile]) -> int:
