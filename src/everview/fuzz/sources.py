@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from everview.fuzz.literals import literal
+from everview.fuzz.recursion import reached
 from everview.fuzz.scalars import Atom
 from everview.fuzz.turned import turned
 from everview.fuzz.writer import (
@@ -42,13 +43,15 @@ def item(w: Writer, depth: int) -> tuple[str, Relation]:
     alias = w.alias()
     if w.chance(0.04):
         return _values(w, alias)
+    if w.chance(0.05) and (found := reached(w, alias)) is not None:
+        return found
     if depth > 1 and w.chance(0.35):
         inner = w.query(depth - 1)
         # Spark alone has NULL for a count of no rows, so others do not mean the same.
         made = turned(w, inner, alias) if not w.kit.portable and w.chance(0.15) else None
         return made or _derived(w, inner, alias)
-    found = w.relation()
-    return f"{identifier(found.name)} AS {alias}", replace(found, name=alias)
+    known = w.relation()
+    return f"{identifier(known.name)} AS {alias}", replace(known, name=alias)
 
 
 def _derived(w: Writer, inner: Query, alias: str) -> tuple[str, Relation]:
