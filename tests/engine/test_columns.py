@@ -187,7 +187,33 @@ def test_a_quotient_of_decimals_is_rounded_half_away_from_zero(data, left, right
         assert found == (a / b).quantize(Decimal(1).scaleb(-scale), rounding=ROUND_HALF_UP)
 
 
+@given(
+    cells=st.lists(
+        st.tuples(st.none() | st.integers(-(10**30) + 1, 10**30 - 1), st.integers(-3, 3)),
+        min_size=1,
+        max_size=6,
+    ),
+    digits=st.sampled_from([5, 18, 24, 25, 30]),
+    heavy=st.booleans(),
+)
+def test_decimals_are_added_up_as_often_as_their_weights_say(cells, digits, heavy):
+    kept = [(None if v is None else v % 10**digits, w * (10**9 if heavy else 1)) for v, w in cells]
+    values = pa.array(
+        [None if v is None else Decimal(v) for v, _ in kept], pa.decimal128(digits, 0)
+    )
+    try:
+        products = decimals.Weights(pa.array([w for _, w in kept], pa.int64())).times(values)
+    except pa.ArrowInvalid:
+        assert heavy
+        return
+    found = pa.compute.sum(products).as_py()
+    with localcontext(prec=90):
+        assert (found or 0) == sum(Decimal(v) * w for v, w in kept if v is not None)
+
+
 def test_sums_beyond_64_bits_are_left_to_the_database():
     rows = pa.record_batch({"k": [1, 1], "_w": [2**62, 2**62]})
     with pytest.raises(Unknown):
         sums(rows, ["k"], ["_w"])
+    with pytest.raises(Unknown):
+        sums(pa.record_batch({"k": [1], "_w": [-(2**63)]}), ["k"], ["_w"])

@@ -24,7 +24,9 @@ def reached(w: Writer, alias: str) -> tuple[str, Relation] | None:
     name, steps = w.alias(), w.alias()
     rows, a, b = identifier(found.name), identifier(start.name), identifier(end.name)
     once = w.kit.portable and w.chance(0.5)
-    level, next_, limit = ("", "", "") if once else (", 0", f", {name}.d + 1", f" AND {name}.d < {LEVELS}")
+    level, next_, limit = (
+        ("", "", "") if once else (", 0", f", {name}.d + 1", f" AND {name}.d < {LEVELS}")
+    )
     first = f"SELECT {a}, {b}{level} FROM {rows}"
     then = f"SELECT {name}.x, {steps}.{b}{next_} FROM {name} JOIN {rows} AS {steps}"
     step = f"{then} ON {name}.y = {steps}.{a}{limit}"

@@ -8,6 +8,8 @@ from typing import TypeAlias
 import numpy as np
 import pyarrow as pa
 
+FEW = 20_000
+"""Up to so many rows are computed on columns; of more, a statement is worth its planning."""
 Change: TypeAlias = Callable[[pa.RecordBatch], pa.RecordBatch]
 
 

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import cached_property
 from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from everview.engine.columns.batches import FEW
 from everview.engine.columns.unknown import Unknown
 from everview.plan.types import Type, decimal_parts
 
@@ -50,7 +52,7 @@ def _exact(
 ) -> Callable[..., Any]:
     target = pa.decimal128(*parts(to))
     if digits <= DIGITS:
-        return lambda left, right: pc.cast(operation(left, right), target)
+        return lambda left, right: _as(operation(left, right), target)
     if digits > 2 * DIGITS:
         raise Unknown("too many digits")
     wide = [pa.decimal256(*parts(type_)) for type_ in types]
@@ -59,6 +61,10 @@ def _exact(
         return pc.cast(operation(pc.cast(left, wide[0]), pc.cast(right, wide[1])), target)
 
     return compute
+
+
+def _as(values: Any, target: pa.DataType) -> Any:
+    return values if values.type == target else pc.cast(values, target)
 
 
 def quotient(types: tuple[Type, ...], to: Type) -> Callable[..., Any]:
@@ -90,7 +96,27 @@ def unless_zero(counts: Any) -> Any:
     return pc.if_else(pc.equal(counts, 0), pa.scalar(None, counts.type), counts)
 
 
-def times_weight(values: Any, weights: Any) -> Any:
-    """Each decimal as often as its weight says, with room for a sum of many."""
-    wide = pa.decimal256(values.type.precision, values.type.scale)
-    return pc.multiply(pc.cast(values, wide), pc.cast(weights, pa.decimal256(19, 0)))
+_SHORT = 24
+"""Digits of values that can be added up some ten thousand times, nine digits each, in 128 bits."""
+
+
+class Weights:
+    """Weights as factors of decimals; each kind is made once."""
+
+    def __init__(self, weights: pa.Array) -> None:
+        self._weights = weights
+
+    @cached_property
+    def _short(self) -> pa.Array:
+        return pc.cast(pc.cast(self._weights, pa.decimal128(19, 0)), pa.decimal128(9, 0))
+
+    @cached_property
+    def _long(self) -> pa.Array:
+        return pc.cast(self._weights, pa.decimal256(19, 0))
+
+    def times(self, values: Any) -> Any:
+        """Each decimal as often as its weight says, with room for a sum of many."""
+        if values.type.precision <= _SHORT and len(values) <= FEW:
+            return pc.multiply(values, self._short)
+        wide = pa.decimal256(values.type.precision, values.type.scale)
+        return pc.multiply(pc.cast(values, wide), self._long)

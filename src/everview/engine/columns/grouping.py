@@ -15,7 +15,7 @@ from everview.plan.types import WEIGHT
 
 Places: TypeAlias = np.ndarray[Any, np.dtype[Any]]
 
-_SAFE = 2**63 - 1
+_SAFE = 2**62
 PAIRS = 1_000_000
 """A join of more pairs is left to the database."""
 
@@ -38,8 +38,8 @@ def sums(rows: pa.RecordBatch, keys: Sequence[str], added: Sequence[str]) -> pa.
 def _must_not_wrap(values: pa.Array) -> None:
     """Unknown where a sum of integers may need more than 64 bits."""
     if len(values) and values.type == pa.int64():
-        least, greatest = pc.min_max(values).values()
-        if max(-(least.as_py() or 0), greatest.as_py() or 0) > _SAFE // len(values):
+        found, most = values.to_numpy(zero_copy_only=False), _SAFE // len(values)
+        if not (found.min() >= -most and found.max() <= most):
             raise Unknown("a sum beyond 64 bits")
 
 

@@ -56,8 +56,9 @@ def totals(
         if rows.num_rows == 0:
             return batch(arrow_schema(made).empty_table())
         own = weights(rows)
+        factors = decimals.Weights(own)
         columns = [rows.column(key) for key in keys]
-        columns += [_measured(measure, rows, own) for measure in measures]
+        columns += [_measured(measure, rows, own, factors) for measure in measures]
         added = [*(measure.name for measure in measures), WEIGHT]
         wide = pa.record_batch([*columns, own], names=[*keys, *added])
         return _finished(sums(wide, keys, added), keys, made)
@@ -65,7 +66,9 @@ def totals(
     return change
 
 
-def _measured(measure: Measure, rows: pa.RecordBatch, own: pa.Array) -> pa.Array:
+def _measured(
+    measure: Measure, rows: pa.RecordBatch, own: pa.Array, factors: decimals.Weights
+) -> pa.Array:
     """What a row adds to a measure."""
     if measure.column is None:
         return own
@@ -74,7 +77,7 @@ def _measured(measure: Measure, rows: pa.RecordBatch, own: pa.Array) -> pa.Array
         return pc.if_else(pc.is_valid(values), own, 0)
     if pa.types.is_integer(values.type):
         values = pc.cast(pc.cast(values, pa.int64()), pa.decimal128(19, 0))
-    return decimals.times_weight(values, own)
+    return factors.times(values)
 
 
 def groups(schema: Schema, keys: tuple[str, ...]) -> Change:
@@ -117,7 +120,8 @@ def _finished(found: pa.Table, keys: Sequence[str], schema: Schema) -> pa.Record
             continue
         summed = _one(found.column(f"{name}_sum"))
         total = pc.fill_null(summed, _zero(summed.type)) if summed.null_count else summed
-        columns.append(total.cast(wanted.field(name).type))
+        type_ = wanted.field(name).type
+        columns.append(total if total.type == type_ else total.cast(type_))
     return pa.record_batch(columns, schema=wanted)
 
 

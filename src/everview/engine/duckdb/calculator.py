@@ -23,7 +23,7 @@ from everview.emit.sql import DUCKDB, consolidate, emit, emit_consolidated, emit
 from everview.engine.arrow import arrow_schema, arrow_type, conform
 from everview.engine.care import CalculationError, twice
 from everview.engine.columns import summing
-from everview.engine.columns.batches import batch, picked
+from everview.engine.columns.batches import FEW, batch, picked
 from everview.engine.columns.operators import Columns
 from everview.engine.columns.unknown import Unknown
 from everview.engine.duckdb import functions
@@ -38,8 +38,6 @@ from everview.rewrite.normalize import normalize
 
 T = TypeVar("T")
 
-FEW = 20_000
-"""Up to so many rows are computed on columns; of more, a statement is worth its planning."""
 _SPACE = "results"
 """The schema that holds what is computed, so that one statement drops it all."""
 

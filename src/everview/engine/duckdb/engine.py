@@ -12,8 +12,9 @@ from everview.emit.parity import NotEqual
 from everview.emit.sql import DUCKDB, emit_consolidated
 from everview.engine.arrow import arrow_schema, conform
 from everview.engine.care import Answer, twice
+from everview.engine.columns.batches import FEW
 from everview.engine.duckdb import queries
-from everview.engine.duckdb.calculator import FEW, Calculator
+from everview.engine.duckdb.calculator import Calculator
 from everview.engine.duckdb.items import added_up, stored_item
 from everview.engine.duckdb.reading import Reading
 from everview.engine.fixpoint import Solver
