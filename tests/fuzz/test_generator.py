@@ -38,6 +38,7 @@ WORDS = {
         *(" EXISTS (SELECT", "NOT EXISTS (SELECT", " IN (SELECT", "NOT IN (SELECT"),
         *(") IN (SELECT", ") NOT IN (SELECT", " ALL (SELECT", " ANY (SELECT", "WITH "),
     ),
+    "recursion": ("WITH RECURSIVE q", ".d + 1 FROM q", "(x, y) AS (SELECT"),
     "set operations": (
         *("UNION ALL", " UNION SELECT", "UNION DISTINCT", "INTERSECT SELECT", "INTERSECT ALL"),
         *("EXCEPT SELECT", "EXCEPT ALL"),

@@ -12,9 +12,9 @@ def sets_clause(w: Writer, keys: Sequence[Scalar]) -> str:
     """Several groupings; Spark alone has no row for the whole of nothing."""
     texts = list(dict.fromkeys(key.text for key in keys))
     joined, kind = ", ".join(texts), w.rng.choice(("ROLLUP", "CUBE"))
-    if w.chance(0.4):
-        return f" GROUP BY {kind}({joined})"
     if w.chance(0.3):
+        return f" GROUP BY {kind}({joined})"
+    if w.chance(0.4):
         return f" GROUP BY {joined} WITH {kind}"
     if len(texts) > 1 and w.chance(0.3):
         return f" GROUP BY {texts[0]}, {kind}({', '.join(texts[1:])})"
