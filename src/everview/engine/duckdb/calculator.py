@@ -359,8 +359,19 @@ def _without(plan: Plan, nothing: frozenset[str]) -> Plan:
 
     if not nothing:
         return plan
-    left = normalize(transform(plan, known))
-    return left if schema_of(left) == schema_of(plan) else transform(plan, known)
+    plain = transform(plan, known)
+    left = normalize(plain)
+    kept = schema_of(left) == schema_of(plan) and (_is_said(left) or not _is_said(plain))
+    return left if kept else plain
+
+
+def _is_said(plan: Plan) -> bool:
+    """Whether DuckDB can be asked for a plan; scalars put into each other may be beyond it."""
+    try:
+        emit(plan, DUCKDB)
+    except NotEqual:
+        return False
+    return True
 
 
 @lru_cache(maxsize=4096)
