@@ -54,7 +54,7 @@ class Columns:
     """Computes plans on columns; `fold` gives the value of an expression without columns."""
 
     def __init__(self, fold: Fold) -> None:
-        self._fold = fold
+        self._fold = lru_cache(maxsize=PLANS)(fold)
         self._ready = lru_cache(maxsize=PLANS)(self._prepared)
 
     def evaluate(self, plan: Plan, known: Known, *, consolidated: bool) -> pa.RecordBatch:
