@@ -69,8 +69,10 @@ def arrow_schema(schema: Schema) -> pa.Schema:
 def conform(table: pa.Table, schema: Schema) -> pa.Table:
     """The table with exactly the columns and types of `schema` and the weight."""
     wanted = arrow_schema(schema)
+    if table.schema.equals(wanted):
+        return table
     picked = table.select(wanted.names)
-    return picked if picked.schema == wanted else picked.cast(wanted)
+    return picked if picked.schema.equals(wanted) else picked.cast(wanted)
 
 
 def must_have_sound_maps(rows: pa.Table, schema: Schema, table: str) -> None:

@@ -107,8 +107,11 @@ def _equal(rows: pa.Table, left: Places, right: Places) -> Places:
             return np.zeros(len(left), bool)
         return _same(column.take(at), column.take(to))
 
-    columns = rows.drop_columns([WEIGHT]).combine_chunks().columns
+    plain = rows.drop_columns([WEIGHT]).combine_chunks()
+    columns = plain.columns
     if len(left) < MANY:
+        if not any(map(_doubtful, columns)) and plain.take(at).equals(plain.take(to)):
+            return np.ones(len(left), bool)
         found = [same(column) for column in columns]
     else:
         with ThreadPoolExecutor(os.cpu_count()) as pool:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import os
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor, wait
+from functools import cache
 from types import TracebackType
 
 import pyarrow as pa
@@ -12,8 +13,8 @@ from everview.engine.outcome import Outcome
 from everview.engine.protocol import Snapshot
 from everview.store.manifest import Segment
 
-MANY = 20_000
-"""To write so many rows takes longer than to begin a thread."""
+MANY = 2_000
+"""To write so many rows takes longer than to hand them to a thread."""
 
 
 class Writer:
@@ -23,7 +24,6 @@ class Writer:
         self.outcome = outcome
         self._snapshot = snapshot
         self._epoch = epoch
-        self._pool: ThreadPoolExecutor | None = None
         self._begun: dict[str, Future[Segment]] = {}
 
     def write(self, name: str, rows: pa.Table) -> None:
@@ -32,8 +32,7 @@ class Writer:
         if rows.num_rows < MANY:
             self.outcome.segments[name] = self._written(name, rows)
             return
-        self._pool = self._pool or ThreadPoolExecutor(os.cpu_count())
-        self._begun[name] = self._pool.submit(self._written, name, rows)
+        self._begun[name] = _pool().submit(self._written, name, rows)
 
     def _written(self, name: str, rows: pa.Table) -> Segment:
         sort = self._snapshot.stored[name].sort
@@ -49,14 +48,17 @@ class Writer:
         trace: TracebackType | None,
     ) -> None:
         """Wait for all that was begun; after an error, for nobody to write any more."""
-        try:
-            if kind is None:
-                self._wait()
-        finally:
-            if self._pool is not None:
-                self._pool.shutdown(cancel_futures=True)
+        if kind is None:
+            for name, begun in self._begun.items():
+                with self.outcome.clock.phase("write"), self.outcome.step(name):
+                    self.outcome.segments[name] = begun.result()
+            return
+        for begun in self._begun.values():
+            begun.cancel()
+        wait(self._begun.values())
 
-    def _wait(self) -> None:
-        for name, begun in self._begun.items():
-            with self.outcome.clock.phase("write"), self.outcome.step(name):
-                self.outcome.segments[name] = begun.result()
+
+@cache
+def _pool() -> ThreadPoolExecutor:
+    """Threads are kept: to begin one takes longer than to write some thousand rows."""
+    return ThreadPoolExecutor(os.cpu_count(), "everview-writer")

@@ -98,7 +98,8 @@ def _fold(
     kept, suffix = relation.segments[:first], relation.segments[first:]
     if not suffix:
         return kept
-    rows = store.read_segments(replace(relation, segments=suffix), schema=schemas[relation.name])
+    schema = schemas[relation.name]
+    rows = pa.concat_tables([store.rows_of(each, schema) for each in suffix])
     segment = store.write_segment(
         relation.name,
         epoch,

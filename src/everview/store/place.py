@@ -1,6 +1,6 @@
 """Where a store lies: a folder on a pyarrow filesystem, and what can be promised about it.
 
-Atomic creation (`create`) and durability (`sync`) rest on the local filesystem. On any other,
+Atomic creation (`create`) and durability rest on the local filesystem. On any other,
 pyarrow offers no exclusive create: `create` checks, writes and moves, which is safe for one
 writer and not for two, so it is refused unless the caller vouches with `single_writer=True`.
 """
@@ -10,8 +10,8 @@ from __future__ import annotations
 import errno
 import os
 from collections.abc import Iterable
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from io import RawIOBase
 from pathlib import PurePosixPath
 from typing import TypeAlias
 from uuid import uuid4
@@ -76,7 +76,12 @@ class Place:
             return stream.read_buffer()
 
     def write(self, path: str, content: pa.Buffer | bytes) -> None:
-        """Write a file whole, not yet durably."""
+        """Write a file whole; its content survives a power cut, where that is ours to do."""
+        if self.is_local:
+            with open(self.inside(path), "wb", buffering=0) as file:
+                _write_all(file, content)
+                os.fsync(file.fileno())
+            return
         with self.filesystem.open_output_stream(self.inside(path), compression=None) as stream:
             stream.write(content)
 
@@ -104,15 +109,18 @@ class Place:
             reason = f"filesystem {self.filesystem.type_name!r} cannot create a file only if absent"
             raise faults.no_exclusive_create(self.shown, reason)
 
-    def sync(self, paths: Iterable[str]) -> None:
-        """Make files and the folders above them survive a power cut, where that is ours to do."""
+    def sync(self, path: str) -> None:
+        """Make a file that another wrote survive a power cut, where that is ours to do."""
+        if self.is_local:
+            self._fsync(path)
+
+    def sync_folders(self, paths: Iterable[str]) -> None:
+        """Make the names of files, and of the folders above them, survive a power cut."""
         if not self.is_local:
             return
-        files = sorted(paths)
-        folders = {str(above) for path in files for above in PurePosixPath(path).parents}
-        # Asked for at once, a disk writes many as fast as one.
-        with ThreadPoolExecutor(max_workers=16) as pool:
-            list(pool.map(self._fsync, [*files, *sorted(folders, reverse=True)]))
+        folders = {str(above) for path in paths for above in PurePosixPath(path).parents}
+        for folder in sorted(folders, reverse=True):
+            self._fsync(folder)
 
     def _fsync(self, path: str) -> None:
         handle = os.open(self.inside(path), os.O_RDONLY)
@@ -125,7 +133,6 @@ class Place:
         return self.filesystem.get_file_info(self.inside(path))
 
     def _link(self, temporary: str, path: str) -> bool:
-        self._fsync(temporary)
         try:
             os.link(self.inside(temporary), self.inside(path))
         except FileExistsError:
@@ -145,6 +152,12 @@ class Place:
             return False
         self.filesystem.move(self.inside(temporary), self.inside(path))
         return True
+
+
+def _write_all(file: RawIOBase, content: pa.Buffer | bytes) -> None:
+    left = memoryview(content)
+    while len(left):
+        left = left[file.write(left) or 0 :]
 
 
 def resolve(

@@ -8,6 +8,7 @@ Durability: `commit` returns after the manifest and each file it newly names are
 from __future__ import annotations
 
 import re
+from collections import deque
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -23,6 +24,8 @@ from everview.store.place import Location, Place, resolve
 from everview.store.skip import files_for
 
 _MANIFEST = re.compile(r"(\d{20})\.json")
+FEW, LATELY = 200, 1_000
+"""So many rows are remembered of so many segments, which compaction need not read again."""
 _OURS = frozenset(("manifests", "segments", "lock"))
 
 
@@ -32,6 +35,7 @@ class Store:
     def __init__(self, place: Place) -> None:
         self.place = place
         self._last: Manifest | None = None
+        self._lately: deque[tuple[str, pa.Table]] = deque(maxlen=LATELY)
 
     @classmethod
     def create_or_open(
@@ -111,7 +115,17 @@ class Store:
 
         Rows that are `lasting` are written smaller, which takes longer.
         """
-        return segments.write(self.place, relation, epoch, table, sort_by, kind, lasting=lasting)
+        made = segments.write(self.place, relation, epoch, table, sort_by, kind, lasting=lasting)
+        if table.num_rows <= FEW:
+            self._lately.append((made.id, table))
+        return made
+
+    def rows_of(self, segment: Segment, schema: pa.Schema) -> pa.Table:
+        """The rows of a segment, from memory where few of them were written here lately."""
+        known = next((rows for id_, rows in self._lately if id_ == segment.id), None)
+        if known is None:
+            return self.read_files(segment.files, schema=schema)
+        return known.select(schema.names).cast(schema)
 
     def segment_directory(self, relation: str, epoch: int) -> str:
         """A fresh directory, relative and not yet made, for executors to write into."""
@@ -144,7 +158,7 @@ class Store:
         assert manifest.parent == manifest.epoch - 1, "an epoch follows its parent"
         if not self._is_newest(manifest.parent):
             raise faults.lost_race(manifest.epoch)
-        self._sync(self._added(manifest))
+        self._make_lasting(self._added(manifest))
         if note is not None:
             manifest = replace(manifest, note=note())
         if not self.place.create(manifest_path(manifest.epoch), codec.encode(manifest)):
@@ -216,7 +230,7 @@ class Store:
         place.make_folder("segments")
         # Losing this race is fine: the winner made the same empty store.
         place.create(manifest_path(0), codec.encode(Manifest(0, None, created)))
-        place.sync([manifest_path(0)])
+        place.sync_folders([manifest_path(0)])
 
     def _is_newest(self, epoch: int) -> bool:
         """There and without a successor.
@@ -239,11 +253,12 @@ class Store:
         known = {file.path for file in self.read(manifest.parent).files}
         return [file.path for file in manifest.files if file.path not in known]
 
-    def _sync(self, paths: list[str]) -> None:
-        try:
-            self.place.sync(paths)
-        except FileNotFoundError as problem:
-            raise faults.damaged_segment(str(problem.filename), "it is missing") from problem
+    def _make_lasting(self, paths: list[str]) -> None:
+        """What is in the files is on disk since they were written: their names are, after this."""
+        for path in paths:
+            if not self.place.is_file(path):
+                raise faults.damaged_segment(self.place.absolute(path), "it is missing")
+        self.place.sync_folders(paths)
 
     def _not_retained(self, wanted: str, remedy: str) -> Exception:
         epochs = self.epochs()

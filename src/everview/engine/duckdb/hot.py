@@ -21,6 +21,8 @@ from everview.store.manifest import Manifest, Segment
 
 RUNS = 8
 """To look into so many runs costs less than to make them one."""
+SUMMED = 1_000
+"""To add up fewer rows costs more than to bring those that cancel; groups are always added up."""
 
 
 @dataclass(slots=True)
@@ -134,9 +136,11 @@ class Hot:
             while held.later and len(held.later[-1]) <= 2 * size:
                 last.append(held.later.pop())
                 size += len(last[-1])
-            every = pa.concat_tables([run.rows for run in last])
-            summed = self.calculator.add_up(every, held.stored.schema, held.stored.rings)
-            held.later.append(Run(summed, held.by))
+            # In the order in which they came, which sorting by a key keeps.
+            every = pa.concat_tables([run.rows for run in reversed(last)])
+            if size > SUMMED or held.stored.rings:
+                every = self.calculator.add_up(every, held.stored.schema, held.stored.rings)
+            held.later.append(Run(every, held.by))
 
 
 def files_of(segments: tuple[Segment, ...], snapshot: Snapshot) -> Files:
