@@ -108,8 +108,8 @@ class Engine(Protocol):
     def calculate(self, plan: Plan, relations: Mapping[str, pa.Table]) -> pa.Table:
         """A plan over relations in memory."""
 
-    def add_up(self, rows: pa.Table, schema: Schema, rings: tuple[str, ...]) -> pa.Table:
-        """The sum of weighted rows in memory."""
+    def add_up(self, rows: pa.Table, stored: Stored) -> pa.Table:
+        """The sum of weighted rows of a relation in memory."""
 
     def read(self, name: str, snapshot: Snapshot) -> Result:
         """The rows of a stored relation, each as often as its weight says."""

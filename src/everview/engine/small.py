@@ -8,17 +8,16 @@ from typing import Any
 
 import pyarrow as pa
 
-from everview.engine.arrow import arrow_schema, conform
+from everview.engine.arrow import arrow_schema
 from everview.engine.doubts import Doubts
 from everview.engine.duckdb.calculator import Calculator
 from everview.engine.duckdb.hot import Hot
 from everview.engine.loop import run_loop
 from everview.engine.outcome import UNASKED, Outcome
 from everview.engine.protocol import Changes, Gear, Snapshot, Stored, Violation
-from everview.engine.settled import all_differ
+from everview.engine.summed import summed
 from everview.engine.writing import Writer
 from everview.plan.nodes import Plan
-from everview.plan.types import WEIGHT, Schema
 from everview.program.steps import (
     Add,
     Check,
@@ -31,7 +30,6 @@ from everview.program.steps import (
     Step,
     change_name,
 )
-from everview.store.order import ascends, in_order, orderable
 
 
 class InProcess:
@@ -72,9 +70,9 @@ class InProcess:
         """A plan over relations in memory."""
         return self._calculator.calculate(plan, relations)
 
-    def add_up(self, rows: pa.Table, schema: Schema, rings: tuple[str, ...]) -> pa.Table:
+    def add_up(self, rows: pa.Table, stored: Stored) -> pa.Table:
         """The sum of weighted rows in memory."""
-        return self._calculator.add_up(rows, schema, rings)
+        return summed(rows, stored, self._calculator)
 
 
 def run_small(
@@ -91,10 +89,10 @@ def run_small(
     with Writer(snapshot, epoch, outcome) as writer:
         for table, parts in changes.items():
             with outcome.clock.phase("compute"):
-                summed = _summed(parts, snapshot.stored[table], calculator)
-                calculator.give(change_name(table), summed)
+                change = summed(pa.concat_tables(parts), snapshot.stored[table], calculator)
+                calculator.give(change_name(table), change)
             with outcome.clock.phase("write"):
-                writer.write(table, summed)
+                writer.write(table, change)
         _run_steps(gear, calculator, program, snapshot, violation, writer)
     return outcome
 
@@ -161,18 +159,3 @@ def is_idle(step: Fetch, calculator: Calculator, outcome: Outcome) -> bool:
         if step.by is not None:
             outcome.took(step, UNASKED, 0)
     return idle
-
-
-def _summed(parts: Sequence[pa.Table], stored: Stored, calculator: Calculator) -> pa.Table:
-    """The change of a table, added up unless its keys tell that no two rows are equal.
-
-    Rows come in the order in which they are stored, where that costs little.
-    """
-    rows = pa.concat_tables(parts)
-    by = orderable(rows.schema, stored.sort)
-    if ascends(rows, by):
-        return conform(rows, stored.schema)
-    ordered = conform(in_order(rows, [*by, WEIGHT]), stored.schema)
-    if all_differ(ordered, by):
-        return ordered
-    return calculator.add_up(rows, stored.schema, stored.rings)

@@ -194,9 +194,7 @@ class Database:
                 snapshot.manifest,
                 [name for name in due if name in stored],
                 {name: arrow_schema(each.schema) for name, each in stored.items()},
-                lambda name, rows: self.engine.add_up(
-                    rows, stored[name].schema, stored[name].rings
-                ),
+                lambda name, rows: self.engine.add_up(rows, stored[name]),
                 created=_now(),
                 policy=policy,
             )

@@ -106,6 +106,6 @@ def _fold(
         combine(relation.name, rows),
         suffix[-1].sort_by,
         kind="change" if kept else "base",
-        lasting=True,
+        lasting=not kept,
     )
     return (*kept, segment) if segment.files else kept

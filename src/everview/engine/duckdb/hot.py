@@ -21,8 +21,9 @@ from everview.store.manifest import Manifest, Segment
 
 RUNS = 8
 """To look into so many runs costs less than to make them one."""
-SUMMED = 1_000
-"""To add up fewer rows costs more than to bring those that cancel; groups are always added up."""
+SUMMED, PART = 1_000, 8
+"""To add up fewer rows than this, or than such a part of the relation, costs more than to bring
+those that cancel; totals are always added up."""
 
 
 @dataclass(slots=True)
@@ -138,7 +139,7 @@ class Hot:
                 size += len(last[-1])
             # In the order in which they came, which sorting by a key keeps.
             every = pa.concat_tables([run.rows for run in reversed(last)])
-            if size > SUMMED or held.stored.rings:
+            if held.stored.rings or size > max(SUMMED, sum(map(len, held.loaded)) // PART):
                 every = self.calculator.add_up(every, held.stored.schema, held.stored.rings)
             held.later.append(Run(every, held.by))
 
