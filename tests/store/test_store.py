@@ -255,6 +255,32 @@ def test_a_manifest_cannot_name_a_file_that_is_not_there(store: Store) -> None:
     assert store.epochs() == [0]
 
 
+def test_all_that_a_manifest_names_is_on_disk_before_it(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    synced: list[str] = []
+    fsync, link = os.fsync, os.link
+    named: list[list[str]] = []
+
+    def synced_too(handle: int) -> None:
+        synced.append(os.path.realpath(f"/proc/self/fd/{handle}"))
+        fsync(handle)
+
+    def linked(temporary: str, path: str) -> None:
+        named.append([*synced, os.path.realpath(temporary)])
+        link(temporary, path)
+
+    monkeypatch.setattr(os, "fsync", synced_too)
+    monkeypatch.setattr(os, "link", linked)
+    manifest = add(store, rows((1, "a", 1)))
+    (before,) = named
+    files = {store.absolute(file.path) for file in manifest.files}
+    folders = {str(above) for file in files for above in list(Path(file).parents)[:3]}
+    assert files | folders <= set(before)
+    assert before[-1] in before[:-1], "the manifest itself has its content on disk"
+    assert synced[-1] == store.absolute("manifests")
+
+
 def test_opening_nothing_says_so(tmp_path: Path) -> None:
     for location in (tmp_path / "nowhere", tmp_path, "nosuch://x/y"):
         with pytest.raises(UserError, match="S004"):

@@ -50,6 +50,18 @@ def test_compaction_keeps_every_epoch_and_the_feed(store: Store, policy: Policy)
     assert len(compacted.relations["orders"].segments) < 12
 
 
+def test_compaction_needs_no_file_that_was_written_here_lately(store: Store) -> None:
+    grown(store, 5)
+    after = value(store, store.latest())
+    again = Store.open_existing(store.place.root)
+    for file in store.latest().files:
+        store.place.remove(file.path)
+    done = compact(store, store.latest(), ["orders"], SCHEMAS, combine, created="t")
+    assert value(store, done) == after
+    with pytest.raises(UserError, match=r"S003.*missing"):
+        compact(again, again.latest(), ["orders"], SCHEMAS, combine, created="t")
+
+
 def test_whole_compaction_leaves_one_base_without_equal_rows(store: Store) -> None:
     grown(store, 5)
     done = compact(store, store.latest(), ["orders"], SCHEMAS, combine, created="t")
