@@ -47,6 +47,8 @@ def _value(tree: exp.Expr, row: Row) -> Any:
             return _value(tree.this, row) is None
         case exp.And():
             return _both(_value(tree.this, row), _value(tree.expression, row))
+        case exp.Or():
+            return _either(_value(tree.this, row), _value(tree.expression, row))
         case exp.Between():
             of, low, high = (_value(tree.args[part], row) for part in ("this", "low", "high"))
             return None if None in (of, low, high) else low <= of <= high
@@ -73,6 +75,12 @@ def _value(tree: exp.Expr, row: Row) -> Any:
 def _constant(text: str) -> Any:
     words = {"NULL": None, "TRUE": True, "FALSE": False}
     return words[text] if text in words else text[1:-1] if text[0] == "'" else int(text)
+
+
+def _either(left: Any, right: Any) -> Any:
+    if left is True or right is True:
+        return True
+    return None if left is None or right is None else False
 
 
 def _both(left: Any, right: Any) -> Any:

@@ -27,6 +27,7 @@ LOOPS = "test_a_loop_and_its_states_equal_their_queries_after_every_epoch"
 DERIVATIVE = (
     ("test_derivative.py", EACH_DERIVATIVE, 100),
     ("test_top.py", "test_the_derivative_of_first_rows_is_the_difference_it_stands_for", 100),
+    ("test_merge.py", "test_the_derivative_of_extremes_is_the_difference_it_stands_for", 150),
     ("test_near.py", "test_the_derivative_of_near_rows_is_the_difference_it_stands_for", 100),
     ("test_derivative.py", "test_a_derivative_is_the_difference_it_stands_for", 400),
     ("test_recursion.py", "test_the_derivative_of_a_loop_is_the_difference_it_stands_for", 60),

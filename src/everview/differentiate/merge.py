@@ -6,26 +6,66 @@ from dataclasses import replace
 
 from everview.analysis.sign import Sign, sign
 from everview.plan import scalar
-from everview.plan.build import add, map_, negate, partition, positive, restrict_to_keys
+from everview.plan.build import (
+    add,
+    columns_of,
+    fresh,
+    join,
+    map_,
+    negate,
+    partition,
+    positive,
+    project,
+    restrict_to_keys,
+)
 from everview.plan.nodes import Aggregate, Output, Partition, Plan
 from everview.plan.traverse import schema_of
-from everview.plan.types import type_in
+from everview.plan.types import is_nested, type_in
 
 
 def merged(node: Partition, d_child: Plan) -> Plan | None:
     """The groups a change touches, after it; None where their aggregates do not merge.
 
     Where Φ(A + B) = Φ′(ΦA + B), the old value of a group that loses nothing is worth its rows: only
-    those of the others are read, K = (−ΔQ)⁺.
+    those of the others are read, K = (−ΔQ)⁺. Of least and greatest values, only those of groups
+    that lose one: what else they lose is left out of the change.
     """
-    keys = node.keys
-    if not keys or sign(node.child) is Sign.ANY or not all(map(_merges, node.aggregates)):
+    keys, extremes = node.keys, bool(node.aggregates) and all(map(_is_extreme, node.aggregates))
+    if sign(node.child) is Sign.ANY or not all(map(_merges, node.aggregates)):
         return None
-    losing = positive(negate(d_child))
+    if not (keys or extremes):
+        return None
+    lost = positive(negate(d_child))
     old = restrict_to_keys(node, d_child, keys)
+    losing = _reaching(node, old, lost) if extremes else lost
     known = add(old, negate(restrict_to_keys(old, losing, keys)))
     rows = add(restrict_to_keys(node.child, losing, keys), d_child)
+    if extremes:
+        rows = add(rows, lost, negate(restrict_to_keys(lost, losing, keys)))
     return partition(add(map_(rows, _single_groups(node)), known), keys, _merging(node))
+
+
+_EXTREMES = {"max": ">=", "min": "<="}
+"""How a value that is the greatest or the least compares with all values of its group."""
+
+
+def _is_extreme(aggregate: Aggregate) -> bool:
+    return aggregate.function in _EXTREMES and not is_nested(aggregate.type)
+
+
+def _reaching(node: Partition, old: Plan, lost: Plan) -> Plan:
+    """Of lost rows, those with a greatest or least value; all, of a group that has none."""
+    taken, schema = columns_of(lost), schema_of(node)
+    names = {column.name: fresh(f"old {column.name}", taken) for column in schema}
+    renamed = tuple(Output(names[c.name], c.type, scalar.column(c.name)) for c in schema)
+    tests = []
+    for aggregate in node.aggregates:
+        value = scalar.column(names[aggregate.name])
+        reached = f"{scalar.column(aggregate.column or '')} {_EXTREMES[aggregate.function]} {value}"
+        tests.append(f"{value} IS NULL OR {reached}")
+    reached = scalar.canonical(" OR ".join(tests))
+    on = tuple((key, names[key]) for key in node.keys)
+    return project(join(lost, map_(old, renamed), on, reached, nulls=True), taken)
 
 
 _SETS = ("min", "max", "bool_and", "bool_or", "bit_and", "bit_or")

@@ -202,7 +202,8 @@ RULES: dict[type[Plan], Rule] = {
         Rule(
             Partition,
             "Δ(Φₖ Q) = Φₖ(Q + ΔQ) ⋉ ΔQ − ΦₖQ ⋉ ΔQ; where Φ(A + B) = Φ′(ΦA + B), with K = (−ΔQ)⁺: "
-            "Φ′ₖ(Q ⋉ K + ΔQ + ΦₖQ ⋉ ΔQ − ΦₖQ ⋉ K) − ΦₖQ ⋉ ΔQ",
+            "Φ′ₖ(Q ⋉ K + ΔQ + ΦₖQ ⋉ ΔQ − ΦₖQ ⋉ K) − ΦₖQ ⋉ ΔQ; of least and greatest values "
+            "K = L ⋉ ΦₖQ, of rows L = (−ΔQ)⁺ that have one, and ΔQ + L − L ⋉ K for ΔQ",
             "partition, dbsp §7.3–7.4",
             _partition,
         ),
