@@ -58,18 +58,27 @@ def pairs(
     left: Sequence[pa.Array], right: Sequence[pa.Array], *, nulls: bool
 ) -> tuple[Places, Places]:
     """The places of the rows with equal keys, side by side; without keys, all pairs."""
-    ours, theirs = _codes(left, right, nulls=nulls)
-    order = np.argsort(theirs, kind="stable")
-    placed = theirs[order]
-    first = np.searchsorted(placed, ours, "left")
-    counts = np.searchsorted(placed, ours, "right") - first
-    if not nulls:
-        counts[ours < 0] = 0
+    ours, theirs, size = _codes(left, right, nulls=nulls)
+    there = theirs[theirs >= 0]
+    each = np.bincount(there, minlength=size)
+    # A negative number, for a missing key, is looked up at the end, where nothing is.
+    each, first = np.append(each, 0), np.append(np.cumsum(each) - each, 0)
+    counts = each[ours]
     found = int(counts.sum())
     if found > PAIRS:
         raise Unknown("too many pairs")
-    starts = np.repeat(first - (np.cumsum(counts) - counts), counts)
+    order = _by_code(theirs, first, len(there), once=each.max() <= 1)
+    starts = np.repeat(first[ours] - (np.cumsum(counts) - counts), counts)
     return np.repeat(np.arange(len(ours)), counts), order[starts + np.arange(found)]
+
+
+def _by_code(codes: Places, first: Places, count: int, *, once: bool) -> Places:
+    """The places of the `count` codes that are not negative, equal ones together, in order."""
+    if not once or count < len(codes):
+        return np.argsort(codes, kind="stable")[len(codes) - count :]
+    order: Places = np.empty(count, np.int64)
+    order[first[codes]] = np.arange(count)
+    return order
 
 
 def every_pair(left: int, right: int) -> tuple[Places, Places]:
@@ -81,8 +90,10 @@ def every_pair(left: int, right: int) -> tuple[Places, Places]:
 
 def occurs(left: Sequence[pa.Array], right: Sequence[pa.Array]) -> pa.Array:
     """Which rows on the left have keys that occur on the right, null being one like any other."""
-    ours, theirs = _codes(left, right, nulls=True)
-    return pa.array(np.isin(ours, theirs))
+    ours, theirs, size = _codes(left, right, nulls=True)
+    there = np.zeros(size, bool)
+    there[theirs] = True
+    return pa.array(there[ours])
 
 
 def numbers_in_order(
@@ -97,7 +108,7 @@ def numbers_in_order(
     group = np.zeros(rows.num_rows, np.int64)
     if keys:
         values = [rows.column(key) for key in keys]
-        group, _ = _codes(values, [value.slice(0, 0) for value in values], nulls=True)
+        group, *_ = _codes(values, [value.slice(0, 0) for value in values], nulls=True)
     ordered = ordered.append_column(WEIGHT, pa.array(group))
     places = pc.sort_indices(ordered, sort_keys=[(WEIGHT, "ascending"), *order]).to_numpy()
     group = group[places]
@@ -110,28 +121,34 @@ def numbers_in_order(
 
 def _codes(
     left: Sequence[pa.Array], right: Sequence[pa.Array], *, nulls: bool
-) -> tuple[Places, Places]:
-    """A number for each row, equal where all keys are; negative where a key is missing."""
-    ours, theirs = _numbered(left[0], right[0], nulls=nulls)
+) -> tuple[Places, Places, int]:
+    """A number for each row, equal where all keys are, and how many there may be.
+
+    It is negative where a key is missing.
+    """
+    codes, size = _numbered(left[0], right[0], nulls=nulls)
     for one, other in zip(left[1:], right[1:], strict=True):
-        more, others = _numbered(one, other, nulls=nulls)
-        _, dense = np.unique(np.concatenate((ours, theirs)), return_inverse=True)
-        missing = np.concatenate(((ours < 0) | (more < 0), (theirs < 0) | (others < 0)))
-        both = dense * (1 + max(more.max(initial=0), others.max(initial=0)))
-        both = both + np.concatenate((more, others))
-        if not nulls:
-            both[missing] = -1
-        ours, theirs = both[: len(ours)], both[len(ours) :]
-    return ours, theirs
+        more, many = _numbered(one, other, nulls=nulls)
+        missing = (codes < 0) | (more < 0)
+        both = codes.astype(np.int64) * many + more
+        codes, size = _dense(pa.array(both, mask=missing if missing.any() else None))
+    count = len(left[0])
+    return codes[:count], codes[count:], size
 
 
-def _numbered(left: pa.Array, right: pa.Array, *, nulls: bool) -> tuple[Places, Places]:
+def _numbered(left: pa.Array, right: pa.Array, *, nulls: bool) -> tuple[Places, int]:
     if left.type != right.type:
         raise Unknown("keys of different types")
     must_be_comparable(left)
     must_be_comparable(right)
-    encoding = "encode" if nulls else "mask"
-    every = pa.concat_arrays([left, right])
-    codes = every.dictionary_encode(null_encoding=encoding).indices
-    numbers = pc.fill_null(codes, -1).to_numpy(zero_copy_only=False).astype(np.int64)
-    return numbers[: len(left)], numbers[len(left) :]
+    return _dense(pa.concat_arrays([left, right]), "encode" if nulls else "mask")
+
+
+def _dense(values: pa.Array, nulls: str = "mask") -> tuple[Places, int]:
+    """Numbers from zero on, equal where values are, and their count; of a masked null minus one."""
+    encoded = values.dictionary_encode(null_encoding=nulls)
+    codes = encoded.indices
+    if codes.null_count:
+        codes = pc.fill_null(codes, -1)
+    found: Places = codes.to_numpy(zero_copy_only=False)
+    return found, len(encoded.dictionary)
