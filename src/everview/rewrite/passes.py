@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from everview.plan.nodes import Plan
+from everview.rewrite.arrange import arrange_joins
 from everview.rewrite.distinct import eliminate_distinct
 from everview.rewrite.flatten import flatten_loops
 from everview.rewrite.normalize import normalize
@@ -13,6 +14,7 @@ from everview.rewrite.pushdown import push_filters
 
 PASSES: tuple[Callable[[Plan], Plan], ...] = (
     normalize,
+    arrange_joins,
     push_filters,
     eliminate_distinct,
     prune_columns,
