@@ -31,6 +31,12 @@ VIEWS = {
     "unanswered": """WITH RECURSIVE t(x, y) AS (SELECT a, b FROM e UNION SELECT t.x, e.b FROM t
         JOIN e ON t.y = e.a LEFT JOIN f ON f.a = e.b AND f.b = t.x WHERE f.a IS NULL)
         SELECT x, y FROM t""",
+    "unless": """WITH RECURSIVE t(x, y) AS (SELECT a, b FROM e UNION SELECT t.x, e.b FROM t
+        JOIN e ON t.y = e.a WHERE NOT EXISTS (SELECT 1 FROM f AS t JOIN f AS g ON g.b = t.b
+        WHERE t.a = e.b AND g.a < 5 AND t.b = x)) SELECT x, y FROM t""",
+    "backed": """WITH RECURSIVE t(x, y) AS (SELECT a, b FROM e UNION SELECT t.x, e.b FROM t
+        JOIN e ON t.y = e.a WHERE EXISTS (SELECT 1 FROM f WHERE f.a = e.b OR f.b > t.x))
+        SELECT x, y FROM t""",
     "ways": f"""WITH RECURSIVE t(x, y) AS ({UP} UNION ALL SELECT t.x, u.b FROM t
         JOIN ({UP}) AS u ON t.y = u.a) SELECT x, y FROM t""",
     "busy": """WITH RECURSIVE hub AS (SELECT a FROM e GROUP BY a HAVING COUNT(*) > 1),
@@ -83,6 +89,7 @@ def expected(e: Counter[Pair], f: Counter[Pair]) -> dict[str, Counter[Pair]]:
     reach = _closed(edges, lambda t: _then(t, edges))
     hubs = {a for a in dict(edges) if sum(w for (x, _), w in e.items() if x == a) > 1}
     blocked = {a for a, _ in marks}
+    shared = {(a, b) for a, b in marks if any(c < 5 for c, d in marks if d == b)}
     open_ = {(a, b) for a, b in edges if b not in blocked}
     busy = {(a, b) for a, b in edges if a in hubs}
     twice = _then(edges, edges)
@@ -94,6 +101,15 @@ def expected(e: Counter[Pair], f: Counter[Pair]) -> dict[str, Counter[Pair]]:
         "allowed": _closed(edges, lambda t: _then(t, open_)),
         "unanswered": _closed(
             edges, lambda t: {(x, y) for x, y in _then(t, edges) if (y, x) not in marks}
+        ),
+        "unless": _closed(
+            edges, lambda t: {(x, y) for x, y in _then(t, edges) if (y, x) not in shared}
+        ),
+        "backed": _closed(
+            edges,
+            lambda t: {
+                (x, y) for x, y in _then(t, edges) if any(a == y or b > x for a, b in marks)
+            },
         ),
         "busy": _closed(edges, lambda t: _then(t, busy)),
     }
