@@ -10,6 +10,7 @@ from everview.engine.outcome import Clock, Outcome
 from everview.pipeline.building import Built
 from everview.pipeline.catalog import Catalog
 from everview.pipeline.choosing import Choice
+from everview.pipeline.iterations import rows_at
 from everview.pipeline.prices import Known, Measured
 from everview.pipeline.samples import Samples
 from everview.pipeline.shares import Share
@@ -95,7 +96,7 @@ def known(store: Store, catalog: Catalog) -> Known:
             measured.setdefault(mark, Measured(fetched.get(mark), changed, way))
         iterations = note.get("iterations", {}) | iterations
     sizes = {name: relation.rows for name, relation in store.latest().relations.items()}
-    return Known(measured, sizes, iterations)
+    return Known(measured, sizes, iterations, lambda state: rows_at(store, state))
 
 
 def status(catalog: Catalog, manifest: Manifest) -> list[RelationStatus]:
