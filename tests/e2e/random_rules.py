@@ -266,7 +266,7 @@ def _written(atom: Atom) -> str:
 
 def sql(made: RuleSet, name: str, rng: random.Random) -> str:
     """One relation as a query; what is denied in any of the ways that SQL has."""
-    order = sorted(made.names, key=lambda each: len(made.reached(each)))
+    order = sorted(made.names, key=lambda each: len(made.reached(each) | {each}))
     parts = [_defined(each, made.rules[each], rng) for each in order]
     return f"WITH RECURSIVE {', '.join(parts)} SELECT * FROM {name}"
 
