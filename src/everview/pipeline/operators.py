@@ -17,6 +17,9 @@ from everview.plan.types import BEGUN, Schema
 from everview.program.materialize import Materializer
 from everview.program.states import States
 
+ANEW = "Δ(fix B) = fix B(R + ΔR) − fix B(R)"
+"""The law of a loop whose every state counts, as in a while-program."""
+
 
 def explain_operators(view: str, plan: Plan, states: States, known: Known) -> str:
     """The operators of a view, each with its law and what it reads for a change."""
@@ -26,8 +29,9 @@ def explain_operators(view: str, plan: Plan, states: States, known: Known) -> st
 
     def shown(node: Plan, depth: int, covered: bool = False) -> list[str]:
         rule = rule_of(node)
-        notes = [] if covered else [f"{rule.kind}: {rule.law}"]
         stratum = reading.stratum(node, known) if isinstance(node, Fixpoint) else None
+        law = ANEW if stratum and stratum.anew else rule.law
+        notes = [] if covered else [f"{rule.kind}: {law}"]
         notes += [stratum.told] if stratum else []
         for relation, by in reading.of(node):
             kept = relation in states.stored

@@ -176,7 +176,7 @@ _RISING = (Filter, Map, Unnest, Add, Join, Distinct, Recursive)
 def _must_rise(body: Plan, name: str, circle: Ctes, text: str) -> None:
     """Refuse a relation that may lose rows when what it is defined by gains some."""
     once = isinstance(body, Distinct)
-    found = _falling(body.child if isinstance(body, Distinct) else body, once)
+    found = falling(body.child if isinstance(body, Distinct) else body, once)
     if found:
         cte = circle[name]
         way = " → ".join(circle[n].alias for n in (name, *(o for o in circle if o != name), name))
@@ -191,7 +191,7 @@ def _must_rise(body: Plan, name: str, circle: Ctes, text: str) -> None:
         )
 
 
-def _falling(plan: Plan, once: bool) -> str:
+def falling(plan: Plan, once: bool) -> str:
     """What stands in the way of the recursion."""
     if not recurs(plan):
         return ""
@@ -201,12 +201,12 @@ def _falling(plan: Plan, once: bool) -> str:
         return type(plan).__name__
     if isinstance(plan, Add) and isinstance(plan.right, Negate) and recurs(plan.right):
         kept = _is_part(plan.right.child, plan.left)
-        return _falling(plan.left, once) if kept else "a negation"
+        return falling(plan.left, once) if kept else "a negation"
     twice = isinstance(plan, Join) and bool(recurs(plan.left) and recurs(plan.right))
     if not once and (twice or isinstance(plan, Distinct)):
         # Spark joins what one level added with itself alone.
         return "a join with itself or a DISTINCT, which UNION ALL would count by levels"
-    return next((f for part in children(plan) if (f := _falling(part, once))), "")
+    return next((f for part in children(plan) if (f := falling(part, once))), "")
 
 
 def _is_part(part: Plan, whole: Plan) -> bool:
