@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from itertools import count
@@ -50,10 +51,11 @@ class Rule:
 
 @dataclass(frozen=True)
 class RuleSet:
-    """Derived relations in strata, each with its rules."""
+    """Derived relations in strata, each with its rules; a bag counts the ways to derive a row."""
 
     strata: tuple[tuple[str, ...], ...]
     rules: dict[str, tuple[Rule, ...]]
+    bag: bool = False
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -109,6 +111,19 @@ def meaning(made: RuleSet, given: Relations) -> Relations:
                 break
             for name, row in derived:
                 found[name].add(row)
+    return found
+
+
+def ways(made: RuleSet, given: Mapping[str, Counter[Row]]) -> Counter[Row]:
+    """The rows of a bag: what the rules derive of the rows that the level before derived."""
+    [name] = made.names
+    first, *others = made.rules[name]
+    rows = {each: list(bag.elements()) for each, bag in given.items()}
+    level = found = Counter(heads(first, rows))
+    while level:
+        rows[name] = list(level.elements())
+        level = Counter(row for rule in others for row in heads(rule, rows))
+        found = found + level
     return found
 
 
@@ -176,6 +191,25 @@ def drawn(rng: random.Random, mark: str, nodes: int) -> RuleSet:
     return RuleSet(strata, rules)
 
 
+def drawn_bag(rng: random.Random, mark: str, nodes: int) -> RuleSet:
+    """One relation whose rows come in finitely many ways: every step goes further up."""
+    name = f"w{mark}"
+    drawing = _Drawing(rng, {**GIVEN, name: 2}, nodes)
+    onward = Atom(name, ("x0", "x1")), Atom(rng.choice([*GIVEN]), ("x1", "x2"))
+    back = Atom(rng.choice([*GIVEN]), ("x0", "x1")), Atom(name, ("x1", "x2"))
+    head = Atom(name, ("x0", "x2"))
+    steps = [
+        Rule(head, onward, tests=(Comparison("x1", "<", "x2"),)),
+        Rule(head, back, tests=(Comparison("x0", "<", "x1"),)),
+    ]
+    kept = rng.sample(steps, rng.choice((1, 1, 2)))
+    if rng.random() < 0.5:
+        denied = drawing.denied(rng.choice([*GIVEN]), ["x0", "x1", "x2"])
+        kept[0] = replace(kept[0], denied=(denied,))
+    start = Rule(Atom(name, ("x0", "x1")), (Atom(rng.choice([*GIVEN]), ("x0", "x1")),))
+    return RuleSet(((name,),), {name: (start, *kept)}, bag=True)
+
+
 @dataclass(frozen=True)
 class _Drawing:
     rng: random.Random
@@ -208,7 +242,7 @@ class _Drawing:
         if rng.random() < 0.05:
             made = replace(made, head=Atom(name, (*head[1:], rng.randrange(self.nodes))))
         if rng.random() < 0.35:
-            made = replace(made, denied=(self._denied(rng.choice(deniable), bound),))
+            made = replace(made, denied=(self.denied(rng.choice(deniable), bound),))
         if rng.random() < 0.25:
             right = rng.choice([*bound, rng.randrange(self.nodes)])
             sign = rng.choice([*SIGNS])
@@ -228,7 +262,8 @@ class _Drawing:
             terms[0] = next(fresh)
         return Atom(relation, tuple(terms))
 
-    def _denied(self, relation: str, bound: list[str]) -> Atom:
+    def denied(self, relation: str, bound: list[str]) -> Atom:
+        """An atom of values that are there already, or of any value."""
         rng = self.rng
         terms: list[Term] = [rng.choice(bound) for _ in range(self.arities[relation])]
         if len(terms) > 1 and rng.random() < 0.4:
@@ -267,15 +302,16 @@ def _written(atom: Atom) -> str:
 def sql(made: RuleSet, name: str, rng: random.Random) -> str:
     """One relation as a query; what is denied in any of the ways that SQL has."""
     order = sorted(made.names, key=lambda each: len(made.reached(each) | {each}))
-    parts = [_defined(each, made.rules[each], rng) for each in order]
+    union = " UNION ALL " if made.bag else " UNION "
+    parts = [_defined(each, made.rules[each], union, rng) for each in order]
     return f"WITH RECURSIVE {', '.join(parts)} SELECT * FROM {name}"
 
 
-def _defined(name: str, rules: tuple[Rule, ...], rng: random.Random) -> str:
+def _defined(name: str, rules: tuple[Rule, ...], union: str, rng: random.Random) -> str:
     columns = ", ".join(COLUMNS[: len(rules[0].head.terms)])
     if len(rules) == 1:
         return f"{name}({columns}) AS (SELECT DISTINCT {_select(rules[0], rng)})"
-    terms = " UNION ".join(f"SELECT {_select(rule, rng)}" for rule in rules)
+    terms = union.join(f"SELECT {_select(rule, rng)}" for rule in rules)
     return f"{name}({columns}) AS ({terms})"
 
 

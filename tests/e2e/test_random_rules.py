@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 import everview as ev
-from e2e.random_rules import GIVEN, RuleSet, datalog, drawn, meaning, sql
+from e2e.random_rules import GIVEN, RuleSet, datalog, drawn, drawn_bag, meaning, sql, ways
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -37,18 +37,31 @@ def follow(db: Database, seed: int, sets: int) -> None:
                 tx.delete(name, gone)
                 tx.insert(name, came)
         for (made, in_sql), text in zip(chosen, texts, strict=True):
-            wanted = meaning(made, {n: _facts(edges, in_sql) for n, edges in graph.items()})
-            for name in made.names:
-                assert Counter(db.read(name).rows()) == Counter(wanted[name]), (
+            for name, wanted in _wanted(made, in_sql, graph).items():
+                assert Counter(db.read(name).rows()) == wanted, (
                     f"{name} after transaction {number} of seed {seed}\n{text}\n{graph}"
                 )
     assert db.audit().ok
 
 
 def _chosen(rng: random.Random, sets: int) -> tuple[int, list[tuple[RuleSet, bool]]]:
-    """How many nodes there are, and rule sets, each with whether it is written in SQL."""
+    """How many nodes there are, and rule sets, each with whether it is written in SQL.
+
+    The last one is a bag.
+    """
     nodes = rng.randint(6, 9)
-    return nodes, [(drawn(rng, str(n), nodes), rng.random() < 0.5) for n in range(sets)]
+    chosen = [(drawn(rng, str(n), nodes), rng.random() < 0.5) for n in range(sets)]
+    return nodes, [*chosen, (drawn_bag(rng, "", nodes), True)]
+
+
+def _wanted(
+    made: RuleSet, in_sql: bool, graph: dict[str, Counter[Edge]]
+) -> dict[str, Counter[tuple[int | None, ...]]]:
+    """What each relation holds."""
+    if made.bag:
+        return {name: ways(made, graph) for name in made.names}
+    found = meaning(made, {n: _facts(edges, in_sql) for n, edges in graph.items()})
+    return {name: Counter(found[name]) for name in made.names}
 
 
 def _declare(db: Database, made: RuleSet, in_sql: bool, rng: random.Random) -> str:
