@@ -13,7 +13,7 @@ import everview
 from everview.cli.exits import DIFFERENCE
 from everview.cli.main import main
 from everview.differentiate.rules import RULES
-from everview.fuzz.case import Contents, Row, Step, Table, Transaction, View
+from everview.fuzz.case import Change, Contents, Row, Step, Table, Transaction, View
 from everview.fuzz.compare import same_bag
 from everview.fuzz.generate import generate
 from everview.fuzz.report import finding_text
@@ -54,7 +54,8 @@ RULES_AS_THEY_ARE = {operator: rule.apply for operator, rule in RULES.items()}
 
 def rows_of(step: Step) -> list[Row]:
     changes = step.changes if isinstance(step, Transaction) else ()
-    return [row for change in changes for row in change.rows]
+    written = (c.rows if isinstance(c, Change) else (c.row,) for c in changes)
+    return [row for rows in written for row in rows]
 
 
 *OTHERS, QUICK = FAULTS

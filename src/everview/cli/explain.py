@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING, Any
+
 import click
 
 from everview.cli.options import ENGINE, JSON, STORE
+
+if TYPE_CHECKING:
+    from everview.pipeline.database import Database
 
 STAGES = ("operators", "plan", "derivative", "program", "sql")
 
@@ -26,7 +31,8 @@ def explain(store: str, view: str, stage: str, engine: str, as_json: bool) -> No
     """Show how VIEW is kept fresh, at one stage.
 
     Each operator is shown with the law of its change, the state kept for it, and the rows it
-    read for each changed row the last time: that is the price of the view.
+    read for each changed row the last time: that is the price of the view. A recursion is shown
+    with its iterations the last time, and with the rows kept of each.
 
     \b
     Example:
@@ -38,7 +44,29 @@ def explain(store: str, view: str, stage: str, engine: str, as_json: bool) -> No
 
     with reading(store, engine) as db:
         text = db.explain(view, stage)
+        loops = _strata(db, view) if as_json and stage == "operators" else []
     if as_json:
-        print_json({"view": view, "stage": stage, "text": text})
+        told = {"strata": loops} if loops else {}
+        print_json({"view": view, "stage": stage, "text": text, **told})
     else:
         click.echo(text)
+
+
+def _strata(db: Database, view: str) -> list[dict[str, Any]]:
+    """The recursions of a view: their iterations the last time, and the rows kept of each."""
+    from everview.pipeline.explain import strata_of
+    from everview.pipeline.statistics import known
+
+    found = strata_of(db.catalog, db.catalog.relation(view), known(db.store, db.catalog))
+    return [
+        {
+            "relations": list(each.relations),
+            "anew": each.anew,
+            "iterations": each.iterations,
+            "rows_by_iteration": {
+                state: [{"iteration": at, "rows": rows} for at, rows in kept.items()]
+                for state, kept in each.states.items()
+            },
+        }
+        for each in found
+    ]

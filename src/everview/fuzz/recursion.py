@@ -30,12 +30,27 @@ def reached(w: Writer, alias: str) -> tuple[str, Relation] | None:
     first = f"SELECT {a}, {b}{level} FROM {rows}"
     then = f"SELECT {name}.x, {steps}.{b}{next_} FROM {name} JOIN {rows} AS {steps}"
     step = f"{then} ON {name}.y = {steps}.{a}{limit}"
+    if once and w.chance(0.4):
+        step += _asked(w, w.rng.choice([(f"{name}.x", start), (f"{steps}.{b}", end)]))
     columns = "x, y" if once else "x, y, d"
     word = "UNION" if once else "UNION ALL"
     text = f"WITH RECURSIVE {name}({columns}) AS ({first} {word} {step}) SELECT * FROM {name}"
     fields = [Field("x", start.type, start.wild), Field("y", end.type, end.wild)]
     fields += [] if once else [Field("d", "int")]
     return f"({text}) AS {alias}", Relation(alias, tuple(fields), 2 * found.size)
+
+
+def _asked(w: Writer, given: tuple[str, Field]) -> str:
+    """A condition that a row of another relation equals a value, or that none does."""
+    text, field = given
+    found, other = w.relation(), w.alias()
+    same = [each for each in found.fields if _followed(each) and each.type == field.type]
+    if not same:
+        return ""
+    word = w.rng.choice(("EXISTS", "NOT EXISTS"))
+    column = f"{other}.{identifier(w.rng.choice(same).name)}"
+    rows = f"SELECT 1 FROM {identifier(found.name)} AS {other}"
+    return f" WHERE {word} ({rows} WHERE {column} = {text})"
 
 
 def _followed(field: Field) -> bool:

@@ -19,6 +19,7 @@ from everview.lang.sql.parse import parse_query
 from everview.lang.sql.statements import AUTO
 from everview.pipeline.definitions import (
     DATALOG,
+    PLAN,
     TableDefinition,
     ViewDefinition,
     function_from,
@@ -32,8 +33,9 @@ from everview.pipeline.languages import lower_view, read_names
 from everview.plan.build import columns_of
 from everview.plan.dialect import DIALECT
 from everview.plan.nodes import Plan, Source
+from everview.plan.text import print_plan
 from everview.plan.traverse import schema_of
-from everview.plan.types import Schema, names
+from everview.plan.types import Schema, names, unusable_name
 from everview.rewrite.passes import rewrite
 
 
@@ -70,6 +72,12 @@ class Catalog:
         """The catalog with one more table."""
         self._must_be_free(table.name)
         return self._like({**self.tables, table.name: table}, self.views)
+
+    def with_plan(self, name: str, plan: Plan) -> Catalog:
+        """The catalog with one more view, of a plan that was built in Python."""
+        if problem := unusable_name(name):
+            raise UserError("Q011", problem, remedy="choose another name")
+        return self.with_view(ViewDefinition(name, print_plan(plan), language=PLAN))
 
     def with_view(self, view: ViewDefinition) -> Catalog:
         """The catalog with one more view, compiled."""
@@ -231,6 +239,11 @@ class Catalog:
         if name in self.tables:
             return self.tables[name].columns
         return self.compiled(name).source.schema
+
+    def source(self, name: str) -> Source:
+        """A table or view as plans read it."""
+        found = self.relation(name)
+        return self.tables[found].source if found in self.tables else self.compiled(found).source
 
     def reads(self, view: str) -> tuple[str, ...]:
         """The tables and views that the query of a view names, whether it needs them or not."""

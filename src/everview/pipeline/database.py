@@ -33,14 +33,13 @@ from everview.pipeline.audit import Audit, audit_view
 from everview.pipeline.building import build
 from everview.pipeline.catalog import Catalog
 from everview.pipeline.declaring import Declaration, Declared, declared, in_steps
-from everview.pipeline.definitions import ViewDefinition
-from everview.pipeline.explain import explain_view
+from everview.pipeline.explain import explain_query, explain_view
 from everview.pipeline.history import COLUMNS, SHOWN, Entry, history, history_rows
 from everview.pipeline.moving import Mover
-from everview.pipeline.prices import Known
 from everview.pipeline.system import Asked, Told, with_told
 from everview.pipeline.telling import placed_in, sound
 from everview.pipeline.transaction import Transaction
+from everview.plan.nodes import Plan, Source
 from everview.store.compaction import Policy, compact, compactable
 from everview.store.lock import WriterLock
 from everview.store.manifest import Manifest
@@ -253,6 +252,15 @@ class Database:
         self._must_declare(Span(text, 0, len(text)))
         return datalog.declare(self, text, facts or {}).outputs
 
+    def view(self, name: str, plan: Plan) -> None:
+        """Declare a view by a plan that was built in Python, over what `source` gives."""
+        self._must_declare()
+        self.install(Declared(self._catalog.with_plan(name, plan)))
+
+    def source(self, name: str) -> Source:
+        """A table or view as plans read it."""
+        return self.catalog.source(name)
+
     def _execute(self, statement: Statement) -> Result | None:
         match statement:
             case Query(text, reads, _):
@@ -320,7 +328,7 @@ class Database:
         self._catalog = catalog
         self._mover = replace(self._mover, catalog=catalog, _compiled={})
 
-    def _must_declare(self, span: Span) -> None:
+    def _must_declare(self, span: Span | None = None) -> None:
         if self._transaction is not None:
             raise UserError(
                 "T008",
@@ -347,8 +355,7 @@ class Database:
         """EXPLAIN of a view, or of a query as if it were one."""
         if self.catalog.find(what) is not None or what.isidentifier():
             return self.explain(what)
-        grown = self.catalog.with_view(ViewDefinition("query", what))
-        return explain_view(grown, "query", "operators", Known())
+        return explain_query(self.catalog, what)
 
     def audit(self, view: str | None = None) -> Audit:
         """Compare views with their queries, evaluated from scratch, as bags and both ways.

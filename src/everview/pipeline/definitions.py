@@ -12,7 +12,7 @@ from everview.lang.sql.statements import STRICT
 from everview.plan.nodes import Source
 from everview.plan.types import Column, Schema
 
-SQL, DATALOG = "sql", "datalog"
+SQL, DATALOG, PLAN = "sql", "datalog", "plan"
 """The languages that the query of a view may be written in."""
 
 
@@ -41,7 +41,8 @@ class ViewDefinition:
     """A declared view: its query as written, and the names given to its columns.
 
     With parts that are recomputed, `rest` is the query in which they stand for their blocks. The
-    functions that the query `calls` are written out in it. In Datalog, the query is a stratum.
+    functions that the query `calls` are written out in it. In Datalog, the query is a stratum;
+    built in Python, it is the text of a plan.
     """
 
     name: str

@@ -6,7 +6,8 @@ from everview.differentiate.derive import derive
 from everview.emit.sql import SPARK, emit_step
 from everview.errors import UserError
 from everview.pipeline.catalog import Catalog
-from everview.pipeline.operators import explain_operators
+from everview.pipeline.definitions import ViewDefinition
+from everview.pipeline.operators import Stratum, explain_operators, strata
 from everview.pipeline.prices import Known
 from everview.plan.text import print_plan
 from everview.program.explain import explain
@@ -39,6 +40,17 @@ def explain_view(catalog: Catalog, name: str, stage: str, known: Known) -> str:
         for step in program.steps
         if isinstance(step, Compute)
     )
+
+
+def explain_query(catalog: Catalog, text: str) -> str:
+    """How a query would be kept fresh if it were a view."""
+    grown = catalog.with_view(ViewDefinition("query", text))
+    return explain_view(grown, "query", "operators", Known())
+
+
+def strata_of(catalog: Catalog, name: str, known: Known) -> tuple[Stratum, ...]:
+    """The recursions of a view, with what is kept of each iteration."""
+    return strata(catalog.compiled(name).plan, catalog.maintenance.states, known)
 
 
 def _recomputed(catalog: Catalog, name: str) -> list[str]:

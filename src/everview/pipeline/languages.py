@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from functools import lru_cache
 
+from everview.lang import built
 from everview.lang.datalog import program as datalog
 from everview.lang.datalog.lower import Known
 from everview.lang.sql.create import reads_of
 from everview.lang.sql.lower import Analyze, lower_query
 from everview.lang.sql.parse import parse_query
-from everview.pipeline.definitions import DATALOG, ViewDefinition
+from everview.pipeline.definitions import DATALOG, PLAN, ViewDefinition
 from everview.plan.nodes import Plan
 
 
@@ -21,6 +22,8 @@ def read_names(view: ViewDefinition) -> tuple[str, ...]:
 
 @lru_cache(maxsize=4096)
 def _names(query: str, language: str) -> tuple[str, ...]:
+    if language == PLAN:
+        return built.reads_of(query)
     return datalog.reads_of(query) if language == DATALOG else reads_of(parse_query(query))
 
 
@@ -28,6 +31,8 @@ def lower_view(view: ViewDefinition, known: Mapping[str, Known], analyze: Analyz
     """The plan of a view as it is written, over relations by lower-case name."""
     if view.language == DATALOG:
         return datalog.lower_view(view.query, view.name, known)
-    text = view.query if view.rest is None else view.rest
     sources = {name: each.source for name, each in known.items()}
+    if view.language == PLAN:
+        return built.lower_view(view.query, sources, analyze)
+    text = view.query if view.rest is None else view.rest
     return lower_query(text, sources, analyze, view.columns)

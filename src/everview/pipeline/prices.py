@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
 
 from everview.engine.outcome import DRIVER, JOB, LARGE, MEMORY, UNASKED
@@ -47,12 +47,8 @@ class Known:
     measured: Mapping[str, Measured] = field(default_factory=dict)
     sizes: Mapping[str, int] = field(default_factory=dict)
     iterations: Mapping[str, int] = field(default_factory=dict)
-
-    def of_loop(self, loop: str, relations: tuple[str, ...]) -> str:
-        """A stratum: the relations defined together, and how far a change went through it."""
-        count = self.iterations.get(loop)
-        told = "not measured yet" if count is None else f"{count} iterations, last time"
-        return f"stratum of {', '.join(relations)}: {told}"
+    rows_at: Callable[[str], Mapping[int, int]] = lambda _: {}
+    """How many rows a state of a loop holds of each iteration, counted when it is asked."""
 
     def of_reading(self, relation: str, by: str | None, kept: bool, key: tuple[str, ...]) -> str:
         """What one reading of a relation, or of a state that is `kept`, costs."""

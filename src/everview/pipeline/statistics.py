@@ -6,13 +6,17 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from everview.differentiate.fixpoint import is_lifted
 from everview.engine.outcome import Clock, Outcome
 from everview.pipeline.building import Built
 from everview.pipeline.catalog import Catalog
 from everview.pipeline.choosing import Choice
+from everview.pipeline.iterations import rows_at
 from everview.pipeline.prices import Known, Measured
 from everview.pipeline.samples import Samples
 from everview.pipeline.shares import Share
+from everview.plan.nodes import Fixpoint
+from everview.plan.traverse import walk
 from everview.store.manifest import Manifest
 from everview.store.store import Store
 
@@ -95,7 +99,7 @@ def known(store: Store, catalog: Catalog) -> Known:
             measured.setdefault(mark, Measured(fetched.get(mark), changed, way))
         iterations = note.get("iterations", {}) | iterations
     sizes = {name: relation.rows for name, relation in store.latest().relations.items()}
-    return Known(measured, sizes, iterations)
+    return Known(measured, sizes, iterations, lambda state: rows_at(store, state))
 
 
 def status(catalog: Catalog, manifest: Manifest) -> list[RelationStatus]:
@@ -119,5 +123,7 @@ def status(catalog: Catalog, manifest: Manifest) -> list[RelationStatus]:
 
 def refresh(catalog: Catalog, view: str) -> str:
     """How a view is kept fresh: incrementally, or what of it is recomputed and why."""
-    reasons = dict.fromkeys(part.reason for part in catalog.views[view].parts)
+    loops = (node for node in walk(catalog.compiled(view).plan) if isinstance(node, Fixpoint))
+    anew = (f"the loop of {node.result} is run anew" for node in loops if not is_lifted(node))
+    reasons = dict.fromkeys([*(part.reason for part in catalog.views[view].parts), *anew])
     return f"recompute: {'; '.join(reasons)}" if reasons else "incremental"

@@ -32,8 +32,9 @@ from everview.engine.spark.large import LargeGear
 from everview.engine.spark.problems import explained, not_accepted
 from everview.engine.spark.relations import Relations, as_frame
 from everview.engine.spark.session import session_for
-from everview.engine.written import written_minus_stored
+from everview.engine.written import declared, written_minus_stored
 from everview.errors import Span, UserError
+from everview.lang.sql.ordered import lower_recursive
 from everview.lang.sql.statements import Query
 from everview.plan.nodes import Plan, Ref, Source
 from everview.plan.ties import hangs_on_ties
@@ -97,7 +98,7 @@ class SparkEngine(InProcess):
 
     def describe(self, sql: str, relations: Mapping[str, Schema]) -> Schema:
         """The columns that Spark's own analyzer gives a query."""
-        return queries.described(self.session, sql, relations)
+        return queries.described(self.session, sql, relations, self.analyze)
 
     def register(self, name: str, function: Callable[..., Any], gives: Type) -> None:
         """Make a function of the user's known to Spark; steps that call it run there."""
@@ -253,14 +254,21 @@ class SparkEngine(InProcess):
         return Result(arrow, lambda: queries.plain_frame(self.session, name, snapshot, {}))
 
     def query(self, sql: str, reads: Sequence[str], snapshot: Snapshot, pending: Changes) -> Result:
-        """A query over stored relations and changes not committed yet, by Spark."""
-        frame = queries.query(self.session, sql, reads, snapshot, pending)
+        """A query over stored relations and changes not committed yet, by Spark.
 
-        def arrow() -> pa.Table:
+        A recursion that Spark does not read, or ends before it is done, is evaluated by us.
+        """
+        kept = {name: list(parts) for name, parts in pending.items()}
+
+        def own() -> DataFrame | None:
+            query = lower_recursive(sql, declared(snapshot), self.analyze)
+            if query is None:
+                return None
             with explained():
-                return actions.collect(frame)
+                rows = twice(lambda careful: self._whole(query.plan, snapshot, careful, kept))
+            return queries.shown(self.session, query, rows)
 
-        return Result(arrow, lambda: frame)
+        return queries.asked(self.session, sql, reads, snapshot, pending, own)
 
     def change_of(self, result: Result, schema: Schema) -> pa.Table | DataFrame:
         """Few rows come to the driver; many stay a DataFrame and go the large way."""
@@ -307,13 +315,15 @@ class SparkEngine(InProcess):
         total = pc.sum(self._whole(stored, snapshot, careful=False).column(WEIGHT)).as_py()
         return int(total or 0), rows
 
-    def _whole(self, plan: Plan, snapshot: Snapshot, careful: bool) -> pa.Table:
-        """The rows of a plan, in process where that can be."""
-        try:
-            return self._evaluate_small(plan, snapshot, careful)
-        except (TooLarge, NotEqual, CalculationError):
-            gear = LargeGear(self.session, snapshot, snapshot.manifest.epoch, None)
-            return gear.evaluate(plan, careful)
+    def _whole(
+        self, plan: Plan, snapshot: Snapshot, careful: bool, pending: Changes | None = None
+    ) -> pa.Table:
+        """The rows of a plan after pending changes, in process where that can be."""
+        read = {source.name for source in sources(plan)}
+        if not any(parts for name, parts in (pending or {}).items() if name in read):
+            with suppress(TooLarge, NotEqual, CalculationError):
+                return self._evaluate_small(plan, snapshot, careful)
+        return queries.evaluated(self.session, plan, snapshot, pending or {}, careful)
 
     def recompute(
         self,

@@ -9,11 +9,9 @@ from dataclasses import dataclass
 from functools import reduce
 from typing import Any
 
-import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 
 from everview.emit.sql import SPARK, consolidate, emit, emit_consolidated, emit_step
-from everview.engine.arrow import conform
 from everview.engine.outcome import LARGE, Outcome
 from everview.engine.protocol import Changes, Snapshot, Violation
 from everview.engine.spark import actions
@@ -22,7 +20,7 @@ from everview.engine.spark.problems import explained
 from everview.engine.spark.relations import Relations, as_frame, stored_frame
 from everview.errors import UserError
 from everview.plan.nodes import Plan, Ref
-from everview.plan.traverse import schema_of, walk
+from everview.plan.traverse import walk
 from everview.plan.types import WEIGHT, names
 from everview.program.steps import Add, Check, Compute, Fetch, Loop, Program, Publish, change_name
 from everview.store.manifest import Segment
@@ -93,14 +91,6 @@ class LargeGear:
             with without_loops(plan, self.session, relations) as left:
                 frame = self.session.sql(emit_consolidated(left, SPARK, relations.names))
                 return self._write(name, frame, base=True)
-
-    def evaluate(self, plan: Plan, careful: bool) -> pa.Table:
-        """The value of `plan`, to the driver."""
-        with Relations(self.session) as relations:
-            relations.give_stored(plan, self.snapshot, careful=careful)
-            with without_loops(plan, self.session, relations) as left:
-                frame = self.session.sql(emit_consolidated(left, SPARK, relations.names))
-                return conform(actions.collect(frame), schema_of(plan))
 
     def fixed(self, table: str, frame: DataFrame) -> DataFrame:
         """Rows that are read again as they are now."""

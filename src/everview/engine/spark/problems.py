@@ -39,6 +39,11 @@ def explained() -> Iterator[None]:
         raise not_computed(_words(problem)) from problem
 
 
+def ends_early(problem: Exception) -> bool:
+    """Whether Spark ended a recursion at a limit of its own."""
+    return any(words in str(problem) for words in ("RECURSION_LEVEL_LIMIT", "RECURSION_ROW_LIMIT"))
+
+
 def _place(problem: PySparkException, sql: str) -> Span | None:
     for context in problem.getQueryContext():
         if context.contextType() is QueryContextType.SQL and context.startIndex() >= 0:

@@ -3,7 +3,7 @@ but the audit."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import reduce
 from uuid import uuid4
 
@@ -13,41 +13,76 @@ from pyspark.errors import AnalysisException, ParseException, PySparkException
 from pyspark.sql import DataFrame, SparkSession
 
 from everview.emit.sql import SPARK, consolidate, emit_consolidated
+from everview.engine.arrow import conform
 from everview.engine.protocol import Changes, Snapshot
+from everview.engine.results import Result
 from everview.engine.spark import actions
 from everview.engine.spark.loops import without_loops
-from everview.engine.spark.problems import not_accepted
+from everview.engine.spark.problems import ends_early, explained, not_accepted
 from everview.engine.spark.relations import Relations, as_frame, stored_frame
 from everview.errors import UserError
+from everview.lang.sql.lower import Analyze
 from everview.lang.sql.nested import with_sorted_lists
+from everview.lang.sql.ordered import OrderedQuery, lower_recursive
 from everview.lang.sql.statements import Query
-from everview.plan.nodes import Plan
-from everview.plan.traverse import sources
+from everview.plan.nodes import Plan, Source
+from everview.plan.traverse import schema_of, sources
 from everview.plan.types import WEIGHT, Column, Schema, names
 
 DIFFERENCES = 1_000_000
 """An audit looks at no more differing rows than these."""
 
 
-def query(
+def asked(
     session: SparkSession,
     sql: str,
     reads: Sequence[str],
     snapshot: Snapshot,
     pending: Changes,
-) -> DataFrame:
-    """A query in which every relation read is an ordinary table of its own name."""
+    own: Callable[[], DataFrame | None],
+) -> Result:
+    """A query in which every relation read is an ordinary table of its own name.
+
+    `own` answers a recursion that Spark does not read, or ends at a limit; it has no other answer.
+    """
     frames = {name: plain_frame(session, name, snapshot, pending) for name in reads}
-    return _over(session, sql, frames)
+    try:
+        frame = _over(session, sql, frames)
+    except UserError:
+        found = own()
+        if found is None:
+            raise
+        return Result(lambda: actions.collect(found), lambda: found)
+
+    def arrow() -> pa.Table:
+        try:
+            with explained():
+                return actions.collect(frame)
+        except (PySparkException, Py4JJavaError) as problem:
+            found = own() if ends_early(problem) else None
+            if found is None:
+                raise
+            return actions.collect(found)
+
+    return Result(arrow, lambda: frame)
 
 
-def described(session: SparkSession, sql: str, relations: Mapping[str, Schema]) -> Schema:
+def described(
+    session: SparkSession, sql: str, relations: Mapping[str, Schema], analyze: Analyze
+) -> Schema:
     """The columns of a query over relations of which only the columns are known."""
     empty = {
         name: session.createDataFrame([], ", ".join(f"`{c.name}` {c.type}" for c in schema))
         for name, schema in relations.items()
     }
-    found = _over(session, sql, empty).schema
+    try:
+        found = _over(session, sql, empty).schema
+    except UserError:
+        known = {name.lower(): Source(name, schema) for name, schema in relations.items()}
+        own = lower_recursive(sql, known, analyze)
+        if own is None:
+            raise
+        return tuple(c for c in schema_of(own.plan) if c.name in own.columns)
     return tuple(Column(field.name, field.dataType.simpleString()) for field in found)
 
 
@@ -123,7 +158,35 @@ def _in_session(session: SparkSession, rows: DataFrame) -> DataFrame:
         session.catalog.dropGlobalTempView(name)
 
 
-_FAILURES = ("java.lang.ClassCastException", "RECURSION_LEVEL_LIMIT", "RECURSION_ROW_LIMIT")
+def evaluated(
+    session: SparkSession, plan: Plan, snapshot: Snapshot, pending: Changes, careful: bool
+) -> pa.Table:
+    """The weighted rows of a plan, with changes that are not committed yet, to the driver."""
+    with Relations(session) as relations:
+        for source in sources(plan):
+            frame = _weighted_frame(session, source.name, snapshot, pending)
+            relations.give(source.name, frame)
+            if careful or pending.get(source.name):
+                relations.add_up(source.name, snapshot.stored[source.name])
+        with without_loops(plan, session, relations) as left:
+            frame = session.sql(emit_consolidated(left, SPARK, relations.names))
+            return conform(actions.collect(frame), schema_of(plan))
+
+
+def shown(session: SparkSession, query: OrderedQuery, rows: pa.Table) -> DataFrame:
+    """The weighted rows of a query as it shows them: some columns, sorted and cut."""
+    keys = ", ".join(
+        f"`{key.column}` {'DESC' if key.descending else 'ASC'} "
+        f"NULLS {'FIRST' if key.nulls_first else 'LAST'}"
+        for key in query.order
+    )
+    with Relations(session) as relations:
+        relations.give("asked", as_frame(session, rows))
+        plain = _plain(relations.names["asked"], schema_of(query.plan))
+        columns = ", ".join(f"`{column}`" for column in query.columns)
+        sql = f"SELECT {columns} FROM ({plain}) AS q" + (f" ORDER BY {keys}" if keys else "")
+        sql += f" LIMIT {query.limit}" if query.limit is not None else ""
+        return session.sql(sql + (f" OFFSET {query.offset}" if query.offset else ""))
 
 
 def difference(
@@ -161,7 +224,7 @@ def difference(
     except Py4JJavaError as problem:
         # Spark's optimizer fails on some texts, like LISTAGG(DISTINCT …) beside COUNT(DISTINCT …).
         # It also ends a recursion that ours does not.
-        if not any(words in str(problem) for words in _FAILURES):
+        if "java.lang.ClassCastException" not in str(problem) and not ends_early(problem):
             raise
         return None
     finally:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from everview.lang.sql.grouping import group_each
+from everview.lang.sql.independent import independent
+from everview.lang.sql.joining import matched
 from everview.lang.sql.subqueries import Inner, Kind, Lower
 from everview.plan import scalar
 from everview.plan.build import (
@@ -17,7 +19,7 @@ from everview.plan.build import (
     project,
 )
 from everview.plan.nodes import Aggregate, Output, Plan
-from everview.plan.traverse import schema_of
+from everview.plan.traverse import recurs, schema_of
 from everview.plan.types import type_in
 
 _ROWS = Aggregate("rows", "bigint", "count")
@@ -27,6 +29,8 @@ _ROWS = Aggregate("rows", "bigint", "count")
 
 def keep_existing(plan: Plan, inner: Inner) -> Plan:
     """The rows for which the subquery has some."""
+    if recurs(plan) and (found := independent(inner)):
+        return matched(plan, *found)
     some = distinct(project(inner.plan, inner.keys))
     return project(join(plan, some, inner.pairs, nulls=True), columns_of(plan))
 

@@ -53,6 +53,16 @@ def lower_ordered(text: str, relations: Mapping[str, Source], analyze: Analyze) 
     return OrderedQuery(plain, shown, tuple(keys), number(limit, text), number(offset, text) or 0)
 
 
+def lower_recursive(
+    text: str, relations: Mapping[str, Source], analyze: Analyze
+) -> OrderedQuery | None:
+    """A query with a recursion; None for any other."""
+    found = parse_query(text).find_all(exp.With)
+    if not any(clause.args.get("recursive") for clause in found):
+        return None
+    return lower_ordered(text, relations, analyze)
+
+
 def _nodes(order: exp.Expr | None) -> list[exp.Expr]:
     return list(order.expressions) if order is not None else []
 

@@ -11,6 +11,7 @@ from everview.errors import UserError
 from everview.lang.sql.place import span_of
 from everview.lang.sql.refuse import refused
 from everview.lang.sql.shaping import renamed
+from everview.plan import scalar
 from everview.plan.build import distinct
 from everview.plan.nodes import (
     Add,
@@ -166,15 +167,16 @@ _FALLING: dict[type[Plan], str] = {
     Partition: "an aggregate or a negation",
     Window: "a window function or LIMIT",
     Positive: "EXCEPT ALL or INTERSECT ALL",
+    Negate: "a negation",
     Fixpoint: "another recursion",
 }
-_RISING = (Filter, Map, Unnest, Add, Join, Distinct, Negate, Recursive)
+_RISING = (Filter, Map, Unnest, Add, Join, Distinct, Recursive)
 
 
 def _must_rise(body: Plan, name: str, circle: Ctes, text: str) -> None:
     """Refuse a relation that may lose rows when what it is defined by gains some."""
     once = isinstance(body, Distinct)
-    found = _falling(body.child if isinstance(body, Distinct) else body, once, below=False)
+    found = falling(body.child if isinstance(body, Distinct) else body, once)
     if found:
         cte = circle[name]
         way = " → ".join(circle[n].alias for n in (name, *(o for o in circle if o != name), name))
@@ -185,25 +187,39 @@ def _must_rise(body: Plan, name: str, circle: Ctes, text: str) -> None:
             f"the recursion {way} goes through {found}",
             span=span_of(cte, text),
             remedy="let the recursion end first and put that in a query over its result; "
-            "of what is not recursive, LEFT ANTI JOIN takes rows with equal columns away",
+            "of what is not recursive, LEFT ANTI JOIN and NOT EXISTS take equal rows away",
         )
 
 
-def _falling(plan: Plan, once: bool, below: bool) -> str:
-    """What stands in the way of the recursion; `below` a negation nothing but its rows may."""
+def falling(plan: Plan, once: bool) -> str:
+    """What stands in the way of the recursion."""
     if not recurs(plan):
         return ""
-    if isinstance(plan, Distinct) and below:
-        return "a negation"
     if type(plan) in _FALLING:
         return _FALLING[type(plan)]
     if not isinstance(plan, _RISING):
         return type(plan).__name__
+    if isinstance(plan, Add) and isinstance(plan.right, Negate) and recurs(plan.right):
+        kept = _is_part(plan.right.child, plan.left)
+        return falling(plan.left, once) if kept else "a negation"
     twice = isinstance(plan, Join) and bool(recurs(plan.left) and recurs(plan.right))
-    if twice and below:
-        return "a negation"
     if not once and (twice or isinstance(plan, Distinct)):
         # Spark joins what one level added with itself alone.
         return "a join with itself or a DISTINCT, which UNION ALL would count by levels"
-    below = below or isinstance(plan, Negate)
-    return next((f for part in children(plan) if (f := _falling(part, once, below))), "")
+    return next((f for part in children(plan) if (f := falling(part, once))), "")
+
+
+def _is_part(part: Plan, whole: Plan) -> bool:
+    """Whether `part` is what filters, or a relation that is not recursive, leave of `whole`."""
+    if part == whole:
+        return True
+    match part, whole:
+        case Filter(child, more), Filter(same, some) if child == same:
+            return {*scalar.conjuncts(some)} <= {*scalar.conjuncts(more)}
+        case Filter(child) | Map(child), _:
+            return _is_part(child, whole)
+        case Join(left, right), _:
+            inside = [side for side in (left, right) if recurs(side)]
+            return len(inside) == 1 and _is_part(inside[0], whole)
+        case _:
+            return False

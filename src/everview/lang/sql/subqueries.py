@@ -199,6 +199,8 @@ class Inner:
     """A subquery computed for all values of its domain, and those values."""
 
     plan: Plan
+    over_domain: Plan
+    """The same, with the domain as a leaf."""
     domain: Domain
     values: Plan
     shown: tuple[str, ...]
@@ -237,8 +239,9 @@ def compute(
     made = lower.inside(domain if read else None, query)
     shown = tuple(map(shown_name, columns_of(made)[len(read) :]))
     leaf, values = domain.leaf, domain.values(plan)
-    filled = transform(_named_apart(made, domain), lambda n: values if n == leaf else n)
-    return Inner(filled, domain, values, shown)
+    open_ = _named_apart(made, domain)
+    filled = transform(open_, lambda n: values if n == leaf else n)
+    return Inner(filled, open_, domain, values, shown)
 
 
 def _named_apart(plan: Plan, domain: Domain) -> Plan:
