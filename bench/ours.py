@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 import os
 import shutil
+import sys
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -18,9 +19,11 @@ import everview as ev
 from bench import meter
 from bench.answers import Row
 from bench.plain import started
-from bench.refresh import Refresh
+from bench.refresh import CHANGED, Refresh
 from bench.tables import KEYS, declaration
+from everview.engine.protocol import Snapshot
 from everview.pipeline.database import Database
+from everview.store.compaction import Policy
 from everview.store.manifest import Manifest
 
 if TYPE_CHECKING:
@@ -28,6 +31,8 @@ if TYPE_CHECKING:
 
 MANY = 500_000
 """A table of more rows is given to Spark as a DataFrame."""
+CHANGES = Policy(changes=0, least_rows=sys.maxsize, growth=float("inf"))
+"""Fold all changes of a relation into one; its base stays."""
 VERY_MANY = 20_000_000
 """With more lines, Spark fills the store for both engines."""
 
@@ -70,11 +75,7 @@ class Ours:
         gc.collect()
         before, jobs, read = self.db.store.latest(), self._jobs(), meter.bytes_read()
         began = perf_counter()
-        with self.db.transaction() as tx:
-            for name, rows in refresh.gone.items():
-                tx.delete(name, rows)
-            for name, rows in refresh.come.items():
-                tx.insert(name, rows)
+        self._commit(refresh)
         taken = perf_counter() - began
         after = self.db.store.latest()
         note, *later = (self._note(epoch) for epoch in range(before.epoch + 1, after.epoch + 1))
@@ -88,6 +89,34 @@ class Ours:
             bytes_written=_bytes_added(before, after),
             phases=note["phases"] | ({"compaction": compaction} if later else {}),
         )
+
+    def put_back(self, applied: Iterable[Refresh]) -> None:
+        """Drop all views, undo transactions, and let go of what neither needs any more.
+
+        The tables are in the files that they were in, and in memory are those that change.
+        """
+        dropped = ";".join(f"DROP VIEW {name}" for name in self.db.catalog.views)
+        if dropped:
+            self.db.sql(dropped)
+        for refresh in applied:
+            self._commit(refresh.inverse)
+        self.db._compact(CHANGED, CHANGES)
+        stored, latest = self.db.catalog.stored(), self.db.store.latest()
+        changing = {name: stored[name] for name in CHANGED}
+        self.db.engine.moved(Snapshot(self.db.store, latest, changing), latest)
+        self.db.retain(1)
+
+    def _commit(self, refresh: Refresh) -> None:
+        with self.db.transaction() as tx:
+            for name, rows in refresh.gone.items():
+                tx.delete(name, rows)
+            for name, rows in refresh.come.items():
+                tx.insert(name, rows)
+
+    @property
+    def rows(self) -> int:
+        """How many rows the tables have that transactions change."""
+        return sum(each.rows for each in self.db.status() if each.name in CHANGED)
 
     def state_bytes(self) -> int:
         """What is stored beside the tables: views, and states for them."""

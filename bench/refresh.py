@@ -29,6 +29,20 @@ class Refresh:
     gone: Mapping[str, pa.Table]
     come: Mapping[str, pa.Table]
 
+    @property
+    def inverse(self) -> Refresh:
+        """The transaction that undoes this one."""
+        return Refresh(self.come, self.gone)
+
+
+def load(folder: Path, number: int) -> Refresh:
+    """A transaction that was made before, as Arrow tables."""
+    gone, come = (
+        {name: pq.read_table(_file(folder, number, kind, name)) for name in CHANGED}
+        for kind in ("gone", "come")
+    )
+    return Refresh(gone, come)
+
 
 class Refreshes:
     """Transactions over the tables of a folder, each order touched once."""
@@ -62,11 +76,7 @@ class Refreshes:
 
     def load(self, number: int) -> Refresh:
         """A transaction as Arrow tables."""
-        gone, come = (
-            {name: pq.read_table(self._file(number, kind, name)) for name in CHANGED}
-            for kind in ("gone", "come")
-        )
-        return Refresh(gone, come)
+        return load(self._into, number)
 
     def tables_after(self, database: Path) -> None:
         """Write a DuckDB database with the tables as all transactions leave them."""
@@ -74,7 +84,7 @@ class Refreshes:
         for name, keys in KEYS.items():
             rows = f"FROM {name}"
             if name in CHANGED and self.count:
-                gone, come = (self._file("*", kind, name) for kind in ("gone", "come"))
+                gone, come = (_file(self._into, "*", kind, name) for kind in ("gone", "come"))
                 rows = (
                     f"FROM {name} ANTI JOIN '{gone}' USING ({', '.join(keys)}) "
                     f"UNION ALL FROM '{come}'"
@@ -108,11 +118,12 @@ class Refreshes:
 
     def _write(self, number: int, kind: str, name: str, rows: str) -> None:
         order = ", ".join(KEYS[name])
-        file = self._file(number, kind, name)
+        file = _file(self._into, number, kind, name)
         self._run(f"COPY (FROM ({rows}) ORDER BY {order}) TO '{file}' (FORMAT parquet)")
-
-    def _file(self, number: int | str, kind: str, name: str) -> Path:
-        return self._into / f"{number}-{kind}-{name}.parquet"
 
     def _run(self, sql: str) -> list[tuple[Any, ...]]:
         return self._connection.execute(sql).fetchall()
+
+
+def _file(folder: Path, number: int | str, kind: str, name: str) -> Path:
+    return folder / f"{number}-{kind}-{name}.parquet"
