@@ -109,6 +109,7 @@ class _Native:
     def __init__(self, database: Path) -> None:
         spark_order = "nulls_first_on_asc_last_on_desc"
         self._connection = duckdb.connect(str(database), config={"default_null_order": spark_order})
+        self._run("SET enable_progress_bar = false")
         self._kept: set[str] = set()
 
     def recompute(self, name: str, text: str) -> Taken:

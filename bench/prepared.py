@@ -71,9 +71,7 @@ def prepared(
     if not kept.exists():
         half = _emptied(kept)
         refreshes = Refreshes(tables, half, deletes=deletes)
-        for change, count in counts.items():
-            for _ in range(sum(count)):
-                refreshes.add(_percent(change))
+        refreshes.make([_percent(c) for c, count in counts.items() for _ in range(sum(count))])
         refreshes.tables_after(half / "after.duckdb")
         refreshes.close()
         half.rename(kept)
