@@ -93,7 +93,8 @@ class Ours:
     def put_back(self, applied: Iterable[Refresh]) -> None:
         """Drop all views, undo transactions, and let go of what neither needs any more.
 
-        The tables are in the files that they were in, and in memory are those that change.
+        The tables are in the files that they were in, and in memory are those that change. What
+        was added to those in memory makes nothing, so it is dropped unread.
         """
         dropped = ";".join(f"DROP VIEW {name}" for name in self.db.catalog.views)
         if dropped:
@@ -104,6 +105,10 @@ class Ours:
         stored, latest = self.db.catalog.stored(), self.db.store.latest()
         changing = {name: stored[name] for name in CHANGED}
         self.db.engine.moved(Snapshot(self.db.store, latest, changing), latest)
+        engine: Any = self.db.engine
+        for name, held in engine._hot._held.items():
+            assert len(latest.relations[name].segments) == 1, f"{name} has changes"
+            held.later.clear()
         self.db.retain(1)
 
     def _commit(self, refresh: Refresh) -> None:
