@@ -6,25 +6,29 @@ import gc
 import os
 import shutil
 import sys
-from collections.abc import Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from math import ceil
 from pathlib import Path
 from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
+import duckdb
 import pyarrow.parquet as pq
 
 import everview as ev
 from bench import meter
 from bench.answers import Row
-from bench.plain import started
-from bench.refresh import CHANGED, Refresh
+from bench.refresh import CHANGED, MEMORY, Refresh
 from bench.tables import KEYS, declaration
 from everview.engine.protocol import Snapshot
 from everview.pipeline.database import Database
+from everview.pipeline.declaring import Declared
+from everview.plan.types import WEIGHT
 from everview.store.compaction import Policy
-from everview.store.manifest import Manifest
+from everview.store.manifest import Manifest, Segment
+from everview.store.segments import adopt, folder_of, fresh_id
+from everview.store.store import Store
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -34,7 +38,9 @@ MANY = 500_000
 CHANGES = Policy(changes=0, least_rows=sys.maxsize, growth=float("inf"))
 """Fold all changes of a relation into one; its base stays."""
 VERY_MANY = 20_000_000
-"""With more lines, Spark fills the store for both engines."""
+"""With more lines, the tables are not inserted: files of theirs are written and taken over."""
+PIECE = 8_000_000
+"""So many rows are in a file, more or less."""
 
 
 @dataclass(frozen=True)
@@ -61,6 +67,11 @@ class Ours:
     def load(self, tables: Path) -> None:
         """Declare and fill the tables."""
         self.db.sql(";".join(declaration(name, tables / f"{name}.parquet") for name in KEYS))
+        if _rows(tables / "lineitem.parquet") > VERY_MANY:
+            stored, store = self.db.catalog.stored(), self.db.store
+            taken = {n: _taken_over(store, n, tables, stored[n].sort) for n in KEYS}
+            self.db.install(Declared(self.db.catalog, taken))
+            return
         for name in KEYS:
             self.db.insert(name, self._rows(tables / f"{name}.parquet"))
 
@@ -140,7 +151,7 @@ class Ours:
 
     def _rows(self, file: Path) -> Any:
         """A table as a user of the engine would hand it over."""
-        if self._session is not None and pq.read_metadata(file).num_rows > MANY:
+        if self._session is not None and _rows(file) > MANY:
             return self._session.read.parquet(str(file))
         return pq.read_table(file)
 
@@ -161,25 +172,34 @@ def template(
     if not kept.exists():
         half = kept.with_name(f"{kept.name}.half")
         shutil.rmtree(half, ignore_errors=True)
-        with _loader(tables, session) as loader:
-            ours = Ours(half, "spark" if loader else "duckdb", loader)
-            ours.load(tables)
-            ours.close()
+        ours = Ours(half, engine, session)
+        ours.load(tables)
+        ours.close()
         half.rename(kept)
     return kept
 
 
-@contextmanager
-def _loader(tables: Path, session: SparkSession | None) -> Iterator[SparkSession | None]:
-    """Who fills the tables: Spark for both engines where they are too large for one process."""
-    if session or pq.read_metadata(tables / "lineitem.parquet").num_rows <= VERY_MANY:
-        yield session
-        return
-    started_here = started()
-    try:
-        yield started_here
-    finally:
-        started_here.stop()
+def _taken_over(store: Store, name: str, tables: Path, sort: tuple[str, ...]) -> Segment:
+    """Files that DuckDB writes, each with a range of keys, as the base of a table."""
+    epoch, source, key = store.latest().epoch + 1, tables / f"{name}.parquet", sort[0]
+    directory = f"{folder_of(name)}/{fresh_id(epoch)}"
+    store.place.make_folder(directory)
+    with duckdb.connect(config={"memory_limit": MEMORY}) as connection:
+        found = connection.execute(f"SELECT min({key}), max({key}) FROM '{source}'").fetchall()
+        low, high = found[0]
+        width = (high - low) // ceil(_rows(source) / PIECE) + 1
+        for first in range(low, high + 1, width):
+            rows = (
+                f"SELECT *, CAST(1 AS BIGINT) AS {WEIGHT} FROM '{source}' "
+                f"WHERE {key} >= {first} AND {key} < {first + width} ORDER BY {', '.join(sort)}"
+            )
+            into = store.absolute(f"{directory}/{first - low:012}.parquet")
+            connection.execute(f"COPY ({rows}) TO '{into}' (FORMAT parquet)")
+    return adopt(store.place, epoch, directory, sort, "base")
+
+
+def _rows(file: Path) -> int:
+    return int(pq.read_metadata(file).num_rows)
 
 
 def copied(store: Path, into: Path) -> Path:

@@ -18,8 +18,9 @@ from bench.rows import ALL, Measured, geometric_mean, read, write
 from bench.tables import KEYS, generated, queries
 from bench.turns import Turn, Turns
 
+import everview as ev
 from bench import __main__ as command
-from bench import answers, headline, measure, meter, report
+from bench import answers, headline, measure, meter, ours, report
 
 CHANGES = ("0.001%", "10%")
 
@@ -142,6 +143,26 @@ def test_views_that_take_turns_find_the_same_tables(data, tables, plan, tmp_path
     assert len(db.store.epochs()) == 1
     turns.close()
     assert not (tmp_path / "store").exists()
+
+
+def test_tables_of_very_many_rows_are_taken_over(tables, plan, tmp_path, monkeypatch):
+    monkeypatch.setattr(ours, "VERY_MANY", 0)
+    monkeypatch.setattr(ours, "PIECE", 10_000)
+    store = template(tmp_path, tables, "duckdb", None, fresh=False)
+    turns = Turns(store, tmp_path / "store", "duckdb", None, plan)
+    with turns.turn() as turn:
+        db = turn.ours.db
+        files = {name: len(r.files) for name, r in db.store.latest().relations.items()}
+        assert (files["lineitem"], files["orders"], files["nation"]) == (7, 2, 1)
+        for name in KEYS:
+            assert sorted(db.read(name).rows()) == sorted(stored(tables, name))
+        turn.ours.create({"q03": queries()["q03"]})
+        for number in range(4):
+            turn.apply(number)
+        assert db.audit().ok
+        with pytest.raises(ev.UserError, match="o_orderkey"):
+            db.insert("orders", plan.load(0).come["orders"])
+    turns.close()
 
 
 def test_tables_of_which_much_was_changed_are_loaded_anew(data, tables, tmp_path):
