@@ -16,13 +16,15 @@ from typing import TYPE_CHECKING
 
 import everview as ev
 from bench import headline, report
-from bench.measure import Bench, Plan, Unequal, planned, recompute, together
+from bench.measure import Bench, Unequal, together
 from bench.ours import template
 from bench.plain import PlainDuckDB, PlainSpark, started
+from bench.prepared import Plan, prepared
 from bench.progress import Progress
-from bench.refresh import DELETES, Refreshes
+from bench.refresh import DELETES
 from bench.rows import RESULTS, file_of
 from bench.tables import DATA, generated, queries
+from bench.turns import Turns
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -47,18 +49,21 @@ def run(options: argparse.Namespace) -> list[str]:
     """Make the transactions once, then measure each engine with them; what went wrong."""
     options.data.mkdir(parents=True, exist_ok=True)
     tables = generated(options.scale, options.data)
-    with TemporaryDirectory(prefix="run-", dir=options.data) as folder:
-        scratch = Path(folder)
-        refreshes = Refreshes(tables, scratch / "changes", deletes=options.deletes)
-        plan = planned(refreshes, options.changes, options.rounds)
-        refreshes.tables_after(scratch / "after.duckdb")
-        refreshes.close()
-        progress = Progress(len(options.engines) * _steps(options))
-        problems: list[str] = []
-        for engine in options.engines:
-            progress.about(f"[{engine}, scale {options.scale:g}, {options.deletes} deletes]")
-            problems += _measure(engine, options, plan, scratch, tables, progress)
-        return problems
+    plan = prepared(
+        tables,
+        options.data,
+        options.changes,
+        options.rounds,
+        deletes=options.deletes,
+        fresh=options.fresh,
+    )
+    progress = Progress(len(options.engines) * _steps(options))
+    problems: list[str] = []
+    for engine in options.engines:
+        progress.about(f"[{engine}, scale {options.scale:g}, {options.deletes} deletes]")
+        with TemporaryDirectory(prefix="run-", dir=options.data) as folder:
+            problems += _measure(engine, options, plan, Path(folder), tables, progress)
+    return problems
 
 
 def _measure(
@@ -69,35 +74,34 @@ def _measure(
     tables: Path,
     progress: Progress,
 ) -> list[str]:
-    """Recompute all views, then keep them: each in a store of its own, and many in one."""
+    """Keep each view alone, then many together, all in one store."""
     problems = []
     session = started() if engine == "spark" else None
     try:
-        plain = _plain(session, scratch)
-        recomputed = recompute(plain, options.views, options.rounds, progress)
-        plain.close()
         with progress.step("load the tables"):
             store = template(options.data, tables, engine, session, fresh=options.fresh)
-        bench = Bench(
-            engine, options.scale, options.deletes, store, scratch, session, plan, progress
-        )
+        plain = _plain(session, plan, scratch)
+        turns = Turns(store, scratch / "store", engine, session, plan)
+        bench = Bench(engine, options.scale, options.deletes, turns, plain, plan, progress)
         file = file_of(options.scale, options.deletes, options.out)
-        tables_ms = bench.tables()
+        without = bench.tables(scratch)
         for label, texts in _sets(options).items():
             try:
-                report.write(file, bench.views(label, texts, recomputed, tables_ms))
+                report.write(file, bench.views(label, texts, without))
             except (Unequal, ev.UserError) as problem:
                 problems.append(f"{engine}, {label}: {problem}")
+        turns.close()
+        plain.close()
         return problems
     finally:
         if session is not None:
             session.stop()
 
 
-def _plain(session: SparkSession | None, scratch: Path) -> PlainDuckDB | PlainSpark:
+def _plain(session: SparkSession | None, plan: Plan, scratch: Path) -> PlainDuckDB | PlainSpark:
     if session is None:
-        return PlainDuckDB(scratch / "after.duckdb")
-    return PlainSpark(session, scratch / "after.duckdb", scratch / "plain")
+        return PlainDuckDB(plan.database)
+    return PlainSpark(session, plan.written(), scratch / "answers")
 
 
 def _sets(options: argparse.Namespace) -> dict[str, dict[str, str]]:
@@ -109,7 +113,7 @@ def _sets(options: argparse.Namespace) -> dict[str, dict[str, str]]:
 
 def _steps(options: argparse.Namespace) -> int:
     sizes = len(options.changes)
-    return len(options.views) + 1 + sizes + len(_sets(options)) * (sizes + 2)
+    return 1 + sizes + len(_sets(options)) * (sizes + 3)
 
 
 def _options(arguments: Sequence[str] | None) -> argparse.Namespace:
@@ -121,7 +125,7 @@ def _options(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument("--alone", action="store_true", help="only each view in its own store")
     parser.add_argument("--together", action="store_true", help="only many views in one store")
     parser.add_argument("--deletes", choices=tuple(DELETES), default="random")
-    parser.add_argument("--rounds", type=int, default=3, help="the median of so many transactions")
+    parser.add_argument("--rounds", type=int, help="the median of so many transactions")
     parser.add_argument("--out", type=Path, default=RESULTS, help="the folder of the results")
     parser.add_argument("--data", type=Path, default=DATA, help="where generated tables are kept")
     parser.add_argument("--fresh", action="store_true", help="load the tables anew")

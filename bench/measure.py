@@ -1,29 +1,28 @@
-"""The measurements of one engine at one scale: recomputation first, then every set of views."""
+"""The measurements of one engine at one scale: every set of views, beside recomputing it."""
 
 from __future__ import annotations
 
 import shutil
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 from statistics import median
-from time import perf_counter
-from typing import TYPE_CHECKING
+from typing import TypeAlias
 
 from bench import meter
 from bench.answers import Row, unequal
-from bench.ours import Cost, Ours, copied
-from bench.plain import Plain
+from bench.ours import Cost
+from bench.plain import Plain, PlainDuckDB, Taken
+from bench.prepared import Plan
 from bench.progress import Progress
-from bench.refresh import Refreshes
 from bench.rows import ALL, Measured, machine
+from bench.turns import Turn, Turns
 
-if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
+RECOMPUTED = {"duckdb": (None, None), "spark": (5, 2)}
+"""How many transactions of a size are followed by a recomputation: of one view, of many."""
 
-WARM = (2, 1)
-"""How many transactions of the first size, and of each later one, are not measured."""
+After: TypeAlias = Callable[[int], Taken]
+"""What is done after a transaction to be compared with it."""
 
 
 class Unequal(Exception):  # noqa: N818  (the finding, not a fault of the benchmark)
@@ -31,58 +30,38 @@ class Unequal(Exception):  # noqa: N818  (the finding, not a fault of the benchm
 
 
 @dataclass(frozen=True)
-class Recomputed:
-    """A query without Everview: how long it takes, what it reads, and what it says."""
-
-    ms: float
-    bytes_read: int
-    rows: list[Row]
-
-
-@dataclass(frozen=True)
 class Run:
-    """The measured transactions of one size in one store."""
+    """The measured transactions of one size, and what followed them."""
 
     change: str
     costs: tuple[Cost, ...]
+    theirs: tuple[Taken, ...]
     state_bytes: int
     peak_mb: float
 
+    @property
+    def ms(self) -> float:
+        """Our median."""
+        return median(cost.ms for cost in self.costs)
+
+    @property
+    def their_ms(self) -> float:
+        """The median of what followed."""
+        return median(taken.ms for taken in self.theirs)
+
+    @property
+    def told(self) -> str:
+        """Our median, and how many times as long the other is."""
+        times = f", {self.their_ms / self.ms:.2f}×" if self.theirs else ""
+        return f"{self.ms:,.1f} ms{times}"
+
 
 @dataclass(frozen=True)
-class Plan:
-    """The transactions that every set of views goes through: for each size, which are measured."""
+class Tables:
+    """A transaction of one size without views: in a store, and in plain DuckDB."""
 
-    refreshes: Refreshes
-    numbers: Mapping[str, tuple[int, ...]]
-
-
-def planned(refreshes: Refreshes, changes: Sequence[str], rounds: int) -> Plan:
-    """Make the transactions: of each size some to warm up, and those that are measured."""
-    numbers: dict[str, tuple[int, ...]] = {}
-    for place, change in enumerate(changes):
-        percent, warm = float(change.rstrip("%")), WARM[min(place, 1)]
-        made = [refreshes.add(percent) for _ in range(warm + rounds)]
-        numbers[change] = tuple(made[warm:])
-    return Plan(refreshes, numbers)
-
-
-def recompute(
-    plain: Plain, texts: Mapping[str, str], rounds: int, progress: Progress
-) -> dict[str, Recomputed]:
-    """Every query from the tables alone, warm."""
-    found = {}
-    for name, text in texts.items():
-        with progress.step(f"recompute {name}"):
-            plain.recompute(name, text)
-            read, taken = meter.bytes_read(), []
-            for _ in range(rounds):
-                began = perf_counter()
-                plain.recompute(name, text)
-                taken.append(1000 * (perf_counter() - began))
-            read = (meter.bytes_read() - read) // rounds
-            found[name] = Recomputed(median(taken), read, plain.answer(name))
-    return found
+    ms: float
+    apply_ms: float | None
 
 
 @dataclass(frozen=True)
@@ -92,71 +71,85 @@ class Bench:
     engine: str
     scale: float
     deletes: str
-    template: Path
-    scratch: Path
-    session: SparkSession | None
+    turns: Turns
+    plain: Plain
     plan: Plan
     progress: Progress
+    _warm: set[str] = field(default_factory=set)
 
-    def tables(self) -> dict[str, float]:
-        """The transactions in a store without views: the milliseconds of each size."""
-        with self._store() as ours:
-            runs = self._runs("no view", ours, lambda ms: f"{ms:,.0f} ms")
-            return {run.change: _ms(run.costs) for run in runs}
+    def tables(self, scratch: Path) -> dict[str, Tables]:
+        """The transactions in a store without views, and on DuckDB in a copy of its tables."""
+        if self.engine != "duckdb":
+            return {run.change: Tables(run.ms, None) for run in self._without_views(None)}
+        copy = PlainDuckDB(Path(shutil.copy(self.plan.database, scratch / "applied.duckdb")))
+
+        def applied(number: int) -> Taken:
+            return Taken(copy.apply(self.plan, number), 0)
+
+        found = {run.change: Tables(run.ms, run.their_ms) for run in self._without_views(applied)}
+        copy.close()
+        (scratch / "applied.duckdb").unlink()
+        return found
 
     def views(
-        self,
-        label: str,
-        texts: Mapping[str, str],
-        recomputed: Mapping[str, Recomputed],
-        tables_ms: Mapping[str, float],
+        self, label: str, texts: Mapping[str, str], tables: Mapping[str, Tables]
     ) -> list[Measured]:
-        """Declare views in a store of their own, run every transaction, compare the answers."""
-        plain = [recomputed[name] for name in texts]
-        theirs = sum(each.ms for each in plain)
-
-        def told(ms: float) -> str:
-            return f"{ms:,.0f} ms, {theirs / ms:.2f}×"
-
-        with self._store() as ours:
+        """Declare views, run every transaction, compare the answers, and put all back."""
+        with self.turns.turn() as turn:
             with self.progress.step(f"{label}: declare"):
-                ours.create(texts)
-            runs = self._runs(label, ours, told)
-            rows = [self._row(label, run, plain, tables_ms[run.change]) for run in runs]
+                turn.ours.create(texts)
+            with self.progress.step(f"{label}: recompute"):
+                self._warm_up(texts)
+            most = RECOMPUTED[self.engine][len(texts) > 1]
+            rows = [
+                self._row(label, len(texts), run, tables[run.change])
+                for run in self._runs(label, turn, lambda _: self._recomputed(texts), most)
+            ]
             with self.progress.step(f"{label}: compare"):
                 for name in texts:
-                    _must_be_equal(name, recomputed[name].rows, ours.answer(name))
+                    _must_be_equal(name, self.plain.answer(name), turn.ours.answer(name))
             return rows
 
-    @contextmanager
-    def _store(self) -> Iterator[Ours]:
-        """All tables in a store that is gone afterwards."""
-        folder = copied(self.template, self.scratch / "store")
-        ours = Ours(folder, self.engine, self.session)
-        try:
-            yield ours
-        finally:
-            ours.close()
-            shutil.rmtree(folder)
+    def _without_views(self, after: After | None) -> Iterator[Run]:
+        with self.turns.turn() as turn:
+            yield from self._runs("no view", turn, after)
 
-    def _runs(self, label: str, ours: Ours, told: Callable[[float], str]) -> Iterator[Run]:
-        """All transactions, size by size."""
+    def _warm_up(self, texts: Mapping[str, str]) -> None:
+        """Evaluate each query that was not evaluated yet."""
+        for name in texts.keys() - self._warm:
+            self.plain.recompute(name, texts[name])
+            self._warm.add(name)
+
+    def _recomputed(self, texts: Mapping[str, str]) -> Taken:
+        """All queries, one after the other."""
+        taken = [self.plain.recompute(name, text) for name, text in texts.items()]
+        return Taken(sum(each.ms for each in taken), sum(each.bytes_read for each in taken))
+
+    def _runs(
+        self, label: str, turn: Turn, after: After | None, most: int | None = None
+    ) -> Iterator[Run]:
+        """All transactions, size by size; `most` of those measured are followed by `after`."""
         done = 0
         for change, numbers in self.plan.numbers.items():
             costs: list[Cost] = []
+            theirs: list[Taken] = []
+            peak = 0.0
             with self.progress.step(f"{label}: {change}") as tell:
-                for number in range(done, numbers[-1] + 1):
-                    if number == numbers[0]:
-                        meter.forget_peak()
-                    cost = ours.apply(self.plan.refreshes.load(number))
-                    if number in numbers:
-                        costs.append(cost)
+                for number in range(done, numbers[0]):
+                    turn.apply(number)
+                for number in numbers:
+                    meter.forget_peak()
+                    costs.append(turn.apply(number))
+                    peak = max(peak, meter.peak_mb(self.plain.apart))
+                    if after is not None and (most is None or len(theirs) < most):
+                        theirs.append(after(number))
                 done = numbers[-1] + 1
-                tell(told(_ms(costs)))
-            yield Run(change, tuple(costs), ours.state_bytes(), meter.peak_mb())
+                run = Run(change, tuple(costs), tuple(theirs), turn.ours.state_bytes(), peak)
+                tell(run.told)
+            yield run
 
-    def _row(self, label: str, run: Run, plain: Sequence[Recomputed], tables_ms: float) -> Measured:
-        ours, theirs = _ms(run.costs), sum(each.ms for each in plain)
+    def _row(self, label: str, views: int, run: Run, tables: Tables) -> Measured:
+        ours, theirs = run.ms, run.their_ms
         middle = min(run.costs, key=lambda cost: abs(cost.ms - ours))
         cores, memory_gb = machine()
         return Measured(
@@ -164,29 +157,26 @@ class Bench:
             scale=self.scale,
             change=run.change,
             view=label,
-            views=len(plain),
+            views=views,
             deletes=self.deletes,
             ours_ms=round(ours, 2),
             recompute_ms=round(theirs, 2),
             speedup=float(f"{theirs / ours:.4g}"),
-            tables_ms=round(tables_ms, 2),
+            tables_ms=round(tables.ms, 2),
             rows_changed=middle.rows_changed,
             rows_fetched=middle.rows_fetched,
             jobs=middle.jobs,
             bytes_read=middle.bytes_read,
             bytes_written=middle.bytes_written,
-            recompute_bytes_read=sum(each.bytes_read for each in plain),
+            recompute_bytes_read=int(median(taken.bytes_read for taken in run.theirs)),
             state_bytes=run.state_bytes,
             peak_mb=round(run.peak_mb, 1),
             phases=middle.phases,
             rounds=len(run.costs),
             cores=cores,
             memory_gb=memory_gb,
+            apply_ms=None if tables.apply_ms is None else round(tables.apply_ms, 2),
         )
-
-
-def _ms(costs: Sequence[Cost]) -> float:
-    return median(cost.ms for cost in costs)
 
 
 def _must_be_equal(name: str, expected: list[Row], found: list[Row]) -> None:

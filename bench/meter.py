@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from contextlib import suppress
 from pathlib import Path
 
@@ -17,9 +17,10 @@ def forget_peak() -> None:
             (PROC / str(process) / "clear_refs").write_text("5")
 
 
-def peak_mb() -> float:
-    """The most memory that was resident, added up over the processes."""
-    return sum(_number(each, "status", "VmHWM:") for each in _family(os.getpid())) / 1024
+def peak_mb(apart: Collection[int] = ()) -> float:
+    """The most memory that was resident, added up over the processes; but for some children."""
+    family = _family(os.getpid(), apart)
+    return sum(_number(each, "status", "VmHWM:") for each in family) / 1024
 
 
 def bytes_read() -> int:
@@ -27,12 +28,14 @@ def bytes_read() -> int:
     return sum(_number(each, "io", "rchar:") for each in _family(os.getpid()))
 
 
-def _family(process: int) -> Iterator[int]:
+def _family(process: int, apart: Collection[int] = ()) -> Iterator[int]:
+    if process in apart:
+        return
     yield process
     for file in sorted((PROC / str(process) / "task").glob("*/children")):
         with suppress(OSError):
             for child in file.read_text().split():
-                yield from _family(int(child))
+                yield from _family(int(child), apart)
 
 
 def _number(process: int, file: str, label: str) -> int:

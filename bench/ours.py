@@ -5,31 +5,42 @@ from __future__ import annotations
 import gc
 import os
 import shutil
-from collections.abc import Iterable, Iterator, Mapping
-from contextlib import contextmanager
+import sys
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from math import ceil
 from pathlib import Path
 from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
+import duckdb
 import pyarrow.parquet as pq
 
 import everview as ev
 from bench import meter
 from bench.answers import Row
-from bench.plain import started
-from bench.refresh import Refresh
+from bench.refresh import CHANGED, MEMORY, Refresh
 from bench.tables import KEYS, declaration
+from everview.engine.protocol import Snapshot
 from everview.pipeline.database import Database
-from everview.store.manifest import Manifest
+from everview.pipeline.declaring import Declared
+from everview.plan.types import WEIGHT
+from everview.store.compaction import Policy
+from everview.store.manifest import Manifest, Segment
+from everview.store.segments import adopt, folder_of, fresh_id
+from everview.store.store import Store
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 MANY = 500_000
 """A table of more rows is given to Spark as a DataFrame."""
+CHANGES = Policy(changes=0, least_rows=sys.maxsize, growth=float("inf"))
+"""Fold all changes of a relation into one; its base stays."""
 VERY_MANY = 20_000_000
-"""With more lines, Spark fills the store for both engines."""
+"""With more lines, the tables are not inserted: files of theirs are written and taken over."""
+PIECE = 8_000_000
+"""So many rows are in a file, more or less."""
 
 
 @dataclass(frozen=True)
@@ -56,6 +67,11 @@ class Ours:
     def load(self, tables: Path) -> None:
         """Declare and fill the tables."""
         self.db.sql(";".join(declaration(name, tables / f"{name}.parquet") for name in KEYS))
+        if _rows(tables / "lineitem.parquet") > VERY_MANY:
+            stored, store = self.db.catalog.stored(), self.db.store
+            taken = {n: _taken_over(store, n, tables, stored[n].sort) for n in KEYS}
+            self.db.install(Declared(self.db.catalog, taken))
+            return
         for name in KEYS:
             self.db.insert(name, self._rows(tables / f"{name}.parquet"))
 
@@ -70,11 +86,7 @@ class Ours:
         gc.collect()
         before, jobs, read = self.db.store.latest(), self._jobs(), meter.bytes_read()
         began = perf_counter()
-        with self.db.transaction() as tx:
-            for name, rows in refresh.gone.items():
-                tx.delete(name, rows)
-            for name, rows in refresh.come.items():
-                tx.insert(name, rows)
+        self._commit(refresh)
         taken = perf_counter() - began
         after = self.db.store.latest()
         note, *later = (self._note(epoch) for epoch in range(before.epoch + 1, after.epoch + 1))
@@ -88,6 +100,39 @@ class Ours:
             bytes_written=_bytes_added(before, after),
             phases=note["phases"] | ({"compaction": compaction} if later else {}),
         )
+
+    def put_back(self, applied: Iterable[Refresh]) -> None:
+        """Drop all views, undo transactions, and let go of what neither needs any more.
+
+        The tables are in the files that they were in, and in memory are those that change. What
+        was added to those in memory makes nothing, so it is dropped unread.
+        """
+        dropped = ";".join(f"DROP VIEW {name}" for name in self.db.catalog.views)
+        if dropped:
+            self.db.sql(dropped)
+        for refresh in applied:
+            self._commit(refresh.inverse)
+        self.db._compact(CHANGED, CHANGES)
+        stored, latest = self.db.catalog.stored(), self.db.store.latest()
+        changing = {name: stored[name] for name in CHANGED}
+        self.db.engine.moved(Snapshot(self.db.store, latest, changing), latest)
+        engine: Any = self.db.engine
+        for name, held in engine._hot._held.items():
+            assert len(latest.relations[name].segments) == 1, f"{name} has changes"
+            held.later.clear()
+        self.db.retain(1)
+
+    def _commit(self, refresh: Refresh) -> None:
+        with self.db.transaction() as tx:
+            for name, rows in refresh.gone.items():
+                tx.delete(name, rows)
+            for name, rows in refresh.come.items():
+                tx.insert(name, rows)
+
+    @property
+    def rows(self) -> int:
+        """How many rows the tables have that transactions change."""
+        return sum(each.rows for each in self.db.status() if each.name in CHANGED)
 
     def state_bytes(self) -> int:
         """What is stored beside the tables: views, and states for them."""
@@ -106,7 +151,7 @@ class Ours:
 
     def _rows(self, file: Path) -> Any:
         """A table as a user of the engine would hand it over."""
-        if self._session is not None and pq.read_metadata(file).num_rows > MANY:
+        if self._session is not None and _rows(file) > MANY:
             return self._session.read.parquet(str(file))
         return pq.read_table(file)
 
@@ -127,25 +172,34 @@ def template(
     if not kept.exists():
         half = kept.with_name(f"{kept.name}.half")
         shutil.rmtree(half, ignore_errors=True)
-        with _loader(tables, session) as loader:
-            ours = Ours(half, "spark" if loader else "duckdb", loader)
-            ours.load(tables)
-            ours.close()
+        ours = Ours(half, engine, session)
+        ours.load(tables)
+        ours.close()
         half.rename(kept)
     return kept
 
 
-@contextmanager
-def _loader(tables: Path, session: SparkSession | None) -> Iterator[SparkSession | None]:
-    """Who fills the tables: Spark for both engines where they are too large for one process."""
-    if session or pq.read_metadata(tables / "lineitem.parquet").num_rows <= VERY_MANY:
-        yield session
-        return
-    started_here = started()
-    try:
-        yield started_here
-    finally:
-        started_here.stop()
+def _taken_over(store: Store, name: str, tables: Path, sort: tuple[str, ...]) -> Segment:
+    """Files that DuckDB writes, each with a range of keys, as the base of a table."""
+    epoch, source, key = store.latest().epoch + 1, tables / f"{name}.parquet", sort[0]
+    directory = f"{folder_of(name)}/{fresh_id(epoch)}"
+    store.place.make_folder(directory)
+    with duckdb.connect(config={"memory_limit": MEMORY}) as connection:
+        found = connection.execute(f"SELECT min({key}), max({key}) FROM '{source}'").fetchall()
+        low, high = found[0]
+        width = (high - low) // ceil(_rows(source) / PIECE) + 1
+        for first in range(low, high + 1, width):
+            rows = (
+                f"SELECT *, CAST(1 AS BIGINT) AS {WEIGHT} FROM '{source}' "
+                f"WHERE {key} >= {first} AND {key} < {first + width} ORDER BY {', '.join(sort)}"
+            )
+            into = store.absolute(f"{directory}/{first - low:012}.parquet")
+            connection.execute(f"COPY ({rows}) TO '{into}' (FORMAT parquet)")
+    return adopt(store.place, epoch, directory, sort, "base")
+
+
+def _rows(file: Path) -> int:
+    return int(pq.read_metadata(file).num_rows)
 
 
 def copied(store: Path, into: Path) -> Path:

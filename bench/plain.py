@@ -1,19 +1,27 @@
 """The same queries without Everview: plain Spark over Parquet, or DuckDB over its own tables.
 
 Both read the tables as all transactions leave them, and keep their answer: Spark as Parquet files,
-DuckDB as a table of its database.
+DuckDB as a table of its database. DuckDB has a process of its own, so that its memory is not ours.
 """
 
 from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Callable, Collection
+from dataclasses import dataclass
+from multiprocessing import get_context
+from multiprocessing.connection import Connection
 from pathlib import Path
-from typing import TYPE_CHECKING, Protocol
+from time import perf_counter
+from typing import TYPE_CHECKING, Any, Protocol
 
 import duckdb
 
+from bench import meter
 from bench.answers import Row
+from bench.prepared import Plan
+from bench.refresh import CHANGED, Refresh
 from bench.tables import KEYS
 
 if TYPE_CHECKING:
@@ -27,10 +35,22 @@ SETTINGS = {
 }
 
 
+@dataclass(frozen=True)
+class Taken:
+    """What one evaluation took."""
+
+    ms: float
+    bytes_read: int
+
+
 class Plain(Protocol):
     """Whoever answers a query from the tables alone."""
 
-    def recompute(self, name: str, text: str) -> None:
+    @property
+    def apart(self) -> Collection[int]:
+        """The processes that are not ours."""
+
+    def recompute(self, name: str, text: str) -> Taken:
         """Evaluate a query and keep its answer in the place of an older one."""
 
     def answer(self, name: str) -> list[Row]:
@@ -41,48 +61,130 @@ class Plain(Protocol):
 
 
 class PlainDuckDB:
-    """A database file with native tables."""
+    """A database file with native tables, open in another process."""
+
+    def __init__(self, database: Path) -> None:
+        context = get_context("spawn")
+        self._pipe, theirs = context.Pipe()
+        self._process = context.Process(target=_serve, args=(theirs, database), daemon=True)
+        self._process.start()
+        theirs.close()
+
+    @property
+    def apart(self) -> Collection[int]:
+        """The process that has the database open."""
+        return () if self._process.pid is None else (self._process.pid,)
+
+    def recompute(self, name: str, text: str) -> Taken:
+        """Evaluate a query into a table."""
+        taken: Taken = self._asked("recompute", name, text)
+        return taken
+
+    def answer(self, name: str) -> list[Row]:
+        """The rows of the table."""
+        rows: list[Row] = self._asked("answer", name)
+        return rows
+
+    def apply(self, plan: Plan, number: int) -> float:
+        """Undo a transaction that the tables have, then commit it again; how long that took."""
+        taken: float = self._asked("apply", plan, number)
+        return taken
+
+    def close(self) -> None:
+        """Close the database, which has no answers any more."""
+        self._asked("close")
+        self._process.join()
+
+    def _asked(self, what: str, *about: Any) -> Any:
+        self._pipe.send((what, *about))
+        found = self._pipe.recv()
+        if isinstance(found, Exception):
+            raise found
+        return found
+
+
+class _Native:
+    """The database where it is open."""
 
     def __init__(self, database: Path) -> None:
         spark_order = "nulls_first_on_asc_last_on_desc"
         self._connection = duckdb.connect(str(database), config={"default_null_order": spark_order})
+        self._run("SET enable_progress_bar = false")
+        self._kept: set[str] = set()
 
-    def recompute(self, name: str, text: str) -> None:
-        """Evaluate a query into a table."""
-        self._connection.execute(f"CREATE OR REPLACE TABLE {name} AS {text}").fetchall()
+    def recompute(self, name: str, text: str) -> Taken:
+        self._kept.add(name)
+        return _taken(lambda: self._run(f"CREATE OR REPLACE TABLE {name} AS {text}"))
 
     def answer(self, name: str) -> list[Row]:
-        """The rows of the table."""
-        return self._connection.execute(f"FROM {name}").fetchall()
+        return self._run(f"FROM {name}")
+
+    def apply(self, plan: Plan, number: int) -> float:
+        refresh = plan.load(number)
+        self._commit(refresh.inverse)
+        return _taken(lambda: self._commit(refresh)).ms
 
     def close(self) -> None:
-        """Close the database."""
+        for name in self._kept:
+            self._run(f"DROP TABLE {name}")
         self._connection.close()
+
+    def _commit(self, refresh: Refresh) -> None:
+        """What goes is found by its key, as it would be in any database."""
+        self._run("BEGIN")
+        for name in CHANGED:
+            self._connection.register("gone", refresh.gone[name])
+            self._connection.register("come", refresh.come[name])
+            same = " AND ".join(f"{name}.{key} = gone.{key}" for key in KEYS[name])
+            self._run(f"DELETE FROM {name} USING gone WHERE {same}")
+            self._run(f"INSERT INTO {name} BY NAME FROM come")
+        self._run("COMMIT")
+
+    def _run(self, sql: str) -> list[Row]:
+        return self._connection.execute(sql).fetchall()
+
+
+def _serve(pipe: Connection, database: Path) -> None:
+    """Answer until told to close."""
+    native = _Native(database)
+    what = ""
+    while what != "close":
+        what, *about = pipe.recv()
+        try:
+            found = getattr(native, what)(*about)
+        except Exception as problem:
+            found = problem
+        pipe.send(found)
+
+
+def _taken(work: Callable[[], object]) -> Taken:
+    read, began = meter.bytes_read(), perf_counter()
+    work()
+    return Taken(1000 * (perf_counter() - began), meter.bytes_read() - read)
 
 
 class PlainSpark:
     """Parquet files, one for each table."""
 
-    def __init__(self, session: SparkSession, database: Path, folder: Path) -> None:
-        self._folder = folder
+    apart: Collection[int] = ()
+
+    def __init__(self, session: SparkSession, tables: Path, answers: Path) -> None:
+        self._answers = answers
         self._session = session.newSession()
         for key, value in SETTINGS.items():
             self._session.conf.set(key, value)
-        folder.mkdir()
-        with duckdb.connect(str(database), read_only=True) as connection:
-            for name in KEYS:
-                connection.execute(f"COPY {name} TO '{folder / name}.parquet' (FORMAT parquet)")
         for name in KEYS:
-            file = str(folder / f"{name}.parquet")
+            file = str(tables / f"{name}.parquet")
             self._session.read.parquet(file).createOrReplaceTempView(name)
 
-    def recompute(self, name: str, text: str) -> None:
+    def recompute(self, name: str, text: str) -> Taken:
         """Evaluate a query into Parquet files."""
-        self._session.sql(text).write.mode("overwrite").parquet(str(self._folder / f"of-{name}"))
+        into = str(self._answers / name)
+        return _taken(lambda: self._session.sql(text).write.mode("overwrite").parquet(into))
 
     def answer(self, name: str) -> list[Row]:
         """The rows of the files."""
-        rows = self._session.read.parquet(str(self._folder / f"of-{name}")).collect()
+        rows = self._session.read.parquet(str(self._answers / name)).collect()
         return [tuple(row) for row in rows]
 
     def close(self) -> None:

@@ -20,7 +20,7 @@ class Measured:
 
     Times are medians; the other figures belong to the transaction of the median, and `peak_mb`
     is the most that any transaction of this size needed. `tables_ms` is the same transaction in a
-    store without views.
+    store without views, `apply_ms` in plain DuckDB.
     """
 
     engine: str
@@ -45,6 +45,7 @@ class Measured:
     rounds: int
     cores: int
     memory_gb: int
+    apply_ms: float | None = None
 
     @property
     def key(self) -> Key:

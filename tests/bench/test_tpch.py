@@ -4,17 +4,23 @@ from __future__ import annotations
 
 import doctest
 import json
+import shutil
 from dataclasses import replace
 
 import duckdb
 import pytest
 from bench.measure import together
+from bench.ours import template
+from bench.plain import PlainDuckDB
+from bench.prepared import prepared
 from bench.refresh import Refreshes
 from bench.rows import ALL, Measured, geometric_mean, read, write
 from bench.tables import KEYS, generated, queries
+from bench.turns import Turn, Turns
 
+import everview as ev
 from bench import __main__ as command
-from bench import answers, headline, report
+from bench import answers, headline, measure, meter, ours, report
 
 CHANGES = ("0.001%", "10%")
 
@@ -31,8 +37,7 @@ def tables(data):
 
 def refreshes(tables, folder, *percents, **options):
     made = Refreshes(tables, folder / "changes", **options)
-    for percent in percents:
-        made.add(percent)
+    made.make(percents)
     return made, [made.load(number) for number in range(made.count)]
 
 
@@ -98,6 +103,96 @@ def test_the_tables_after_are_those_before_with_every_change(tables, tmp_path):
             rows = after.execute(f"FROM {name}").fetchall()
             assert len(rows) == len(expected)
             assert set(rows) == expected
+            if name in ("orders", "lineitem"):
+                listed = after.execute(f"SELECT {', '.join(KEYS[name])} FROM {name}").fetchall()
+                assert listed == sorted(listed)
+
+
+@pytest.fixture(scope="module")
+def plan(data, tables):
+    return prepared(tables, data, ("0.1%",), 2)
+
+
+def test_transactions_are_made_once_and_their_numbers_follow(data, tables, plan):
+    assert plan.numbers == {"0.1%": (2, 3)}
+    assert prepared(tables, data, ("0.1%",), 2) == plan
+    both = prepared(tables, data, CHANGES, None)
+    assert both.numbers == {"0.001%": tuple(range(2, 9)), "10%": (10, 11, 12)}
+    made = {file.name.partition("-")[0] for file in both.folder.glob("*-gone-orders.parquet")}
+    assert made == {str(number) for number in range(13)}
+
+
+def test_views_that_take_turns_find_the_same_tables(data, tables, plan, tmp_path):
+    store = template(data, tables, "duckdb", None, fresh=False)
+    turns = Turns(store, tmp_path / "store", "duckdb", None, plan)
+    seen: list[tuple[object, ...]] = []
+    by_view: dict[str, list[list[int]]] = {}
+    for view in ("q03", "q13", "q03"):
+        with turns.turn() as turn:
+            db = turn.ours.db
+            segments = {n: r.segments for n, r in db.store.latest().relations.items()}
+            seen.append((segments, [s.name for s in db.status()], sorted(db.engine._hot._held)))
+            turn.ours.create({view: queries()[view]})
+            fetched = [turn.apply(number).rows_fetched for number in range(4)]
+            by_view.setdefault(view, []).append(fetched)
+            assert db.audit(view).ok
+            assert db.store.latest().relations["orders"].segments != segments["orders"]
+    assert seen[0][:2] == seen[1][:2] == seen[2][:2]
+    assert [held for *_, held in seen] == [[], *[["lineitem", "orders"]] * 2]
+    assert by_view["q03"][0] == by_view["q03"][1]
+    assert len(db.store.epochs()) == 1
+    turns.close()
+    assert not (tmp_path / "store").exists()
+
+
+def test_tables_of_very_many_rows_are_taken_over(tables, plan, tmp_path, monkeypatch):
+    monkeypatch.setattr(ours, "VERY_MANY", 0)
+    monkeypatch.setattr(ours, "PIECE", 10_000)
+    store = template(tmp_path, tables, "duckdb", None, fresh=False)
+    turns = Turns(store, tmp_path / "store", "duckdb", None, plan)
+    with turns.turn() as turn:
+        db = turn.ours.db
+        files = {name: len(r.files) for name, r in db.store.latest().relations.items()}
+        assert (files["lineitem"], files["orders"], files["nation"]) == (7, 2, 1)
+        for name in KEYS:
+            assert sorted(db.read(name).rows()) == sorted(stored(tables, name))
+        turn.ours.create({"q03": queries()["q03"]})
+        for number in range(4):
+            turn.apply(number)
+        assert db.audit().ok
+        with pytest.raises(ev.UserError, match="o_orderkey"):
+            db.insert("orders", plan.load(0).come["orders"])
+    turns.close()
+
+
+def test_tables_of_which_much_was_changed_are_loaded_anew(data, tables, tmp_path):
+    much = prepared(tables, data, ("10%",), 1)
+    store = template(data, tables, "duckdb", None, fresh=False)
+    turns = Turns(store, tmp_path / "store", "duckdb", None, much)
+    found = []
+    for _ in range(2):
+        with turns.turn() as turn:
+            found.append((turn.ours, turn.ours.db.epoch))
+            turn.apply(0)
+    assert found[0][0] is not found[1][0]
+    assert found[0][1] == found[1][1]
+
+
+def test_plain_duckdb_commits_a_transaction_and_is_as_before(plan, tmp_path):
+    copy = shutil.copy(plan.database, tmp_path / "applied.duckdb")
+    plain = PlainDuckDB(copy)
+    assert plain.apply(plan, 2) > 0
+    assert meter.peak_mb(plain.apart) < meter.peak_mb()
+    plain.recompute("answers", "SELECT count(*) FROM orders")
+    assert plain.answer("answers") == [(15_004,)]
+    with pytest.raises(duckdb.CatalogException):
+        plain.answer("nothing")
+    plain.close()
+    with duckdb.connect(copy) as found, duckdb.connect(str(plan.database)) as wanted:
+        for name in KEYS:
+            rows = (sorted(each.execute(f"FROM {name}").fetchall()) for each in (found, wanted))
+            assert next(rows) == next(rows)
+        assert found.execute("SHOW TABLES").fetchall() == wanted.execute("SHOW TABLES").fetchall()
 
 
 def run(data, out, *more):
@@ -117,26 +212,49 @@ def test_a_run_writes_whole_rows_a_table_and_a_plot(data, tables, tmp_path, caps
         assert (row["engine"], row["scale"], row["deletes"]) == ("duckdb", 0.01, "random")
         assert row["jobs"] == 0
         assert row["speedup"] == pytest.approx(row["recompute_ms"] / row["ours_ms"], rel=0.01)
-        positive = ("tables_ms", "rows_fetched", "bytes_written", "state_bytes")
+        positive = ("tables_ms", "apply_ms", "rows_fetched", "bytes_written", "state_bytes")
         assert min(row[name] for name in positive) > 0
         assert row["peak_mb"] > 50
         assert 0 < row["phases"]["compute"] <= sum(row["phases"].values()) <= row["ours_ms"]
     changed = {row["change"]: row["rows_changed"] for row in rows}
     assert changed["0.001%"] < 20 < 7_000 < changed["10%"]
+    assert "| no view ms | apply ms |" in (tmp_path / "tpch-scale-0.01.md").read_text()
     assert "| duckdb | 10% | q13 |" in (tmp_path / "tpch-scale-0.01.md").read_text()
     assert (tmp_path / "tpch-scale-0.01-duckdb.svg").read_text().count("<circle") == 6 + 2
     assert not [file for file in data.iterdir() if file.name.startswith("run-")]
     assert "about 0 min left" in capsys.readouterr().err
 
 
+def test_transactions_are_followed_by_recomputing_the_same_views(
+    data, tables, tmp_path, monkeypatch
+):
+    seen = []
+    sound, applied = PlainDuckDB.recompute, Turn.apply
+
+    def recompute(plain, name, text):
+        seen.append(name)
+        return sound(plain, name, text)
+
+    def apply(turn, number):
+        seen.append(number)
+        return applied(turn, number)
+
+    monkeypatch.setattr(PlainDuckDB, "recompute", recompute)
+    monkeypatch.setattr(Turn, "apply", apply)
+    monkeypatch.setattr(measure, "RECOMPUTED", {"duckdb": (None, 1)})
+    assert run(data, tmp_path, "--changes", "0.1%", "--rounds", "2") == 0
+    without, alone, many = [0, 1, 2, 3], [0, 1, 2, "{}", 3, "{}"], [0, 1, 2, "q06", "q13", 3]
+    each = [view if step == "{}" else step for view in ("q06", "q13") for step in ("{}", *alone)]
+    assert seen == [*without, *each, *many]
+
+
 def test_a_view_that_differs_is_told(data, tables, tmp_path, capsys, monkeypatch):
-    sound = command.recompute
+    sound = PlainDuckDB.answer
 
-    def faulty(*arguments):
-        found = sound(*arguments)
-        return found | {"q06": replace(found["q06"], rows=[(None,)])}
+    def faulty(plain, name):
+        return [(None,)] if name == "q06" else sound(plain, name)
 
-    monkeypatch.setattr(command, "recompute", faulty)
+    monkeypatch.setattr(PlainDuckDB, "answer", faulty)
     assert run(data, tmp_path, "--alone") == 1
     assert "duckdb, q06: q06 is not what recomputation says" in capsys.readouterr().err
     assert {row.view for row in read(tmp_path / "tpch-scale-0.01.json")} == {"q13"}

@@ -1,0 +1,72 @@
+"""One store in which sets of views take turns, each over the same tables."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from bench.ours import Cost, Ours, copied
+from bench.prepared import Plan
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+MUCH = 0.05
+"""Tables of which a larger part was changed are not put back, but loaded anew."""
+
+
+@dataclass
+class Turn:
+    """A set of views in the store, and the transactions it has gone through."""
+
+    ours: Ours
+    plan: Plan
+    applied: list[int] = field(default_factory=list)
+    rows_changed: int = 0
+
+    def apply(self, number: int) -> Cost:
+        """Commit one of the transactions, and tell its cost."""
+        cost = self.ours.apply(self.plan.load(number))
+        self.applied.append(number)
+        self.rows_changed += cost.rows_changed
+        return cost
+
+
+class Turns:
+    """A copy of a store with all tables, open from the first turn on."""
+
+    def __init__(
+        self, template: Path, folder: Path, engine: str, session: SparkSession | None, plan: Plan
+    ) -> None:
+        self._template, self._folder, self._plan = template, folder, plan
+        self._engine, self._session = engine, session
+        self._ours: Ours | None = None
+
+    @contextmanager
+    def turn(self) -> Iterator[Turn]:
+        """The tables without views, which are put back afterwards."""
+        if self._ours is None:
+            copied(self._template, self._folder)
+            self._ours = Ours(self._folder, self._engine, self._session)
+        turn = Turn(self._ours, self._plan)
+        try:
+            yield turn
+        finally:
+            self._put_back(turn)
+
+    def close(self) -> None:
+        """Remove the copy."""
+        if self._ours is not None:
+            self._ours.close()
+            shutil.rmtree(self._folder)
+            self._ours = None
+
+    def _put_back(self, turn: Turn) -> None:
+        if turn.rows_changed > MUCH * turn.ours.rows:
+            self.close()
+        else:
+            turn.ours.put_back(self._plan.load(number) for number in reversed(turn.applied))
