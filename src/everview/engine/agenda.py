@@ -1,0 +1,276 @@
+"""What has to be looked at of one relation of a loop, iteration by iteration.
+
+Every row has a number, and what is known of rows are arrays by number. The history of a row is what
+every iteration adds to its sum. A row is there from the iteration on at which its sum becomes
+positive.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from heapq import heappop, heappush
+from typing import Any, TypeAlias
+
+import numpy as np
+import pyarrow as pa
+
+from everview.engine.arrow import arrow_schema
+from everview.engine.identity import Numbers, Places
+from everview.plan.types import ITERATION, WEIGHT, Column, Schema, names
+
+Weighted: TypeAlias = tuple[Places, Places]
+"""Numbers of rows, and a weight for each."""
+
+_SAFE = 1 << 62
+_OLD, _NEW = range(2)
+_BEGUN, _FIRST, _LAST = range(3)
+
+
+class Pieces:
+    """Batches one after the other: few, however many come, and no row is moved often."""
+
+    def __init__(self, schema: pa.Schema) -> None:
+        self._schema = schema
+        self._batches: list[pa.RecordBatch] = []
+        self._rows = 0
+
+    def append(self, rows: pa.RecordBatch) -> None:
+        """Add rows at the end."""
+        self._rows += rows.num_rows
+        while self._batches and self._batches[-1].num_rows <= 2 * rows.num_rows:
+            rows = pa.concat_batches([self._batches.pop(), rows])
+        self._batches.append(rows)
+
+    def table(self) -> pa.Table:
+        """All rows."""
+        return pa.Table.from_batches(self._batches, self._schema)
+
+    def take(self, places: Places) -> pa.RecordBatch:
+        """The rows at some places, which ascend."""
+        last = self._batches[-1]
+        first = int(places[0]) - (self._rows - last.num_rows)
+        if first < 0:
+            taken = self.table().take(pa.array(places)).combine_chunks()
+            return taken.to_batches()[0]
+        if int(places[-1]) - int(places[0]) + 1 == len(places):
+            return last.slice(first, len(places))
+        return last.take(pa.array(places - (self._rows - last.num_rows)))
+
+
+@dataclass(slots=True)
+class _Due:
+    """What one iteration brings: changes of sums, and entries of the old histories."""
+
+    changes: list[Weighted] = field(default_factory=list)
+    came: list[Weighted] = field(default_factory=list)
+
+
+class Agenda:
+    """The changes of a relation's sum, by iteration; of a set, with the old history of its rows.
+
+    By number, `_sums` has the sum of a row up to the iteration last looked at, old and new, and
+    `_facts` whether it was looked at, and from where to where the entries of its old history are.
+    """
+
+    def __init__(self, schema: Schema) -> None:
+        self._lifted = arrow_schema((*schema, Column(ITERATION, "int")))
+        self._columns = [*names(schema), WEIGHT]
+        self._numbers = Numbers()
+        self._rows = Pieces(arrow_schema(schema))
+        self._due: dict[int, _Due] = {}
+        self._order: list[int] = []
+        self._sums = np.zeros((2, 0), np.int64)
+        self._facts = np.zeros((3, 0), np.int64)
+        self._when, self._weights = np.zeros((2, 0), np.int64)
+        self._received: list[tuple[Places, Places, Places]] = []
+        self._most = 0
+
+    @property
+    def next(self) -> int | None:
+        """The first iteration at which something has to be looked at."""
+        return self._order[0] if self._order else None
+
+    def receive(self, rows: pa.RecordBatch) -> None:
+        """Put changes of the sum on the agenda."""
+        if not rows.num_rows:
+            return
+        numbers, when, weights = self._read(rows)
+        self._received.append((numbers, when, weights))
+        for iteration, places in _by_iteration(when):
+            self._at(iteration).changes.append((numbers[places], weights[places]))
+
+    def learn(self, rows: pa.RecordBatch) -> None:
+        """Take in old histories, of each row all at once; also of rows not asked for yet."""
+        if not rows.num_rows:
+            return
+        codes, weights = _not_zero(*_summed(*_coded(*self._read(rows))))
+        numbers, when = _decoded(codes)
+        first = np.flatnonzero(np.diff(numbers, prepend=-1))
+        known = len(self._when)
+        self._facts[_FIRST, numbers[first]] = first + known
+        self._facts[_LAST, numbers[first]] = np.append(first[1:], len(numbers)) + known
+        self._when = np.append(self._when, when)
+        self._weights = np.append(self._weights, weights)
+
+    def changes(self, iteration: int) -> Weighted:
+        """How the sum changes at an iteration: rows in order, each once, with weights not zero."""
+        due = self._due.get(iteration)
+        return _all_summed(due.changes) if due else _all_summed([])
+
+    def unseen(self, numbers: Places) -> Places:
+        """Those rows that were not looked at yet."""
+        unseen: Places = numbers[self._facts[_BEGUN, numbers] == 0]
+        return unseen
+
+    def begin(self, numbers: Places, iteration: int) -> None:
+        """Look at rows for the first time, with the old histories that were learned."""
+        self._facts[_BEGUN, numbers] = 1
+        sizes = self._facts[_LAST, numbers] - self._facts[_FIRST, numbers]
+        if not sizes.any():
+            return
+        starts = self._facts[_FIRST, numbers] - (np.cumsum(sizes) - sizes)
+        places = np.repeat(starts, sizes) + np.arange(sizes.sum())
+        when, weights, owners = self._when[places], self._weights[places], np.repeat(numbers, sizes)
+        early = when < iteration
+        for sums in self._sums:
+            np.add.at(sums, owners[early], weights[early])
+        owners, weights = owners[~early], weights[~early]
+        for at, places in _by_iteration(when[~early]):
+            self._at(at).came.append((owners[places], weights[places]))
+
+    def advance(self, iteration: int, changes: Weighted) -> Weighted:
+        """What an iteration adds to whether rows are there, minus what it added before."""
+        due = self._done(iteration)
+        touched, change = changes
+        entries, came = _all_summed(due.came)
+        if len(entries):
+            every = np.concatenate((touched, entries))
+            none = np.zeros(len(entries), change.dtype), np.zeros(len(touched), came.dtype)
+            both = np.stack((np.append(change, none[0]), np.append(none[1], came)))
+            touched, (change, came) = _summed(every, both)
+        else:
+            came = np.zeros(len(touched), np.int64)
+        old, new = self._sums[:, touched]
+        was, is_ = old > 0, new > 0
+        old, new = old + came, new + came + change
+        self._sums[_OLD, touched], self._sums[_NEW, touched] = old, new
+        moved = (new > 0).astype(np.int64) - is_ - (old > 0) + was
+        return _not_zero(touched, moved)
+
+    def pass_on(self, iteration: int, changes: Weighted) -> Weighted:
+        """What an iteration adds to a bag: its sum."""
+        self._done(iteration)
+        return changes
+
+    def rows(self, numbers: Places) -> pa.RecordBatch:
+        """The rows with these numbers; their weights mean nothing."""
+        return self._rows.take(numbers)
+
+    def at(self, iteration: int, rows: Weighted) -> pa.RecordBatch:
+        """Rows that come or go at an iteration."""
+        numbers, weights = rows
+        when = np.full(len(numbers), iteration, np.int32)
+        columns = self._rows.take(numbers).columns[:-1]
+        made = [*columns, pa.array(when), pa.array(weights, pa.int64())]
+        return pa.record_batch(made, schema=self._lifted)
+
+    def received(self) -> pa.Table:
+        """All changes of the sum that were received, added up."""
+        if not self._received:
+            return self._lifted.empty_table()
+        numbers, when, weights = map(np.concatenate, zip(*self._received, strict=True))
+        codes, summed = _not_zero(*_summed(*_coded(numbers, when, weights)))
+        numbers, when = _decoded(codes)
+        columns = self._rows.table().take(pa.array(numbers)).columns[:-1]
+        made = [*columns, pa.array(when.astype(np.int32)), pa.array(summed, pa.int64())]
+        return pa.table(made, schema=self._lifted)
+
+    def _at(self, iteration: int) -> _Due:
+        due = self._due.get(iteration)
+        if due is None:
+            due = self._due[iteration] = _Due()
+            heappush(self._order, iteration)
+        return due
+
+    def _done(self, iteration: int) -> _Due:
+        """What an iteration brings, which is the first on the agenda if it is there."""
+        due = self._due.pop(iteration, None)
+        if due is None:
+            return _Due()
+        heappop(self._order)
+        return due
+
+    def _read(self, rows: pa.RecordBatch) -> tuple[Places, Places, Places]:
+        """The numbers of rows, their iterations and weights."""
+        plain = rows.select(self._columns)
+        known = len(self._numbers)
+        numbers = self._numbers.of(plain.columns[:-1], rows.num_rows)
+        fresh = len(self._numbers) - known
+        if fresh == rows.num_rows:
+            self._rows.append(plain)
+        elif fresh:
+            _, places = np.unique(numbers, return_index=True)
+            self._rows.append(plain.take(pa.array(places[-fresh:])))
+        self._make_room()
+        when = rows.column(ITERATION).to_numpy().astype(np.int64)
+        weights = rows.column(WEIGHT).to_numpy()
+        return numbers, when, self._wide(weights)
+
+    def _make_room(self) -> None:
+        room, wanted = self._facts.shape[1], len(self._numbers)
+        if wanted > room:
+            more = ((0, 0), (0, max(room, wanted - room)))
+            self._sums, self._facts = np.pad(self._sums, more), np.pad(self._facts, more)
+
+    def _wide(self, weights: Places) -> Places:
+        """Weights whose sums cannot go wrong: numbers of Python's where 64 bits may not do."""
+        self._most += max(abs(int(weights.max())), abs(int(weights.min()))) * len(weights)
+        if self._most < _SAFE:
+            return weights
+        self._sums, self._weights = self._sums.astype(object), self._weights.astype(object)
+        return weights.astype(object)
+
+
+def _by_iteration(when: Places) -> list[tuple[int, Any]]:
+    """The iterations there are, and the places of each."""
+    if not len(when):
+        return []
+    low, high = int(when.min()), int(when.max())
+    if low == high:
+        return [(low, slice(None))]
+    order = np.argsort(when, kind="stable")
+    found, first = np.unique(when[order], return_index=True)
+    parts = np.split(order, first[1:])
+    return list(zip(found.tolist(), parts, strict=True))
+
+
+def _coded(numbers: Places, when: Places, weights: Places) -> Weighted:
+    """One number for each row at an iteration."""
+    return (numbers << 32) | when, weights
+
+
+def _decoded(codes: Places) -> tuple[Places, Places]:
+    return codes >> 32, codes & 0xFFFFFFFF
+
+
+def _all_summed(parts: list[Weighted]) -> Weighted:
+    """The sum of weighted rows: in order, each once, without those that cancel."""
+    if not parts:
+        return np.zeros(0, np.int64), np.zeros(0, np.int64)
+    numbers, weights = map(np.concatenate, zip(*parts, strict=True))
+    return _not_zero(*_summed(numbers, weights))
+
+
+def _summed(numbers: Places, weights: Places) -> Weighted:
+    """Numbers in order, each once, and the sums of what has the same number."""
+    if not (numbers[1:] > numbers[:-1]).all():
+        order = np.argsort(numbers, kind="stable")
+        numbers, weights = numbers[order], weights[..., order]
+        first = np.flatnonzero(np.append(True, numbers[1:] > numbers[:-1]))
+        numbers, weights = numbers[first], np.add.reduceat(weights, first, axis=-1)
+    return numbers, weights
+
+
+def _not_zero(numbers: Places, weights: Places) -> Weighted:
+    kept = weights != 0
+    return (numbers, weights) if kept.all() else (numbers[kept], weights[kept])
