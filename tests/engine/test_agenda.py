@@ -90,7 +90,8 @@ def _moved(history, changes):
 
 def _followed(schema, history, early, late):
     """What an agenda finds, where some changes come first and others as late as they can."""
-    agenda, found = Agenda(schema), {}
+    by = schema[0].name if schema else None
+    agenda, found = Agenda(schema, by), {}
     agenda.receive(_batch(schema, early))
     for iteration in range(1, LAST + 1):
         agenda.receive(_batch(schema, [entry for entry in late if entry[1] == iteration]))
@@ -100,15 +101,27 @@ def _followed(schema, history, early, late):
             moved = agenda.pass_on(iteration, changes)
         else:
             fresh = agenda.unseen(changes[0])
-            if len(fresh):
-                agenda.learn(_batch(schema, history))
-                history = ()
+            asked = agenda.unbrought(fresh)
+            agenda.learn(_batch(schema, _brought(history, by, asked)))
             agenda.begin(fresh, iteration)
             moved = agenda.advance(iteration, changes)
         if len(moved[0]):
             found |= _sums(agenda.at(iteration, moved))
     assert agenda.next is None
     return found, _sums(agenda.received())
+
+
+def _brought(history, by, asked):
+    """The entries of rows with the keys that were asked for, all of them without a key."""
+    if asked is None or by is None:
+        return () if asked is None else history
+    keys = set(map(_same, asked.column(by).to_pylist()))
+    return [entry for entry in history if _same(_stored(asked.schema, by, entry[0][0])) in keys]
+
+
+def _stored(schema, by, value):
+    """A value as it comes back from a column."""
+    return pa.array([value], schema.field(by).type)[0].as_py()
 
 
 @pytest.mark.parametrize("schema", SCHEMAS, ids=str)

@@ -15,6 +15,7 @@ import numpy as np
 import pyarrow as pa
 
 from everview.engine.arrow import arrow_schema
+from everview.engine.columns.batches import FEW, batch
 from everview.engine.identity import Numbers, Places
 from everview.plan.types import ITERATION, WEIGHT, Column, Schema, names
 
@@ -23,7 +24,7 @@ Weighted: TypeAlias = tuple[Places, Places]
 
 _SAFE = 1 << 62
 _OLD, _NEW = range(2)
-_BEGUN, _FIRST, _LAST = range(3)
+_BEGUN, _FIRST, _LAST, _KEY, _FACTS = range(5)
 
 
 class Pieces:
@@ -47,14 +48,15 @@ class Pieces:
 
     def take(self, places: Places) -> pa.RecordBatch:
         """The rows at some places, which ascend."""
+        first = self._rows - self._batches[-1].num_rows
+        if places[0] < first:
+            if self._rows > FEW:
+                return batch(self.table().take(pa.array(places)))
+            self._batches, first = [pa.concat_batches(self._batches)], 0
         last = self._batches[-1]
-        first = int(places[0]) - (self._rows - last.num_rows)
-        if first < 0:
-            taken = self.table().take(pa.array(places)).combine_chunks()
-            return taken.to_batches()[0]
-        if int(places[-1]) - int(places[0]) + 1 == len(places):
-            return last.slice(first, len(places))
-        return last.take(pa.array(places - (self._rows - last.num_rows)))
+        if places[-1] - places[0] == len(places) - 1:
+            return last.slice(int(places[0]) - first, len(places))
+        return last.take(pa.array(places - first))
 
 
 @dataclass(slots=True)
@@ -69,10 +71,11 @@ class Agenda:
     """The changes of a relation's sum, by iteration; of a set, with the old history of its rows.
 
     By number, `_sums` has the sum of a row up to the iteration last looked at, old and new, and
-    `_facts` whether it was looked at, and from where to where the entries of its old history are.
+    `_facts` whether it was looked at, from where to where the entries of its old history are, and
+    the number of its key. Histories are brought by a key, of all rows that have it.
     """
 
-    def __init__(self, schema: Schema) -> None:
+    def __init__(self, schema: Schema, by: str | None = None) -> None:
         self._lifted = arrow_schema((*schema, Column(ITERATION, "int")))
         self._columns = [*names(schema), WEIGHT]
         self._numbers = Numbers()
@@ -80,7 +83,10 @@ class Agenda:
         self._due: dict[int, _Due] = {}
         self._order: list[int] = []
         self._sums = np.zeros((2, 0), np.int64)
-        self._facts = np.zeros((3, 0), np.int64)
+        self._facts = np.zeros((_FACTS, 0), np.int64)
+        self._key = [] if by is None else [self._columns.index(by)]
+        self._keys = Numbers()
+        self._brought = np.zeros(0, bool)
         self._when, self._weights = np.zeros((2, 0), np.int64)
         self._received: list[tuple[Places, Places, Places]] = []
         self._most = 0
@@ -122,6 +128,17 @@ class Agenda:
         unseen: Places = numbers[self._facts[_BEGUN, numbers] == 0]
         return unseen
 
+    def unbrought(self, numbers: Places) -> pa.RecordBatch | None:
+        """The rows of these whose keys nobody asked for yet; they count as brought from now on."""
+        if not len(numbers):
+            return None
+        missing = ~self._brought[self._facts[_KEY, numbers]]
+        if not missing.any():
+            return None
+        asked = numbers[missing]
+        self._brought[self._facts[_KEY, asked]] = True
+        return self._rows.take(asked)
+
     def begin(self, numbers: Places, iteration: int) -> None:
         """Look at rows for the first time, with the old histories that were learned."""
         self._facts[_BEGUN, numbers] = 1
@@ -161,10 +178,6 @@ class Agenda:
         """What an iteration adds to a bag: its sum."""
         self._done(iteration)
         return changes
-
-    def rows(self, numbers: Places) -> pa.RecordBatch:
-        """The rows with these numbers; their weights mean nothing."""
-        return self._rows.take(numbers)
 
     def at(self, iteration: int, rows: Weighted) -> pa.RecordBatch:
         """Rows that come or go at an iteration."""
@@ -206,21 +219,25 @@ class Agenda:
         known = len(self._numbers)
         numbers = self._numbers.of(plain.columns[:-1], rows.num_rows)
         fresh = len(self._numbers) - known
-        if fresh == rows.num_rows:
-            self._rows.append(plain)
-        elif fresh:
-            _, places = np.unique(numbers, return_index=True)
-            self._rows.append(plain.take(pa.array(places[-fresh:])))
-        self._make_room()
+        if fresh:
+            if fresh < rows.num_rows:
+                places = np.flatnonzero(numbers >= known)
+                if len(places) > fresh:
+                    places = places[np.unique(numbers[places], return_index=True)[1]]
+                plain = plain.take(pa.array(places))
+            self._append(plain, known)
         when = rows.column(ITERATION).to_numpy().astype(np.int64)
         weights = rows.column(WEIGHT).to_numpy()
         return numbers, when, self._wide(weights)
 
-    def _make_room(self) -> None:
-        room, wanted = self._facts.shape[1], len(self._numbers)
-        if wanted > room:
-            more = ((0, 0), (0, max(room, wanted - room)))
-            self._sums, self._facts = np.pad(self._sums, more), np.pad(self._facts, more)
+    def _append(self, fresh: pa.RecordBatch, known: int) -> None:
+        """Take in rows that have just been numbered, the first of them with the number `known`."""
+        self._rows.append(fresh)
+        end = known + fresh.num_rows
+        self._sums, self._facts = _with_room(self._sums, end), _with_room(self._facts, end)
+        keys = self._keys.of([fresh.column(place) for place in self._key], fresh.num_rows)
+        self._facts[_KEY, known:end] = keys
+        self._brought = _with_room(self._brought, len(self._keys))
 
     def _wide(self, weights: Places) -> Places:
         """Weights whose sums cannot go wrong: numbers of Python's where 64 bits may not do."""
@@ -229,6 +246,15 @@ class Agenda:
             return weights
         self._sums, self._weights = self._sums.astype(object), self._weights.astype(object)
         return weights.astype(object)
+
+
+def _with_room(known: Places, wanted: int) -> Places:
+    """An array with room for so many, at its end; at least doubled if it has to grow."""
+    room = known.shape[-1]
+    if wanted <= room:
+        return known
+    more = np.zeros((*known.shape[:-1], max(room, wanted - room)), known.dtype)
+    return np.concatenate((known, more), axis=-1)
 
 
 def _by_iteration(when: Places) -> list[tuple[int, Any]]:

@@ -7,47 +7,27 @@ the answer at every later one where the row came again).
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-
 import pyarrow as pa
 
 from everview.engine.agenda import Agenda, Pieces
 from everview.engine.arrow import arrow_schema
 from everview.engine.duckdb.calculator import Calculator
 from everview.engine.fixpoint import endless
-from everview.engine.identity import Numbers, Places
+from everview.engine.identity import Places
 from everview.engine.outcome import Outcome
 from everview.engine.protocol import Gear, Snapshot
 from everview.plan.types import ITERATION, Column, Schema
 from everview.program.steps import Compute, Fetch, Loop, Looped, refs
 
 
-@dataclass(slots=True)
 class _Relation:
     """One relation of a running loop."""
 
-    step: Looped
-    lifted: Schema
-    agenda: Agenda
-    changes: Pieces
-    brought: Numbers = field(default_factory=Numbers)
-
-    def unbrought(self, numbers: Places) -> pa.RecordBatch | None:
-        """Of rows looked at for the first time, those whose old histories were not brought yet."""
-        if self.step.history is None or not len(numbers):
-            return None
-        rows, known = self.agenda.rows(numbers), len(self.brought)
-        by = self.step.history.by
-        values = [] if by is None else [rows.column(by)]
-        missing = self.brought.of(values, len(numbers)) >= known
-        if not missing.any():
-            return None
-        return rows if missing.all() else rows.filter(pa.array(missing))
-
-
-def _relation(step: Looped) -> _Relation:
-    lifted = (*step.schema, Column(ITERATION, "int"))
-    return _Relation(step, lifted, Agenda(step.schema), Pieces(arrow_schema(lifted)))
+    def __init__(self, step: Looped) -> None:
+        self.step = step
+        self.lifted: Schema = (*step.schema, Column(ITERATION, "int"))
+        self.agenda = Agenda(step.schema, step.history.by if step.history else None)
+        self.changes = Pieces(arrow_schema(self.lifted))
 
 
 class _Run:
@@ -58,7 +38,7 @@ class _Run:
     ) -> None:
         self._loop, self._gear, self._calculator = loop, gear, calculator
         self._snapshot, self._outcome = snapshot, outcome
-        self._relations = [_relation(step) for step in loop.relations]
+        self._relations = [_Relation(step) for step in loop.relations]
         plans = (step.plan for step in loop.body if isinstance(step, Compute))
         self._read = frozenset(name for plan in plans for name in refs(plan))
 
@@ -120,7 +100,7 @@ class _Run:
 
     def _learn(self, each: _Relation, numbers: Places) -> None:
         """Fetch the old histories of rows, once for each."""
-        step, rows = each.step.history, each.unbrought(numbers)
+        step, rows = each.step.history, each.agenda.unbrought(numbers)
         if rows is None or step is None:
             return
         self._calculator.give(each.step.touched, rows)

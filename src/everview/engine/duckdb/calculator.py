@@ -68,7 +68,7 @@ class Calculator:
         self._few = few
         self._connection = duckdb.connect(config=_settings(memory))
         self._connection.execute("SET TimeZone = 'UTC'")
-        self._given: dict[str, pa.Table] = {}
+        self._given: dict[str, pa.Table | pa.RecordBatch] = {}
         self._registered: set[str] = set()
         self._counts: dict[str, int] = {}
         self._nothing: dict[str, Schema] = {}
@@ -85,9 +85,6 @@ class Calculator:
         self._nothing.pop(name, None)
         self._batches.pop(name, None)
         self._counts[name] = rows.num_rows
-        if isinstance(rows, pa.RecordBatch):
-            self._batches[name] = rows
-            rows = pa.Table.from_batches([rows])
         self._given[name] = rows
 
     def give_nothing(self, name: str, schema: Schema) -> None:
@@ -192,8 +189,13 @@ class Calculator:
                 rows = self._given.get(name)
             if rows is None:
                 rows = self.rows(f'SELECT * FROM "{name}"')
-            self._batches[name] = batch(rows)
+            self._batches[name] = rows if isinstance(rows, pa.RecordBatch) else batch(rows)
         return self._batches[name]
+
+    def _table(self, name: str) -> pa.Table:
+        """Rows that were given, as a table."""
+        rows = self._given[name]
+        return pa.Table.from_batches([rows]) if isinstance(rows, pa.RecordBatch) else rows
 
     def _constant(self, node: Typed) -> pa.Scalar:
         """The value of an expression without columns."""
@@ -219,7 +221,7 @@ class Calculator:
         if name in self._nothing:
             return arrow_schema(schema).empty_table()
         if name in self._given:
-            return conform(self._given[name], schema)
+            return conform(self._table(name), schema)
         columns = ", ".join(f'"{column}"' for column in arrow_schema(schema).names)
         return conform(self.rows(f'SELECT {columns} FROM "{name}"'), schema)
 
@@ -319,7 +321,7 @@ class Calculator:
         """Make known what a statement reads: tables given, and our own functions."""
         for name in self._given.keys() - self._registered:
             if name in sql:
-                self._connection.register(name, self._given[name])
+                self._connection.register(name, self._table(name))
                 self._registered.add(name)
         if STRICT in sql and not self._strict:
             functions.define(self._connection)

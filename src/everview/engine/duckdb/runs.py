@@ -75,8 +75,8 @@ class Run:
     def _places(self, keys: Keys) -> Places | None:
         """Where the rows with these keys are; None if looking at all rows is cheaper."""
         if self._numbers is not None:
-            first = np.searchsorted(self._numbers, keys.numbers, "left")
-            last = np.searchsorted(self._numbers, keys.numbers, "right")
+            first = self._numbers.searchsorted(keys.numbers, "left")
+            last = self._numbers.searchsorted(keys.numbers, "right")
             if not (last > first).any():
                 return _NOWHERE
             return _spread(first, last) + self._nulls
@@ -120,8 +120,8 @@ def taken(rows: pa.Table, places: pa.Array) -> pa.Table:
 def _spread(first: Places, last: Places) -> Places:
     """All places from each first to before each last."""
     sizes = last - first
-    begins = np.cumsum(sizes) - sizes
-    spread: Places = np.repeat(first - begins, sizes) + np.arange(sizes.sum())
+    begins = sizes.cumsum() - sizes
+    spread: Places = (first - begins).repeat(sizes) + np.arange(sizes.sum())
     return spread
 
 
