@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from everview.engine import agenda
 from everview.engine.agenda import Agenda, Pieces
 from everview.engine.arrow import arrow_schema
 from everview.engine.identity import Numbers
@@ -91,24 +92,24 @@ def _moved(history, changes):
 def _followed(schema, history, early, late):
     """What an agenda finds, where some changes come first and others as late as they can."""
     by = schema[0].name if schema else None
-    agenda, found = Agenda(schema, by), {}
-    agenda.receive(_batch(schema, early))
+    made, found = Agenda(schema, by), {}
+    made.receive(_batch(schema, early))
     for iteration in range(1, LAST + 1):
-        agenda.receive(_batch(schema, [entry for entry in late if entry[1] == iteration]))
-        assert agenda.next is None or agenda.next >= iteration
-        changes = agenda.changes(iteration)
+        made.receive(_batch(schema, [entry for entry in late if entry[1] == iteration]))
+        assert made.next is None or made.next >= iteration
+        changes = made.changes(iteration)
         if history is None:
-            moved = agenda.pass_on(iteration, changes)
+            moved = made.pass_on(iteration, changes)
         else:
-            fresh = agenda.unseen(changes[0])
-            asked = agenda.unbrought(fresh)
-            agenda.learn(_batch(schema, _brought(history, by, asked)))
-            agenda.begin(fresh, iteration)
-            moved = agenda.advance(iteration, changes)
+            fresh = made.unseen(changes[0])
+            asked = made.unbrought(fresh)
+            made.learn(_batch(schema, _brought(history, by, asked)))
+            made.begin(fresh, iteration)
+            moved = made.advance(iteration, changes)
         if len(moved[0]):
-            found |= _sums(agenda.at(iteration, moved))
-    assert agenda.next is None
-    return found, _sums(agenda.received())
+            found |= _sums(made.at(iteration, moved))
+    assert made.next is None
+    return found, _sums(made.received())
 
 
 def _brought(history, by, asked):
@@ -141,8 +142,14 @@ def test_a_bag_is_its_sum(schema, data):
     assert _followed(schema, None, early, late) == (changes, changes)
 
 
-@given(sizes=st.lists(st.integers(1, 9), max_size=9), data=st.data())
-def test_pieces_are_taken_from_as_one(sizes, data):
+@given(sizes=st.lists(st.integers(1, 9), max_size=9), few=st.sampled_from((0, 12)), data=st.data())
+def test_pieces_are_taken_from_as_one(sizes, few, data):
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(agenda, "FEW", few)
+        _take_as_one(sizes, data)
+
+
+def _take_as_one(sizes, data):
     pieces, end = Pieces(pa.schema([("n", pa.int64())])), 0
     for size in sizes:
         pieces.append(pa.record_batch({"n": range(end, end + size)}))
@@ -156,7 +163,7 @@ def test_there_are_few_pieces_however_many_come():
     pieces = Pieces(pa.schema([("n", pa.int64())]))
     for number in range(1000):
         pieces.append(pa.record_batch({"n": [number]}))
-    assert pieces.table().column("n").num_chunks < 12
+    assert pieces.table().column("n").num_chunks < 2 * agenda.PIECES
 
 
 def test_a_text_that_is_no_text_is_told_from_others():

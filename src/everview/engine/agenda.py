@@ -17,11 +17,13 @@ import pyarrow as pa
 from everview.engine.arrow import arrow_schema
 from everview.engine.columns.batches import FEW, batch
 from everview.engine.identity import Numbers, Places
-from everview.plan.types import ITERATION, WEIGHT, Column, Schema, names
+from everview.plan.types import ITERATION, Column, Schema, names
 
 Weighted: TypeAlias = tuple[Places, Places]
 """Numbers of rows, and a weight for each."""
 
+PIECES = 32
+"""To take rows from so many pieces costs less than to make them fewer."""
 _SAFE = 1 << 62
 _OLD, _NEW = range(2)
 _BEGUN, _FIRST, _LAST, _KEY, _FACTS = range(5)
@@ -38,8 +40,9 @@ class Pieces:
     def append(self, rows: pa.RecordBatch) -> None:
         """Add rows at the end."""
         self._rows += rows.num_rows
-        while self._batches and self._batches[-1].num_rows <= 2 * rows.num_rows:
-            rows = pa.concat_batches([self._batches.pop(), rows])
+        if len(self._batches) >= PIECES:
+            while self._batches and self._batches[-1].num_rows <= 2 * rows.num_rows:
+                rows = pa.concat_batches([self._batches.pop(), rows])
         self._batches.append(rows)
 
     def table(self) -> pa.Table:
@@ -77,14 +80,14 @@ class Agenda:
 
     def __init__(self, schema: Schema, by: str | None = None) -> None:
         self._lifted = arrow_schema((*schema, Column(ITERATION, "int")))
-        self._columns = [*names(schema), WEIGHT]
+        self._width = len(schema)
         self._numbers = Numbers()
         self._rows = Pieces(arrow_schema(schema))
         self._due: dict[int, _Due] = {}
         self._order: list[int] = []
         self._sums = np.zeros((2, 0), np.int64)
         self._facts = np.zeros((_FACTS, 0), np.int64)
-        self._key = [] if by is None else [self._columns.index(by)]
+        self._key = [] if by is None else [names(schema).index(by)]
         self._keys = Numbers()
         self._brought = np.zeros(0, bool)
         self._when, self._weights = np.zeros((2, 0), np.int64)
@@ -111,12 +114,13 @@ class Agenda:
             return
         codes, weights = _not_zero(*_summed(*_coded(*self._read(rows))))
         numbers, when = _decoded(codes)
-        first = np.flatnonzero(np.diff(numbers, prepend=-1))
-        known = len(self._when)
-        self._facts[_FIRST, numbers[first]] = first + known
-        self._facts[_LAST, numbers[first]] = np.append(first[1:], len(numbers)) + known
-        self._when = np.append(self._when, when)
-        self._weights = np.append(self._weights, weights)
+        first, known = _starts(numbers), len(self._when)
+        owners = numbers[first]
+        self._facts[_FIRST, owners] = first + known
+        self._facts[_LAST, owners[:-1]] = first[1:] + known
+        self._facts[_LAST, owners[-1:]] = len(numbers) + known
+        self._when = np.concatenate((self._when, when))
+        self._weights = np.concatenate((self._weights, weights))
 
     def changes(self, iteration: int) -> Weighted:
         """How the sum changes at an iteration: rows in order, each once, with weights not zero."""
@@ -141,38 +145,40 @@ class Agenda:
 
     def begin(self, numbers: Places, iteration: int) -> None:
         """Look at rows for the first time, with the old histories that were learned."""
+        if not len(numbers):
+            return
         self._facts[_BEGUN, numbers] = 1
-        sizes = self._facts[_LAST, numbers] - self._facts[_FIRST, numbers]
+        first = self._facts[_FIRST][numbers]
+        sizes = self._facts[_LAST][numbers] - first
         if not sizes.any():
             return
-        starts = self._facts[_FIRST, numbers] - (np.cumsum(sizes) - sizes)
-        places = np.repeat(starts, sizes) + np.arange(sizes.sum())
-        when, weights, owners = self._when[places], self._weights[places], np.repeat(numbers, sizes)
+        ends = sizes.cumsum()
+        places = (first - ends + sizes).repeat(sizes) + np.arange(ends[-1])
+        when, weights, owners = self._when[places], self._weights[places], numbers.repeat(sizes)
         early = when < iteration
-        for sums in self._sums:
-            np.add.at(sums, owners[early], weights[early])
-        owners, weights = owners[~early], weights[~early]
-        for at, places in _by_iteration(when[~early]):
+        if early.any():
+            for sums in self._sums:
+                np.add.at(sums, owners[early], weights[early])
+            when, weights, owners = when[~early], weights[~early], owners[~early]
+        for at, places in _by_iteration(when):
             self._at(at).came.append((owners[places], weights[places]))
 
     def advance(self, iteration: int, changes: Weighted) -> Weighted:
         """What an iteration adds to whether rows are there, minus what it added before."""
         due = self._done(iteration)
         touched, change = changes
-        entries, came = _all_summed(due.came)
-        if len(entries):
-            every = np.concatenate((touched, entries))
-            none = np.zeros(len(entries), change.dtype), np.zeros(len(touched), came.dtype)
-            both = np.stack((np.append(change, none[0]), np.append(none[1], came)))
-            touched, (change, came) = _summed(every, both)
-        else:
-            came = np.zeros(len(touched), np.int64)
-        old, new = self._sums[:, touched]
-        was, is_ = old > 0, new > 0
-        old, new = old + came, new + came + change
-        self._sums[_OLD, touched], self._sums[_NEW, touched] = old, new
-        moved = (new > 0).astype(np.int64) - is_ - (old > 0) + was
-        return _not_zero(touched, moved)
+        came: Any = 0
+        if due.came:
+            entries, came = _all_summed(due.came)
+            if not np.array_equal(entries, touched):
+                both = np.zeros((2, len(touched) + len(entries)), self._sums.dtype)
+                both[0, : len(touched)], both[1, len(touched) :] = change, came
+                touched, (change, came) = _summed(np.concatenate((touched, entries)), both)
+        old, new = self._sums[_OLD][touched], self._sums[_NEW][touched]
+        before = (new > 0).astype(np.int64) - (old > 0)
+        old = self._sums[_OLD][touched] = old + came
+        new = self._sums[_NEW][touched] = new + came + change
+        return _not_zero(touched, (new > 0).astype(np.int64) - (old > 0) - before)
 
     def pass_on(self, iteration: int, changes: Weighted) -> Weighted:
         """What an iteration adds to a bag: its sum."""
@@ -183,7 +189,8 @@ class Agenda:
         """Rows that come or go at an iteration."""
         numbers, weights = rows
         when = np.full(len(numbers), iteration, np.int32)
-        columns = self._rows.take(numbers).columns[:-1]
+        taken = self._rows.take(numbers)
+        columns = [taken.column(place) for place in range(self._width)]
         made = [*columns, pa.array(when), pa.array(weights, pa.int64())]
         return pa.record_batch(made, schema=self._lifted)
 
@@ -214,21 +221,21 @@ class Agenda:
         return due
 
     def _read(self, rows: pa.RecordBatch) -> tuple[Places, Places, Places]:
-        """The numbers of rows, their iterations and weights."""
-        plain = rows.select(self._columns)
+        """The numbers of rows, their iterations and weights, which are the last two columns."""
         known = len(self._numbers)
-        numbers = self._numbers.of(plain.columns[:-1], rows.num_rows)
+        columns = [rows.column(place) for place in range(self._width)]
+        numbers = self._numbers.of(columns, rows.num_rows)
         fresh = len(self._numbers) - known
         if fresh:
+            plain = rows.remove_column(self._width)
             if fresh < rows.num_rows:
-                places = np.flatnonzero(numbers >= known)
+                places = (numbers >= known).nonzero()[0]
                 if len(places) > fresh:
                     places = places[np.unique(numbers[places], return_index=True)[1]]
                 plain = plain.take(pa.array(places))
             self._append(plain, known)
-        when = rows.column(ITERATION).to_numpy().astype(np.int64)
-        weights = rows.column(WEIGHT).to_numpy()
-        return numbers, when, self._wide(weights)
+        when = rows.column(self._width).to_numpy().astype(np.int64)
+        return numbers, when, self._wide(rows.column(self._width + 1).to_numpy())
 
     def _append(self, fresh: pa.RecordBatch, known: int) -> None:
         """Take in rows that have just been numbered, the first of them with the number `known`."""
@@ -290,11 +297,18 @@ def _all_summed(parts: list[Weighted]) -> Weighted:
 def _summed(numbers: Places, weights: Places) -> Weighted:
     """Numbers in order, each once, and the sums of what has the same number."""
     if not (numbers[1:] > numbers[:-1]).all():
-        order = np.argsort(numbers, kind="stable")
+        order = numbers.argsort(kind="stable")
         numbers, weights = numbers[order], weights[..., order]
-        first = np.flatnonzero(np.append(True, numbers[1:] > numbers[:-1]))
+        first = _starts(numbers)
         numbers, weights = numbers[first], np.add.reduceat(weights, first, axis=-1)
     return numbers, weights
+
+
+def _starts(numbers: Places) -> Places:
+    """Where each number begins, of numbers in order."""
+    begins = np.ones(len(numbers), bool)
+    np.not_equal(numbers[1:], numbers[:-1], out=begins[1:])
+    return begins.nonzero()[0]
 
 
 def _not_zero(numbers: Places, weights: Places) -> Weighted:

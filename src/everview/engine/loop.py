@@ -105,7 +105,7 @@ class _Run:
             return
         self._calculator.give(each.step.touched, rows)
         self._gear.fetch((step,), self._snapshot, self._outcome)
-        each.agenda.learn(self._calculator.batch(step.result, step.schema))
+        each.agenda.learn(self._calculator.batch(step.result, each.lifted))
 
     def _finish(self, each: _Relation) -> None:
         """Name how the relation has changed, and the sum it depends on."""
