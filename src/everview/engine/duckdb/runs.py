@@ -75,6 +75,8 @@ class Run:
     def _places(self, keys: Keys) -> Places | None:
         """Where the rows with these keys are; None if looking at all rows is cheaper."""
         if self._numbers is not None:
+            if _apart(self._numbers, keys.numbers):
+                return _NOWHERE
             first = self._numbers.searchsorted(keys.numbers, "left")
             last = self._numbers.searchsorted(keys.numbers, "right")
             if not (last > first).any():
@@ -115,6 +117,13 @@ def taken(rows: pa.Table, places: pa.Array) -> pa.Table:
     with ThreadPoolExecutor(os.cpu_count()) as pool:
         columns = list(pool.map(lambda column: column.take(places), rows.columns))
     return pa.table(columns, rows.schema)
+
+
+def _apart(one: Places, other: Places) -> bool:
+    """Whether numbers in order are all less than others in order, or all greater."""
+    if not len(one) or not len(other):
+        return True
+    return bool(one[0] > other[-1] or one[-1] < other[0])
 
 
 def _spread(first: Places, last: Places) -> Places:
