@@ -155,7 +155,8 @@ class Agenda:
         ends = sizes.cumsum()
         places = (first - ends + sizes).repeat(sizes) + np.arange(ends[-1])
         when, weights, owners = self._when[places], self._weights[places], numbers.repeat(sizes)
-        early = when < iteration
+        # Old and new are still equal, so what came at this very iteration makes no difference yet.
+        early = when <= iteration
         if early.any():
             for sums in self._sums:
                 np.add.at(sums, owners[early], weights[early])
