@@ -40,13 +40,18 @@ SLIPS: dict[ModuleType, tuple[Slip, ...]] = {
     materialize: (
         (
             "the right side is brought by the left keys",
-            "self.bring(right, _rights(on), driver, _lefts(on))",
-            "self.bring(right, _rights(on), driver, _lefts(on)[::-1])",
+            "self.bring(right, _rights(on), keys, named)",
+            "self.bring(right, _rights(on), keys, named[::-1])",
         ),
         (
             "the left side is brought by the right keys",
-            "self.bring(left, _lefts(on), driver, _rights(on))",
-            "self.bring(left, _lefts(on), driver, _rights(on)[::-1])",
+            "self.bring(left, _lefts(on), keys, named)",
+            "self.bring(left, _lefts(on), keys, named[::-1])",
+        ),
+        (
+            "keys are looked up under the names that a map gives them",
+            "return lowered, lowered.child, named",
+            "return lowered, lowered.child, on",
         ),
         (
             "a slice is shared whatever its keys",

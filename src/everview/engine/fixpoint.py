@@ -105,6 +105,7 @@ class _Loop:
         self._solver = solver
         self._before: dict[str, pa.Table] = {}
         self._now: dict[str, pa.Table] = {}
+        self._given: set[str] = set()
         make = self._added if is_lifted(node) else self._difference
         for name in node.names:
             empty = arrow_schema(schema_of(node.body(name))).empty_table()
@@ -126,6 +127,9 @@ class _Loop:
 
     def _advance(self, added: Mapping[str, pa.Table]) -> None:
         for name, rows in added.items():
+            if name in self._given and not rows.num_rows and not self._now[name].num_rows:
+                continue
+            self._given.add(name)
             both = pa.concat_tables([self._before[name], self._now[name]])
             pieces = both.column(WEIGHT).num_chunks
             self._before[name] = both.combine_chunks() if pieces > PIECES else both

@@ -63,8 +63,10 @@ class InProcess:
         type_ = arrow_schema(step.schema).field(step.by).type
         asked = self._calculator.asked(step.keys)
         found = [self._calculator.keys(key.relation, key.column) for key in asked]
-        chunks = [c for array in found for c in array.cast(type_, safe=False).chunks]
-        return pa.chunked_array(chunks, type_)
+        same = [each if each.type == type_ else each.cast(type_, safe=False) for each in found]
+        if len(same) == 1:
+            return same[0]
+        return pa.chunked_array([chunk for each in same for chunk in each.chunks], type_)
 
     def calculate(self, plan: Plan, relations: Mapping[str, pa.Table]) -> pa.Table:
         """A plan over relations in memory."""

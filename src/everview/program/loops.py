@@ -10,7 +10,7 @@ from everview.differentiate.fixpoint import Lifted, label, lifted, summed, trace
 from everview.plan import scalar
 from everview.plan.build import add, columns_of
 from everview.plan.nodes import Change, Distinct, Empty, Fixpoint, Map, Plan, Recursive, Ref, Source
-from everview.plan.traverse import schema_of, transform, walk
+from everview.plan.traverse import children, schema_of, transform, walk
 from everview.program.schedule import schedule
 from everview.program.steps import Compute, Fetch, Loop, Looped, Step, refs
 
@@ -126,17 +126,18 @@ def _carried(body: Plan) -> frozenset[str]:
     return frozenset(o.name for m in maps for o in m.outputs if _origin(m.child, o.scalar))
 
 
-def _origin(plan: Plan, text: str) -> str | None:
-    """The column of a relation of the loop that a scalar is, under the maps in between."""
+def _origin(plan: Plan, text: str) -> bool:
+    """Whether a scalar over a plan is a column of a relation of the loop, on some way there."""
     name = scalar.as_column(text)
-    for node in walk(plan):
-        if isinstance(node, Map):
-            inner = {o.name: o.scalar for o in node.outputs}
-            if name in inner:
-                return _origin(node.child, inner[name])
-        if isinstance(node, Recursive) and name in columns_of(node):
-            return name
-    return None
+    if name is None or name not in columns_of(plan):
+        return False
+    match plan:
+        case Recursive():
+            return True
+        case Map(child, outputs):
+            return any(_origin(child, o.scalar) for o in outputs if o.name == name)
+        case _:
+            return any(_origin(part, text) for part in children(plan))
 
 
 def _varying(

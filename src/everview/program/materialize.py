@@ -155,12 +155,12 @@ class Materializer:
             return transform(plan, _refer)
         match plan:
             case Join(left, right, on, residual, nulls) if bounded(left):
-                driver = self.compute(self.lower(left))
-                brought = self.bring(right, _rights(on), driver, _lefts(on))
+                driver, keys, named = self._driver(left, _lefts(on))
+                brought = self.bring(right, _rights(on), keys, named)
                 return join(driver, brought, on, residual, nulls)
             case Join(left, right, on, residual, nulls) if bounded(right):
-                driver = self.compute(self.lower(right))
-                brought = self.bring(left, _lefts(on), driver, _rights(on))
+                driver, keys, named = self._driver(right, _rights(on))
+                brought = self.bring(left, _lefts(on), keys, named)
                 return join(brought, driver, on, residual, nulls)
             case Restrict(child, to, on):
                 keys = self.compute(self.lower(to))
@@ -176,6 +176,20 @@ class Materializer:
                 return transform(plan, self._whole)
             case _:
                 return with_children(plan, tuple(self.lower(part) for part in children(plan)))
+
+    def _driver(self, plan: Plan, on: Columns) -> tuple[Plan, Ref, Columns]:
+        """The side of a join that a change drives, the result with its keys, and their names there.
+
+        What a map only names anew is looked up under its old name, and the map needs no step.
+        """
+        lowered = self.lower(plan)
+        if isinstance(lowered, Map) and isinstance(lowered.child, Ref):
+            inner = {o.name: scalar.as_column(o.scalar) for o in lowered.outputs}
+            named = tuple(name for column in on if (name := inner[column]) is not None)
+            if len(named) == len(on):
+                return lowered, lowered.child, named
+        driver = self.compute(lowered)
+        return driver, driver, on
 
     def _whole(self, leaf: Plan) -> Plan:
         """A leaf of a loop that is run anew, over the whole of what it reads."""

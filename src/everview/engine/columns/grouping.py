@@ -81,6 +81,13 @@ def _by_code(codes: Places, first: Places, count: int, *, once: bool) -> Places:
     return order
 
 
+def taken(values: pa.Array, places: Places) -> pa.Array:
+    """The values at some places."""
+    if types.is_integer(values.type) and not values.null_count:
+        return pa.array(values.to_numpy()[places])
+    return values.take(pa.array(places))
+
+
 def every_pair(left: int, right: int) -> tuple[Places, Places]:
     """All pairs of so many rows with so many others."""
     if left * right > PAIRS:

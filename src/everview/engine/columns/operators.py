@@ -6,6 +6,7 @@ A batch has the columns of its plan's schema, in order, and the weight last.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from functools import lru_cache
 from typing import Any, TypeAlias
 
@@ -14,11 +15,12 @@ import pyarrow.compute as pc
 
 from everview.engine.arrow import arrow_schema, arrow_type
 from everview.engine.columns.batches import Change, batch, ones, picked, reweighted, weights
-from everview.engine.columns.grouping import every_pair, occurs, pairs
+from everview.engine.columns.grouping import every_pair, occurs, pairs, taken
 from everview.engine.columns.partitions import partition, window
 from everview.engine.columns.scalars import Compute, Fold, compiled
 from everview.engine.columns.summing import consolidate, groups, threshold, totals
 from everview.engine.columns.unknown import Unknown
+from everview.plan import scalar
 from everview.plan.nodes import (
     Add,
     Distinct,
@@ -87,14 +89,18 @@ class Columns:
             case Filter(child, predicate):
                 keep = self._filter(predicate, schema_of(child))
                 return _after(self._plan(child), keep)
+            case Map(Join() as child, outputs):
+                read = frozenset[str]().union(*(scalar.columns(o.scalar) for o in outputs))
+                left = tuple(c for c in schema_of(child) if c.name in read)
+                return _after(self._join(child, left), self._map(outputs, left))
             case Map(child, outputs):
-                return _after(self._plan(child), self._map(outputs, child))
+                return _after(self._plan(child), self._map(outputs, schema_of(child)))
             case Add():
                 return self._add(plan)
             case Negate(child):
                 return _after(self._plan(child), _negated)
             case Join():
-                return self._join(plan)
+                return self._join(plan, schema_of(plan))
             case Restrict():
                 return self._restrict(plan)
             case Distinct(child):
@@ -131,8 +137,8 @@ class Columns:
             raise Unknown(type_)
         return lambda rows: rows.filter(_column(test, rows))
 
-    def _map(self, outputs: tuple[Output, ...], child: Plan) -> Change:
-        made = [compiled(output.scalar, schema_of(child), self._fold) for output in outputs]
+    def _map(self, outputs: tuple[Output, ...], read: Schema) -> Change:
+        made = [compiled(output.scalar, read, self._fold) for output in outputs]
         for output, (_, type_) in zip(outputs, made, strict=True):
             if output.type != type_:
                 raise Unknown(f"{type_} for {output.type}")
@@ -155,20 +161,30 @@ class Columns:
         schema = arrow_schema(schema_of(plan))
         return lambda known: pa.concat_batches([picked(part(known), schema) for part in parts])
 
-    def _join(self, plan: Join) -> Evaluate:
+    def _join(self, plan: Join, wanted: Schema) -> Evaluate:
+        """The pairs of a join, of which some columns are wanted."""
         left, right = self._plan(plan.left), self._plan(plan.right)
-        ours, theirs = schema_of(plan.left), schema_of(plan.right)
-        schema = arrow_schema(ours + theirs)
-        residual = self._filter(plan.residual, ours + theirs) if plan.residual else None
+        both = schema_of(plan)
+        ours = len(schema_of(plan.left))
+        if plan.residual:
+            residual = self._filter(plan.residual, both)
+            whole = self._join(replace(plan, residual=None), both)
+            columns = arrow_schema(wanted)
+            return lambda known: picked(residual(whole(known)), columns)
+        places = [place for place, column in enumerate(both) if column in wanted]
+        schema = arrow_schema(wanted)
 
         def evaluate(known: Known) -> pa.RecordBatch:
             one, other = left(known), right(known)
             at, there = _matched(one, other, plan)
-            one, other = one.take(pa.array(at)), other.take(pa.array(there))
-            both = pc.multiply_checked(weights(one), weights(other))
-            columns = [*one.columns[:-1], *other.columns[:-1], both]
-            joined = pa.record_batch(columns, schema=schema)
-            return residual(joined) if residual else joined
+            columns = [
+                taken(one.column(place), at)
+                if place < ours
+                else taken(other.column(place - ours), there)
+                for place in places
+            ]
+            weight = pc.multiply_checked(taken(weights(one), at), taken(weights(other), there))
+            return pa.record_batch([*columns, weight], schema=schema)
 
         return evaluate
 

@@ -68,7 +68,7 @@ class Calculator:
         self._few = few
         self._connection = duckdb.connect(config=_settings(memory))
         self._connection.execute("SET TimeZone = 'UTC'")
-        self._given: dict[str, pa.Table] = {}
+        self._given: dict[str, pa.Table | pa.RecordBatch] = {}
         self._registered: set[str] = set()
         self._counts: dict[str, int] = {}
         self._nothing: dict[str, Schema] = {}
@@ -78,14 +78,14 @@ class Calculator:
         self._strict = False
         self._connection.execute(f"CREATE SCHEMA {_SPACE}; USE {_SPACE}")
 
-    def give(self, name: str, table: pa.Table) -> None:
-        """Make an Arrow table known under a name."""
+    def give(self, name: str, rows: pa.Table | pa.RecordBatch) -> None:
+        """Make Arrow rows known under a name."""
         if name in self._registered:
             self._unregister(name)
         self._nothing.pop(name, None)
-        self._given[name] = table
-        self._counts[name] = table.num_rows
         self._batches.pop(name, None)
+        self._counts[name] = rows.num_rows
+        self._given[name] = rows
 
     def give_nothing(self, name: str, schema: Schema) -> None:
         """Make a relation without rows known; no statement reads it."""
@@ -144,7 +144,8 @@ class Calculator:
             plan = Solver(self).solved(plan)
         left = self.reduced(plan)
         rows = self._on_columns(left, consolidated=True)
-        return conform(self.rows(_sql(left)) if rows is None else rows, schema_of(plan))
+        found = self.rows(_sql(left)) if rows is None else pa.Table.from_batches([rows])
+        return conform(found, schema_of(plan))
 
     def hold(self, name: str, plan: Plan) -> None:
         """Make the rows of `plan` known under a name."""
@@ -168,29 +169,33 @@ class Calculator:
         rows = self._on_columns(plan, consolidated=sign(plan) is Sign.ANY)
         return rows.num_rows > 0 if rows is not None else None
 
-    def _on_columns(self, plan: Plan, *, consolidated: bool) -> pa.Table | None:
+    def _on_columns(self, plan: Plan, *, consolidated: bool) -> pa.RecordBatch | None:
         """The rows of a plan over few rows, None if DuckDB has to compute them."""
         refs = _refs(plan)
         if sum(self._counts[ref.name] for ref in refs) > self._few:
             return None
         try:
-            known = {ref.name: self._batch(ref) for ref in refs}
-            rows = self._columns.evaluate(plan, known, consolidated=consolidated)
+            known = {ref.name: self._batch(ref.name) for ref in refs}
+            return self._columns.evaluate(plan, known, consolidated=consolidated)
         except (Unknown, pa.ArrowException):
             return None
-        return pa.Table.from_batches([rows])
 
-    def _batch(self, ref: Ref) -> pa.RecordBatch:
+    def _batch(self, name: str) -> pa.RecordBatch:
         """A known relation as one batch; one that DuckDB made is taken over."""
-        if ref.name not in self._batches:
-            if ref.name in self._nothing:
-                rows = arrow_schema(self._nothing[ref.name]).empty_table()
+        if name not in self._batches:
+            if name in self._nothing:
+                rows = arrow_schema(self._nothing[name]).empty_table()
             else:
-                rows = self._given.get(ref.name)
+                rows = self._given.get(name)
             if rows is None:
-                rows = self.rows(f'SELECT * FROM "{ref.name}"')
-            self._batches[ref.name] = batch(rows)
-        return self._batches[ref.name]
+                rows = self.rows(f'SELECT * FROM "{name}"')
+            self._batches[name] = rows if isinstance(rows, pa.RecordBatch) else batch(rows)
+        return self._batches[name]
+
+    def _table(self, name: str) -> pa.Table:
+        """Rows that were given, as a table."""
+        rows = self._given[name]
+        return pa.Table.from_batches([rows]) if isinstance(rows, pa.RecordBatch) else rows
 
     def _constant(self, node: Typed) -> pa.Scalar:
         """The value of an expression without columns."""
@@ -216,9 +221,13 @@ class Calculator:
         if name in self._nothing:
             return arrow_schema(schema).empty_table()
         if name in self._given:
-            return conform(self._given[name], schema)
+            return conform(self._table(name), schema)
         columns = ", ".join(f'"{column}"' for column in arrow_schema(schema).names)
         return conform(self.rows(f'SELECT {columns} FROM "{name}"'), schema)
+
+    def batch(self, name: str, schema: Schema) -> pa.RecordBatch:
+        """A known relation as one batch."""
+        return picked(self._batch(name), arrow_schema(schema))
 
     def keys(self, name: str, column: str) -> pa.ChunkedArray:
         """The distinct values of one column."""
@@ -312,7 +321,7 @@ class Calculator:
         """Make known what a statement reads: tables given, and our own functions."""
         for name in self._given.keys() - self._registered:
             if name in sql:
-                self._connection.register(name, self._given[name])
+                self._connection.register(name, self._table(name))
                 self._registered.add(name)
         if STRICT in sql and not self._strict:
             functions.define(self._connection)

@@ -34,6 +34,8 @@ class _Held:
     ids: tuple[str, ...] = ()
     loaded: list[Run] = field(default_factory=list)
     later: list[Run] = field(default_factory=list)
+    seen: Snapshot | None = None
+    """The epoch that it was last brought up to."""
 
     @property
     def by(self) -> str | None:
@@ -101,6 +103,9 @@ class Hot:
 
     def _current(self, name: str, snapshot: Snapshot) -> _Held:
         """A relation as it stands in this epoch: what it has not yet comes from its segments."""
+        known = self._held.get(name)
+        if known is not None and known.seen is snapshot:
+            return known
         # A relation without segments may have been dropped and declared anew with other columns.
         if not self.holds(name, snapshot):
             self._held[name] = _Held(snapshot.stored[name])
@@ -111,6 +116,7 @@ class Hot:
             fresh = fresh[1:]
         for segment in fresh:
             self._append(held, segment, snapshot)
+        held.seen = snapshot
         return held
 
     def _load(self, held: _Held, segment: Segment, snapshot: Snapshot) -> None:

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 
 import pyarrow as pa
 
-from everview.engine.arrow import conform
+from everview.engine.arrow import arrow_schema, conform
 from everview.engine.duckdb.calculator import Calculator
-from everview.plan.nodes import Plan
+from everview.plan.nodes import Empty, Plan
 from everview.plan.traverse import schema_of
 
 Written = Callable[[Plan, Mapping[str, str]], str]
@@ -27,6 +27,8 @@ class Reading:
     def evaluate(self, plan: Plan) -> pa.Table:
         """The weighted rows of a plan, added up."""
         left = self.calculator.reduced(plan)
+        if isinstance(left, Empty):
+            return arrow_schema(schema_of(plan)).empty_table()
         return conform(self.calculator.rows(self.written(left, self.read)), schema_of(plan))
 
     def hold(self, name: str, plan: Plan) -> None:

@@ -75,8 +75,10 @@ class Run:
     def _places(self, keys: Keys) -> Places | None:
         """Where the rows with these keys are; None if looking at all rows is cheaper."""
         if self._numbers is not None:
-            first = np.searchsorted(self._numbers, keys.numbers, "left")
-            last = np.searchsorted(self._numbers, keys.numbers, "right")
+            if _apart(self._numbers, keys.numbers):
+                return _NOWHERE
+            first = self._numbers.searchsorted(keys.numbers, "left")
+            last = self._numbers.searchsorted(keys.numbers, "right")
             if not (last > first).any():
                 return _NOWHERE
             return _spread(first, last) + self._nulls
@@ -117,11 +119,18 @@ def taken(rows: pa.Table, places: pa.Array) -> pa.Table:
     return pa.table(columns, rows.schema)
 
 
+def _apart(one: Places, other: Places) -> bool:
+    """Whether numbers in order are all less than others in order, or all greater."""
+    if not len(one) or not len(other):
+        return True
+    return bool(one[0] > other[-1] or one[-1] < other[0])
+
+
 def _spread(first: Places, last: Places) -> Places:
     """All places from each first to before each last."""
     sizes = last - first
-    begins = np.cumsum(sizes) - sizes
-    spread: Places = np.repeat(first - begins, sizes) + np.arange(sizes.sum())
+    begins = sizes.cumsum() - sizes
+    spread: Places = (first - begins).repeat(sizes) + np.arange(sizes.sum())
     return spread
 
 
