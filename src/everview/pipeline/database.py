@@ -327,6 +327,7 @@ class Database:
         self._record(built.on(manifest, _now(), catalog.to_json(), note), clock)
         self._catalog = catalog
         self._mover = replace(self._mover, catalog=catalog, _compiled={})
+        self.engine.moved(self._snapshot(), self.store.latest())
 
     def _must_declare(self, span: Span | None = None) -> None:
         if self._transaction is not None:

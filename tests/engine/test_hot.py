@@ -1,0 +1,57 @@
+"""Relations in memory: what transactions make of them, and what is let go."""
+
+from __future__ import annotations
+
+import random
+from collections import Counter
+
+import pytest
+
+import everview as ev
+from everview.engine.duckdb import hot
+
+
+@pytest.fixture
+def db(tmp_path):
+    db = ev.open(str(tmp_path), engine="duckdb")
+    db.sql(
+        "CREATE TABLE t (k INT, x INT); CREATE VIEW v AS SELECT k, SUM(x) AS s FROM t GROUP BY k"
+    )
+    yield db
+    db.close()
+
+
+def held(db) -> dict[str, Counter]:
+    """The sum of what is in memory of each relation."""
+    found = {}
+    for name, each in db.engine._hot._held.items():
+        sums: Counter = Counter()
+        for run in each.runs:
+            for *row, weight in zip(*run.rows.to_pydict().values(), strict=True):
+                sums[tuple(row)] += weight
+        found[name] = Counter({row: weight for row, weight in sums.items() if weight})
+    return found
+
+
+@pytest.mark.parametrize("summed", [0, 5, 1_000])
+def test_what_is_in_memory_stays_the_sum_of_what_was_written(db, monkeypatch, summed):
+    monkeypatch.setattr(hot, "SUMMED", summed)
+    chance, there = random.Random(7), Counter()
+    for _ in range(40):
+        gone = chance.sample(sorted(there.elements()), min(2, there.total()))
+        come = [(chance.randrange(4), chance.randrange(3)) for _ in range(3)]
+        with db.transaction() as tx:
+            tx.delete("t", gone)
+            tx.insert("t", come)
+        there = there - Counter(gone) + Counter(come)
+    db.engine.read("t", db._snapshot()).rows()
+    assert held(db)["t"] == there
+    assert len(db.engine._hot._held["t"].runs) <= hot.RUNS + 1
+
+
+def test_a_view_that_is_dropped_leaves_nothing_in_memory(db):
+    db.insert("t", [(1, 2)])
+    db.insert("t", [(1, 3)])
+    assert held(db).keys() - {"t"}
+    db.sql("DROP VIEW v")
+    assert held(db).keys() <= {"t"}
