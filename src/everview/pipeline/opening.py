@@ -7,6 +7,7 @@ from typing import Any
 from everview.engine.protocol import Engine
 from everview.errors import UserError
 from everview.pipeline.database import Database
+from everview.pipeline.declaring import Declared
 from everview.store.store import Store
 
 
@@ -27,11 +28,20 @@ def open_database(
     store.latest()
     lock = None if read_only else store.writer_lock()
     try:
-        return Database(store, _engine(engine, spark), lock, read_only=read_only)
+        db = Database(store, _engine(engine, spark), lock, read_only=read_only)
+        if not read_only:
+            _make_whole(db)
+        return db
     except BaseException:
         if lock is not None:
             lock.release()
         raise
+
+
+def _make_whole(db: Database) -> None:
+    """Build what views need and the store does not hold: a version before may have kept other."""
+    if db.catalog.stored().keys() - db.store.latest().relations.keys():
+        db.install(Declared(db.catalog))
 
 
 def _engine(name: str, session: Any) -> Engine:
