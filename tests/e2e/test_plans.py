@@ -145,6 +145,7 @@ def test_scalars_are_written_as_we_write_them(db):
     assert db.audit().ok
 
 
+T = Recursive("t", PAIR)
 Wrong = Callable[[Source], Plan]
 WRONG: dict[str, tuple[str, Wrong, str]] = {
     "an unknown table": ("P001", lambda m: Source("none", PLACE), "none, which is no table"),
@@ -161,7 +162,12 @@ WRONG: dict[str, tuple[str, Wrong, str]] = {
     ),
     "negation": (
         "P002",
-        lambda m: Fixpoint("t", (("t", distinct(add(m, negate(Recursive("t", PAIR))))),)),
+        lambda m: Fixpoint("t", (("t", distinct(add(m, negate(T)))),)),
+        "the recursion of t goes through a negation",
+    ),
+    "a loop that takes away what it turns round": (
+        "P002",
+        lambda m: Fixpoint("t", (("t", distinct(add(m, add(T, negate(renamed(T, a="b", b="a"))))),)),
         "the recursion of t goes through a negation",
     ),
     "sums of other columns": ("P002", lambda m: add(m, project(m, ("b", "a"))), "other columns"),

@@ -216,8 +216,11 @@ def _is_part(part: Plan, whole: Plan) -> bool:
     match part, whole:
         case Filter(child, more), Filter(same, some) if child == same:
             return {*scalar.conjuncts(some)} <= {*scalar.conjuncts(more)}
-        case Filter(child) | Map(child), _:
+        case Filter(child), _:
             return _is_part(child, whole)
+        case Map(child, outputs), _:
+            same = all(each.scalar == scalar.column(each.name) for each in outputs)
+            return same and _is_part(child, whole)
         case Join(left, right), _:
             inside = [side for side in (left, right) if recurs(side)]
             return len(inside) == 1 and _is_part(inside[0], whole)
