@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 from collections import deque
 from collections.abc import Callable, Sequence
+from concurrent.futures import Future
 from dataclasses import replace
 from datetime import UTC, datetime
 
@@ -36,6 +37,7 @@ class Store:
         self.place = place
         self._last: Manifest | None = None
         self._lately: deque[tuple[str, pa.Table]] = deque(maxlen=LATELY)
+        self._syncing: dict[str, Future[None]] = {}
 
     @classmethod
     def create_or_open(
@@ -116,6 +118,7 @@ class Store:
         Rows that are `lasting` are written smaller, which takes longer.
         """
         made = segments.write(self.place, relation, epoch, table, sort_by, kind, lasting=lasting)
+        self._syncing |= {file.path: self.place.begin_sync(file.path) for file in made.files}
         if table.num_rows <= FEW:
             self._lately.append((made.id, table))
         return made
@@ -254,11 +257,17 @@ class Store:
         return [file.path for file in manifest.files if file.path not in known]
 
     def _make_lasting(self, paths: list[str]) -> None:
-        """What is in the files is on disk since they were written: their names are, after this."""
+        """What is in the files, and their names, are on disk after this."""
         for path in paths:
+            begun = self._syncing.pop(path, None) or self.place.begin_sync(path)
+            try:
+                begun.result()
+            except FileNotFoundError as problem:
+                raise faults.damaged_segment(str(problem.filename), "it is missing") from problem
             if not self.place.is_file(path):
                 raise faults.damaged_segment(self.place.absolute(path), "it is missing")
         self.place.sync_folders(paths)
+        self._syncing.clear()
 
     def _not_retained(self, wanted: str, remedy: str) -> Exception:
         epochs = self.epochs()

@@ -219,8 +219,8 @@ def _is_part(part: Plan, whole: Plan) -> bool:
         case Filter(child), _:
             return _is_part(child, whole)
         case Map(child, outputs), _:
-            same = all(each.scalar == scalar.column(each.name) for each in outputs)
-            return same and _is_part(child, whole)
+            as_they_are = all(each.scalar == scalar.column(each.name) for each in outputs)
+            return as_they_are and _is_part(child, whole)
         case Join(left, right), _:
             inside = [side for side in (left, right) if recurs(side)]
             return len(inside) == 1 and _is_part(inside[0], whole)
