@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Mapping
 
 from everview.plan.types import ITERATION
@@ -18,8 +17,8 @@ def rows_at(store: Store, state: str) -> dict[int, int]:
     segments = relation.segments if relation else ()
     files = [file for segment in segments for file in segment.files]
     rows = store.read_files(files, columns=[ITERATION])
-    found = Counter(rows.column(ITERATION).to_pylist()) if rows.num_columns else Counter[int]()
-    return dict(sorted(found.items()))
+    found = rows.column(ITERATION).value_counts().to_pylist() if rows.num_columns else []
+    return dict(sorted((each["values"], each["counts"]) for each in found))
 
 
 def table(states: Mapping[str, Mapping[int, int]]) -> list[str]:

@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, date, datetime
 from decimal import Context, Decimal, InvalidOperation
-from functools import lru_cache
 from typing import Any
 
 import pyarrow as pa
 
-from everview.engine.arrow import arrow_type, must_have_sound_maps
+from everview.engine.arrow import arrow_schema, arrow_type, must_have_sound_maps
 from everview.errors import UserError
 from everview.plan.types import (
     FLOATS,
@@ -196,7 +195,7 @@ def _naive(moment: datetime) -> datetime:
 
 def _cast(rows: pa.Table, table: str, schema: Schema) -> pa.Table:
     """An Arrow table with the columns of `schema`, by name, cast without loss."""
-    if rows.schema.equals(_plain(schema)):
+    if rows.schema.equals(arrow_schema(schema).remove(len(schema))):
         return rows.replace_schema_metadata(None)
     known = {name.lower(): name for name in rows.column_names}
     extra = set(known) - {name.lower() for name in names(schema)}
@@ -223,12 +222,6 @@ def _cast(rows: pa.Table, table: str, schema: Schema) -> pa.Table:
                 "convert the values first",
             ) from problem
     return pa.table(arrays, names=list(names(schema)))
-
-
-@lru_cache(maxsize=1024)
-def _plain(schema: Schema) -> pa.Schema:
-    """The Arrow schema of a table, without the weight."""
-    return pa.schema([pa.field(column.name, arrow_type(column.type)) for column in schema])
 
 
 def _first_bad(values: list[Any], column: Column) -> tuple[int, Any]:

@@ -13,7 +13,6 @@ from collections.abc import Iterable
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import cache
-from io import RawIOBase
 from pathlib import PurePosixPath
 from typing import TypeAlias
 from uuid import uuid4
@@ -79,10 +78,6 @@ class Place:
 
     def write(self, path: str, content: pa.Buffer | bytes) -> None:
         """Write a file whole, not yet durably."""
-        if self.is_local:
-            with open(self.inside(path), "wb", buffering=0) as file:
-                _write_all(file, content)
-            return
         with self.filesystem.open_output_stream(self.inside(path), compression=None) as stream:
             stream.write(content)
 
@@ -110,14 +105,9 @@ class Place:
             reason = f"filesystem {self.filesystem.type_name!r} cannot create a file only if absent"
             raise faults.no_exclusive_create(self.shown, reason)
 
-    def sync(self, path: str) -> None:
-        """Make what is in a file survive a power cut, where that is ours to do."""
-        if self.is_local:
-            self._fsync(path)
-
-    def begin_sync(self, path: str) -> Future[None]:
-        """The same, while the caller goes on."""
-        return _pool().submit(self.sync, path)
+    def begin_sync(self, path: str) -> Future[None] | None:
+        """Make what is in a file survive a power cut, while the caller goes on; if that is ours."""
+        return _pool().submit(self._fsync, path) if self.is_local else None
 
     def sync_folders(self, paths: Iterable[str]) -> None:
         """Make the names of files, and of the folders above them, survive a power cut."""
@@ -162,12 +152,6 @@ class Place:
 def _pool() -> ThreadPoolExecutor:
     """Who waits for the disk: asked for at once, it writes many files as fast as one."""
     return ThreadPoolExecutor(16, "everview-sync")
-
-
-def _write_all(file: RawIOBase, content: pa.Buffer | bytes) -> None:
-    left = memoryview(content)
-    while len(left):
-        left = left[file.write(left) or 0 :]
 
 
 def resolve(

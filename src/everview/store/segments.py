@@ -170,7 +170,6 @@ def _repeating(rows: pa.Table) -> list[str]:
 
 def _inspect(place: Place, path: str, keys: tuple[str, ...]) -> DataFile:
     """What the manifest has to know about a file, from its footer and its bytes."""
-    place.sync(path)
     metadata = _metadata(place, path)
     known = _range(metadata, keys[0]) if keys else UNKNOWN
     size = place.size(path) or 0

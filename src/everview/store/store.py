@@ -11,6 +11,7 @@ import re
 from collections import deque
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future
+from contextlib import suppress
 from dataclasses import replace
 from datetime import UTC, datetime
 
@@ -37,7 +38,7 @@ class Store:
         self.place = place
         self._last: Manifest | None = None
         self._lately: deque[tuple[str, pa.Table]] = deque(maxlen=LATELY)
-        self._syncing: dict[str, Future[None]] = {}
+        self._syncing: dict[str, Future[None] | None] = {}
 
     @classmethod
     def create_or_open(
@@ -118,10 +119,9 @@ class Store:
         Rows that are `lasting` are written smaller, which takes longer.
         """
         made = segments.write(self.place, relation, epoch, table, sort_by, kind, lasting=lasting)
-        self._syncing |= {file.path: self.place.begin_sync(file.path) for file in made.files}
         if table.num_rows <= FEW:
             self._lately.append((made.id, table))
-        return made
+        return self._begun(made)
 
     def rows_of(self, segment: Segment, schema: pa.Schema) -> pa.Table:
         """The rows of a segment, from memory where few of them were written here lately."""
@@ -145,7 +145,7 @@ class Store:
     ) -> Segment:
         """Register what executors wrote into a `segment_directory` of the relation."""
         assert directory.startswith(segments.folder_of(relation) + "/"), directory
-        return segments.adopt(self.place, epoch, directory, sort_by, kind)
+        return self._begun(segments.adopt(self.place, epoch, directory, sort_by, kind))
 
     def absolute(self, path: str) -> str:
         """A relative path as other programs can open it."""
@@ -256,14 +256,19 @@ class Store:
         known = {file.path for file in self.read(manifest.parent).files}
         return [file.path for file in manifest.files if file.path not in known]
 
+    def _begun(self, segment: Segment) -> Segment:
+        """A segment whose files are on their way to the disk."""
+        for file in segment.files:
+            self._syncing[file.path] = self.place.begin_sync(file.path)
+        return segment
+
     def _make_lasting(self, paths: list[str]) -> None:
         """What is in the files, and their names, are on disk after this."""
         for path in paths:
-            begun = self._syncing.pop(path, None) or self.place.begin_sync(path)
-            try:
-                begun.result()
-            except FileNotFoundError as problem:
-                raise faults.damaged_segment(str(problem.filename), "it is missing") from problem
+            begun = self._syncing.get(path) or self.place.begin_sync(path)
+            with suppress(FileNotFoundError):
+                if begun is not None:
+                    begun.result()
             if not self.place.is_file(path):
                 raise faults.damaged_segment(self.place.absolute(path), "it is missing")
         self.place.sync_folders(paths)
