@@ -19,17 +19,23 @@ class Doubts:
     """The checks of one transaction; what two of them ask about the same rows is found out once."""
 
     calculator: Calculator
-    _names: dict[Add, dict[str, str] | None] = field(default_factory=dict)
+    _names: dict[tuple[str, str], dict[str, str]] = field(default_factory=dict)
 
     def left(self, check: Check) -> Plan | None:
         """A plan that has rows if and only if the check's has; None if it has none."""
         if check.rule == NOT_NULL:
             return check.plan if self._may_be_null(check) else None
         met = [node for node in walk(check.plan) if isinstance(node, Add)]
-        if check.rule == DUPLICATE_KEY and len(met) == 1:
-            self._names[met[0]] = self._doubted(met[0], check.columns)
-        names = self._names.get(met[0]) if met else None
-        if names is None or check.rule not in (DUPLICATE_KEY, MISSING_ROW):
+        if len(met) != 1 or check.rule not in (DUPLICATE_KEY, MISSING_ROW):
+            return check.plan
+        stored, change = met[0].left, met[0].right
+        if not (isinstance(stored, Ref) and isinstance(change, Ref)):
+            return check.plan
+        pair = (stored.name, change.name)
+        if check.rule == DUPLICATE_KEY:
+            self._names[pair] = self._doubted(stored, change, check.columns)
+        names = self._names.get(pair)
+        if names is None:
             return check.plan
         return transform(check.plan, lambda node: _renamed(node, names)) if names else None
 
@@ -38,14 +44,11 @@ class Doubts:
         rows = [self.calculator.result(ref.name, ref.schema) for ref in refs]
         return any(each[name].null_count for each in rows for name in check.columns)
 
-    def _doubted(self, met: Add, key: tuple[str, ...]) -> dict[str, str] | None:
+    def _doubted(self, stored: Ref, change: Ref, key: tuple[str, ...]) -> dict[str, str]:
         """Other names for a slice and a change, under which only what is in doubt is known.
 
-        None if they are no slice and change; no names if nothing is in doubt.
+        No names if nothing is in doubt.
         """
-        stored, change = met.left, met.right
-        if not (isinstance(stored, Ref) and isinstance(change, Ref)):
-            return None
         sides = (stored, change)
         rows = [self.calculator.result(side.name, side.schema) for side in sides]
         places = unsettled(rows[0], rows[1], key)

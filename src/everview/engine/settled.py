@@ -16,14 +16,13 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pyarrow import types
 
-from everview.engine.duckdb.runs import counts, numbers
 from everview.plan.types import WEIGHT
+from everview.store.order import ascends, codes
 
 Places: TypeAlias = np.ndarray[Any, np.dtype[Any]]
 
 MANY = 20_000
 """To compare so many rows costs more than to begin a thread."""
-WIDEST = 1 << 62
 
 
 def unsettled(stored: pa.Table, change: pa.Table, key: Sequence[str]) -> tuple[Places, Places]:
@@ -31,16 +30,18 @@ def unsettled(stored: pa.Table, change: pa.Table, key: Sequence[str]) -> tuple[P
 
     Stored rows are in the order in which they came and went; of a change, what goes goes first.
     """
-    rows = pa.concat_tables([stored.select(change.column_names), change])
-    everything = np.arange(len(stored)), np.arange(len(change))
-    codes = _codes(rows, key)
-    if codes is None:
-        return everything
+    stored = stored.select(change.column_names)
+    if _only_goes(stored, change, key):
+        return np.arange(0), np.arange(0)
+    rows = pa.concat_tables([stored, change])
+    numbers = codes(rows, key, _encoded)
+    if numbers is None:
+        return np.arange(len(stored)), np.arange(len(change))
     weights = rows[WEIGHT].to_numpy()
     comes = np.zeros(len(rows), np.int8)
     comes[len(stored) :] = weights[len(stored) :] > 0
-    order = np.argsort(2 * codes + comes, kind="stable")
-    found = order[_in_doubt(rows, order, codes[order], weights[order])]
+    order = np.argsort(2 * numbers + comes, kind="stable")
+    found = order[_in_doubt(rows, order, numbers[order], weights[order])]
     return found[found < len(stored)], found[found >= len(stored)] - len(stored)
 
 
@@ -68,10 +69,24 @@ def _doubtful(column: pa.ChunkedArray) -> bool:
     return bool(types.is_nested(column.type) or types.is_floating(column.type))
 
 
-def _in_doubt(rows: pa.Table, order: Places, codes: Places, weights: Places) -> Places:
+def _only_goes(stored: pa.Table, change: pa.Table, key: Sequence[str]) -> bool:
+    """Whether what goes is what is stored, row by row, and no key comes twice."""
+    weights = change[WEIGHT].to_numpy()
+    goes = weights < 0
+    if len(stored) != goes.sum() or any(map(_doubtful, change.columns)):
+        return False
+    if (abs(weights) != 1).any() or (stored[WEIGHT].to_numpy() != 1).any():
+        return False
+    if not ascends(change.select(key).filter(pa.array(~goes)), key):
+        return False
+    gone = change.drop_columns([WEIGHT]).filter(pa.array(goes))
+    return bool(gone.equals(stored.drop_columns([WEIGHT])))
+
+
+def _in_doubt(rows: pa.Table, order: Places, numbers: Places, weights: Places) -> Places:
     """Of rows in an order that keeps groups together, those of groups that are not settled."""
     places = np.arange(len(order))
-    first = np.append(True, codes[1:] != codes[:-1])[: len(order)]
+    first = np.append(True, numbers[1:] != numbers[:-1])[: len(order)]
     turn = places - np.maximum.accumulate(np.where(first, places, 0))
     bad = weights != 1 - 2 * (turn % 2)
     goes = np.flatnonzero((turn % 2 == 1) & ~bad)
@@ -81,21 +96,10 @@ def _in_doubt(rows: pa.Table, order: Places, codes: Places, weights: Places) -> 
     return doubted
 
 
-def _codes(rows: pa.Table, key: Sequence[str]) -> Places | None:
-    """A number for each row, the same for the same key; None if there are too many keys."""
-    codes, width = np.zeros(len(rows), np.int64), 2
-    for name in key if len(rows) else ():
-        column = rows[name]
-        if counts(column.type) and not column.null_count:
-            each = numbers(column.combine_chunks())
-        else:
-            each = numbers(column.combine_chunks().dictionary_encode("encode").indices)
-        low, high = int(each.min()), int(each.max())
-        width *= high - low + 1
-        if width > WIDEST:
-            return None
-        codes = codes * (high - low + 1) + (each.astype(np.int64) - low)
-    return codes
+def _encoded(column: pa.ChunkedArray) -> Places:
+    """A number for each value, null being one like any other."""
+    found: Places = column.combine_chunks().dictionary_encode("encode").indices.to_numpy()
+    return found
 
 
 def _equal(rows: pa.Table, left: Places, right: Places) -> Places:

@@ -160,7 +160,7 @@ class Database:
             return snapshot.manifest.epoch
         following = moved.built.on(snapshot.manifest, _now(), note=moved.note)
         self._record(following, moved.clock)
-        self._compact_if_due()
+        self._compact_if_due(moved.built.changes)
         return following.epoch
 
     def _record(self, manifest: Manifest, clock: Clock) -> None:
@@ -178,9 +178,9 @@ class Database:
         self._must_write()
         return self._compact(tuple(self._snapshot().stored), Policy(0, 0.0, 0, float("inf")))
 
-    def _compact_if_due(self) -> None:
+    def _compact_if_due(self, changed: Iterable[str]) -> None:
         relations = self.store.latest().relations
-        due = tuple(n for n, relation in relations.items() if compactable(relation, COMPACTION))
+        due = tuple(name for name in changed if compactable(relations[name], COMPACTION))
         if due:
             self._compact(due, COMPACTION)
 

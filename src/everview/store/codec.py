@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import re
+from functools import lru_cache
 from hashlib import blake2b
 from typing import Any, TypeAlias
 
@@ -19,11 +20,14 @@ Json: TypeAlias = dict[str, Any]
 
 _HEAD = re.compile(rb'\{"format":(\d+),"checksum":"([0-9a-f]{32})","body":')
 _TAIL = b"}\n"
+_json = json.JSONEncoder(separators=(",", ":"), sort_keys=True).encode
+MANY = 10_000
+"""Of so many segments it is remembered how they are written."""
 
 
 def encode(manifest: Manifest) -> bytes:
     """The manifest as bytes; equal manifests have equal bytes."""
-    body = json.dumps(_manifest(manifest), separators=(",", ":"), sort_keys=True).encode()
+    body = _manifest(manifest).encode()
     checksum = _checksum(manifest.format, body)
     head = f'{{"format":{manifest.format},"checksum":"{checksum}","body":'
     return head.encode() + body + _TAIL
@@ -60,33 +64,34 @@ def _checksum(format_: int, body: bytes) -> str:
     return blake2b(b"%d\n" % format_ + body, digest_size=16).hexdigest()
 
 
-def _manifest(manifest: Manifest) -> Json:
-    return {
-        "epoch": manifest.epoch,
-        "parent": manifest.parent,
-        "created": manifest.created,
-        "catalog": manifest.catalog,
-        "relations": {name: _relation(value) for name, value in manifest.relations.items()},
-        "note": manifest.note,
-    }
+def _manifest(manifest: Manifest) -> str:
+    """Names ascend, as in all JSON here."""
+    named = sorted(manifest.relations.items())
+    relations = ",".join(f"{_json(name)}:{_relation(each)}" for name, each in named)
+    return (
+        f'{{"catalog":{_json(manifest.catalog)},"created":{_json(manifest.created)}'
+        f',"epoch":{manifest.epoch},"note":{_json(manifest.note)}'
+        f',"parent":{_json(manifest.parent)},"relations":{{{relations}}}}}'
+    )
 
 
-def _relation(relation: Relation) -> Json:
-    return {
-        "segments": [_segment(segment) for segment in relation.segments],
-        "feed": [_segment(segment) for segment in relation.feed],
-        "since": relation.since,
-    }
+def _relation(relation: Relation) -> str:
+    feed, segments = (",".join(map(_segment, each)) for each in (relation.feed, relation.segments))
+    return f'{{"feed":[{feed}],"segments":[{segments}],"since":{relation.since}}}'
 
 
-def _segment(segment: Segment) -> Json:
-    return {
-        "id": segment.id,
-        "epoch": segment.epoch,
-        "kind": segment.kind,
-        "sort_by": segment.sort_by,
-        "files": [_file(file) for file in segment.files],
-    }
+@lru_cache(maxsize=MANY)
+def _segment(segment: Segment) -> str:
+    """Most segments of a manifest are those of the one before it."""
+    return _json(
+        {
+            "id": segment.id,
+            "epoch": segment.epoch,
+            "kind": segment.kind,
+            "sort_by": segment.sort_by,
+            "files": [_file(file) for file in segment.files],
+        }
+    )
 
 
 def _file(file: DataFile) -> Json:

@@ -2,17 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from typing import Any, TypeAlias
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 from pyarrow import types
+
+Numbers: TypeAlias = np.ndarray[Any, np.dtype[Any]]
+
+WIDEST = 1 << 62
 
 
 def in_order(table: pa.Table, keys: Sequence[str]) -> pa.Table:
     """The rows ascending, nulls first; columns that Arrow cannot order do not take part."""
     by = orderable(table.schema, keys)
-    if not by or ascends(table, by, ties=True):
+    if not by:
+        return table
+    found = codes(table, by)
+    if found is not None:
+        rises = bool((found[1:] >= found[:-1]).all())
+        return table if rises else table.take(pa.array(np.argsort(found, kind="stable")))
+    if ascends(table, by, ties=True):
         return table
     parts = [part for key in by for part in _parts(table[key])]
     ordered = pa.table(parts, names=[str(at) for at in range(len(parts))])
@@ -32,6 +44,9 @@ def ascends(table: pa.Table, keys: Sequence[str], *, ties: bool = False) -> bool
     Then no two rows have the same keys; with `ties` they may be the same. Doubt, as about a NaN,
     is answered with no.
     """
+    found = codes(table, keys) if keys else None
+    if found is not None:
+        return bool((found[1:] >= found[:-1] if ties else found[1:] > found[:-1]).all())
     above: pa.ChunkedArray | None = None
     for key in reversed(keys):
         before, after = table[key][:-1], table[key][1:]
@@ -40,6 +55,48 @@ def ascends(table: pa.Table, keys: Sequence[str], *, ties: bool = False) -> bool
         above = less if tied is None else pc.or_(less, tied)
     whole = all(table[key].null_count == 0 for key in keys)
     return whole and above is not None and pc.all(above).as_py() is not False
+
+
+def codes(
+    table: pa.Table,
+    keys: Sequence[str],
+    numbered: Callable[[pa.ChunkedArray], Numbers | None] | None = None,
+) -> Numbers | None:
+    """A number for each row, in the order of its keys; None where there is none that fits.
+
+    `numbered` gives numbers for columns that are no whole numbers or have nulls.
+    """
+    found, width = np.zeros(len(table), np.int64), 2
+    for key in keys if len(table) else ():
+        column = table[key]
+        if counts(column.type) and not column.null_count:
+            each = numbers(column.combine_chunks())
+        else:
+            other = numbered(column) if numbered is not None else None
+            if other is None:
+                return None
+            each = other
+        low, high = int(each.min()), int(each.max())
+        width *= high - low + 1
+        if width > WIDEST:
+            return None
+        found = found * (high - low + 1) + (each.astype(np.int64) - low)
+    return found
+
+
+def counts(type_: pa.DataType) -> bool:
+    """Whether the values of a type are whole numbers, in their order."""
+    return bool(types.is_integer(type_) or types.is_date32(type_) or types.is_timestamp(type_))
+
+
+def numbers(array: pa.Array) -> Numbers:
+    """The whole numbers of an array without nulls."""
+    if types.is_date32(array.type):
+        array = array.cast(pa.int32())
+    elif types.is_timestamp(array.type):
+        array = array.cast(pa.int64())
+    found: Numbers = array.to_numpy()
+    return found
 
 
 def _parts(column: pa.ChunkedArray) -> list[pa.ChunkedArray]:

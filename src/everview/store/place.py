@@ -13,7 +13,6 @@ from collections.abc import Iterable
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import cache
-from pathlib import PurePosixPath
 from typing import TypeAlias
 from uuid import uuid4
 
@@ -112,7 +111,10 @@ class Place:
     def sync_folders(self, paths: Iterable[str]) -> None:
         """Make the names of files, and of the folders above them, survive a power cut."""
         if self.is_local:
-            folders = {str(above) for path in paths for above in PurePosixPath(path).parents}
+            folders: set[str] = set()
+            for path in paths:
+                while path and (path := path.rpartition("/")[0]) not in folders:
+                    folders.add(path)
             list(_pool().map(self._fsync, sorted(folders, reverse=True)))
 
     def _fsync(self, path: str) -> None:

@@ -15,6 +15,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pyarrow import types
 
+from everview.store.order import counts, numbers
+
 Places: TypeAlias = np.ndarray[Any, np.dtype[Any]]
 
 LARGE_BYTES = 256 << 20
@@ -143,23 +145,8 @@ def _range(column: pa.ChunkedArray, key: Any, nulls: int) -> tuple[int, int]:
     return nulls + first, nulls + bisect_right(places, key, lo=first, key=value)
 
 
-def counts(type_: pa.DataType) -> bool:
-    """Whether the values of a type are whole numbers, in their order."""
-    return bool(types.is_integer(type_) or types.is_date32(type_) or types.is_timestamp(type_))
-
-
 def _has_order(type_: pa.DataType) -> bool:
     return counts(type_) or bool(types.is_string(type_) or types.is_decimal(type_))
-
-
-def numbers(array: pa.Array) -> Places:
-    """The whole numbers of an array without nulls."""
-    if types.is_date32(array.type):
-        array = array.cast(pa.int32())
-    elif types.is_timestamp(array.type):
-        array = array.cast(pa.int64())
-    found: Places = array.to_numpy()
-    return found
 
 
 def _in_order(rows: pa.Table, by: str | None) -> pa.Table:
