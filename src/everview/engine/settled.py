@@ -9,17 +9,14 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
-from typing import Any, TypeAlias
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 from pyarrow import types
 
-from everview.engine.duckdb.runs import counts, numbers
+from everview.engine.columns.numbers import Places, counts, numbers
 from everview.plan.types import WEIGHT
-
-Places: TypeAlias = np.ndarray[Any, np.dtype[Any]]
 
 MANY = 20_000
 """To compare so many rows costs more than to begin a thread."""

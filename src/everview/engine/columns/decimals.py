@@ -115,7 +115,9 @@ class Weights:
         return pc.cast(self._weights, pa.decimal256(19, 0))
 
     def times(self, values: Any) -> Any:
-        """Each decimal as often as its weight says, with room for a sum of many."""
+        """Each number as often as its weight says, with room for a sum of many."""
+        if pa.types.is_integer(values.type):
+            values = pc.cast(pc.cast(values, pa.int64()), pa.decimal128(19, 0))
         if values.type.precision <= _SHORT and len(values) <= FEW:
             return pc.multiply(values, self._short)
         wide = pa.decimal256(values.type.precision, values.type.scale)

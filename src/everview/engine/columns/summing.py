@@ -9,12 +9,29 @@ import pyarrow.compute as pc
 
 from everview.engine.arrow import arrow_schema
 from everview.engine.columns import decimals
-from everview.engine.columns.batches import Change, batch, ones, reweighted, weights
-from everview.engine.columns.grouping import sums
+from everview.engine.columns.batches import Change, chosen, ones, reweighted, weights
+from everview.engine.columns.grouping import Grouping, grouping
+from everview.engine.columns.numbers import SAFE, Places, as_type, bound, whole
 from everview.engine.columns.unknown import Unknown
 from everview.plan.nodes import Measure, Totals
 from everview.plan.traverse import schema_of
-from everview.plan.types import INTEGERS, WEIGHT, Schema, decimal_parts, names, type_in
+from everview.plan.types import INTEGERS, Schema, decimal_parts, names, type_in
+
+
+def sums(rows: pa.RecordBatch, keys: Sequence[str], schema: pa.Schema) -> pa.RecordBatch:
+    """The rows of a schema with equal keys made one: what is no key is added up.
+
+    No value sums to zero, and a sum that does not fit raises.
+    """
+    groups = grouping(rows, keys)
+    if groups.order is None and len(keys) + 1 == len(schema):
+        return rows
+    found = groups.keys(rows, keys)
+    columns = [
+        found[field.name] if field.name in found else groups.total(rows.column(at), field.type)
+        for at, field in enumerate(schema)
+    ]
+    return pa.record_batch(columns, schema=schema)
 
 
 def consolidate(rows: pa.RecordBatch, schema: Schema, rings: tuple[str, ...]) -> pa.RecordBatch:
@@ -22,12 +39,11 @@ def consolidate(rows: pa.RecordBatch, schema: Schema, rings: tuple[str, ...]) ->
     if rows.num_rows == 0:
         return rows
     keys = [name for name in names(schema) if name not in rings]
-    found = sums(_widened(rows, rings), keys, [*rings, WEIGHT])
-    made = _finished(found, keys, schema)
-    kept = pc.not_equal(weights(made), 0)
-    for ring in rings:
-        kept = pc.or_(kept, pc.not_equal(made.column(ring), _zero(made.column(ring).type)))
-    return made.filter(kept)
+    made = sums(rows, keys, arrow_schema(schema))
+    kept = weights(made).to_numpy() != 0
+    for ring in rings if not kept.all() else ():
+        kept |= _is_not_zero(made.column(ring))
+    return chosen(made, kept)
 
 
 def threshold(schema: Schema, *, once: bool) -> Change:
@@ -35,7 +51,7 @@ def threshold(schema: Schema, *, once: bool) -> Change:
 
     def change(rows: pa.RecordBatch) -> pa.RecordBatch:
         summed = consolidate(rows, schema, ())
-        kept = summed.filter(pc.greater(weights(summed), 0))
+        kept = chosen(summed, weights(summed).to_numpy() > 0)
         return reweighted(kept, ones(kept.num_rows)) if once else kept
 
     return change
@@ -50,34 +66,42 @@ def totals(
         exact = summed and type_in(schema, measure.column or "")
         if exact and exact not in INTEGERS and not decimal_parts(exact):
             raise Unknown(exact)
-    made = schema_of(plan)
+    made = arrow_schema(schema_of(plan))
+    types = [made.field(measure.name).type for measure in measures]
 
     def change(rows: pa.RecordBatch) -> pa.RecordBatch:
-        if rows.num_rows == 0:
-            return batch(arrow_schema(made).empty_table())
-        own = weights(rows)
-        factors = decimals.Weights(own)
-        columns = [rows.column(key) for key in keys]
-        columns += [_measured(measure, rows, own, factors) for measure in measures]
-        added = [*(measure.name for measure in measures), WEIGHT]
-        wide = pa.record_batch([*columns, own], names=[*keys, *added])
-        return _finished(sums(wide, keys, added), keys, made)
+        groups = grouping(rows, keys)
+        weighted = _Weighted(rows, groups)
+        columns = [*groups.keys(rows, keys).values()]
+        columns += [weighted.total(*each) for each in zip(measures, types, strict=True)]
+        columns.append(groups.total(weights(rows), pa.int64()))
+        return pa.record_batch(columns, schema=made)
 
     return change
 
 
-def _measured(
-    measure: Measure, rows: pa.RecordBatch, own: pa.Array, factors: decimals.Weights
-) -> pa.Array:
-    """What a row adds to a measure."""
-    if measure.column is None:
-        return own
-    values = rows.column(measure.column)
-    if measure.function == "count":
-        return pc.if_else(pc.is_valid(values), own, 0)
-    if pa.types.is_integer(values.type):
-        values = pc.cast(pc.cast(values, pa.int64()), pa.decimal128(19, 0))
-    return factors.times(values)
+class _Weighted:
+    """Rows that count as often as their weights say, in groups."""
+
+    def __init__(self, rows: pa.RecordBatch, groups: Grouping) -> None:
+        self._rows, self._groups = rows, groups
+        self._weights: Places = weights(rows).to_numpy()
+        self._factors = decimals.Weights(weights(rows))
+        self._most = SAFE // (max(1, bound(self._weights)) * rows.num_rows)
+
+    def total(self, measure: Measure, type_: pa.DataType) -> pa.Array:
+        """The sum of a measure for each group."""
+        if measure.column is None:
+            return self._groups.total(weights(self._rows), type_)
+        values = self._rows.column(measure.column)
+        if measure.function == "count":
+            counted = pc.if_else(pc.is_valid(values), weights(self._rows), 0)
+            return self._groups.total(counted, type_)
+        units = whole(values)
+        if units is None or bound(units) > self._most:
+            return self._groups.total(self._factors.times(values), type_)
+        summed = self._groups.added(units * self._weights)
+        return as_type(summed, getattr(values.type, "scale", 0), type_)
 
 
 def groups(schema: Schema, keys: tuple[str, ...]) -> Change:
@@ -86,48 +110,18 @@ def groups(schema: Schema, keys: tuple[str, ...]) -> Change:
     for ring in rings:
         if not decimal_parts(type_in(schema, ring)) and type_in(schema, ring) != "bigint":
             raise Unknown(type_in(schema, ring))
+    wanted = arrow_schema(schema)
 
     def change(rows: pa.RecordBatch) -> pa.RecordBatch:
-        if keys and rows.num_rows == 0:
-            return rows
-        found = sums(_widened(rows, rings), keys, [*rings, WEIGHT])
-        made = _finished(found, keys, schema)
+        made = sums(rows, keys, wanted)
         if keys:
-            made = made.filter(pc.greater(weights(made), 0))
+            made = chosen(made, weights(made).to_numpy() > 0)
         return reweighted(made, ones(made.num_rows))
 
     return change
 
 
-def _widened(rows: pa.RecordBatch, rings: Sequence[str]) -> pa.RecordBatch:
-    """The rows with decimals that are added up in a type that holds every sum."""
-    for ring in rings:
-        place = rows.schema.get_field_index(ring)
-        type_ = rows.column(place).type
-        if pa.types.is_decimal128(type_):
-            wide = rows.column(place).cast(pa.decimal256(type_.precision, type_.scale))
-            rows = rows.set_column(place, ring, wide)
-    return rows
-
-
-def _finished(found: pa.Table, keys: Sequence[str], schema: Schema) -> pa.RecordBatch:
-    """Sums as columns of the schema: no value sums to zero, and one that does not fit raises."""
-    wanted = arrow_schema(schema)
-    columns = []
-    for name in wanted.names:
-        if name in keys:
-            columns.append(_one(found.column(name)))
-            continue
-        summed = _one(found.column(f"{name}_sum"))
-        total = pc.fill_null(summed, _zero(summed.type)) if summed.null_count else summed
-        type_ = wanted.field(name).type
-        columns.append(total if total.type == type_ else total.cast(type_))
-    return pa.record_batch(columns, schema=wanted)
-
-
-def _zero(type_: pa.DataType) -> pa.Scalar:
-    return pa.scalar(0, pa.int64()).cast(type_) if type_ != pa.int64() else pa.scalar(0, type_)
-
-
-def _one(column: pa.ChunkedArray) -> pa.Array:
-    return column.chunk(0) if column.num_chunks == 1 else column.combine_chunks()
+def _is_not_zero(values: pa.Array) -> Places:
+    zero = pa.scalar(0, pa.int64()).cast(values.type)
+    found: Places = pc.not_equal(values, zero).to_numpy(zero_copy_only=False)
+    return found

@@ -8,14 +8,14 @@ from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import cached_property
 from tempfile import mkstemp
-from typing import Any, TypeAlias
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 from pyarrow import types
 
-Places: TypeAlias = np.ndarray[Any, np.dtype[Any]]
+from everview.engine.columns.numbers import Places, counts, numbers, spread
 
 LARGE_BYTES = 256 << 20
 """A larger run lies in a file that is mapped into memory, so that it can leave it again."""
@@ -81,7 +81,7 @@ class Run:
             last = self._numbers.searchsorted(keys.numbers, "right")
             if not (last > first).any():
                 return _NOWHERE
-            return _spread(first, last) + self._nulls
+            return spread(first, last - first) + self._nulls
         if len(keys.distinct) * SEARCHED > len(self):
             return None
         column = self.rows[self.by]
@@ -90,7 +90,7 @@ class Run:
         except UnicodeDecodeError:  # a Spark string may hold bytes that are not UTF-8
             return None
         found = np.array(ends, np.int64).reshape(-1, 2)
-        return _spread(found[:, 0], found[:, 1])
+        return spread(found[:, 0], found[:, 1] - found[:, 0])
 
     def _scanned(self, by: str, keys: Keys, columns: Sequence[str]) -> pa.Table:
         column = self.rows[by]
@@ -126,14 +126,6 @@ def _apart(one: Places, other: Places) -> bool:
     return bool(one[0] > other[-1] or one[-1] < other[0])
 
 
-def _spread(first: Places, last: Places) -> Places:
-    """All places from each first to before each last."""
-    sizes = last - first
-    begins = sizes.cumsum() - sizes
-    spread: Places = (first - begins).repeat(sizes) + np.arange(sizes.sum())
-    return spread
-
-
 def _range(column: pa.ChunkedArray, key: Any, nulls: int) -> tuple[int, int]:
     def value(at: int) -> Any:
         return column[at].as_py()
@@ -143,23 +135,8 @@ def _range(column: pa.ChunkedArray, key: Any, nulls: int) -> tuple[int, int]:
     return nulls + first, nulls + bisect_right(places, key, lo=first, key=value)
 
 
-def counts(type_: pa.DataType) -> bool:
-    """Whether the values of a type are whole numbers, in their order."""
-    return bool(types.is_integer(type_) or types.is_date32(type_) or types.is_timestamp(type_))
-
-
 def _has_order(type_: pa.DataType) -> bool:
     return counts(type_) or bool(types.is_string(type_) or types.is_decimal(type_))
-
-
-def numbers(array: pa.Array) -> Places:
-    """The whole numbers of an array without nulls."""
-    if types.is_date32(array.type):
-        array = array.cast(pa.int32())
-    elif types.is_timestamp(array.type):
-        array = array.cast(pa.int64())
-    found: Places = array.to_numpy()
-    return found
 
 
 def _in_order(rows: pa.Table, by: str | None) -> pa.Table:
