@@ -202,7 +202,7 @@ def test_decimals_are_added_up_as_often_as_their_weights_say(cells, digits, heav
         [None if v is None else Decimal(v) for v, _ in kept], pa.decimal128(digits, 0)
     )
     try:
-        products = decimals.Weights(pa.array([w for _, w in kept], pa.int64())).times(values)
+        products = decimals.times(values, pa.array([w for _, w in kept], pa.int64()))
     except pa.ArrowInvalid:
         assert heavy
         return

@@ -11,18 +11,21 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pyarrow import types
 
+from everview.engine.columns import decimals
 from everview.engine.columns.numbers import (
     SAFE,
     Places,
-    as_type,
+    as_types,
+    both,
     bound,
+    coded,
     codes,
-    must_be_comparable,
+    counts,
+    ranked,
     spread,
-    whole,
+    units,
 )
 from everview.engine.columns.unknown import Unknown
-from everview.plan.types import WEIGHT
 
 PAIRS = 1_000_000
 """A join of more pairs is left to the database."""
@@ -47,27 +50,42 @@ class Grouping:
             found = found.take(pa.array(self.order[self.begins]))
         return dict(zip(names, found.columns, strict=True))
 
-    def total(self, values: pa.Array, type_: pa.DataType) -> pa.Array:
-        """The sum of values for each group, zero over no values; Arrow raises if it does not fit.
+    def totals(
+        self,
+        columns: Sequence[pa.Array | Places],
+        targets: Sequence[pa.DataType],
+        weights: Places | None = None,
+    ) -> list[pa.Array]:
+        """The sums of columns for each group, each value as often as its weight says.
 
-        Unknown where a sum of integers may need more than 64 bits.
+        A sum over no values is zero, and one that does not fit raises. Unknown where a sum of
+        integers may need more than 64 bits.
         """
-        if self.order is None and values.type == type_ and not values.null_count:
-            return values
-        found = whole(values)
-        if found is not None and bound(found) * len(found) <= SAFE:
-            return as_type(self.added(found), getattr(values.type, "scale", 0), type_)
-        if types.is_integer(values.type):
+        found = units(columns)
+        if found is not None and bound(found) * self._most(found, weights) <= SAFE:
+            weighted = found if weights is None else found * weights
+            return as_types(self._added(weighted), targets)
+        if len(columns) > 1:
+            alone = zip(columns, targets, strict=True)
+            return [self.totals([each], [type_], weights)[0] for each, type_ in alone]
+        (values,), (type_,) = columns, targets
+        if isinstance(values, np.ndarray) or (weights is None and types.is_integer(values.type)):
             raise Unknown("a sum beyond 64 bits")
-        return self._widely(values, type_)
+        if weights is not None:
+            values = decimals.times(values, pa.array(weights))
+        return [self._widely(values, type_)]
 
-    def added(self, values: Places) -> Places:
+    def _most(self, found: Places, weights: Places | None) -> int:
+        """How often a value may count."""
+        return int(found.shape[1]) * (1 if weights is None else max(1, bound(weights)))
+
+    def _added(self, rows: Places) -> Places:
         """The sum of whole numbers for each group."""
         if self.order is None:
-            return values
-        if not len(values):
-            return np.zeros(len(self.begins), np.int64)
-        summed: Places = np.add.reduceat(values[self.order], self.begins)
+            return rows
+        if not rows.shape[1]:
+            return np.zeros((len(rows), len(self.begins)), np.int64)
+        summed: Places = np.add.reduceat(rows[:, self.order], self.begins, axis=1)
         return summed
 
     def _widely(self, values: pa.Array, type_: pa.DataType) -> pa.Array:
@@ -92,13 +110,21 @@ def grouping(rows: pa.RecordBatch, keys: Sequence[str]) -> Grouping:
         return Grouping(np.arange(count), np.zeros(1, np.int64))
     if count < 2:
         return Grouping(None, np.arange(count))
-    found = codes([[rows.column(key)] for key in keys])
-    order = found.argsort()
-    found = found[order]
-    begins = np.flatnonzero(found[1:] != found[:-1]) + 1
-    if len(begins) == count - 1:
-        return Grouping(None, np.arange(count))
+    found: Places | None = None
+    for column in sorted(map(rows.column, keys), key=_costs):
+        more = coded([column])
+        found = more if found is None else both(found, more)
+        order = found.argsort()
+        ordered = found[order]
+        begins = np.flatnonzero(ordered[1:] != ordered[:-1]) + 1
+        if len(begins) == count - 1:
+            return Grouping(None, np.arange(count))
     return Grouping(order, np.concatenate(([0], begins)))
+
+
+def _costs(column: pa.Array) -> bool:
+    """Whether it costs much to tell which values are equal; often it is known before."""
+    return column.null_count > 0 or not (counts(column.type) or types.is_decimal(column.type))
 
 
 def pairs(
@@ -171,22 +197,29 @@ def _sides(left: Sequence[pa.Array], right: Sequence[pa.Array]) -> tuple[Places,
 
 
 def numbers_in_order(
-    rows: pa.RecordBatch, keys: Sequence[str], order: Sequence[tuple[str, str]]
+    rows: pa.RecordBatch, keys: Sequence[str], order: Sequence[tuple[str, bool]]
 ) -> Places:
-    """The place of each row among those with its keys, counted from one."""
-    ordered = pa.Table.from_batches([rows]).select([name for name, _ in order])
-    for column in ordered.columns:
-        must_be_comparable(column)
-        if column.null_count:
-            raise Unknown("nulls in an order")
-    group = np.zeros(rows.num_rows, np.int64)
-    if keys:
-        group = codes([[rows.column(key)] for key in keys])
-    ordered = ordered.append_column(WEIGHT, pa.array(group))
-    places = pc.sort_indices(ordered, sort_keys=[(WEIGHT, "ascending"), *order]).to_numpy()
+    """The place of each row among those with its keys, counted from one.
+
+    Columns that come after what puts all rows in order do not matter.
+    """
+    count = rows.num_rows
+    group = codes([[rows.column(key)] for key in keys]) if keys else np.zeros(count, np.int64)
+    parts = [group]
+    for name, descending in order:
+        values = ranked(rows.column(name))
+        parts.append(~values if descending else values)
+        places = np.lexsort(parts[::-1])
+        if _all_differ([part[places] for part in parts]):
+            break
     group = group[places]
-    first = np.flatnonzero(np.append(True, group[1:] != group[:-1])[: len(group)])
-    lengths = np.diff(first, append=len(group))
-    numbers = np.empty(len(group), np.int64)
-    numbers[places] = np.arange(len(group)) - np.repeat(first, lengths) + 1
+    first = np.flatnonzero(np.append(True, group[1:] != group[:-1])[:count])
+    lengths = np.diff(first, append=count)
+    numbers = np.empty(count, np.int64)
+    numbers[places] = np.arange(count) - np.repeat(first, lengths) + 1
     return numbers
+
+
+def _all_differ(parts: Sequence[Places]) -> bool:
+    """Whether neighbours differ in one part at least."""
+    return bool(np.logical_or.reduce([part[1:] != part[:-1] for part in parts]).all())

@@ -61,6 +61,6 @@ def window(plan: Window) -> Change:
 
 
 def _numbered(over: Over, rows: pa.RecordBatch, keys: tuple[str, ...]) -> pa.Array:
-    order = [(o.column, "descending" if o.descending else "ascending") for o in over.order]
+    order = [(each.column, each.descending) for each in over.order]
     numbers = pa.array(numbers_in_order(rows, keys, order))
     return pc.cast(numbers, arrow_type(over.type))

@@ -4,18 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from everview.engine.arrow import arrow_schema
-from everview.engine.columns import decimals
 from everview.engine.columns.batches import Change, chosen, ones, reweighted, weights
-from everview.engine.columns.grouping import Grouping, grouping
-from everview.engine.columns.numbers import SAFE, Places, as_type, bound, whole
+from everview.engine.columns.grouping import grouping
+from everview.engine.columns.numbers import Places
 from everview.engine.columns.unknown import Unknown
 from everview.plan.nodes import Measure, Totals
 from everview.plan.traverse import schema_of
-from everview.plan.types import INTEGERS, Schema, decimal_parts, names, type_in
+from everview.plan.types import INTEGERS, Schema, Type, decimal_parts, names, type_in
 
 
 def sums(rows: pa.RecordBatch, keys: Sequence[str], schema: pa.Schema) -> pa.RecordBatch:
@@ -27,11 +27,10 @@ def sums(rows: pa.RecordBatch, keys: Sequence[str], schema: pa.Schema) -> pa.Rec
     if groups.order is None and len(keys) + 1 == len(schema):
         return rows
     found = groups.keys(rows, keys)
-    columns = [
-        found[field.name] if field.name in found else groups.total(rows.column(at), field.type)
-        for at, field in enumerate(schema)
-    ]
-    return pa.record_batch(columns, schema=schema)
+    added = [name for name in schema.names if name not in found]
+    targets = [schema.field(name).type for name in added]
+    found |= zip(added, groups.totals([*map(rows.column, added)], targets), strict=True)
+    return pa.record_batch([found[name] for name in schema.names], schema=schema)
 
 
 def consolidate(rows: pa.RecordBatch, schema: Schema, rings: tuple[str, ...]) -> pa.RecordBatch:
@@ -64,44 +63,34 @@ def totals(
     for measure in measures:
         summed = measure.function == "sum" and measure.column is not None
         exact = summed and type_in(schema, measure.column or "")
-        if exact and exact not in INTEGERS and not decimal_parts(exact):
+        if exact and exact not in INTEGERS and not _keeps_digits(exact, measure.type):
             raise Unknown(exact)
     made = arrow_schema(schema_of(plan))
-    types = [made.field(measure.name).type for measure in measures]
+    targets = [*(made.field(measure.name).type for measure in measures), pa.int64()]
 
     def change(rows: pa.RecordBatch) -> pa.RecordBatch:
         groups = grouping(rows, keys)
-        weighted = _Weighted(rows, groups)
-        columns = [*groups.keys(rows, keys).values()]
-        columns += [weighted.total(*each) for each in zip(measures, types, strict=True)]
-        columns.append(groups.total(weights(rows), pa.int64()))
-        return pa.record_batch(columns, schema=made)
+        columns = [_counted(measure, rows) for measure in measures]
+        once = np.ones(rows.num_rows, np.int64)
+        found = groups.totals([*columns, once], targets, weights(rows).to_numpy())
+        return pa.record_batch([*groups.keys(rows, keys).values(), *found], schema=made)
 
     return change
 
 
-class _Weighted:
-    """Rows that count as often as their weights say, in groups."""
+def _keeps_digits(type_: Type, to: Type) -> bool:
+    ours, theirs = decimal_parts(type_), decimal_parts(to)
+    return bool(ours and theirs and ours[1] == theirs[1])
 
-    def __init__(self, rows: pa.RecordBatch, groups: Grouping) -> None:
-        self._rows, self._groups = rows, groups
-        self._weights: Places = weights(rows).to_numpy()
-        self._factors = decimals.Weights(weights(rows))
-        self._most = SAFE // (max(1, bound(self._weights)) * rows.num_rows)
 
-    def total(self, measure: Measure, type_: pa.DataType) -> pa.Array:
-        """The sum of a measure for each group."""
-        if measure.column is None:
-            return self._groups.total(weights(self._rows), type_)
-        values = self._rows.column(measure.column)
-        if measure.function == "count":
-            counted = pc.if_else(pc.is_valid(values), weights(self._rows), 0)
-            return self._groups.total(counted, type_)
-        units = whole(values)
-        if units is None or bound(units) > self._most:
-            return self._groups.total(self._factors.times(values), type_)
-        summed = self._groups.added(units * self._weights)
-        return as_type(summed, getattr(values.type, "scale", 0), type_)
+def _counted(measure: Measure, rows: pa.RecordBatch) -> pa.Array | Places:
+    """What a row adds to a measure."""
+    if measure.column is None:
+        return np.ones(rows.num_rows, np.int64)
+    values = rows.column(measure.column)
+    if measure.function == "count":
+        return values.is_valid().to_numpy(zero_copy_only=False)
+    return values
 
 
 def groups(schema: Schema, keys: tuple[str, ...]) -> Change:
