@@ -9,17 +9,15 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
-from typing import Any, TypeAlias
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 from pyarrow import types
 
+from everview.engine.columns.numbers import Places
 from everview.plan.types import WEIGHT
 from everview.store.order import ascends, codes
-
-Places: TypeAlias = np.ndarray[Any, np.dtype[Any]]
 
 MANY = 20_000
 """To compare so many rows costs more than to begin a thread."""

@@ -92,9 +92,9 @@ def counts(type_: pa.DataType) -> bool:
 def numbers(array: pa.Array) -> Numbers:
     """The whole numbers of an array without nulls."""
     if types.is_date32(array.type):
-        array = array.cast(pa.int32())
+        array = array.view(pa.int32())
     elif types.is_timestamp(array.type):
-        array = array.cast(pa.int64())
+        array = array.view(pa.int64())
     found: Numbers = array.to_numpy()
     return found
 

@@ -8,16 +8,40 @@ from typing import TypeAlias
 import numpy as np
 import pyarrow as pa
 
+from everview.engine.columns.numbers import Places
+
 FEW = 20_000
 """Up to so many rows are computed on columns; of more, a statement is worth its planning."""
+_ONE = pa.scalar(1, pa.int64())
 Change: TypeAlias = Callable[[pa.RecordBatch], pa.RecordBatch]
 
 
 def batch(table: pa.Table) -> pa.RecordBatch:
     """A table as one batch."""
     if table.num_rows == 0:
-        return pa.record_batch([pa.array([], f.type) for f in table.schema], schema=table.schema)
+        return nothing(table.schema)
     return table.combine_chunks().to_batches()[0]
+
+
+def nothing(schema: pa.Schema) -> pa.RecordBatch:
+    """No rows."""
+    return pa.record_batch([pa.array([], field.type) for field in schema], schema=schema)
+
+
+def chosen(rows: pa.RecordBatch, kept: Places) -> pa.RecordBatch:
+    """The rows at which there is a yes."""
+    count = int(np.count_nonzero(kept))
+    if count == rows.num_rows:
+        return rows
+    return rows.filter(pa.array(kept)) if count else rows.slice(0, 0)
+
+
+def taken(rows: pa.RecordBatch, places: Places) -> pa.RecordBatch:
+    """The rows at some places."""
+    count = rows.num_rows
+    if len(places) == count and bool((places == np.arange(count)).all()):
+        return rows
+    return rows.take(pa.array(places))
 
 
 def picked(rows: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:
@@ -35,7 +59,7 @@ def weights(rows: pa.RecordBatch) -> pa.Array:
 
 def ones(count: int) -> pa.Array:
     """A weight of one, so often."""
-    return pa.repeat(pa.scalar(1, pa.int64()), count)
+    return pa.repeat(_ONE, count)
 
 
 def reweighted(rows: pa.RecordBatch, fresh: pa.Array) -> pa.RecordBatch:
@@ -47,5 +71,5 @@ def copies(rows: pa.RecordBatch) -> pa.RecordBatch:
     """Each row as often as its weight says."""
     counts = np.maximum(weights(rows).to_numpy(), 0)
     if len(counts) and (counts.min() != 1 or counts.max() != 1):
-        rows = rows.take(pa.array(np.repeat(np.arange(len(counts)), counts)))
+        rows = taken(rows, np.repeat(np.arange(len(counts)), counts))
     return reweighted(rows, ones(rows.num_rows))

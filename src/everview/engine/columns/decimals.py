@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import cached_property
 from typing import Any
 
 import pyarrow as pa
@@ -100,23 +99,12 @@ _SHORT = 24
 """Digits of values that can be added up some ten thousand times, nine digits each, in 128 bits."""
 
 
-class Weights:
-    """Weights as factors of decimals; each kind is made once."""
-
-    def __init__(self, weights: pa.Array) -> None:
-        self._weights = weights
-
-    @cached_property
-    def _short(self) -> pa.Array:
-        return pc.cast(pc.cast(self._weights, pa.decimal128(19, 0)), pa.decimal128(9, 0))
-
-    @cached_property
-    def _long(self) -> pa.Array:
-        return pc.cast(self._weights, pa.decimal256(19, 0))
-
-    def times(self, values: Any) -> Any:
-        """Each decimal as often as its weight says, with room for a sum of many."""
-        if values.type.precision <= _SHORT and len(values) <= FEW:
-            return pc.multiply(values, self._short)
-        wide = pa.decimal256(values.type.precision, values.type.scale)
-        return pc.multiply(pc.cast(values, wide), self._long)
+def times(values: pa.Array, weights: pa.Array) -> pa.Array:
+    """Each number as often as its weight says, as a decimal with room for a sum of many."""
+    if pa.types.is_integer(values.type):
+        values = pc.cast(pc.cast(values, pa.int64()), pa.decimal128(19, 0))
+    if values.type.precision <= _SHORT and len(values) <= FEW:
+        short = pc.cast(pc.cast(weights, pa.decimal128(19, 0)), pa.decimal128(9, 0))
+        return pc.multiply(values, short)
+    wide = pa.decimal256(values.type.precision, values.type.scale)
+    return pc.multiply(pc.cast(values, wide), pc.cast(weights, pa.decimal256(19, 0)))

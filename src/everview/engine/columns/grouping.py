@@ -1,91 +1,165 @@
-"""Groups of equal rows on columns: sums by key, and which rows of two relations have equal keys."""
+"""Equal keys on columns: groups of rows and their sums, and which rows of two relations meet."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, TypeAlias
+from dataclasses import dataclass
+from typing import Literal
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 from pyarrow import types
 
+from everview.engine.columns import decimals
+from everview.engine.columns.numbers import (
+    SAFE,
+    Places,
+    as_types,
+    both,
+    bound,
+    coded,
+    codes,
+    ranked,
+    spread,
+    units,
+)
 from everview.engine.columns.unknown import Unknown
-from everview.plan.types import WEIGHT
+from everview.store.order import counts
 
-Places: TypeAlias = np.ndarray[Any, np.dtype[Any]]
-
-_SAFE = 2**62
 PAIRS = 1_000_000
 """A join of more pairs is left to the database."""
+MANY = 1_000
+"""To look for so many numbers as they come costs more than to put them in order."""
 
 
-def sums(rows: pa.RecordBatch, keys: Sequence[str], added: Sequence[str]) -> pa.Table:
-    """The sums of some columns for each value of the keys, in the order of the columns given.
+@dataclass(frozen=True, slots=True)
+class Grouping:
+    """Rows in an order that keeps groups together, and where in it each group begins.
 
-    Decimals have room for every sum. A sum over no values is null.
+    Without an order each row is a group.
     """
-    for key in keys:
-        must_be_comparable(rows.column(key))
-    for name in added:
-        _must_not_wrap(rows.column(name))
-    table = pa.Table.from_batches([rows])
-    asked = [(name, "sum") for name in added]
-    found = table.group_by(list(keys), use_threads=False).aggregate(asked)
-    return found.select([*keys, *(f"{name}_sum" for name in added)])
 
+    order: Places | None
+    begins: Places
 
-def _must_not_wrap(values: pa.Array) -> None:
-    """Unknown where a sum of integers may need more than 64 bits."""
-    if len(values) and values.type == pa.int64():
-        found, most = values.to_numpy(zero_copy_only=False), _SAFE // len(values)
-        if not (found.min() >= -most and found.max() <= most):
+    def keys(self, rows: pa.RecordBatch, names: Sequence[str]) -> dict[str, pa.Array]:
+        """Some columns, of one row of each group."""
+        found = rows.select(names)
+        if self.order is not None and names:
+            found = found.take(pa.array(self.order[self.begins]))
+        return dict(zip(names, found.columns, strict=True))
+
+    def totals(
+        self,
+        columns: Sequence[pa.Array | Places],
+        targets: Sequence[pa.DataType],
+        weights: Places | None = None,
+    ) -> list[pa.Array]:
+        """The sums of columns for each group, each value as often as its weight says.
+
+        A sum over no values is zero, and one that does not fit raises. Unknown where a sum of
+        integers may need more than 64 bits.
+        """
+        found = units(columns)
+        if found is not None and bound(found) * self._most(found, weights) <= SAFE:
+            weighted = found if weights is None else found * weights
+            return as_types(self._added(weighted), targets)
+        if len(columns) > 1:
+            alone = zip(columns, targets, strict=True)
+            return [self.totals([each], [type_], weights)[0] for each, type_ in alone]
+        (values,), (type_,) = columns, targets
+        if isinstance(values, np.ndarray) or (weights is None and types.is_integer(values.type)):
             raise Unknown("a sum beyond 64 bits")
+        if weights is not None:
+            values = decimals.times(values, pa.array(weights))
+        return [self._widely(values, type_)]
+
+    def _most(self, found: Places, weights: Places | None) -> int:
+        """How often a value may count."""
+        return int(found.shape[1]) * (1 if weights is None else max(1, bound(weights)))
+
+    def _added(self, rows: Places) -> Places:
+        """The sum of whole numbers for each group."""
+        if self.order is None:
+            return rows
+        if not rows.shape[1]:
+            return np.zeros((len(rows), len(self.begins)), np.int64)
+        summed: Places = np.add.reduceat(rows[:, self.order], self.begins, axis=1)
+        return summed
+
+    def _widely(self, values: pa.Array, type_: pa.DataType) -> pa.Array:
+        """Decimals have room for every sum."""
+        if types.is_decimal128(values.type):
+            values = values.cast(pa.decimal256(values.type.precision, values.type.scale))
+        count = len(values)
+        order = np.arange(count) if self.order is None else self.order
+        begins = np.arange(count) if self.order is None else self.begins
+        group = np.repeat(np.arange(len(begins)), np.diff(begins, append=count))
+        table = pa.table({"group": group, "value": values.take(pa.array(order))})
+        found = table.group_by("group", use_threads=False).aggregate([("value", "sum")])
+        summed = found.column("value_sum").combine_chunks()
+        zero = pa.scalar(0, pa.int64()).cast(summed.type)
+        return pc.fill_null(summed, zero).cast(type_)
 
 
-def must_be_comparable(values: Any) -> None:
-    """Unknown where equal values have different bytes: zeros with a sign, and NaN."""
-    if types.is_nested(values.type):
-        raise Unknown("nested keys")
-    if not types.is_floating(values.type):
-        return
-    doubtful = pc.or_kleene(pc.equal(values, 0), pc.is_nan(values))
-    if pc.any(doubtful).as_py():
-        raise Unknown("a zero or NaN among keys")
+def grouping(rows: pa.RecordBatch, keys: Sequence[str]) -> Grouping:
+    """The groups of rows with equal keys, without keys one."""
+    count = rows.num_rows
+    if not keys:
+        return Grouping(np.arange(count), np.zeros(1, np.int64))
+    if count < 2:
+        return Grouping(None, np.arange(count))
+    found: Places | None = None
+    for column in sorted(map(rows.column, keys), key=_costs):
+        more = coded([column])
+        found = more if found is None else both(found, more)
+        order = found.argsort()
+        ordered = found[order]
+        begins = np.flatnonzero(ordered[1:] != ordered[:-1]) + 1
+        if len(begins) == count - 1:
+            return Grouping(None, np.arange(count))
+    return Grouping(order, np.concatenate(([0], begins)))
+
+
+def _costs(column: pa.Array) -> bool:
+    """Whether it costs much to tell which values are equal; often it is known before."""
+    return column.null_count > 0 or not (counts(column.type) or types.is_decimal(column.type))
 
 
 def pairs(
     left: Sequence[pa.Array], right: Sequence[pa.Array], *, nulls: bool
 ) -> tuple[Places, Places]:
-    """The places of the rows with equal keys, side by side; without keys, all pairs."""
-    ours, theirs, size = _codes(left, right, nulls=nulls)
-    there = theirs[theirs >= 0]
-    each = np.bincount(there, minlength=size)
-    # A negative number, for a missing key, is looked up at the end, where nothing is.
-    each, first = np.append(each, 0), np.append(np.cumsum(each) - each, 0)
-    counts = each[ours]
-    found = int(counts.sum())
-    if found > PAIRS:
+    """The places of the rows with equal keys, side by side."""
+    if not nulls and any(key.null_count for key in (*left, *right)):
+        return _pairs_without_nulls(left, right)
+    ours, theirs = _sides(left, right)
+    order = theirs.argsort()
+    ordered = theirs[order]
+    first = _searched(ordered, ours, "left")
+    sizes = _searched(ordered, ours, "right") - first
+    if int(sizes.sum()) > PAIRS:
         raise Unknown("too many pairs")
-    order = _by_code(theirs, first, len(there), once=each.max() <= 1)
-    starts = np.repeat(first[ours] - (np.cumsum(counts) - counts), counts)
-    return np.repeat(np.arange(len(ours)), counts), order[starts + np.arange(found)]
+    return np.arange(len(ours)).repeat(sizes), order[spread(first, sizes)]
 
 
-def _by_code(codes: Places, first: Places, count: int, *, once: bool) -> Places:
-    """The places of the `count` codes that are not negative, equal ones together, in order."""
-    if not once or count < len(codes):
-        return np.argsort(codes, kind="stable")[len(codes) - count :]
-    order: Places = np.empty(count, np.int64)
-    order[first[codes]] = np.arange(count)
-    return order
+def _pairs_without_nulls(
+    left: Sequence[pa.Array], right: Sequence[pa.Array]
+) -> tuple[Places, Places]:
+    """A null is equal to nothing."""
+    there = [_present(side) for side in (left, right)]
+    kept = [
+        [key.take(pa.array(places)) for key in side]
+        for side, places in zip((left, right), there, strict=True)
+    ]
+    at, to = pairs(kept[0], kept[1], nulls=False)
+    return there[0][at], there[1][to]
 
 
-def taken(values: pa.Array, places: Places) -> pa.Array:
-    """The values at some places."""
-    if types.is_integer(values.type) and not values.null_count:
-        return pa.array(values.to_numpy()[places])
-    return values.take(pa.array(places))
+def _present(keys: Sequence[pa.Array]) -> Places:
+    """The places of rows without a null among the keys."""
+    valid = [key.is_valid().to_numpy(zero_copy_only=False) for key in keys]
+    return np.flatnonzero(np.logical_and.reduce(valid))
 
 
 def every_pair(left: int, right: int) -> tuple[Places, Places]:
@@ -95,67 +169,57 @@ def every_pair(left: int, right: int) -> tuple[Places, Places]:
     return np.repeat(np.arange(left), right), np.tile(np.arange(right), left)
 
 
-def occurs(left: Sequence[pa.Array], right: Sequence[pa.Array]) -> pa.Array:
-    """Which rows on the left have keys that occur on the right, null being one like any other."""
-    ours, theirs, size = _codes(left, right, nulls=True)
-    there = np.zeros(size, bool)
-    there[theirs] = True
-    return pa.array(there[ours])
+def occurs(left: Sequence[pa.Array], right: Sequence[pa.Array]) -> Places:
+    """Which rows on the left have keys that occur on the right, null being one like any other.
+
+    There are some on the right.
+    """
+    ours, theirs = _sides(left, right)
+    ordered = np.sort(theirs)
+    found: Places = ordered[_searched(ordered, ours, "left") % len(ordered)] == ours
+    return found
+
+
+def _searched(ordered: Places, wanted: Places, side: Literal["left", "right"]) -> Places:
+    """Where in numbers in order others would be; many of these are put in order first."""
+    if len(wanted) < MANY:
+        return ordered.searchsorted(wanted, side)
+    order = wanted.argsort()
+    found = np.empty(len(wanted), np.int64)
+    found[order] = ordered.searchsorted(wanted[order], side)
+    return found
+
+
+def _sides(left: Sequence[pa.Array], right: Sequence[pa.Array]) -> tuple[Places, Places]:
+    """A number for each row of two relations, equal where all keys are."""
+    found, count = codes(list(zip(left, right, strict=True))), len(left[0])
+    return found[:count], found[count:]
 
 
 def numbers_in_order(
-    rows: pa.RecordBatch, keys: Sequence[str], order: Sequence[tuple[str, str]]
+    rows: pa.RecordBatch, keys: Sequence[str], order: Sequence[tuple[str, bool]]
 ) -> Places:
-    """The place of each row among those with its keys, counted from one."""
-    ordered = pa.Table.from_batches([rows]).select([name for name, _ in order])
-    for column in ordered.columns:
-        must_be_comparable(column)
-        if column.null_count:
-            raise Unknown("nulls in an order")
-    group = np.zeros(rows.num_rows, np.int64)
-    if keys:
-        values = [rows.column(key) for key in keys]
-        group, *_ = _codes(values, [value.slice(0, 0) for value in values], nulls=True)
-    ordered = ordered.append_column(WEIGHT, pa.array(group))
-    places = pc.sort_indices(ordered, sort_keys=[(WEIGHT, "ascending"), *order]).to_numpy()
+    """The place of each row among those with its keys, counted from one.
+
+    Columns that come after what puts all rows in order do not matter.
+    """
+    count = rows.num_rows
+    group = codes([[rows.column(key)] for key in keys]) if keys else np.zeros(count, np.int64)
+    parts = [group]
+    for name, descending in order:
+        values = ranked(rows.column(name))
+        parts.append(~values if descending else values)
+        places = np.lexsort(parts[::-1])
+        if _all_differ([part[places] for part in parts]):
+            break
     group = group[places]
-    first = np.flatnonzero(np.diff(group, prepend=-1))
-    lengths = np.diff(first, append=len(group))
-    numbers = np.empty(len(group), np.int64)
-    numbers[places] = np.arange(len(group)) - np.repeat(first, lengths) + 1
+    first = np.flatnonzero(np.append(True, group[1:] != group[:-1])[:count])
+    lengths = np.diff(first, append=count)
+    numbers = np.empty(count, np.int64)
+    numbers[places] = np.arange(count) - np.repeat(first, lengths) + 1
     return numbers
 
 
-def _codes(
-    left: Sequence[pa.Array], right: Sequence[pa.Array], *, nulls: bool
-) -> tuple[Places, Places, int]:
-    """A number for each row, equal where all keys are, and how many there may be.
-
-    It is negative where a key is missing.
-    """
-    codes, size = _numbered(left[0], right[0], nulls=nulls)
-    for one, other in zip(left[1:], right[1:], strict=True):
-        more, many = _numbered(one, other, nulls=nulls)
-        missing = (codes < 0) | (more < 0)
-        both = codes.astype(np.int64) * many + more
-        codes, size = _dense(pa.array(both, mask=missing if missing.any() else None))
-    count = len(left[0])
-    return codes[:count], codes[count:], size
-
-
-def _numbered(left: pa.Array, right: pa.Array, *, nulls: bool) -> tuple[Places, int]:
-    if left.type != right.type:
-        raise Unknown("keys of different types")
-    must_be_comparable(left)
-    must_be_comparable(right)
-    return _dense(pa.concat_arrays([left, right]), "encode" if nulls else "mask")
-
-
-def _dense(values: pa.Array, nulls: str = "mask") -> tuple[Places, int]:
-    """Numbers from zero on, equal where values are, and their count; of a masked null minus one."""
-    encoded = values.dictionary_encode(null_encoding=nulls)
-    codes = encoded.indices
-    if codes.null_count:
-        codes = pc.fill_null(codes, -1)
-    found: Places = codes.to_numpy(zero_copy_only=False)
-    return found, len(encoded.dictionary)
+def _all_differ(parts: Sequence[Places]) -> bool:
+    """Whether neighbours differ in one part at least."""
+    return bool(np.logical_or.reduce([part[1:] != part[:-1] for part in parts]).all())

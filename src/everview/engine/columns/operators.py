@@ -14,8 +14,17 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from everview.engine.arrow import arrow_schema, arrow_type
-from everview.engine.columns.batches import Change, batch, ones, picked, reweighted, weights
-from everview.engine.columns.grouping import every_pair, occurs, pairs, taken
+from everview.engine.columns.batches import (
+    Change,
+    chosen,
+    nothing,
+    ones,
+    picked,
+    reweighted,
+    taken,
+    weights,
+)
+from everview.engine.columns.grouping import every_pair, occurs, pairs
 from everview.engine.columns.partitions import partition, window
 from everview.engine.columns.scalars import Compute, Fold, compiled
 from everview.engine.columns.summing import consolidate, groups, threshold, totals
@@ -79,44 +88,46 @@ class Columns:
     def _plan(self, plan: Plan) -> Evaluate:
         match plan:
             case Empty(schema):
-                nothing = batch(arrow_schema(schema).empty_table())
-                return lambda _: nothing
+                none = nothing(arrow_schema(schema))
+                return lambda _: none
             case Values(schema, rows):
                 return self._values(schema, rows)
             case Ref(name, schema):
                 wanted = arrow_schema(schema)
                 return lambda known: picked(known[name], wanted)
             case Filter(child, predicate):
-                keep = self._filter(predicate, schema_of(child))
-                return _after(self._plan(child), keep)
+                return self._after(plan, child, self._filter(predicate, schema_of(child)))
             case Map(Join() as child, outputs):
                 read = frozenset[str]().union(*(scalar.columns(o.scalar) for o in outputs))
                 left = tuple(c for c in schema_of(child) if c.name in read)
-                return _after(self._join(child, left), self._map(outputs, left))
+                return _unless_empty(plan, self._join(child, left), self._map(outputs, left))
             case Map(child, outputs):
-                return _after(self._plan(child), self._map(outputs, schema_of(child)))
+                return self._after(plan, child, self._map(outputs, schema_of(child)))
             case Add():
                 return self._add(plan)
             case Negate(child):
-                return _after(self._plan(child), _negated)
+                return self._after(plan, child, _negated)
             case Join():
                 return self._join(plan, schema_of(plan))
             case Restrict():
                 return self._restrict(plan)
             case Distinct(child):
-                return _after(self._plan(child), threshold(schema_of(child), once=True))
+                return self._after(plan, child, threshold(schema_of(child), once=True))
             case Positive(child):
-                return _after(self._plan(child), threshold(schema_of(child), once=False))
+                return self._after(plan, child, threshold(schema_of(child), once=False))
             case Totals(child, keys, measures):
-                return _after(self._plan(child), totals(plan, schema_of(child), keys, measures))
+                return self._after(plan, child, totals(plan, schema_of(child), keys, measures))
             case Groups(child, keys):
-                return _after(self._plan(child), groups(schema_of(child), keys))
+                return self._after(plan, child, groups(schema_of(child), keys))
             case Partition(child):
-                return _after(self._plan(child), partition(plan))
+                return self._after(plan, child, partition(plan))
             case Window(child):
-                return _after(self._plan(child), window(plan))
+                return self._after(plan, child, window(plan))
             case _:
                 raise Unknown(type(plan).__name__)
+
+    def _after(self, plan: Plan, child: Plan, then: Change) -> Evaluate:
+        return _unless_empty(plan, self._plan(child), then)
 
     def _values(self, schema: Schema, rows: tuple[tuple[str, ...], ...]) -> Evaluate:
         texts = [tuple(self._constant(text) for text in row) for row in rows]
@@ -135,7 +146,14 @@ class Columns:
         test, type_ = compiled(predicate, schema, self._fold)
         if type_ != "boolean":
             raise Unknown(type_)
-        return lambda rows: rows.filter(_column(test, rows))
+
+        def change(rows: pa.RecordBatch) -> pa.RecordBatch:
+            found = _column(test, rows)
+            if found.true_count == rows.num_rows:
+                return rows
+            return rows.filter(found) if found.true_count else rows.slice(0, 0)
+
+        return change
 
     def _map(self, outputs: tuple[Output, ...], read: Schema) -> Change:
         made = [compiled(output.scalar, read, self._fold) for output in outputs]
@@ -172,19 +190,23 @@ class Columns:
             columns = arrow_schema(wanted)
             return lambda known: picked(residual(whole(known)), columns)
         places = [place for place, column in enumerate(both) if column in wanted]
+        mine = [*(place for place in places if place < ours), ours]
+        others = [*(place - ours for place in places if place >= ours), len(both) - ours]
         schema = arrow_schema(wanted)
+        none = nothing(schema)
 
         def evaluate(known: Known) -> pa.RecordBatch:
-            one, other = left(known), right(known)
+            one = left(known)
+            other = right(known) if one.num_rows else one
+            if not other.num_rows:
+                return none
             at, there = _matched(one, other, plan)
-            columns = [
-                taken(one.column(place), at)
-                if place < ours
-                else taken(other.column(place - ours), there)
-                for place in places
-            ]
-            weight = pc.multiply_checked(taken(weights(one), at), taken(weights(other), there))
-            return pa.record_batch([*columns, weight], schema=schema)
+            if not len(at):
+                return none
+            *columns, weight = taken(one.select(mine), at).columns
+            *more, factor = taken(other.select(others), there).columns
+            product = pc.multiply_checked(weight, factor)
+            return pa.record_batch([*columns, *more, product], schema=schema)
 
         return evaluate
 
@@ -192,19 +214,29 @@ class Columns:
         child, to = self._plan(plan.child), self._plan(plan.to)
 
         def evaluate(known: Known) -> pa.RecordBatch:
-            rows, keys = child(known), to(known)
-            if not rows.num_rows or not keys.num_rows:
+            rows = child(known)
+            keys = to(known) if rows.num_rows else rows
+            if not keys.num_rows:
                 return rows.slice(0, 0)
             if not plan.on:
                 return rows
             ours = [rows.column(a) for a, _ in plan.on]
-            return rows.filter(occurs(ours, [keys.column(b) for _, b in plan.on]))
+            return chosen(rows, occurs(ours, [keys.column(b) for _, b in plan.on]))
 
         return evaluate
 
 
-def _after(first: Evaluate, then: Change) -> Evaluate:
-    return lambda known: then(first(known))
+def _unless_empty(plan: Plan, first: Evaluate, then: Change) -> Evaluate:
+    """A change of rows; of none an operator makes none, but for aggregates without keys."""
+    if isinstance(plan, Groups | Partition) and not plan.keys:
+        return lambda known: then(first(known))
+    none = nothing(arrow_schema(schema_of(plan)))
+
+    def evaluate(known: Known) -> pa.RecordBatch:
+        rows = first(known)
+        return then(rows) if rows.num_rows else none
+
+    return evaluate
 
 
 def _added(plan: Plan) -> list[Plan]:
@@ -221,7 +253,7 @@ def _negated(rows: pa.RecordBatch) -> pa.RecordBatch:
 
 
 def _matched(one: pa.RecordBatch, other: pa.RecordBatch, plan: Join) -> tuple[Any, Any]:
-    if not plan.on or not one.num_rows or not other.num_rows:
+    if not plan.on:
         return every_pair(one.num_rows, other.num_rows)
     ours, theirs = [one.column(a) for a, _ in plan.on], [other.column(b) for _, b in plan.on]
     return pairs(ours, theirs, nulls=plan.nulls)

@@ -6,8 +6,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from everview.engine.arrow import arrow_schema, arrow_type
-from everview.engine.columns.batches import Change, copies, ones, weights
-from everview.engine.columns.grouping import must_be_comparable, numbers_in_order
+from everview.engine.columns.batches import Change, copies, nothing, ones, weights
+from everview.engine.columns.grouping import numbers_in_order
+from everview.engine.columns.numbers import must_be_comparable
 from everview.engine.columns.summing import consolidate
 from everview.engine.columns.unknown import Unknown
 from everview.plan.nodes import Aggregate, Over, Partition, Window
@@ -25,7 +26,7 @@ def partition(plan: Partition) -> Change:
     def change(rows: pa.RecordBatch) -> pa.RecordBatch:
         rows = consolidate(rows, read, ())
         if plan.keys and not rows.num_rows:
-            return pa.record_batch([pa.array([], field.type) for field in made], schema=made)
+            return nothing(made)
         for name in (*plan.keys, *(str(each.column) for each in plan.aggregates)):
             must_be_comparable(rows.column(name))
         table = pa.Table.from_batches([rows])
@@ -60,6 +61,6 @@ def window(plan: Window) -> Change:
 
 
 def _numbered(over: Over, rows: pa.RecordBatch, keys: tuple[str, ...]) -> pa.Array:
-    order = [(o.column, "descending" if o.descending else "ascending") for o in over.order]
+    order = [(each.column, each.descending) for each in over.order]
     numbers = pa.array(numbers_in_order(rows, keys, order))
     return pc.cast(numbers, arrow_type(over.type))

@@ -4,17 +4,33 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from everview.engine.arrow import arrow_schema
-from everview.engine.columns import decimals
-from everview.engine.columns.batches import Change, batch, ones, reweighted, weights
-from everview.engine.columns.grouping import sums
+from everview.engine.columns.batches import Change, chosen, ones, reweighted, weights
+from everview.engine.columns.grouping import grouping
+from everview.engine.columns.numbers import Places
 from everview.engine.columns.unknown import Unknown
 from everview.plan.nodes import Measure, Totals
 from everview.plan.traverse import schema_of
-from everview.plan.types import INTEGERS, WEIGHT, Schema, decimal_parts, names, type_in
+from everview.plan.types import INTEGERS, Schema, Type, decimal_parts, names, type_in
+
+
+def sums(rows: pa.RecordBatch, keys: Sequence[str], schema: pa.Schema) -> pa.RecordBatch:
+    """The rows of a schema with equal keys made one: what is no key is added up.
+
+    No value sums to zero, and a sum that does not fit raises.
+    """
+    groups = grouping(rows, keys)
+    if groups.order is None and len(keys) + 1 == len(schema):
+        return rows
+    found = groups.keys(rows, keys)
+    added = [name for name in schema.names if name not in found]
+    targets = [schema.field(name).type for name in added]
+    found |= zip(added, groups.totals([*map(rows.column, added)], targets), strict=True)
+    return pa.record_batch([found[name] for name in schema.names], schema=schema)
 
 
 def consolidate(rows: pa.RecordBatch, schema: Schema, rings: tuple[str, ...]) -> pa.RecordBatch:
@@ -22,12 +38,11 @@ def consolidate(rows: pa.RecordBatch, schema: Schema, rings: tuple[str, ...]) ->
     if rows.num_rows == 0:
         return rows
     keys = [name for name in names(schema) if name not in rings]
-    found = sums(_widened(rows, rings), keys, [*rings, WEIGHT])
-    made = _finished(found, keys, schema)
-    kept = pc.not_equal(weights(made), 0)
-    for ring in rings:
-        kept = pc.or_(kept, pc.not_equal(made.column(ring), _zero(made.column(ring).type)))
-    return made.filter(kept)
+    made = sums(rows, keys, arrow_schema(schema))
+    kept = weights(made).to_numpy() != 0
+    for ring in rings if not kept.all() else ():
+        kept |= _is_not_zero(made.column(ring))
+    return chosen(made, kept)
 
 
 def threshold(schema: Schema, *, once: bool) -> Change:
@@ -35,7 +50,7 @@ def threshold(schema: Schema, *, once: bool) -> Change:
 
     def change(rows: pa.RecordBatch) -> pa.RecordBatch:
         summed = consolidate(rows, schema, ())
-        kept = summed.filter(pc.greater(weights(summed), 0))
+        kept = chosen(summed, weights(summed).to_numpy() > 0)
         return reweighted(kept, ones(kept.num_rows)) if once else kept
 
     return change
@@ -48,36 +63,34 @@ def totals(
     for measure in measures:
         summed = measure.function == "sum" and measure.column is not None
         exact = summed and type_in(schema, measure.column or "")
-        if exact and exact not in INTEGERS and not decimal_parts(exact):
+        if exact and exact not in INTEGERS and not _keeps_digits(exact, measure.type):
             raise Unknown(exact)
-    made = schema_of(plan)
+    made = arrow_schema(schema_of(plan))
+    targets = [*(made.field(measure.name).type for measure in measures), pa.int64()]
 
     def change(rows: pa.RecordBatch) -> pa.RecordBatch:
-        if rows.num_rows == 0:
-            return batch(arrow_schema(made).empty_table())
-        own = weights(rows)
-        factors = decimals.Weights(own)
-        columns = [rows.column(key) for key in keys]
-        columns += [_measured(measure, rows, own, factors) for measure in measures]
-        added = [*(measure.name for measure in measures), WEIGHT]
-        wide = pa.record_batch([*columns, own], names=[*keys, *added])
-        return _finished(sums(wide, keys, added), keys, made)
+        groups = grouping(rows, keys)
+        columns = [_counted(measure, rows) for measure in measures]
+        once = np.ones(rows.num_rows, np.int64)
+        found = groups.totals([*columns, once], targets, weights(rows).to_numpy())
+        return pa.record_batch([*groups.keys(rows, keys).values(), *found], schema=made)
 
     return change
 
 
-def _measured(
-    measure: Measure, rows: pa.RecordBatch, own: pa.Array, factors: decimals.Weights
-) -> pa.Array:
+def _keeps_digits(type_: Type, to: Type) -> bool:
+    ours, theirs = decimal_parts(type_), decimal_parts(to)
+    return bool(ours and theirs and ours[1] == theirs[1])
+
+
+def _counted(measure: Measure, rows: pa.RecordBatch) -> pa.Array | Places:
     """What a row adds to a measure."""
     if measure.column is None:
-        return own
+        return np.ones(rows.num_rows, np.int64)
     values = rows.column(measure.column)
     if measure.function == "count":
-        return pc.if_else(pc.is_valid(values), own, 0)
-    if pa.types.is_integer(values.type):
-        values = pc.cast(pc.cast(values, pa.int64()), pa.decimal128(19, 0))
-    return factors.times(values)
+        return values.is_valid().to_numpy(zero_copy_only=False)
+    return values
 
 
 def groups(schema: Schema, keys: tuple[str, ...]) -> Change:
@@ -86,48 +99,18 @@ def groups(schema: Schema, keys: tuple[str, ...]) -> Change:
     for ring in rings:
         if not decimal_parts(type_in(schema, ring)) and type_in(schema, ring) != "bigint":
             raise Unknown(type_in(schema, ring))
+    wanted = arrow_schema(schema)
 
     def change(rows: pa.RecordBatch) -> pa.RecordBatch:
-        if keys and rows.num_rows == 0:
-            return rows
-        found = sums(_widened(rows, rings), keys, [*rings, WEIGHT])
-        made = _finished(found, keys, schema)
+        made = sums(rows, keys, wanted)
         if keys:
-            made = made.filter(pc.greater(weights(made), 0))
+            made = chosen(made, weights(made).to_numpy() > 0)
         return reweighted(made, ones(made.num_rows))
 
     return change
 
 
-def _widened(rows: pa.RecordBatch, rings: Sequence[str]) -> pa.RecordBatch:
-    """The rows with decimals that are added up in a type that holds every sum."""
-    for ring in rings:
-        place = rows.schema.get_field_index(ring)
-        type_ = rows.column(place).type
-        if pa.types.is_decimal128(type_):
-            wide = rows.column(place).cast(pa.decimal256(type_.precision, type_.scale))
-            rows = rows.set_column(place, ring, wide)
-    return rows
-
-
-def _finished(found: pa.Table, keys: Sequence[str], schema: Schema) -> pa.RecordBatch:
-    """Sums as columns of the schema: no value sums to zero, and one that does not fit raises."""
-    wanted = arrow_schema(schema)
-    columns = []
-    for name in wanted.names:
-        if name in keys:
-            columns.append(_one(found.column(name)))
-            continue
-        summed = _one(found.column(f"{name}_sum"))
-        total = pc.fill_null(summed, _zero(summed.type)) if summed.null_count else summed
-        type_ = wanted.field(name).type
-        columns.append(total if total.type == type_ else total.cast(type_))
-    return pa.record_batch(columns, schema=wanted)
-
-
-def _zero(type_: pa.DataType) -> pa.Scalar:
-    return pa.scalar(0, pa.int64()).cast(type_) if type_ != pa.int64() else pa.scalar(0, type_)
-
-
-def _one(column: pa.ChunkedArray) -> pa.Array:
-    return column.chunk(0) if column.num_chunks == 1 else column.combine_chunks()
+def _is_not_zero(values: pa.Array) -> Places:
+    zero = pa.scalar(0, pa.int64()).cast(values.type)
+    found: Places = pc.not_equal(values, zero).to_numpy(zero_copy_only=False)
+    return found

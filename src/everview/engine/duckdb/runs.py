@@ -9,16 +9,15 @@ from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import cached_property
 from tempfile import mkstemp
-from typing import Any, TypeAlias
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 from pyarrow import types
 
+from everview.engine.columns.numbers import Places, spread
 from everview.store.order import counts, numbers
-
-Places: TypeAlias = np.ndarray[Any, np.dtype[Any]]
 
 LARGE_BYTES = 256 << 20
 """A larger run lies in a file that is mapped into memory, so that it can leave it again."""
@@ -84,7 +83,7 @@ class Run:
             last = self._numbers.searchsorted(keys.numbers, "right")
             if not (last > first).any():
                 return _NOWHERE
-            return _spread(first, last) + self._nulls
+            return spread(first, last - first) + self._nulls
         if len(keys.distinct) * SEARCHED > len(self):
             return None
         column = self.rows[self.by]
@@ -93,7 +92,7 @@ class Run:
         except UnicodeDecodeError:  # a Spark string may hold bytes that are not UTF-8
             return None
         found = np.array(ends, np.int64).reshape(-1, 2)
-        return _spread(found[:, 0], found[:, 1])
+        return spread(found[:, 0], found[:, 1] - found[:, 0])
 
     def _scanned(self, by: str, keys: Keys, columns: Sequence[str]) -> pa.Table:
         column = self.rows[by]
@@ -127,14 +126,6 @@ def _apart(one: Places, other: Places) -> bool:
     if not len(one) or not len(other):
         return True
     return bool(one[0] > other[-1] or one[-1] < other[0])
-
-
-def _spread(first: Places, last: Places) -> Places:
-    """All places from each first to before each last."""
-    sizes = last - first
-    begins = sizes.cumsum() - sizes
-    spread: Places = (first - begins).repeat(sizes) + np.arange(sizes.sum())
-    return spread
 
 
 def _range(column: pa.ChunkedArray, key: Any, nulls: int) -> tuple[int, int]:
