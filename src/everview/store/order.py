@@ -18,7 +18,7 @@ WIDEST = 1 << 62
 def in_order(table: pa.Table, keys: Sequence[str]) -> pa.Table:
     """The rows ascending, nulls first; columns that Arrow cannot order do not take part."""
     by = orderable(table.schema, keys)
-    if not by:
+    if not by or table.num_rows < 2:
         return table
     found = codes(table, by)
     if found is not None:
