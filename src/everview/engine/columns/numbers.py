@@ -18,6 +18,8 @@ Places: TypeAlias = np.ndarray[Any, np.dtype[Any]]
 
 SAFE = 2**62
 """Sums, and pairs of numbers, up to this one are computed in 64 bits."""
+_LONG = 19
+"""Digits of which every number of 64 bits has at most so many."""
 
 
 def bound(values: Places) -> int:
@@ -76,7 +78,7 @@ def as_types(rows: Places, targets: Sequence[pa.DataType]) -> list[pa.Array]:
     made = []
     for row, pair, type_ in zip(rows, halves, targets, strict=True):
         if types.is_decimal128(type_):
-            if bound(row) >= 10**type_.precision:
+            if type_.precision < _LONG and bound(row) >= 10**type_.precision:
                 raise Unknown("too many digits")
             made.append(pa.Array.from_buffers(type_, len(row), [None, pa.py_buffer(pair)]))
         else:

@@ -5,10 +5,10 @@ A batch has the columns of its plan's schema, in order, and the weight last.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import lru_cache
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -50,7 +50,7 @@ from everview.plan.nodes import (
     Window,
 )
 from everview.plan.traverse import schema_of
-from everview.plan.types import WEIGHT, Schema
+from everview.plan.types import WEIGHT, Schema, Type, names
 
 Known: TypeAlias = Mapping[str, pa.RecordBatch]
 Evaluate: TypeAlias = Callable[[Known], pa.RecordBatch]
@@ -86,37 +86,27 @@ class Columns:
             return None
 
     def _plan(self, plan: Plan) -> Evaluate:
+        """What evaluates a plan, all its columns."""
         match plan:
             case Empty(schema):
                 none = nothing(arrow_schema(schema))
                 return lambda _: none
             case Values(schema, rows):
                 return self._values(schema, rows)
-            case Ref(name, schema):
-                wanted = arrow_schema(schema)
-                return lambda known: picked(known[name], wanted)
-            case Filter(child, predicate):
-                return self._after(plan, child, self._filter(predicate, schema_of(child)))
-            case Map(Join() as child, outputs):
-                read = frozenset[str]().union(*(scalar.columns(o.scalar) for o in outputs))
-                left = tuple(c for c in schema_of(child) if c.name in read)
-                return _unless_empty(plan, self._join(child, left), self._map(outputs, left))
+            case Ref() | Filter() | Add() | Negate() | Join() | Restrict():
+                return self._part(plan, frozenset(names(schema_of(plan))))[0]
             case Map(child, outputs):
-                return self._after(plan, child, self._map(outputs, schema_of(child)))
-            case Add():
-                return self._add(plan)
-            case Negate(child):
-                return self._after(plan, child, _negated)
-            case Join():
-                return self._join(plan, schema_of(plan))
-            case Restrict():
-                return self._restrict(plan)
+                read = frozenset[str]().union(*(scalar.columns(o.scalar) for o in outputs))
+                first, schema = self._part(child, read)
+                return _then(first, self._map(outputs, schema), schema_of(plan))
+            case Totals(child, keys, measures):
+                read = frozenset((*keys, *(m.column for m in measures if m.column)))
+                first, schema = self._part(child, read)
+                return _then(first, totals(plan, schema, keys, measures), schema_of(plan))
             case Distinct(child):
                 return self._after(plan, child, threshold(schema_of(child), once=True))
             case Positive(child):
                 return self._after(plan, child, threshold(schema_of(child), once=False))
-            case Totals(child, keys, measures):
-                return self._after(plan, child, totals(plan, schema_of(child), keys, measures))
             case Groups(child, keys):
                 return self._after(plan, child, groups(schema_of(child), keys))
             case Partition(child):
@@ -127,7 +117,32 @@ class Columns:
                 raise Unknown(type(plan).__name__)
 
     def _after(self, plan: Plan, child: Plan, then: Change) -> Evaluate:
-        return _unless_empty(plan, self._plan(child), then)
+        first = self._plan(child)
+        if isinstance(plan, Groups | Partition) and not plan.keys:
+            return lambda known: then(first(known))
+        return _then(first, then, schema_of(plan))
+
+    def _part(self, plan: Plan, read: frozenset[str]) -> tuple[Evaluate, Schema]:
+        """What evaluates the columns of a plan that are read, perhaps others too, and which."""
+        kept = tuple(column for column in schema_of(plan) if column.name in read)
+        match plan:
+            case Ref(name):
+                wanted = arrow_schema(kept)
+                return (lambda known: picked(known[name], wanted)), kept
+            case Filter(child, predicate):
+                first, schema = self._part(child, read | scalar.columns(predicate))
+                return _then(first, self._filter(predicate, schema, kept), kept), kept
+            case Add():
+                return self._add(plan, kept), kept
+            case Negate(child):
+                first, schema = self._part(child, read)
+                return _then(first, _negated, schema), schema
+            case Join():
+                return self._join(plan, kept), kept
+            case Restrict():
+                return self._restrict(plan, kept), kept
+            case _:
+                return self._plan(plan), schema_of(plan)
 
     def _values(self, schema: Schema, rows: tuple[tuple[str, ...], ...]) -> Evaluate:
         texts = [tuple(self._constant(text) for text in row) for row in rows]
@@ -142,20 +157,26 @@ class Columns:
         compute, _ = compiled(text, (), self._fold)
         return compute(None)
 
-    def _filter(self, predicate: str, schema: Schema) -> Change:
+    def _filter(self, predicate: str, schema: Schema, kept: Schema) -> Change:
+        """The rows that satisfy a predicate, of which some columns are kept."""
         test, type_ = compiled(predicate, schema, self._fold)
         if type_ != "boolean":
             raise Unknown(type_)
+        pick = _picking(schema, names(kept))
 
         def change(rows: pa.RecordBatch) -> pa.RecordBatch:
             found = _column(test, rows)
-            if found.true_count == rows.num_rows:
-                return rows
-            return rows.filter(found) if found.true_count else rows.slice(0, 0)
+            count = found.true_count
+            if count == rows.num_rows:
+                return pick(rows)
+            return pick(rows).filter(found) if count else pick(rows).slice(0, 0)
 
         return change
 
     def _map(self, outputs: tuple[Output, ...], read: Schema) -> Change:
+        plain = [scalar.as_column(output.scalar) or "" for output in outputs]
+        if [output.type for output in outputs] == [_type(read, name) for name in plain]:
+            return _renaming(read, plain, [output.name for output in outputs])
         made = [compiled(output.scalar, read, self._fold) for output in outputs]
         for output, (_, type_) in zip(outputs, made, strict=True):
             if output.type != type_:
@@ -174,63 +195,104 @@ class Columns:
 
         return change
 
-    def _add(self, plan: Add) -> Evaluate:
-        parts = [self._plan(part) for part in _added(plan)]
-        schema = arrow_schema(schema_of(plan))
-        return lambda known: pa.concat_batches([picked(part(known), schema) for part in parts])
+    def _add(self, plan: Add, kept: Schema) -> Evaluate:
+        wanted = arrow_schema(kept)
+        none = nothing(wanted)
+        parts = [self._part(part, frozenset(names(kept)))[0] for part in _added(plan)]
+
+        def evaluate(known: Known) -> pa.RecordBatch:
+            every = (part(known) for part in parts)
+            found = [picked(rows, wanted) for rows in every if rows.num_rows]
+            return pa.concat_batches(found) if len(found) > 1 else [*found, none][0]
+
+        return evaluate
 
     def _join(self, plan: Join, wanted: Schema) -> Evaluate:
         """The pairs of a join, of which some columns are wanted."""
-        left, right = self._plan(plan.left), self._plan(plan.right)
-        both = schema_of(plan)
-        ours = len(schema_of(plan.left))
         if plan.residual:
-            residual = self._filter(plan.residual, both)
-            whole = self._join(replace(plan, residual=None), both)
-            columns = arrow_schema(wanted)
-            return lambda known: picked(residual(whole(known)), columns)
-        places = [place for place, column in enumerate(both) if column in wanted]
-        mine = [*(place for place in places if place < ours), ours]
-        others = [*(place - ours for place in places if place >= ours), len(both) - ours]
+            read = {*names(wanted), *scalar.columns(plan.residual)}
+            both = tuple(column for column in schema_of(plan) if column.name in read)
+            pairs_of = self._join(replace(plan, residual=None), both)
+            return _then(pairs_of, self._filter(plan.residual, both, wanted), wanted)
+        left = self._side(plan.left, [a for a, _ in plan.on], names(wanted))
+        right = self._side(plan.right, [b for _, b in plan.on], names(wanted))
         schema = arrow_schema(wanted)
         none = nothing(schema)
 
         def evaluate(known: Known) -> pa.RecordBatch:
-            one = left(known)
-            other = right(known) if one.num_rows else one
+            one = left.rows(known)
+            other = right.rows(known) if one.num_rows else one
             if not other.num_rows:
                 return none
-            at, there = _matched(one, other, plan)
+            if plan.on:
+                at, there = pairs(left.keys(one), right.keys(other), nulls=plan.nulls)
+            else:
+                at, there = every_pair(one.num_rows, other.num_rows)
             if not len(at):
                 return none
-            *columns, weight = taken(one.select(mine), at).columns
-            *more, factor = taken(other.select(others), there).columns
+            *columns, weight = taken(left.pick(one), at).columns
+            *more, factor = taken(right.pick(other), there).columns
             product = pc.multiply_checked(weight, factor)
             return pa.record_batch([*columns, *more, product], schema=schema)
 
         return evaluate
 
-    def _restrict(self, plan: Restrict) -> Evaluate:
-        child, to = self._plan(plan.child), self._plan(plan.to)
+    def _restrict(self, plan: Restrict, wanted: Schema) -> Evaluate:
+        child = self._side(plan.child, [a for a, _ in plan.on], names(wanted))
+        to = self._side(plan.to, [b for _, b in plan.on], ())
 
         def evaluate(known: Known) -> pa.RecordBatch:
-            rows = child(known)
-            keys = to(known) if rows.num_rows else rows
+            rows = child.rows(known)
+            keys = to.rows(known) if rows.num_rows else rows
             if not keys.num_rows:
-                return rows.slice(0, 0)
+                return child.pick(rows).slice(0, 0)
             if not plan.on:
-                return rows
-            ours = [rows.column(a) for a, _ in plan.on]
-            return chosen(rows, occurs(ours, [keys.column(b) for _, b in plan.on]))
+                return child.pick(rows)
+            return chosen(child.pick(rows), occurs(child.keys(rows), to.keys(keys)))
 
         return evaluate
 
+    def _side(self, plan: Plan, keys: Sequence[str], wanted: Sequence[str]) -> _Side:
+        """One side of a join by keys, of which some columns are wanted."""
+        rows, schema = self._part(plan, frozenset((*keys, *wanted)))
+        kept = [name for name in names(schema) if name in wanted]
+        places = [names(schema).index(key) for key in keys]
+        return _Side(rows, lambda found: [*map(found.column, places)], _picking(schema, kept))
 
-def _unless_empty(plan: Plan, first: Evaluate, then: Change) -> Evaluate:
-    """A change of rows; of none an operator makes none, but for aggregates without keys."""
-    if isinstance(plan, Groups | Partition) and not plan.keys:
-        return lambda known: then(first(known))
-    none = nothing(arrow_schema(schema_of(plan)))
+
+@dataclass(frozen=True, slots=True)
+class _Side:
+    """What evaluates the rows of one side of a join; their keys; and what is wanted of them."""
+
+    rows: Evaluate
+    keys: Callable[[pa.RecordBatch], list[pa.Array]]
+    pick: Change
+
+
+def _picking(schema: Schema, kept: Sequence[str]) -> Change:
+    """Some columns of a schema, and the weight."""
+    if [*kept] == [*names(schema)]:
+        return lambda rows: rows
+    places = [*map(names(schema).index, kept), len(schema)]
+    return lambda rows: rows.select(places)
+
+
+def _renaming(schema: Schema, kept: Sequence[str], fresh: Sequence[str]) -> Change:
+    """Some columns of a schema under other names, and the weight."""
+    pick = _picking(schema, kept)
+    if [*kept] == [*fresh]:
+        return pick
+    renamed = [*fresh, WEIGHT]
+    return lambda rows: pick(rows).rename_columns(renamed)
+
+
+def _type(schema: Schema, name: str) -> Type | None:
+    return next((column.type for column in schema if column.name == name), None)
+
+
+def _then(first: Evaluate, then: Change, schema: Schema) -> Evaluate:
+    """A change of rows that makes none of none."""
+    none = nothing(arrow_schema(schema))
 
     def evaluate(known: Known) -> pa.RecordBatch:
         rows = first(known)
@@ -250,10 +312,3 @@ def _column(compute: Compute, rows: pa.RecordBatch) -> pa.Array:
 
 def _negated(rows: pa.RecordBatch) -> pa.RecordBatch:
     return reweighted(rows, pc.negate(weights(rows)))
-
-
-def _matched(one: pa.RecordBatch, other: pa.RecordBatch, plan: Join) -> tuple[Any, Any]:
-    if not plan.on:
-        return every_pair(one.num_rows, other.num_rows)
-    ours, theirs = [one.column(a) for a, _ in plan.on], [other.column(b) for _, b in plan.on]
-    return pairs(ours, theirs, nulls=plan.nulls)
