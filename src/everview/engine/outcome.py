@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass, field
 from time import perf_counter
 from typing import Any
@@ -13,6 +11,22 @@ from everview.store.manifest import Segment
 
 MEMORY, DRIVER, JOB, LARGE, UNASKED = "memory", "driver", "job", "large", "unasked"
 """The ways of a fetch: from memory, files read by the driver or by a Spark job, Spark SQL, none."""
+
+
+@dataclass(slots=True)
+class Timed:
+    """Adds the milliseconds of a block to those under a name, also when it fails."""
+
+    spent: dict[str, float]
+    name: str
+    began: float = 0.0
+
+    def __enter__(self) -> None:
+        self.began = perf_counter()
+
+    def __exit__(self, *_: object) -> None:
+        passed = (perf_counter() - self.began) * 1000
+        self.spent[self.name] = self.spent.get(self.name, 0.0) + passed
 
 
 class Clock:
@@ -27,14 +41,9 @@ class Clock:
         """Milliseconds since the clock was made."""
         return (perf_counter() - self._began) * 1000
 
-    @contextmanager
-    def phase(self, name: str) -> Iterator[None]:
+    def phase(self, name: str) -> Timed:
         """Count the time of a block, also when it fails."""
-        began = self.total
-        try:
-            yield
-        finally:
-            self.add(name, self.total - began)
+        return Timed(self.phases, name)
 
     def add(self, name: str, milliseconds: float) -> None:
         """Count more time for a phase."""
@@ -70,12 +79,9 @@ class Outcome:
         if rows is not None:
             self.fetched[mark] = self.fetched.get(mark, 0) + rows
 
-    @contextmanager
-    def step(self, name: str) -> Iterator[None]:
+    def step(self, name: str) -> Timed:
         """Count the time of a block for a result, or for a relation that is written."""
-        began = self.clock.total
-        yield
-        self.steps[name] = self.steps.get(name, 0.0) + self.clock.total - began
+        return Timed(self.steps, name)
 
     def started_job(self) -> None:
         """Count a job of Spark."""

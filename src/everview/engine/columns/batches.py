@@ -8,7 +8,7 @@ from typing import TypeAlias
 import numpy as np
 import pyarrow as pa
 
-from everview.engine.columns.numbers import Places
+from everview.engine.columns.numbers import Places, indices
 
 FEW = 20_000
 """Up to so many rows are computed on columns; of more, a statement is worth its planning."""
@@ -41,7 +41,7 @@ def taken(rows: pa.RecordBatch, places: Places) -> pa.RecordBatch:
     count = rows.num_rows
     if len(places) == count and bool((places == np.arange(count)).all()):
         return rows
-    return rows.take(pa.array(places))
+    return rows.take(indices(places))
 
 
 def picked(rows: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:

@@ -27,6 +27,11 @@ def bound(values: Places) -> int:
     return max(-int(values.min()), int(values.max())) if values.size else 0
 
 
+def indices(places: Places) -> pa.Array:
+    """Whole numbers of 64 bits as they are."""
+    return pa.Array.from_buffers(pa.int64(), len(places), [None, pa.py_buffer(places)])
+
+
 def spread(first: Places, sizes: Places) -> Places:
     """From each first place on, so many places."""
     begins = sizes.cumsum() - sizes
@@ -96,10 +101,11 @@ def codes(keys: Iterable[Sequence[pa.Array]]) -> Places:
 
 def coded(pieces: Sequence[pa.Array]) -> Places:
     """A number for each value of a column in pieces, equal where values are."""
-    type_ = pieces[0].type
-    if any(each.type != type_ for each in pieces):
-        raise Unknown("keys of different types")
-    whole = not any(each.null_count for each in pieces)
+    type_, whole = pieces[0].type, True
+    for each in pieces:
+        if each.type != type_:
+            raise Unknown("keys of different types")
+        whole = whole and not each.null_count
     if whole and counts(type_):
         found = [numbers(each) for each in pieces]
         return found[0] if len(found) == 1 else np.concatenate(found)
@@ -110,8 +116,8 @@ def coded(pieces: Sequence[pa.Array]) -> Places:
     for each in pieces:
         must_be_comparable(each)
     values = pieces[0] if len(pieces) == 1 else pa.concat_arrays(pieces)
-    indices: Places = values.dictionary_encode(null_encoding="encode").indices.to_numpy()
-    return indices
+    found_at: Places = values.dictionary_encode(null_encoding="encode").indices.to_numpy()
+    return found_at
 
 
 def both(one: Places, other: Places) -> Places:

@@ -127,16 +127,16 @@ class Calculator:
         Raises `NotEqual` when the plan uses something not shown equal to Spark's answer.
         """
         plan = Solver(self).solved(step.plan) if has_loops(step.plan) else step.plan
-        left = replace(step, plan=self.reduced(plan))
-        if isinstance(left.plan, Empty):
+        plan = self.reduced(plan)
+        if isinstance(plan, Empty):
             self.give_nothing(step.result, schema_of(step.plan))
-        elif (found := self._on_columns(left.plan, consolidated=step.consolidated)) is not None:
+        elif (found := self._on_columns(plan, consolidated=step.consolidated)) is not None:
             self.give(step.result, found)
         elif step.consolidated:
-            rows = twice(lambda careful: self.rows(_step_sql(left, careful)))
+            rows = twice(lambda careful: self.rows(_step_sql(step, plan, careful)))
             self.give(step.result, conform(rows, schema_of(step.plan)))
         else:
-            twice(lambda careful: self.keep(step.result, _step_sql(left, careful)))
+            twice(lambda careful: self.keep(step.result, _step_sql(step, plan, careful)))
 
     def evaluate(self, plan: Plan) -> pa.Table:
         """The rows of `plan`, consolidated; loops in it are run first."""
@@ -384,8 +384,8 @@ def _is_said(plan: Plan) -> bool:
 
 
 @lru_cache(maxsize=4096)
-def _step_sql(step: Compute, careful: bool) -> str:
-    return emit_step(step, DUCKDB, careful=careful)
+def _step_sql(step: Compute, left: Plan, careful: bool) -> str:
+    return emit_step(replace(step, plan=left), DUCKDB, careful=careful)
 
 
 @lru_cache(maxsize=4096)

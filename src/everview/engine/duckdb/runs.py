@@ -158,11 +158,8 @@ def _in_order(rows: pa.Table, by: str | None) -> pa.Table:
 
 
 def _kept(rows: pa.Table) -> pa.Table:
-    """The rows in one piece, which are taken from fastest; in a file of their own if many."""
-    try:
-        whole = pa.table([column.combine_chunks() for column in rows.columns], rows.schema)
-    except pa.ArrowInvalid:  # more text than one piece can hold
-        whole = rows
+    """The rows in as few pieces as can be, which are taken from fastest; in a file if many."""
+    whole = rows.combine_chunks()
     return _mapped(whole) if whole.nbytes > LARGE_BYTES else whole
 
 
