@@ -92,7 +92,7 @@ def test_groups_are_added_up_exactly(keys, data):
     units = cells(st.none() | st.integers(-(10**digits), 10**digits))
     prices = [None if u is None else Decimal(u).scaleb(-2) for u in units]
     integers = cells(st.none() | st.integers(-5, 5))
-    columns = [pa.array(prices, pa.decimal128(31, 2)), pa.array(integers, pa.int64())]
+    columns = [_decimals(units), pa.array(integers, pa.int64())]
     targets = [pa.decimal128(38, 2), pa.decimal128(38, 0)]
     groups = grouping(rows, names)
     found = groups.keys(rows, names)
@@ -104,6 +104,16 @@ def test_groups_are_added_up_exactly(keys, data):
         total[1] += (integer or 0) * w
     shown = zip(*(column.to_pylist() for column in (*found.values(), *sums)), strict=True)
     assert Counter(shown) == Counter((*key, *total) for key, total in expected.items())
+
+
+def _decimals(units: list[int | None]) -> pa.Array:
+    """Decimals that are part of a longer array, with something where they are null."""
+    there = pa.array([False, *(unit is not None for unit in units)])
+    values = [7, *(7 if unit is None else unit for unit in units)]
+    data = b"".join(value.to_bytes(16, "little", signed=True) for value in values)
+    # The values of an array of truths are the bits of a validity.
+    buffers = [there.buffers()[1], pa.py_buffer(data)]
+    return pa.Array.from_buffers(pa.decimal128(31, 2), len(values), buffers).slice(1)
 
 
 def test_a_sum_that_does_not_fit_its_type_is_left_to_the_database():
