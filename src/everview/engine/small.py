@@ -55,6 +55,10 @@ class InProcess:
             self._calculator.forget()
 
     def keys(self, step: Fetch) -> pa.ChunkedArray:
+        """The values that a fetch is looked up by, each once."""
+        return pa.chunked_array([self.values(step).unique()])
+
+    def values(self, step: Fetch) -> pa.ChunkedArray:
         """The values that a fetch is looked up by, as values of the column that it looks at.
 
         One outside the column's range turns into another: that brings rows too many, never too few.
@@ -62,7 +66,7 @@ class InProcess:
         assert step.by is not None
         type_ = arrow_schema(step.schema).field(step.by).type
         asked = self._calculator.asked(step.keys)
-        found = [self._calculator.keys(key.relation, key.column) for key in asked]
+        found = [self._calculator.values(key.relation, key.column) for key in asked]
         same = [each if each.type == type_ else each.cast(type_, safe=False) for each in found]
         if len(same) == 1:
             return same[0]

@@ -229,13 +229,14 @@ class Calculator:
         """A known relation as one batch."""
         return picked(self._batch(name), arrow_schema(schema))
 
-    def keys(self, name: str, column: str) -> pa.ChunkedArray:
-        """The distinct values of one column."""
+    def values(self, name: str, column: str) -> pa.ChunkedArray:
+        """The values of one column, each once at least."""
         if name in self._nothing:
             type_ = arrow_schema(self._nothing[name]).field(column).type
             return pa.chunked_array([], type_)
         if name in self._given:
-            return pa.chunked_array([self._given[name].column(column).unique()])
+            found = self._given[name].column(column)
+            return pa.chunked_array([found]) if isinstance(found, pa.Array) else found
         return self.rows(f'SELECT DISTINCT "{column}" AS k FROM "{name}"').column("k")
 
     def add_up(self, rows: pa.Table, schema: Schema, rings: tuple[str, ...]) -> pa.Table:

@@ -89,7 +89,7 @@ class DuckDBEngine(InProcess):
             if step.by is None:
                 rows = conform(self._hot.rows(step.relation, snapshot), step.schema)
             else:
-                keys = self.keys(step)
+                keys = self.values(step)
                 rows = self._hot.among(step.relation, step.by, keys, step.schema, snapshot)
             self._calculator.give(step.result, rows)
             outcome.took(step, MEMORY, rows.num_rows)

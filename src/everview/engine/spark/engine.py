@@ -149,7 +149,7 @@ class SparkEngine(InProcess):
                 continue
             if step.by is not None and self._stays(step.relation, snapshot):
                 rows = self._hot.among(
-                    step.relation, step.by, self.keys(step), step.schema, snapshot
+                    step.relation, step.by, self.values(step), step.schema, snapshot
                 )
                 self._calculator.give(step.result, rows)
                 outcome.took(step, MEMORY, rows.num_rows)
