@@ -16,6 +16,18 @@ _ONE = pa.scalar(1, pa.int64())
 Change: TypeAlias = Callable[[pa.RecordBatch], pa.RecordBatch]
 
 
+class Batches(dict[str, pa.RecordBatch]):
+    """Relations as batches, each made when it is first read."""
+
+    def __init__(self, make: Callable[[str], pa.RecordBatch]) -> None:
+        super().__init__()
+        self._make = make
+
+    def __missing__(self, name: str) -> pa.RecordBatch:
+        made = self[name] = self._make(name)
+        return made
+
+
 def batch(table: pa.Table) -> pa.RecordBatch:
     """A table as one batch."""
     if table.num_rows == 0:

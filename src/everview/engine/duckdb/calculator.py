@@ -23,7 +23,7 @@ from everview.emit.sql import DUCKDB, consolidate, emit, emit_consolidated, emit
 from everview.engine.arrow import arrow_schema, arrow_type, conform
 from everview.engine.care import CalculationError, twice
 from everview.engine.columns import summing
-from everview.engine.columns.batches import FEW, batch, picked
+from everview.engine.columns.batches import FEW, Batches, batch, nothing, picked
 from everview.engine.columns.operators import Columns
 from everview.engine.columns.unknown import Unknown
 from everview.engine.duckdb import functions
@@ -72,7 +72,7 @@ class Calculator:
         self._registered: set[str] = set()
         self._counts: dict[str, int] = {}
         self._nothing: dict[str, Schema] = {}
-        self._batches: dict[str, pa.RecordBatch] = {}
+        self._batches = Batches(self._batch)
         self._columns = Columns(self._constant)
         self._empty = True
         self._strict = False
@@ -100,8 +100,8 @@ class Calculator:
 
     def reduced(self, plan: Plan) -> Plan:
         """The same plan without what is known to have no rows."""
-        nothing = (ref.name for ref in _refs(plan) if self._counts.get(ref.name) == 0)
-        return _without(plan, frozenset(nothing))
+        empty = [ref.name for ref in _refs(plan) if self._counts.get(ref.name) == 0]
+        return _without(plan, frozenset(empty)) if empty else plan
 
     def fetch(self, name: str, files: Files, schema: Schema, by: str | None = None) -> int:
         """Bring the rows of Parquet files whose column `by` is among the keys; how many came."""
@@ -171,26 +171,21 @@ class Calculator:
 
     def _on_columns(self, plan: Plan, *, consolidated: bool) -> pa.RecordBatch | None:
         """The rows of a plan over few rows, None if DuckDB has to compute them."""
-        refs = _refs(plan)
-        if sum(self._counts[ref.name] for ref in refs) > self._few:
+        if sum(self._counts[ref.name] for ref in _refs(plan)) > self._few:
             return None
         try:
-            known = {ref.name: self._batch(ref.name) for ref in refs}
-            return self._columns.evaluate(plan, known, consolidated=consolidated)
+            return self._columns.evaluate(plan, self._batches, consolidated=consolidated)
         except (Unknown, pa.ArrowException):
             return None
 
     def _batch(self, name: str) -> pa.RecordBatch:
         """A known relation as one batch; one that DuckDB made is taken over."""
-        if name not in self._batches:
-            if name in self._nothing:
-                rows = arrow_schema(self._nothing[name]).empty_table()
-            else:
-                rows = self._given.get(name)
-            if rows is None:
-                rows = self.rows(f'SELECT * FROM "{name}"')
-            self._batches[name] = rows if isinstance(rows, pa.RecordBatch) else batch(rows)
-        return self._batches[name]
+        if name in self._nothing:
+            return nothing(arrow_schema(self._nothing[name]))
+        rows = self._given.get(name)
+        if rows is None:
+            rows = self.rows(f'SELECT * FROM "{name}"')
+        return rows if isinstance(rows, pa.RecordBatch) else batch(rows)
 
     def _table(self, name: str) -> pa.Table:
         """Rows that were given, as a table."""
@@ -227,7 +222,7 @@ class Calculator:
 
     def batch(self, name: str, schema: Schema) -> pa.RecordBatch:
         """A known relation as one batch."""
-        return picked(self._batch(name), arrow_schema(schema))
+        return picked(self._batches[name], arrow_schema(schema))
 
     def values(self, name: str, column: str) -> pa.ChunkedArray:
         """The values of one column, each once at least."""
@@ -360,15 +355,13 @@ def _refs(plan: Plan) -> tuple[Ref, ...]:
 
 
 @lru_cache(maxsize=4096)
-def _without(plan: Plan, nothing: frozenset[str]) -> Plan:
+def _without(plan: Plan, empty: frozenset[str]) -> Plan:
     """The plan when relations have no rows; what is left of it has the same columns."""
 
     def known(node: Plan) -> Plan:
-        gone = isinstance(node, Ref) and node.name in nothing
+        gone = isinstance(node, Ref) and node.name in empty
         return Empty(schema_of(node)) if gone else node
 
-    if not nothing:
-        return plan
     plain = transform(plan, known)
     left = normalize(plain)
     kept = schema_of(left) == schema_of(plan) and (_is_said(left) or not _is_said(plain))
