@@ -5,9 +5,10 @@ A batch has the columns of its plan's schema, in order, and the weight last.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import lru_cache
+from operator import is_
 from typing import Any, TypeAlias
 
 import pyarrow as pa
@@ -21,10 +22,10 @@ from everview.engine.columns.batches import (
     ones,
     picked,
     reweighted,
-    taken,
     weights,
 )
 from everview.engine.columns.grouping import every_pair, occurs, pairs
+from everview.engine.columns.numbers import values_at
 from everview.engine.columns.partitions import partition, window
 from everview.engine.columns.scalars import Compute, Fold, compiled
 from everview.engine.columns.summing import consolidate, groups, threshold, totals
@@ -49,7 +50,7 @@ from everview.plan.nodes import (
     Values,
     Window,
 )
-from everview.plan.traverse import schema_of
+from everview.plan.traverse import schema_of, walk
 from everview.plan.types import WEIGHT, Schema
 
 Known: TypeAlias = Mapping[str, pa.RecordBatch]
@@ -67,6 +68,11 @@ class Columns:
     def __init__(self, fold: Fold) -> None:
         self._fold = lru_cache(maxsize=PLANS)(fold)
         self._ready = lru_cache(maxsize=PLANS)(self._prepared)
+        self._last: dict[Plan, tuple[list[pa.RecordBatch], pa.RecordBatch]] = {}
+
+    def forget(self) -> None:
+        """Let go of what was computed."""
+        self._last.clear()
 
     def evaluate(self, plan: Plan, known: Known, *, consolidated: bool) -> pa.RecordBatch:
         """The weighted rows of a plan; Unknown, or an Arrow error, if the database has to tell."""
@@ -98,9 +104,7 @@ class Columns:
             case Filter(child, predicate):
                 return self._after(plan, child, self._filter(predicate, schema_of(child)))
             case Map(Join() as child, outputs):
-                read = frozenset[str]().union(*(scalar.columns(o.scalar) for o in outputs))
-                left = tuple(c for c in schema_of(child) if c.name in read)
-                return _unless_empty(plan, self._join(child, left), self._map(outputs, left))
+                return self._mapped_join(plan, child, outputs)
             case Map(child, outputs):
                 return self._after(plan, child, self._map(outputs, schema_of(child)))
             case Add():
@@ -108,7 +112,7 @@ class Columns:
             case Negate(child):
                 return self._after(plan, child, _negated)
             case Join():
-                return self._join(plan, schema_of(plan))
+                return self._join(plan, schema_of(plan), schema_of(plan))
             case Restrict():
                 return self._restrict(plan)
             case Distinct(child):
@@ -179,20 +183,28 @@ class Columns:
         schema = arrow_schema(schema_of(plan))
         return lambda known: pa.concat_batches([picked(part(known), schema) for part in parts])
 
-    def _join(self, plan: Join, wanted: Schema) -> Evaluate:
-        """The pairs of a join, of which some columns are wanted."""
-        left, right = self._plan(plan.left), self._plan(plan.right)
+    def _mapped_join(self, plan: Map, child: Join, outputs: tuple[Output, ...]) -> Evaluate:
+        """A join of which only what is read is taken; columns alone are taken as they are named."""
+        both = {column.name: column for column in schema_of(child)}
+        plain = [both.get(scalar.as_column(output.scalar) or "") for output in outputs]
+        kept = tuple(column for column in plain if column is not None)
+        if [column.type for column in kept] == [output.type for output in outputs]:
+            return self._join(child, kept, schema_of(plan))
+        read = frozenset[str]().union(*(scalar.columns(o.scalar) for o in outputs))
+        left = tuple(column for column in both.values() if column.name in read)
+        return _unless_empty(plan, self._join(child, left, left), self._map(outputs, left))
+
+    def _join(self, plan: Join, wanted: Schema, made: Schema) -> Evaluate:
+        """The pairs of a join, of which some columns are wanted, as columns of `made`."""
+        left, right = self._side(plan.left), self._side(plan.right)
         both = schema_of(plan)
         ours = len(schema_of(plan.left))
+        places = [both.index(column) for column in wanted]
+        schema = arrow_schema(made)
         if plan.residual:
             residual = self._filter(plan.residual, both)
-            whole = self._join(replace(plan, residual=None), both)
-            columns = arrow_schema(wanted)
-            return lambda known: picked(residual(whole(known)), columns)
-        places = [place for place, column in enumerate(both) if column in wanted]
-        mine = [*(place for place in places if place < ours), ours]
-        others = [*(place - ours for place in places if place >= ours), len(both) - ours]
-        schema = arrow_schema(wanted)
+            whole = self._join(replace(plan, residual=None), both, both)
+            return lambda known: _renamed(residual(whole(known)), places, schema)
         none = nothing(schema)
 
         def evaluate(known: Known) -> pa.RecordBatch:
@@ -203,12 +215,32 @@ class Columns:
             at, there = _matched(one, other, plan)
             if not len(at):
                 return none
-            *columns, weight = taken(one.select(mine), at).columns
-            *more, factor = taken(other.select(others), there).columns
-            product = pc.multiply_checked(weight, factor)
-            return pa.record_batch([*columns, *more, product], schema=schema)
+            columns = [
+                values_at(one.column(place), at)
+                if place < ours
+                else values_at(other.column(place - ours), there)
+                for place in places
+            ]
+            factors = values_at(weights(one), at), values_at(weights(other), there)
+            return pa.record_batch([*columns, pc.multiply_checked(*factors)], schema=schema)
 
         return evaluate
+
+    def _side(self, plan: Plan) -> Evaluate:
+        """One side of a join, computed once as long as what it reads is the same."""
+        evaluate = self._plan(plan)
+        names = [node.name for node in walk(plan) if isinstance(node, Ref)]
+        if isinstance(plan, Ref) or not names:
+            return evaluate
+
+        def once(known: Known) -> pa.RecordBatch:
+            read = [known[name] for name in names]
+            last = self._last.get(plan)
+            if last is None or not all(map(is_, read, last[0])):
+                last = self._last[plan] = read, evaluate(known)
+            return last[1]
+
+        return once
 
     def _restrict(self, plan: Restrict) -> Evaluate:
         child, to = self._plan(plan.child), self._plan(plan.to)
@@ -224,6 +256,12 @@ class Columns:
             return chosen(rows, occurs(ours, [keys.column(b) for _, b in plan.on]))
 
         return evaluate
+
+
+def _renamed(rows: pa.RecordBatch, places: Sequence[int], schema: pa.Schema) -> pa.RecordBatch:
+    """Some columns under the names of a schema."""
+    columns = [rows.column(place) for place in places]
+    return pa.record_batch([*columns, weights(rows)], schema=schema)
 
 
 def _unless_empty(plan: Plan, first: Evaluate, then: Change) -> Evaluate:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import lru_cache
 from pathlib import Path
 from tempfile import gettempdir
@@ -27,6 +27,7 @@ from everview.engine.columns.batches import FEW, batch, picked
 from everview.engine.columns.operators import Columns
 from everview.engine.columns.unknown import Unknown
 from everview.engine.duckdb import functions
+from everview.engine.duckdb.files import Files, among
 from everview.engine.duckdb.problems import explained
 from everview.engine.fixpoint import Solver
 from everview.plan.nodes import Empty, Plan, Ref
@@ -40,25 +41,6 @@ T = TypeVar("T")
 
 _SPACE = "results"
 """The schema that holds what is computed, so that one statement drops it all."""
-
-
-@dataclass(frozen=True, slots=True)
-class Files:
-    """Parquet files of one relation, the keys wanted of them, and whether a key can be null."""
-
-    paths: tuple[str, ...]
-    keys: tuple[KeySet, ...] = ()
-    nullable: bool = True
-
-    def rows(self, schema: Schema) -> str:
-        """SQL for all weighted rows of the files."""
-        if not self.paths:
-            return emit(Empty(schema), DUCKDB)
-        columns = "".join(
-            f'CAST("{c.name}" AS {DUCKDB.type_(c.type)}) AS "{c.name}", ' for c in schema
-        )
-        listed = ", ".join("'" + path.replace("'", "''") + "'" for path in self.paths)
-        return f"SELECT {columns}{WEIGHT} FROM read_parquet([{listed}])"
 
 
 class Calculator:
@@ -127,16 +109,21 @@ class Calculator:
         Raises `NotEqual` when the plan uses something not shown equal to Spark's answer.
         """
         plan = Solver(self).solved(step.plan) if has_loops(step.plan) else step.plan
-        left = replace(step, plan=self.reduced(plan))
-        if isinstance(left.plan, Empty):
+        left = self.reduced(plan)
+        if isinstance(left, Empty):
             self.give_nothing(step.result, schema_of(step.plan))
-        elif (found := self._on_columns(left.plan, consolidated=step.consolidated)) is not None:
+        elif (found := self._on_columns(left, consolidated=step.consolidated)) is not None:
             self.give(step.result, found)
-        elif step.consolidated:
-            rows = twice(lambda careful: self.rows(_step_sql(left, careful)))
+        else:
+            self._ask(replace(step, plan=left))
+
+    def _ask(self, step: Compute) -> None:
+        """Let DuckDB evaluate a step."""
+        if step.consolidated:
+            rows = twice(lambda careful: self.rows(_step_sql(step, careful)))
             self.give(step.result, conform(rows, schema_of(step.plan)))
         else:
-            twice(lambda careful: self.keep(step.result, _step_sql(left, careful)))
+            twice(lambda careful: self.keep(step.result, _step_sql(step, careful)))
 
     def evaluate(self, plan: Plan) -> pa.Table:
         """The rows of `plan`, consolidated; loops in it are run first."""
@@ -172,7 +159,7 @@ class Calculator:
     def _on_columns(self, plan: Plan, *, consolidated: bool) -> pa.RecordBatch | None:
         """The rows of a plan over few rows, None if DuckDB has to compute them."""
         refs = _refs(plan)
-        if sum(self._counts[ref.name] for ref in refs) > self._few:
+        if self.rows_of(ref.name for ref in refs) > self._few:
             return None
         try:
             known = {ref.name: self._batch(ref.name) for ref in refs}
@@ -229,13 +216,23 @@ class Calculator:
         """A known relation as one batch."""
         return picked(self._batch(name), arrow_schema(schema))
 
+    def rows_of(self, names: Iterable[str]) -> int:
+        """How many rows some relations have together."""
+        return sum(self._counts[name] for name in names)
+
+    def column(self, name: str, column: str) -> pa.Array:
+        """The values of one column."""
+        return self._batch(name).column(column)
+
     def keys(self, name: str, column: str) -> pa.ChunkedArray:
         """The distinct values of one column."""
         if name in self._nothing:
             type_ = arrow_schema(self._nothing[name]).field(column).type
             return pa.chunked_array([], type_)
         if name in self._given:
-            return pa.chunked_array([self._given[name].column(column).unique()])
+            values = self._given[name].column(column)
+            once = len(values) < 2 and isinstance(values, pa.Array)
+            return pa.chunked_array([values if once else values.unique()])
         return self.rows(f'SELECT DISTINCT "{column}" AS k FROM "{name}"').column("k")
 
     def add_up(self, rows: pa.Table, schema: Schema, rings: tuple[str, ...]) -> pa.Table:
@@ -271,6 +268,7 @@ class Calculator:
         """Drop everything known."""
         for name in tuple(self._registered):
             self._unregister(name)
+        self._columns.forget()
         self._given.clear()
         self._batches.clear()
         self._counts.clear()
@@ -328,19 +326,6 @@ class Calculator:
             # A connection that knows functions in Python has to be closed before Python ends.
             finalize(self, self._connection.close)
             self._strict = True
-
-
-def among(every: str, by: str, keys: tuple[KeySet, ...], *, nullable: bool) -> str:
-    """The rows whose column `by` is among the keys.
-
-    Null keys are looked for apart, so that the others are found by a pushed-down filter.
-    """
-    wanted = " UNION ALL ".join(f'SELECT "{k.column}" AS k FROM "{k.relation}"' for k in keys)
-    some = f'{every} WHERE "{by}" IN (SELECT k FROM ({wanted}))'
-    if not nullable:
-        return some
-    nulls = f"EXISTS (SELECT 1 FROM ({wanted}) WHERE k IS NULL)"
-    return f'{some} UNION ALL {every} WHERE "{by}" IS NULL AND {nulls}'
 
 
 def _settings(memory: str | None) -> dict[str, str | bool | int | float | list[str]]:
