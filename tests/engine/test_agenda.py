@@ -11,10 +11,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from everview.engine import agenda
-from everview.engine.agenda import Agenda, Pieces
+from everview.engine import pieces as storage
+from everview.engine.agenda import Agenda
 from everview.engine.arrow import arrow_schema
 from everview.engine.identity import Numbers
+from everview.engine.pieces import Pieces, Rows
 from everview.plan.types import ITERATION, Column
 
 NAN = float("nan")
@@ -145,7 +146,7 @@ def test_a_bag_is_its_sum(schema, data):
 @given(sizes=st.lists(st.integers(1, 9), max_size=9), few=st.sampled_from((0, 12)), data=st.data())
 def test_pieces_are_taken_from_as_one(sizes, few, data):
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(agenda, "FEW", few)
+        patch.setattr(storage, "FEW", few)
         _take_as_one(sizes, data)
 
 
@@ -159,11 +160,30 @@ def _take_as_one(sizes, data):
     assert pieces.table().column("n").to_pylist() == list(range(end))
 
 
+@pytest.mark.parametrize("type_", ["int", "bigint", "string"])
+@given(data=st.data())
+def test_rows_are_those_that_came_whenever_a_null_does(type_, data):
+    parts = data.draw(st.lists(st.lists(st.sampled_from((None, 0, 1)), min_size=1), min_size=1))
+    schema = arrow_schema((Column("a", type_),))
+    made, came = Rows(schema), []
+    for part in parts:
+        values = [value if value is None or type_ != "string" else str(value) for value in part]
+        made.append([pa.array(values, schema.field("a").type)], len(part))
+        came += values
+        wanted = sorted(data.draw(st.sets(st.integers(0, len(came) - 1), min_size=1)))
+        [found] = made.at(np.array(wanted))
+        assert found.to_pylist() == [came[place] for place in wanted]
+        assert found.type == schema.field("a").type
+        again = data.draw(st.lists(st.integers(0, len(came) - 1), min_size=1))
+        [found] = made.again(np.array(again))
+        assert found.to_pylist() == [came[place] for place in again]
+
+
 def test_there_are_few_pieces_however_many_come():
     pieces = Pieces(pa.schema([("n", pa.int64())]))
     for number in range(1000):
         pieces.append(pa.record_batch({"n": [number]}))
-    assert pieces.table().column("n").num_chunks < 2 * agenda.PIECES
+    assert pieces.table().column("n").num_chunks < 2 * storage.PIECES
 
 
 def test_a_text_that_is_no_text_is_told_from_others():

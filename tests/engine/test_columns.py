@@ -17,8 +17,9 @@ from emit.examples import EXAMPLES
 from emit.test_parity import ERROR, _bits, _duckdb_answers
 from evaluation import CALCULATOR, evaluate
 from everview.differentiate.derive import derive
-from everview.engine.columns import decimals, scalars
+from everview.engine.columns import decimals, grouping, scalars
 from everview.engine.columns.batches import batch
+from everview.engine.columns.grouping import pairs
 from everview.engine.columns.operators import Columns
 from everview.engine.columns.summing import sums
 from everview.engine.columns.unknown import Unknown
@@ -94,6 +95,23 @@ def test_most_plans_are_known_on_columns():
         *("filter", "map", "add", "subtract", "join", "match", "distinct", "positive"),
         *("surplus", "restrict", "count", "extremes"),
     }
+
+
+@pytest.mark.parametrize("many", [0, grouping.MANY])
+@pytest.mark.parametrize("nulls", [True, False])
+@given(data=st.data())
+def test_pairs_are_all_places_with_equal_keys(nulls, many, data):
+    values = data.draw(st.sampled_from([st.integers(0, 3), st.none() | st.integers(0, 2)]))
+    left, right = (data.draw(st.lists(values, min_size=1, max_size=6)) for _ in range(2))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(grouping, "MANY", many)
+        at, there = pairs(*([pa.array(each, pa.int32())] for each in (left, right)), nulls=nulls)
+    assert sorted(zip(at.tolist(), there.tolist(), strict=True)) == [
+        (i, j)
+        for i, a in enumerate(left)
+        for j, b in enumerate(right)
+        if a == b and (nulls or a is not None)
+    ]
 
 
 @given(world=worlds(), data=st.data())

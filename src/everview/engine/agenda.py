@@ -7,6 +7,7 @@ positive.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from heapq import heappop, heappush
 from typing import Any, TypeAlias
@@ -15,51 +16,18 @@ import numpy as np
 import pyarrow as pa
 
 from everview.engine.arrow import arrow_schema
-from everview.engine.columns.batches import FEW, batch
-from everview.engine.identity import Numbers, Places
-from everview.plan.types import ITERATION, Column, Schema, names
+from everview.engine.columns.batches import ones
+from everview.engine.columns.numbers import Places, of_numbers, spread, values_at, with_room
+from everview.engine.identity import Numbers
+from everview.engine.pieces import Rows
+from everview.plan.types import ITERATION, WEIGHT, Column, Schema, names
 
 Weighted: TypeAlias = tuple[Places, Places]
 """Numbers of rows, and a weight for each."""
 
-PIECES = 32
-"""To take rows from so many pieces costs less than to make them fewer."""
 _SAFE = 1 << 62
 _OLD, _NEW = range(2)
 _BEGUN, _FIRST, _LAST, _KEY, _FACTS = range(5)
-
-
-class Pieces:
-    """Batches one after the other: few, however many come, and no row is moved often."""
-
-    def __init__(self, schema: pa.Schema) -> None:
-        self._schema = schema
-        self._batches: list[pa.RecordBatch] = []
-        self._rows = 0
-
-    def append(self, rows: pa.RecordBatch) -> None:
-        """Add rows at the end."""
-        self._rows += rows.num_rows
-        if len(self._batches) >= PIECES:
-            while self._batches and self._batches[-1].num_rows <= 2 * rows.num_rows:
-                rows = pa.concat_batches([self._batches.pop(), rows])
-        self._batches.append(rows)
-
-    def table(self) -> pa.Table:
-        """All rows."""
-        return pa.Table.from_batches(self._batches, self._schema)
-
-    def take(self, places: Places) -> pa.RecordBatch:
-        """The rows at some places, which ascend."""
-        first = self._rows - self._batches[-1].num_rows
-        if places[0] < first:
-            if self._rows > FEW:
-                return batch(self.table().take(pa.array(places)))
-            self._batches, first = [pa.concat_batches(self._batches)], 0
-        last = self._batches[-1]
-        if places[-1] - places[0] == len(places) - 1:
-            return last.slice(int(places[0]) - first, len(places))
-        return last.take(pa.array(places - first))
 
 
 @dataclass(slots=True)
@@ -82,12 +50,13 @@ class Agenda:
         self._lifted = arrow_schema((*schema, Column(ITERATION, "int")))
         self._width = len(schema)
         self._numbers = Numbers()
-        self._rows = Pieces(arrow_schema(schema))
+        self._rows = Rows(arrow_schema(schema))
         self._due: dict[int, _Due] = {}
         self._order: list[int] = []
         self._sums = np.zeros((2, 0), np.int64)
         self._facts = np.zeros((_FACTS, 0), np.int64)
         self._key = [] if by is None else [names(schema).index(by)]
+        self._asked = [WEIGHT] if by is None else [by, WEIGHT]
         self._keys = Numbers()
         self._brought = np.zeros(0, bool)
         self._when, self._weights = np.zeros((2, 0), np.int64)
@@ -129,19 +98,21 @@ class Agenda:
 
     def unseen(self, numbers: Places) -> Places:
         """Those rows that were not looked at yet."""
-        unseen: Places = numbers[self._facts[_BEGUN, numbers] == 0]
+        unseen: Places = numbers[self._facts[_BEGUN][numbers] == 0]
         return unseen
 
     def unbrought(self, numbers: Places) -> pa.RecordBatch | None:
-        """The rows of these whose keys nobody asked for yet; they count as brought from now on."""
+        """The keys of these rows that nobody asked for yet; they count as brought from now on."""
         if not len(numbers):
             return None
-        missing = ~self._brought[self._facts[_KEY, numbers]]
+        missing = ~self._brought[self._facts[_KEY][numbers]]
         if not missing.any():
             return None
         asked = numbers[missing]
-        self._brought[self._facts[_KEY, asked]] = True
-        return self._rows.take(asked)
+        self._brought[self._facts[_KEY][asked]] = True
+        columns = self._rows.at(asked)
+        keys = [columns[place] for place in self._key]
+        return pa.record_batch([*keys, ones(len(asked))], self._asked)
 
     def begin(self, numbers: Places, iteration: int) -> None:
         """Look at rows for the first time, with the old histories that were learned."""
@@ -150,10 +121,9 @@ class Agenda:
         self._facts[_BEGUN, numbers] = 1
         first = self._facts[_FIRST][numbers]
         sizes = self._facts[_LAST][numbers] - first
-        if not sizes.any():
+        places = spread(first, sizes)
+        if not len(places):
             return
-        ends = sizes.cumsum()
-        places = (first - ends + sizes).repeat(sizes) + np.arange(ends[-1])
         when, weights, owners = self._when[places], self._weights[places], numbers.repeat(sizes)
         # Old and new are still equal, so what came at this very iteration makes no difference yet.
         early = when <= iteration
@@ -190,9 +160,7 @@ class Agenda:
         """Rows that come or go at an iteration."""
         numbers, weights = rows
         when = np.full(len(numbers), iteration, np.int32)
-        taken = self._rows.take(numbers)
-        columns = [taken.column(place) for place in range(self._width)]
-        made = [*columns, pa.array(when), pa.array(weights, pa.int64())]
+        made = [*self._rows.at(numbers), of_numbers(when), _weights(weights)]
         return pa.record_batch(made, schema=self._lifted)
 
     def received(self) -> pa.Table:
@@ -202,8 +170,8 @@ class Agenda:
         numbers, when, weights = map(np.concatenate, zip(*self._received, strict=True))
         codes, summed = _not_zero(*_summed(*_coded(numbers, when, weights)))
         numbers, when = _decoded(codes)
-        columns = self._rows.table().take(pa.array(numbers)).columns[:-1]
-        made = [*columns, pa.array(when.astype(np.int32)), pa.array(summed, pa.int64())]
+        columns = self._rows.again(numbers)
+        made = [*columns, of_numbers(when.astype(np.int32)), _weights(summed)]
         return pa.table(made, schema=self._lifted)
 
     def _at(self, iteration: int) -> _Due:
@@ -226,26 +194,24 @@ class Agenda:
         known = len(self._numbers)
         columns = [rows.column(place) for place in range(self._width)]
         numbers = self._numbers.of(columns, rows.num_rows)
-        fresh = len(self._numbers) - known
-        if fresh:
-            plain = rows.remove_column(self._width)
-            if fresh < rows.num_rows:
-                places = (numbers >= known).nonzero()[0]
-                if len(places) > fresh:
-                    places = places[np.unique(numbers[places], return_index=True)[1]]
-                plain = plain.take(pa.array(places))
-            self._append(plain, known)
+        if len(self._numbers) > known:
+            self._append(columns, numbers, known)
         when = rows.column(self._width).to_numpy().astype(np.int64)
         return numbers, when, self._wide(rows.column(self._width + 1).to_numpy())
 
-    def _append(self, fresh: pa.RecordBatch, known: int) -> None:
-        """Take in rows that have just been numbered, the first of them with the number `known`."""
-        self._rows.append(fresh)
-        end = known + fresh.num_rows
-        self._sums, self._facts = _with_room(self._sums, end), _with_room(self._facts, end)
-        keys = self._keys.of([fresh.column(place) for place in self._key], fresh.num_rows)
+    def _append(self, columns: Sequence[pa.Array], numbers: Places, known: int) -> None:
+        """Take in the rows that have just been numbered, the first of them with `known`."""
+        end = len(self._numbers)
+        if end - known < len(numbers):
+            places = (numbers >= known).nonzero()[0]
+            if len(places) > end - known:
+                places = places[np.unique(numbers[places], return_index=True)[1]]
+            columns = [values_at(column, places) for column in columns]
+        self._rows.append(columns, end - known)
+        self._sums, self._facts = with_room(self._sums, end), with_room(self._facts, end)
+        keys = self._keys.of([columns[place] for place in self._key], end - known)
         self._facts[_KEY, known:end] = keys
-        self._brought = _with_room(self._brought, len(self._keys))
+        self._brought = with_room(self._brought, len(self._keys))
 
     def _wide(self, weights: Places) -> Places:
         """Weights whose sums cannot go wrong: numbers of Python's where 64 bits may not do."""
@@ -256,22 +222,16 @@ class Agenda:
         return weights.astype(object)
 
 
-def _with_room(known: Places, wanted: int) -> Places:
-    """An array with room for so many, at its end; at least doubled if it has to grow."""
-    room = known.shape[-1]
-    if wanted <= room:
-        return known
-    more = np.zeros((*known.shape[:-1], max(room, wanted - room)), known.dtype)
-    return np.concatenate((known, more), axis=-1)
+def _weights(weights: Places) -> pa.Array:
+    return of_numbers(weights) if weights.dtype == np.int64 else pa.array(weights, pa.int64())
 
 
 def _by_iteration(when: Places) -> list[tuple[int, Any]]:
     """The iterations there are, and the places of each."""
     if not len(when):
         return []
-    low, high = int(when.min()), int(when.max())
-    if low == high:
-        return [(low, slice(None))]
+    if (when == when[0]).all():
+        return [(int(when[0]), slice(None))]
     order = np.argsort(when, kind="stable")
     found, first = np.unique(when[order], return_index=True)
     parts = np.split(order, first[1:])

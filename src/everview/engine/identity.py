@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from itertools import count
-from typing import Any, TypeAlias
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
 from pyarrow import types
 
-Places: TypeAlias = np.ndarray[Any, np.dtype[Any]]
+from everview.engine.columns.numbers import Places, is_whole
 
 
 class Numbers:
@@ -39,6 +39,8 @@ def identities(columns: Sequence[pa.Array], rows: int) -> Iterable[Any]:
 
 
 def _values(column: pa.Array) -> list[Any]:
+    if is_whole(column):
+        return list(column.to_numpy().tolist())
     type_ = column.type
     if types.is_string(type_) or types.is_large_string(type_):
         # A text may hold bytes that are not UTF-8.
@@ -51,9 +53,7 @@ def _values(column: pa.Array) -> list[Any]:
         column = _bits(column)
     elif types.is_nested(type_):
         return [_comparable(value) for value in column.to_pylist()]
-    if types.is_integer(column.type) and not column.null_count:
-        return list(column.to_numpy().tolist())
-    return list(column.to_pylist())
+    return list(column.to_numpy().tolist() if is_whole(column) else column.to_pylist())
 
 
 def _bits(column: pa.Array) -> pa.Array:

@@ -9,13 +9,15 @@ from __future__ import annotations
 
 import pyarrow as pa
 
-from everview.engine.agenda import Agenda, Pieces
+from everview.engine.agenda import Agenda
 from everview.engine.arrow import arrow_schema
+from everview.engine.columns.numbers import Places
 from everview.engine.duckdb.calculator import Calculator
 from everview.engine.fixpoint import endless
-from everview.engine.identity import Places
 from everview.engine.outcome import Outcome
+from everview.engine.pieces import Pieces
 from everview.engine.protocol import Gear, Snapshot
+from everview.engine.slices import Slice
 from everview.plan.types import ITERATION, Column, Schema
 from everview.program.steps import Compute, Fetch, Loop, Looped, refs
 
@@ -39,6 +41,9 @@ class _Run:
         self._loop, self._gear, self._calculator = loop, gear, calculator
         self._snapshot, self._outcome = snapshot, outcome
         self._relations = [_Relation(step) for step in loop.relations]
+        self._body = [
+            Slice(step, calculator) if isinstance(step, Fetch) else step for step in loop.body
+        ]
         plans = (step.plan for step in loop.body if isinstance(step, Compute))
         self._read = frozenset(name for plan in plans for name in refs(plan))
 
@@ -68,9 +73,9 @@ class _Run:
                 self._calculator.give(each.step.now, change)
         if all(change is None for change in found):
             return
-        for step in self._loop.body:
-            if isinstance(step, Fetch):
-                self._gear.fetch((step,), self._snapshot, self._outcome)
+        for step in self._body:
+            if isinstance(step, Slice):
+                step.bring(self._gear, self._snapshot, self._outcome)
             else:
                 self._gear.compute(step, self._outcome)
         for each, change in zip(self._relations, found, strict=True):

@@ -8,11 +8,10 @@ from typing import TypeAlias
 import numpy as np
 import pyarrow as pa
 
-from everview.engine.columns.numbers import Places, indices
+from everview.engine.columns.numbers import Places, of_numbers
 
 FEW = 20_000
 """Up to so many rows are computed on columns; of more, a statement is worth its planning."""
-_ONE = pa.scalar(1, pa.int64())
 Change: TypeAlias = Callable[[pa.RecordBatch], pa.RecordBatch]
 
 
@@ -53,7 +52,7 @@ def taken(rows: pa.RecordBatch, places: Places) -> pa.RecordBatch:
     count = rows.num_rows
     if len(places) == count and bool((places == np.arange(count)).all()):
         return rows
-    return rows.take(indices(places))
+    return rows.take(of_numbers(places))
 
 
 def picked(rows: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:
@@ -71,7 +70,7 @@ def weights(rows: pa.RecordBatch) -> pa.Array:
 
 def ones(count: int) -> pa.Array:
     """A weight of one, so often."""
-    return pa.repeat(_ONE, count)
+    return of_numbers(np.ones(count, np.int64))
 
 
 def reweighted(rows: pa.RecordBatch, fresh: pa.Array) -> pa.RecordBatch:

@@ -20,7 +20,7 @@ from everview.engine.columns.numbers import (
     bound,
     coded,
     codes,
-    indices,
+    of_numbers,
     ranked,
     spread,
     units,
@@ -48,7 +48,7 @@ class Grouping:
         """Some columns, of one row of each group."""
         found = rows.select(names)
         if self.order is not None and names:
-            found = found.take(indices(self.order[self.begins]))
+            found = found.take(of_numbers(self.order[self.begins]))
         return dict(zip(names, found.columns, strict=True))
 
     def totals(

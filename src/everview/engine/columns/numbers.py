@@ -16,6 +16,9 @@ from everview.store.order import counts, numbers
 
 Places: TypeAlias = np.ndarray[Any, np.dtype[Any]]
 
+NOWHERE: Places = np.empty(0, np.int64)
+_WHOLE = {np.dtype(f"i{size}"): pa.from_numpy_dtype(f"i{size}") for size in (1, 2, 4, 8)}
+
 SAFE = 2**62
 """Sums, and pairs of numbers, up to this one are computed in 64 bits."""
 _LONG = 19
@@ -27,16 +30,53 @@ def bound(values: Places) -> int:
     return max(-int(values.min()), int(values.max())) if values.size else 0
 
 
-def indices(places: Places) -> pa.Array:
-    """Whole numbers of 64 bits as they are."""
-    return pa.Array.from_buffers(pa.int64(), len(places), [None, pa.py_buffer(places)])
-
-
 def spread(first: Places, sizes: Places) -> Places:
-    """From each first place on, so many places."""
-    begins = sizes.cumsum() - sizes
-    places: Places = (first - begins).repeat(sizes) + np.arange(sizes.sum())
+    """From each first place on, so many places.
+
+    >>> spread(np.array([5, 0, 7]), np.array([2, 0, 1])).tolist()
+    [5, 6, 7]
+    """
+    if len(first) == 1:
+        return np.arange(first[0], first[0] + sizes[0]) if sizes[0] else NOWHERE
+    ends = sizes.cumsum()
+    count = int(ends[-1]) if len(ends) else 0
+    if not count:
+        return NOWHERE
+    places: Places = (first - ends + sizes).repeat(sizes) + np.arange(count)
     return places
+
+
+def with_room(known: Places, wanted: int) -> Places:
+    """An array with room for so many, at its end; at least doubled if it has to grow."""
+    room = known.shape[-1]
+    if wanted <= room:
+        return known
+    more = np.zeros((*known.shape[:-1], max(room, wanted - room)), known.dtype)
+    return np.concatenate((known, more), axis=-1)
+
+
+def is_whole(values: pa.Array) -> bool:
+    """Whether a column has whole numbers and no null."""
+    return not values.null_count and bool(types.is_signed_integer(values.type))
+
+
+def of_numbers(values: Places) -> pa.Array:
+    """Whole numbers as a column that shares their memory.
+
+    For few numbers this costs a third of what `pa.array` does.
+
+    >>> of_numbers(np.array([1, 2], np.int32)).type
+    DataType(int32)
+    """
+    buffer = pa.py_buffer(np.ascontiguousarray(values))
+    return pa.Array.from_buffers(_WHOLE[values.dtype], len(values), [None, buffer])
+
+
+def values_at(values: pa.Array, places: Places) -> pa.Array:
+    """The values at some places."""
+    if is_whole(values):
+        return of_numbers(values.to_numpy()[places])
+    return values.take(of_numbers(places))
 
 
 def units(columns: Sequence[pa.Array | Places]) -> Places | None:

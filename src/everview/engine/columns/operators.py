@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
+from operator import is_
 from typing import TypeAlias
 
 import pyarrow as pa
@@ -49,7 +50,7 @@ from everview.plan.nodes import (
     Values,
     Window,
 )
-from everview.plan.traverse import schema_of
+from everview.plan.traverse import schema_of, walk
 from everview.plan.types import WEIGHT, Schema, Type, names
 
 Known: TypeAlias = Mapping[str, pa.RecordBatch]
@@ -67,6 +68,11 @@ class Columns:
     def __init__(self, fold: Fold) -> None:
         self._fold = lru_cache(maxsize=PLANS)(fold)
         self._ready = lru_cache(maxsize=PLANS)(self._prepared)
+        self._last: dict[object, tuple[list[pa.RecordBatch], pa.RecordBatch]] = {}
+
+    def forget(self) -> None:
+        """Let go of what was computed."""
+        self._last.clear()
 
     def evaluate(self, plan: Plan, known: Known, *, consolidated: bool) -> pa.RecordBatch:
         """The weighted rows of a plan; Unknown, or an Arrow error, if the database has to tell."""
@@ -257,7 +263,23 @@ class Columns:
         rows, schema = self._part(plan, frozenset((*keys, *wanted)))
         kept = [name for name in names(schema) if name in wanted]
         places = [names(schema).index(key) for key in keys]
-        return _Side(rows, lambda found: [*map(found.column, places)], _picking(schema, kept))
+        once = self._once(plan, rows)
+        return _Side(once, lambda found: [*map(found.column, places)], _picking(schema, kept))
+
+    def _once(self, plan: Plan, evaluate: Evaluate) -> Evaluate:
+        """What is computed once as long as what it reads is the same."""
+        mark, read = object(), [node.name for node in walk(plan) if isinstance(node, Ref)]
+        if isinstance(plan, Ref) or not read:
+            return evaluate
+
+        def once(known: Known) -> pa.RecordBatch:
+            now = [known[name] for name in read]
+            last = self._last.get(mark)
+            if last is None or not all(map(is_, now, last[0])):
+                last = self._last[mark] = now, evaluate(known)
+            return last[1]
+
+        return once
 
 
 @dataclass(frozen=True, slots=True)

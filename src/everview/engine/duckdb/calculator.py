@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import lru_cache
 from pathlib import Path
 from tempfile import gettempdir
@@ -27,6 +27,7 @@ from everview.engine.columns.batches import FEW, Batches, batch, nothing, picked
 from everview.engine.columns.operators import Columns
 from everview.engine.columns.unknown import Unknown
 from everview.engine.duckdb import functions
+from everview.engine.duckdb.files import Files, among
 from everview.engine.duckdb.problems import explained
 from everview.engine.fixpoint import Solver
 from everview.plan.nodes import Empty, Plan, Ref
@@ -40,25 +41,6 @@ T = TypeVar("T")
 
 _SPACE = "results"
 """The schema that holds what is computed, so that one statement drops it all."""
-
-
-@dataclass(frozen=True, slots=True)
-class Files:
-    """Parquet files of one relation, the keys wanted of them, and whether a key can be null."""
-
-    paths: tuple[str, ...]
-    keys: tuple[KeySet, ...] = ()
-    nullable: bool = True
-
-    def rows(self, schema: Schema) -> str:
-        """SQL for all weighted rows of the files."""
-        if not self.paths:
-            return emit(Empty(schema), DUCKDB)
-        columns = "".join(
-            f'CAST("{c.name}" AS {DUCKDB.type_(c.type)}) AS "{c.name}", ' for c in schema
-        )
-        listed = ", ".join("'" + path.replace("'", "''") + "'" for path in self.paths)
-        return f"SELECT {columns}{WEIGHT} FROM read_parquet([{listed}])"
 
 
 class Calculator:
@@ -171,7 +153,7 @@ class Calculator:
 
     def _on_columns(self, plan: Plan, *, consolidated: bool) -> pa.RecordBatch | None:
         """The rows of a plan over few rows, None if DuckDB has to compute them."""
-        if sum(self._counts[ref.name] for ref in _refs(plan)) > self._few:
+        if self.rows_of(ref.name for ref in _refs(plan)) > self._few:
             return None
         try:
             return self._columns.evaluate(plan, self._batches, consolidated=consolidated)
@@ -224,6 +206,14 @@ class Calculator:
         """A known relation as one batch."""
         return picked(self._batches[name], arrow_schema(schema))
 
+    def rows_of(self, names: Iterable[str]) -> int:
+        """How many rows some relations have together."""
+        return sum(self._counts[name] for name in names)
+
+    def column(self, name: str, column: str) -> pa.Array:
+        """The values of one column."""
+        return self._batches[name].column(column)
+
     def values(self, name: str, column: str) -> pa.ChunkedArray:
         """The values of one column, each once at least."""
         if name in self._nothing:
@@ -267,6 +257,7 @@ class Calculator:
         """Drop everything known."""
         for name in tuple(self._registered):
             self._unregister(name)
+        self._columns.forget()
         self._given.clear()
         self._batches.clear()
         self._counts.clear()
@@ -324,19 +315,6 @@ class Calculator:
             # A connection that knows functions in Python has to be closed before Python ends.
             finalize(self, self._connection.close)
             self._strict = True
-
-
-def among(every: str, by: str, keys: tuple[KeySet, ...], *, nullable: bool) -> str:
-    """The rows whose column `by` is among the keys.
-
-    Null keys are looked for apart, so that the others are found by a pushed-down filter.
-    """
-    wanted = " UNION ALL ".join(f'SELECT "{k.column}" AS k FROM "{k.relation}"' for k in keys)
-    some = f'{every} WHERE "{by}" IN (SELECT k FROM ({wanted}))'
-    if not nullable:
-        return some
-    nulls = f"EXISTS (SELECT 1 FROM ({wanted}) WHERE k IS NULL)"
-    return f'{some} UNION ALL {every} WHERE "{by}" IS NULL AND {nulls}'
 
 
 def _settings(memory: str | None) -> dict[str, str | bool | int | float | list[str]]:

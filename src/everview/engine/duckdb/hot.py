@@ -13,8 +13,9 @@ from dataclasses import dataclass, field
 import pyarrow as pa
 
 from everview.engine.arrow import arrow_schema
-from everview.engine.duckdb.calculator import Calculator, Files
-from everview.engine.duckdb.runs import Keys, Run
+from everview.engine.duckdb.calculator import Calculator
+from everview.engine.duckdb.files import Files
+from everview.engine.duckdb.runs import Run, among
 from everview.engine.protocol import Snapshot, Stored
 from everview.plan.types import Schema
 from everview.store.manifest import Manifest, Segment
@@ -74,13 +75,9 @@ class Hot:
 
     def among(
         self, name: str, by: str, keys: pa.ChunkedArray, schema: Schema, snapshot: Snapshot
-    ) -> pa.Table:
+    ) -> pa.Table | pa.RecordBatch:
         """The rows of a relation whose column `by` is one of the keys."""
-        columns = arrow_schema(schema).names
-        wanted = Keys(keys)
-        runs = self._current(name, snapshot).runs
-        found = [rows for run in runs if (rows := run.among(by, wanted, columns)) is not None]
-        return pa.concat_tables(found or [arrow_schema(schema).empty_table()])
+        return among(self._current(name, snapshot).runs, by, keys, arrow_schema(schema))
 
     def rows(self, name: str, snapshot: Snapshot) -> pa.Table:
         """All rows of a relation."""

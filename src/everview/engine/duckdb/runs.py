@@ -16,7 +16,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pyarrow import types
 
-from everview.engine.columns.numbers import Places, spread
+from everview.engine.columns.numbers import NOWHERE, Places, is_whole, of_numbers, spread
 from everview.store.order import counts, numbers
 
 LARGE_BYTES = 256 << 20
@@ -27,7 +27,6 @@ SEARCHED = 2_000
 """To look for a text costs as much as to pass over so many rows."""
 _SHARED = mmap.MAP_SHARED | getattr(mmap, "MAP_POPULATE", 0)
 """A page that is first met when a row is taken costs as much as ten rows: all are met at once."""
-_NOWHERE: Places = np.empty(0, np.int64)
 
 
 class Keys:
@@ -40,12 +39,18 @@ class Keys:
     @cached_property
     def numbers(self) -> Places:
         """Whole numbers, ascending, each once."""
-        found = numbers(self.values.combine_chunks())
-        if bool((found[1:] > found[:-1]).all()):
+        values = self.values
+        found = numbers(values.chunk(0) if values.num_chunks == 1 else values.combine_chunks())
+        if len(found) < 2 or bool((found[1:] > found[:-1]).all()):
             return found
         found = np.sort(found)
         once: Places = found[np.append(True, found[1:] > found[:-1])]
         return once
+
+    @cached_property
+    def ends(self) -> tuple[int, int] | None:
+        """The least and the greatest of the numbers."""
+        return _ends(self.numbers)
 
     @cached_property
     def distinct(self) -> pa.Array:
@@ -63,27 +68,25 @@ class Run:
     def __len__(self) -> int:
         return int(self.rows.num_rows)
 
-    def among(self, by: str, keys: Keys, columns: Sequence[str]) -> pa.Table | None:
-        """The rows whose column `by` is one of the keys, None if there are none."""
+    def at(self, places: Places, columns: Sequence[str]) -> pa.Table:
+        """The rows at some places."""
+        return taken(self.rows.select(list(columns)), of_numbers(places))
+
+    def places(self, by: str, keys: Keys) -> Places | None:
+        """Where the rows with these keys are; None if looking at all rows is cheaper."""
         found = self._places(keys) if by == self.by else None
-        if found is None:
-            return self._scanned(by, keys, columns)
-        if keys.null and self._nulls:
+        if found is not None and keys.null and self._nulls:
             found = np.concatenate((np.arange(self._nulls), found))
-        if not len(found):
-            return None
-        return taken(self.rows.select(list(columns)), pa.array(found))
+        return found
 
     def _places(self, keys: Keys) -> Places | None:
-        """Where the rows with these keys are; None if looking at all rows is cheaper."""
         if self._numbers is not None:
-            if _apart(self._numbers, keys.numbers):
-                return _NOWHERE
+            if self._are_apart(keys):
+                return NOWHERE
             first = self._numbers.searchsorted(keys.numbers, "left")
             last = self._numbers.searchsorted(keys.numbers, "right")
-            if not (last > first).any():
-                return _NOWHERE
-            return spread(first, last - first) + self._nulls
+            found = spread(first, last - first)
+            return found + self._nulls if self._nulls else found
         if len(keys.distinct) * SEARCHED > len(self):
             return None
         column = self.rows[self.by]
@@ -91,15 +94,34 @@ class Run:
             ends = [_range(column, key, self._nulls) for key in keys.distinct.to_pylist()]
         except UnicodeDecodeError:  # a Spark string may hold bytes that are not UTF-8
             return None
-        found = np.array(ends, np.int64).reshape(-1, 2)
-        return spread(found[:, 0], found[:, 1] - found[:, 0])
+        first, last = np.array(ends, np.int64).reshape(-1, 2).T
+        return spread(first, last - first)
 
-    def _scanned(self, by: str, keys: Keys, columns: Sequence[str]) -> pa.Table:
+    def scanned(self, by: str, keys: Keys, columns: Sequence[str]) -> pa.Table:
+        """The rows whose column `by` is one of the keys, by a look at all rows."""
         column = self.rows[by]
         found = pc.is_in(column, value_set=keys.values.combine_chunks())
         if keys.null:
             found = pc.or_(found, pc.is_null(column))
         return self.rows.select(list(columns)).filter(found)
+
+    @cached_property
+    def whole(self) -> dict[str, Places] | None:
+        """Its columns as numbers, where all of them are whole numbers without a null."""
+        columns = {name: self.rows[name] for name in self.rows.column_names}
+        if not all(is_whole(each) and each.num_chunks == 1 for each in columns.values()):
+            return None
+        return {name: each.chunk(0).to_numpy() for name, each in columns.items()}
+
+    def _are_apart(self, keys: Keys) -> bool:
+        """Whether all numbers are less than the keys, or all greater."""
+        if self._ends is None or keys.ends is None:
+            return True
+        return self._ends[0] > keys.ends[1] or self._ends[1] < keys.ends[0]
+
+    @cached_property
+    def _ends(self) -> tuple[int, int] | None:
+        return None if self._numbers is None else _ends(self._numbers)
 
     @cached_property
     def _nulls(self) -> int:
@@ -112,6 +134,33 @@ class Run:
         return numbers(column[self._nulls :].combine_chunks()) if counts(column.type) else None
 
 
+def among(
+    runs: Sequence[Run], by: str, values: pa.ChunkedArray, schema: pa.Schema
+) -> pa.Table | pa.RecordBatch:
+    """The rows of some runs whose column `by` is one of the values."""
+    keys = Keys(values)
+    found = [(run, run.places(by, keys)) for run in runs]
+    there = [(run, at) for run, at in found if at is None or len(at)]
+    if there and (numbers := _numbers_at(there, schema.names)) is not None:
+        return pa.record_batch(list(map(of_numbers, numbers)), schema=schema)
+    names = schema.names
+    parts = [run.scanned(by, keys, names) if at is None else run.at(at, names) for run, at in there]
+    return pa.concat_tables(parts) if parts else schema.empty_table()
+
+
+def _numbers_at(
+    there: Sequence[tuple[Run, Places | None]], names: Sequence[str]
+) -> list[Places] | None:
+    """The columns of few rows that are whole numbers, None if they are many, or not."""
+    parts = [(run.whole, at) for run, at in there]
+    if sum(MANY if at is None else len(at) for _, at in parts) >= MANY:
+        return None
+    known = [(whole, at) for whole, at in parts if whole is not None]
+    if len(known) < len(parts):
+        return None
+    return [np.concatenate([whole[name][at] for whole, at in known]) for name in names]
+
+
 def taken(rows: pa.Table, places: pa.Array) -> pa.Table:
     """The rows at some places; of many, the columns side by side."""
     if len(places) < MANY:
@@ -121,11 +170,8 @@ def taken(rows: pa.Table, places: pa.Array) -> pa.Table:
     return pa.table(columns, rows.schema)
 
 
-def _apart(one: Places, other: Places) -> bool:
-    """Whether numbers in order are all less than others in order, or all greater."""
-    if not len(one) or not len(other):
-        return True
-    return bool(one[0] > other[-1] or one[-1] < other[0])
+def _ends(ordered: Places) -> tuple[int, int] | None:
+    return (int(ordered[0]), int(ordered[-1])) if len(ordered) else None
 
 
 def _range(column: pa.ChunkedArray, key: Any, nulls: int) -> tuple[int, int]:

@@ -18,7 +18,8 @@ from everview.emit.parity import NotEqual
 from everview.emit.sql import DUCKDB, SPARK, emit_consolidated
 from everview.engine.arrow import conform
 from everview.engine.care import CalculationError, twice
-from everview.engine.duckdb.calculator import Calculator, Files
+from everview.engine.duckdb.calculator import Calculator
+from everview.engine.duckdb.files import Files
 from everview.engine.duckdb.items import stored_items
 from everview.engine.duckdb.reading import Reading
 from everview.engine.fixpoint import Solver
