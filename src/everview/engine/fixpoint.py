@@ -41,12 +41,12 @@ class Calculating(Protocol):
 
 def endless(name: str, limit: int) -> UserError:
     """The error for a loop that goes beyond its limit, or beyond what any may."""
-    told = "its MAX RECURSION LEVEL" if limit else "as many as there may be"
+    told = "its limit" if limit else "as many as there may be"
     return UserError(
         "E014",
         f"the recursion of {name} has not ended after {limit or ENDLESS} iterations, {told}",
-        remedy="let it end: with UNION instead of UNION ALL, with a condition that becomes false, "
-        "or with a larger MAX RECURSION LEVEL",
+        remedy="let it end: with UNION instead of UNION ALL or a condition that becomes false; or "
+        "give it a larger limit: MAX RECURSION LEVEL in SQL, `limit` in a plan",
     )
 
 
