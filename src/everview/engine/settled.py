@@ -15,9 +15,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pyarrow import types
 
-from everview.engine.columns.numbers import Places
+from everview.engine.columns.numbers import Places, codes
+from everview.engine.columns.unknown import Unknown
 from everview.plan.types import WEIGHT
-from everview.store.order import ascends, codes
+from everview.store.order import ascends, both
 
 MANY = 20_000
 """To compare so many rows costs more than to begin a thread."""
@@ -32,13 +33,14 @@ def unsettled(stored: pa.Table, change: pa.Table, key: Sequence[str]) -> tuple[P
     if _only_goes(stored, change, key):
         return np.arange(0), np.arange(0)
     rows = pa.concat_tables([stored, change])
-    numbers = codes(rows, key, _encoded)
-    if numbers is None:
+    try:
+        numbers = codes([rows[name].combine_chunks()] for name in key)
+    except Unknown:
         return np.arange(len(stored)), np.arange(len(change))
     weights = rows[WEIGHT].to_numpy()
     comes = np.zeros(len(rows), np.int8)
     comes[len(stored) :] = weights[len(stored) :] > 0
-    order = np.argsort(2 * numbers + comes, kind="stable")
+    order = np.argsort(both(numbers, comes), kind="stable")
     found = order[_in_doubt(rows, order, numbers[order], weights[order])]
     return found[found < len(stored)], found[found >= len(stored)] - len(stored)
 
@@ -92,12 +94,6 @@ def _in_doubt(rows: pa.Table, order: Places, numbers: Places, weights: Places) -
     groups = np.cumsum(first) - 1
     doubted: Places = np.isin(groups, np.unique(groups[bad])) if bad.any() else bad
     return doubted
-
-
-def _encoded(column: pa.ChunkedArray) -> Places:
-    """A number for each value, null being one like any other."""
-    found: Places = column.combine_chunks().dictionary_encode("encode").indices.to_numpy()
-    return found
 
 
 def _equal(rows: pa.Table, left: Places, right: Places) -> Places:

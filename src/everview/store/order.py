@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
+from functools import reduce
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -12,7 +13,8 @@ from pyarrow import types
 
 Numbers: TypeAlias = np.ndarray[Any, np.dtype[Any]]
 
-WIDEST = 1 << 62
+SAFE = 2**62
+"""Sums, and pairs of numbers, up to this one are computed in 64 bits."""
 
 
 def in_order(table: pa.Table, keys: Sequence[str]) -> pa.Table:
@@ -44,7 +46,7 @@ def ascends(table: pa.Table, keys: Sequence[str], *, ties: bool = False) -> bool
     Then no two rows have the same keys; with `ties` they may be the same. Doubt, as about a NaN,
     is answered with no.
     """
-    found = codes(table, keys) if keys else None
+    found = codes(table, keys)
     if found is not None:
         return bool((found[1:] >= found[:-1] if ties else found[1:] > found[:-1]).all())
     above: pa.ChunkedArray | None = None
@@ -57,31 +59,28 @@ def ascends(table: pa.Table, keys: Sequence[str], *, ties: bool = False) -> bool
     return whole and above is not None and pc.all(above).as_py() is not False
 
 
-def codes(
-    table: pa.Table,
-    keys: Sequence[str],
-    numbered: Callable[[pa.ChunkedArray], Numbers | None] | None = None,
-) -> Numbers | None:
-    """A number for each row, in the order of its keys; None where there is none that fits.
+def codes(table: pa.Table, keys: Sequence[str]) -> Numbers | None:
+    """A number for each row, in the order of its keys; None unless all are whole, and some."""
+    columns = [table[key] for key in keys]
+    if not columns or any(each.null_count or not counts(each.type) for each in columns):
+        return None
+    return reduce(both, (numbers(each.combine_chunks()) for each in columns))
 
-    `numbered` gives numbers for columns that are no whole numbers or have nulls.
-    """
-    found, width = np.zeros(len(table), np.int64), 2
-    for key in keys if len(table) else ():
-        column = table[key]
-        if counts(column.type) and not column.null_count:
-            each = numbers(column.combine_chunks())
-        else:
-            other = numbered(column) if numbered is not None else None
-            if other is None:
-                return None
-            each = other
-        low, high = int(each.min()), int(each.max())
-        width *= high - low + 1
-        if width > WIDEST:
-            return None
-        found = found * (high - low + 1) + (each.astype(np.int64) - low)
-    return found
+
+def both(one: Numbers, other: Numbers) -> Numbers:
+    """A number for each pair of numbers, equal for equal pairs and in their order."""
+    if not len(one):
+        return one
+    (low, width), (least, many) = _spans(one, other)
+    if width * many > SAFE:
+        one, other = (np.unique(each, return_inverse=True)[1] for each in (one, other))
+        (low, width), (least, many) = _spans(one, other)
+    return (one.astype(np.int64) - low) * many + (other.astype(np.int64) - least)
+
+
+def _spans(*sides: Numbers) -> list[tuple[int, int]]:
+    ends = [(int(side.min()), int(side.max())) for side in sides]
+    return [(low, high - low + 1) for low, high in ends]
 
 
 def counts(type_: pa.DataType) -> bool:

@@ -13,10 +13,8 @@ from pyarrow import types
 
 from everview.engine.columns import decimals
 from everview.engine.columns.numbers import (
-    SAFE,
     Places,
     as_types,
-    both,
     bound,
     coded,
     codes,
@@ -26,7 +24,7 @@ from everview.engine.columns.numbers import (
     units,
 )
 from everview.engine.columns.unknown import Unknown
-from everview.store.order import counts
+from everview.store.order import SAFE, both, counts
 
 PAIRS = 1_000_000
 """A join of more pairs is left to the database."""

@@ -12,15 +12,12 @@ import pyarrow.compute as pc
 from pyarrow import types
 
 from everview.engine.columns.unknown import Unknown
-from everview.store.order import counts, numbers
+from everview.store.order import both, counts, numbers
 
 Places: TypeAlias = np.ndarray[Any, np.dtype[Any]]
 
 NOWHERE: Places = np.empty(0, np.int64)
 _WHOLE = {np.dtype(f"i{size}"): pa.from_numpy_dtype(f"i{size}") for size in (1, 2, 4, 8)}
-
-SAFE = 2**62
-"""Sums, and pairs of numbers, up to this one are computed in 64 bits."""
 _LONG = 19
 """Digits of which every number of 64 bits has at most so many."""
 
@@ -158,22 +155,6 @@ def coded(pieces: Sequence[pa.Array]) -> Places:
     values = pieces[0] if len(pieces) == 1 else pa.concat_arrays(pieces)
     found_at: Places = values.dictionary_encode(null_encoding="encode").indices.to_numpy()
     return found_at
-
-
-def both(one: Places, other: Places) -> Places:
-    """A number for each pair of numbers, equal for equal pairs."""
-    if not len(one):
-        return one
-    (low, width), (least, many) = _spans(one, other)
-    if width * many > SAFE:
-        one, other = (np.unique(each, return_inverse=True)[1] for each in (one, other))
-        (low, width), (least, many) = _spans(one, other)
-    return (one.astype(np.int64) - low) * many + (other.astype(np.int64) - least)
-
-
-def _spans(*sides: Places) -> list[tuple[int, int]]:
-    ends = [(int(side.min()), int(side.max())) for side in sides]
-    return [(low, high - low + 1) for low, high in ends]
 
 
 def ranked(values: pa.Array) -> Places:
