@@ -93,6 +93,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     return 1 if different else 0
 
 
+KINDS = ("recent", "random")
 Opened = Callable[[Path], Database]
 
 
@@ -109,24 +110,28 @@ def _measured(
     options: argparse.Namespace, scratch: Path, opened: Opened, different: list[str]
 ) -> Iterator[Cell]:
     """Every class at every size, each in a store of its own with the same files."""
+    lines: dict[int, pa.Table] = {}
     for factor in options.factors:
         rows = tables(options.base * factor, options.data)
-        loaded = scratch / f"loaded-{factor}"
-        with opened(loaded) as db:
+        with opened(scratch / f"loaded-{factor}") as db:
             _load(db, rows)
-        for view in options.classes:
-            store = scratch / "store"
-            shutil.copytree(loaded, store, copy_function=os.link)
-            with opened(store) as db:
-                found = list(_transactions(db, view, factor, rows["lineitem"], options))
-                if CLASSES[view] and not db.audit("kept").ok:
-                    different.append(f"{view}, {factor}×")
-            shutil.rmtree(store)
-            for cell in found:
+        lines[factor] = rows["lineitem"]
+        print(f"{factor}× loaded", file=sys.stderr)
+    for view in options.classes:
+        stores = {factor: scratch / f"store-{factor}" for factor in lines}
+        for factor, store in stores.items():
+            shutil.copytree(scratch / f"loaded-{factor}", store, copy_function=os.link)
+        with ExitStack() as stack:
+            dbs = {factor: stack.enter_context(opened(store)) for factor, store in stores.items()}
+            for cell in _transactions(dbs, view, lines, options):
                 told = f"{cell.ms:.1f} ms, rows fetched: {_told(cell.rows_fetched)}"
-                print(f"{factor}× {view}, {cell.keys} keys: {told}", file=sys.stderr)
-            yield from found
-        shutil.rmtree(loaded)
+                print(f"{cell.factor}× {view}, {cell.keys} keys: {told}", file=sys.stderr)
+                yield cell
+            for factor, db in dbs.items() if CLASSES[view] else ():
+                if not db.audit("kept").ok:
+                    different.append(f"{view}, {factor}×")
+        for store in stores.values():
+            shutil.rmtree(store)
 
 
 def _load(db: Database, rows: dict[str, pa.Table]) -> None:
@@ -137,27 +142,30 @@ def _load(db: Database, rows: dict[str, pa.Table]) -> None:
 
 
 def _transactions(
-    db: Database, view: str, factor: int, lines: pa.Table, options: argparse.Namespace
+    dbs: dict[int, Database], view: str, lines: dict[int, pa.Table], options: argparse.Namespace
 ) -> Iterator[Cell]:
-    """Changes of recent keys, then of random ones, over one view."""
-    if CLASSES[view]:
+    """Changes of recent keys, then of random ones, over one view; the sizes take turns."""
+    for db in dbs.values() if CLASSES[view] else ():
         db.sql(f"CREATE MATERIALIZED VIEW kept AS {CLASSES[view]}")
-    for keys, trade in _trades(lines, options).items():
-        taken: list[float] = []
-        fetched: list[int | None] = []
-        while len(taken) < options.warm_up + options.transactions:
-            change = trade.change(options.rows)
-            gc.collect()
-            began = perf_counter()
-            epoch = _apply(db, change)
-            taken.append(perf_counter() - began)
-            fetched.append(_fetched(db, epoch))
-            if taken[-1] > options.patience:
-                break
-        measured = taken[options.warm_up :] or taken[-1:]
-        times = _ms(median(measured)), _ms(min(measured))
-        rows = _middle(fetched[-len(measured) :])
-        yield Cell(options.engine, view, keys, factor, *times, rows)
+    trades = {factor: _trades(lines[factor], options) for factor in dbs}
+    for keys in KINDS:
+        taken: dict[int, list[float]] = {factor: [] for factor in dbs}
+        fetched: dict[int, list[int | None]] = {factor: [] for factor in dbs}
+        for _ in range(options.warm_up + options.transactions):
+            for factor, db in dbs.items():
+                if taken[factor] and taken[factor][-1] > options.patience:
+                    continue
+                change = trades[factor][keys].change(options.rows)
+                gc.collect()
+                began = perf_counter()
+                epoch = _apply(db, change)
+                taken[factor].append(perf_counter() - began)
+                fetched[factor].append(_fetched(db, epoch))
+        for factor, every in taken.items():
+            measured = every[options.warm_up :] or every[-1:]
+            times = _ms(median(measured)), _ms(min(measured))
+            rows = _middle(fetched[factor][-len(measured) :])
+            yield Cell(options.engine, view, keys, factor, *times, rows)
 
 
 def _ms(seconds: float) -> float:
@@ -169,8 +177,8 @@ def _trades(lines: pa.Table, options: argparse.Namespace) -> dict[str, Trade]:
     recent = 2 * options.rows * (options.warm_up + options.transactions)
     split = lines.num_rows - recent
     return {
-        "recent": Trade(lines.slice(split), options.seed),
-        "random": Trade(lines.slice(0, split), options.seed),
+        KINDS[0]: Trade(lines.slice(split), options.seed),
+        KINDS[1]: Trade(lines.slice(0, split), options.seed),
     }
 
 
