@@ -15,6 +15,7 @@ from everview.engine.arrow import arrow_schema
 from everview.engine.duckdb.calculator import Calculator
 from everview.engine.outcome import Outcome
 from everview.engine.slices import Slice
+from everview.engine.small import InProcess
 from everview.plan.types import Column
 from everview.program.steps import Fetch, KeySet
 
@@ -28,17 +29,18 @@ TURNED = 2**32
 """What is added to a number leaves the same int."""
 
 
-class Stored:
+class Stored(InProcess):
     """Fetches rows of one relation, and knows the keys that it was asked for."""
 
     def __init__(self, calculator: Calculator, rows: list[tuple[Any, int]]) -> None:
+        super().__init__(calculator)
         self.calculator, self.rows = calculator, rows
         self.asked: list[set[Any]] = []
 
     def fetch(self, steps: Any, snapshot: Any, outcome: Any) -> None:
         for step in steps:
             keys = self.calculator.asked(step.keys)
-            columns = [self.calculator.column(key.relation, key.column) for key in keys if step.by]
+            columns = [self.calculator.values(key.relation, key.column) for key in keys if step.by]
             self.asked.append({_turned(v) for column in columns for v in column.to_pylist()})
             whole = step.by is None and keys
             found = [row for row in self.rows if whole or row[0] in self.asked[-1]]

@@ -61,6 +61,9 @@ class Gear(Protocol):
     def fetch(self, steps: Sequence[Fetch], snapshot: Snapshot, outcome: Outcome) -> None:
         """Bring the slices of one round."""
 
+    def values(self, step: Fetch) -> pa.ChunkedArray:
+        """The values that a fetch is looked up by, as values of the column that it looks at."""
+
     def compute(self, step: Compute, outcome: Outcome) -> None:
         """Evaluate a step and name its result."""
 

@@ -41,15 +41,15 @@ class Slice:
         return replace(self._step, result=f"{name} more", keys=(KeySet(f"{name} missing", by),))
 
     @cached_property
-    def _type(self) -> pa.DataType | None:
-        """The type of its keys, None if there are none or if they do not tell rows apart.
+    def _stays(self) -> bool:
+        """Whether rows are brought by keys that can be told apart.
 
         Whether two fractions, or two nested values, are equal may be seen otherwise in a lookup.
         """
         if self._step.by is None:
-            return None
+            return False
         type_ = arrow_schema(self._step.schema).field(self._step.by).type
-        return None if types.is_floating(type_) or types.is_nested(type_) else type_
+        return not (types.is_floating(type_) or types.is_nested(type_))
 
     def bring(self, gear: Gear, snapshot: Snapshot, outcome: Outcome) -> None:
         """Make the slice hold the rows of all keys that are asked for now."""
@@ -58,18 +58,20 @@ class Slice:
         if self._begun and (step.by is None or not asked):
             return
         few = calculator.rows_of({key.relation for key in asked}) <= KEPT
-        if self._type is not None and asked and few:
-            self._add(asked, gear, snapshot, outcome)
+        if self._stays and asked and few:
+            self._add(gear, snapshot, outcome)
         else:
             self._known, self._rows = set(), None
             gear.fetch((step,), snapshot, outcome)
         self._begun = step.by is not None or bool(asked) or not step.keys
 
-    def _add(
-        self, asked: tuple[KeySet, ...], gear: Gear, snapshot: Snapshot, outcome: Outcome
-    ) -> None:
-        """Bring what is asked for and not there yet."""
-        keys = self._values(asked)
+    def _add(self, gear: Gear, snapshot: Snapshot, outcome: Outcome) -> None:
+        """Bring what is asked for and not there yet.
+
+        Keys are told apart as values of the column that is looked at: two that differ may be one
+        there, whose rows must not come twice.
+        """
+        keys = gear.values(self._step).combine_chunks()
         told = list(identities([keys], len(keys)))
         fresh = [place for place, key in enumerate(told) if key not in self._known]
         if not fresh:
@@ -85,12 +87,3 @@ class Slice:
         found = self._calculator.batch(self._more.result, self._step.schema)
         self._rows = found if self._rows is None else pa.concat_batches([self._rows, found])
         self._calculator.give(self._step.result, self._rows)
-
-    def _values(self, asked: tuple[KeySet, ...]) -> pa.Array:
-        """The keys that are asked for, as values of the column that is looked at.
-
-        Two that differ may be one there, whose rows must not come twice.
-        """
-        found = [self._calculator.column(key.relation, key.column) for key in asked]
-        same = [e if e.type == self._type else e.cast(self._type, safe=False) for e in found]
-        return same[0] if len(same) == 1 else pa.concat_arrays(same)

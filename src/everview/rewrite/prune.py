@@ -28,7 +28,11 @@ from everview.plan.traverse import schema_of, with_children
 
 
 def prune_columns(plan: Plan) -> Plan:
-    """The same relation, computed from the columns it depends on."""
+    """The same relation, computed from the columns it depends on.
+
+    Groups and windows must be over rows that are there: with fewer columns, one that is missing
+    could cancel another.
+    """
     return _prune(plan, set(columns_of(plan)))
 
 

@@ -210,10 +210,6 @@ class Calculator:
         """How many rows some relations have together."""
         return sum(self._counts[name] for name in names)
 
-    def column(self, name: str, column: str) -> pa.Array:
-        """The values of one column."""
-        return self._batches[name].column(column)
-
     def values(self, name: str, column: str) -> pa.ChunkedArray:
         """The values of one column, each once at least."""
         if name in self._nothing:

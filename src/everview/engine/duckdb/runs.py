@@ -17,7 +17,7 @@ import pyarrow.compute as pc
 from pyarrow import types
 
 from everview.engine.columns.numbers import NOWHERE, Places, is_whole, of_numbers, spread
-from everview.store.order import counts, numbers
+from everview.store.order import counts, in_order, numbers
 
 LARGE_BYTES = 256 << 20
 """A larger run lies in a file that is mapped into memory, so that it can leave it again."""
@@ -26,7 +26,7 @@ MANY = 20_000
 SEARCHED = 2_000
 """To look for a text costs as much as to pass over so many rows."""
 _SHARED = mmap.MAP_SHARED | getattr(mmap, "MAP_POPULATE", 0)
-"""A page that is first met when a row is taken costs as much as ten rows: all are met at once."""
+"""A page that is first met when a row is taken costs more than the row: all are met at once."""
 
 
 class Keys:
@@ -63,7 +63,7 @@ class Run:
 
     def __init__(self, rows: pa.Table, by: str | None) -> None:
         self.by = by if by is not None and _has_order(rows.schema.field(by).type) else None
-        self.rows = _kept(_in_order(rows, self.by))
+        self.rows = _kept(in_order(rows, [self.by] if self.by else []))
 
     def __len__(self) -> int:
         return int(self.rows.num_rows)
@@ -185,22 +185,6 @@ def _range(column: pa.ChunkedArray, key: Any, nulls: int) -> tuple[int, int]:
 
 def _has_order(type_: pa.DataType) -> bool:
     return counts(type_) or bool(types.is_string(type_) or types.is_decimal(type_))
-
-
-def _in_order(rows: pa.Table, by: str | None) -> pa.Table:
-    if by is None or rows.num_rows < 2:
-        return rows
-    column = rows[by]
-    if column.null_count == 0 and counts(column.type):
-        found = numbers(column.combine_chunks())
-        if bool((found[1:] >= found[:-1]).all()):
-            return rows
-        return rows.take(pa.array(np.argsort(found, kind="stable")))
-    order = pc.sort_indices(
-        pa.table({"there": pc.is_valid(column), "key": column}),
-        sort_keys=[("there", "ascending"), ("key", "ascending")],
-    )
-    return rows.take(order)
 
 
 def _kept(rows: pa.Table) -> pa.Table:
