@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, date, datetime
 from decimal import Context, Decimal, InvalidOperation
+from functools import lru_cache
 from typing import Any
 
 import pyarrow as pa
@@ -195,8 +196,9 @@ def _naive(moment: datetime) -> datetime:
 
 def _cast(rows: pa.Table, table: str, schema: Schema) -> pa.Table:
     """An Arrow table with the columns of `schema`, by name, cast without loss."""
-    if rows.schema.equals(arrow_schema(schema).remove(len(schema))):
-        return rows.replace_schema_metadata(None)
+    wanted = _unweighted(schema)
+    if rows.schema.names == wanted.names and rows.schema.types == wanted.types:
+        return pa.table(rows.columns, wanted)
     known = {name.lower(): name for name in rows.column_names}
     extra = set(known) - {name.lower() for name in names(schema)}
     if extra:
@@ -206,14 +208,13 @@ def _cast(rows: pa.Table, table: str, schema: Schema) -> pa.Table:
             f"the columns are {', '.join(names(schema))}",
         )
     arrays = []
-    for column in schema:
-        wanted = arrow_type(column.type)
+    for column, field in zip(schema, wanted, strict=True):
         name = known.get(column.name.lower())
         if name is None:
-            arrays.append(pa.nulls(rows.num_rows, wanted))
+            arrays.append(pa.nulls(rows.num_rows, field.type))
             continue
         try:
-            arrays.append(rows.column(name).cast(wanted))
+            arrays.append(rows.column(name).cast(field.type))
         except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as problem:
             raise _wrong(
                 table,
@@ -221,7 +222,12 @@ def _cast(rows: pa.Table, table: str, schema: Schema) -> pa.Table:
                 f"{column.type.upper()}: {problem}",
                 "convert the values first",
             ) from problem
-    return pa.table(arrays, names=list(names(schema)))
+    return pa.table(arrays, wanted)
+
+
+@lru_cache(maxsize=256)
+def _unweighted(schema: Schema) -> pa.Schema:
+    return arrow_schema(schema).remove(len(schema))
 
 
 def _first_bad(values: list[Any], column: Column) -> tuple[int, Any]:

@@ -55,10 +55,14 @@ class Place:
 
     def exists(self, path: str) -> bool:
         """Whether a file or a folder is there."""
+        if self.is_local:
+            return os.path.exists(self.inside(path))
         return bool(self._info(path).type != fs.FileType.NotFound)
 
     def is_file(self, path: str) -> bool:
         """Whether a file is there."""
+        if self.is_local:
+            return os.path.isfile(self.inside(path))
         return bool(self._info(path).type == fs.FileType.File)
 
     def size(self, path: str) -> int | None:
@@ -76,9 +80,12 @@ class Place:
             return stream.read_buffer()
 
     def write(self, path: str, content: pa.Buffer | bytes) -> None:
-        """Write a file whole, not yet durably."""
-        with self.filesystem.open_output_stream(self.inside(path), compression=None) as stream:
-            stream.write(content)
+        """Write a file whole, not yet durably; the folder that it is in is made if need be."""
+        try:
+            self._write(path, content)
+        except FileNotFoundError:
+            self.make_folder(_above(path))
+            self._write(path, content)
 
     def remove(self, path: str) -> None:
         """Delete a file or a folder with all that is in it."""
@@ -93,8 +100,7 @@ class Place:
         Readers see the whole file or no file; of many writers one gets True.
         """
         self.require_exclusive_create()
-        folder, _, name = path.rpartition("/")
-        temporary = f"{folder}/.{name}.{uuid4().hex}.tmp"
+        temporary = f"{_above(path)}/.{path.rpartition('/')[2]}.{uuid4().hex}.tmp"
         self.write(temporary, content)
         return self._link(temporary, path) if self.is_local else self._move(temporary, path)
 
@@ -105,24 +111,29 @@ class Place:
             raise faults.no_exclusive_create(self.shown, reason)
 
     def begin_sync(self, path: str) -> Future[None] | None:
-        """Make what is in a file survive a power cut, while the caller goes on; if that is ours."""
-        return _pool().submit(self._fsync, path) if self.is_local else None
+        """Make a file and its name survive a power cut, while the caller goes on; if it is ours."""
+        return _pool().submit(self._fsync, path, _above(path)) if self.is_local else None
 
-    def sync_folders(self, paths: Iterable[str]) -> None:
-        """Make the names of files, and of the folders above them, survive a power cut."""
+    def sync_folders(self, folders: Iterable[str]) -> None:
+        """Make the names of all that is in some folders survive a power cut."""
         if self.is_local:
-            folders: set[str] = set()
-            for path in paths:
-                while path and (path := path.rpartition("/")[0]) not in folders:
-                    folders.add(path)
-            list(_pool().map(self._fsync, sorted(folders, reverse=True)))
+            self._fsync(*folders)
 
-    def _fsync(self, path: str) -> None:
-        handle = os.open(self.inside(path), os.O_RDONLY)
-        try:
-            os.fsync(handle)
-        finally:
-            os.close(handle)
+    def _fsync(self, *paths: str) -> None:
+        for path in paths:
+            handle = os.open(self.inside(path), os.O_RDONLY)
+            try:
+                os.fsync(handle)
+            finally:
+                os.close(handle)
+
+    def _write(self, path: str, content: pa.Buffer | bytes) -> None:
+        if self.is_local:
+            with open(self.inside(path), "wb") as file:
+                file.write(content)
+            return
+        with self.filesystem.open_output_stream(self.inside(path), compression=None) as stream:
+            stream.write(content)
 
     def _info(self, path: str) -> fs.FileInfo:
         return self.filesystem.get_file_info(self.inside(path))
@@ -138,8 +149,8 @@ class Place:
                 raise
             raise faults.no_exclusive_create(self.shown, "it has no hard links") from problem
         finally:
-            self.remove(temporary)
-        self._fsync(path.rpartition("/")[0])
+            os.unlink(self.inside(temporary))
+        self._fsync(_above(path))
         return True
 
     def _move(self, temporary: str, path: str) -> bool:
@@ -148,6 +159,11 @@ class Place:
             return False
         self.filesystem.move(self.inside(temporary), self.inside(path))
         return True
+
+
+def _above(path: str) -> str:
+    """The folder that a file or a folder is in."""
+    return path.rpartition("/")[0]
 
 
 @cache

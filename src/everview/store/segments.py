@@ -76,9 +76,7 @@ def write(
         return Segment(id_, epoch, kind, (), keys)
     rows = in_order(table, keys)
     content = _parquet(rows, _encoding(rows, keys, lasting))
-    folder = folder_of(relation)
-    path = f"{folder}/{id_}.parquet"
-    place.make_folder(folder)
+    path = f"{folder_of(relation)}/{id_}.parquet"
     place.write(path, content)
     known = range_of_sorted(rows[keys[0]]) if keys else UNKNOWN
     file = _file(path, rows.num_rows, content.size, checksum([content]), known)

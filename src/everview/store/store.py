@@ -39,6 +39,7 @@ class Store:
         self._last: Manifest | None = None
         self._lately: deque[tuple[str, pa.Table]] = deque(maxlen=LATELY)
         self._syncing: dict[str, Future[None] | None] = {}
+        self._lasting: set[str] = set()
 
     @classmethod
     def create_or_open(
@@ -233,7 +234,7 @@ class Store:
         place.make_folder("segments")
         # Losing this race is fine: the winner made the same empty store.
         place.create(manifest_path(0), codec.encode(Manifest(0, None, created)))
-        place.sync_folders([manifest_path(0)])
+        place.sync_folders(["manifests", ""])
 
     def _is_newest(self, epoch: int) -> bool:
         """There and without a successor.
@@ -271,7 +272,9 @@ class Store:
                     begun.result()
             if not self.place.is_file(path):
                 raise faults.damaged_segment(self.place.absolute(path), "it is missing")
-        self.place.sync_folders(paths)
+        fresh = {folder for path in paths for folder in folders_of(path)} - self._lasting
+        self.place.sync_folders({folder.rpartition("/")[0] for folder in fresh})
+        self._lasting |= fresh
         self._syncing.clear()
 
     def _not_retained(self, wanted: str, remedy: str) -> Exception:
@@ -279,6 +282,16 @@ class Store:
         if not epochs:
             return faults.no_store(self.place.shown)
         return faults.not_retained(wanted, epochs[0], epochs[-1], remedy)
+
+
+def folders_of(path: str) -> list[str]:
+    """The folders that a file is in, below that of the store.
+
+    >>> folders_of("segments/orders/1.parquet")
+    ['segments/orders', 'segments']
+    """
+    above = path.split("/")[:-1]
+    return ["/".join(above[:end]) for end in range(len(above), 0, -1)]
 
 
 def manifest_path(epoch: int) -> str:
