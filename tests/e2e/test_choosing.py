@@ -11,6 +11,7 @@ import everview as ev
 from e2e.shapes import query, shapes_for
 from e2e.test_gears import opened
 from e2e.test_views import World
+from everview.engine.duckdb.hot import Hot
 from everview.pipeline.choosing import Choice, Question, choose
 from everview.pipeline.samples import Sample, Samples
 
@@ -245,6 +246,31 @@ def test_a_way_that_is_not_taken_is_tried_again_some_day(db):
     for change in (db.insert, db.delete) * 2:
         change("t", rows)
     assert "incremental" in {e.way for e in db.history() if e.epoch > db.epoch - 4}
+
+
+def test_what_is_loaded_once_is_not_expected_again(tmp_path, monkeypatch):
+    """A store that was just opened has nothing in memory; what loading takes says nothing."""
+    rows = [(key, key % 7) for key in range(5_000)]
+    with ev.open(str(tmp_path / "store"), engine="duckdb") as db:
+        db.sql("CREATE TABLE t (id BIGINT PRIMARY KEY, n BIGINT)")
+        db.insert("t", rows)
+        db.sql("CREATE MATERIALIZED VIEW v AS SELECT n, COUNT(*) AS many FROM t GROUP BY n")
+    load = Hot._load
+
+    def slowly(*given) -> None:
+        load(*given)
+        given[0].loading += 60_000
+
+    monkeypatch.setattr(Hot, "_load", slowly)
+    with ev.open(str(tmp_path / "store"), engine="duckdb") as db:
+        for number in range(2):
+            db.delete("t", rows[number * 2_000 : (number + 1) * 2_000])
+        first, second = (e for e in db.history()[-4:] if e.view is None)
+        assert first.load_ms > 60_000
+        assert first.views_ms < 60_000
+        assert second.load_ms is None
+        assert second.expected_incremental_ms < 60_000
+        assert db.audit().ok
 
 
 def test_a_large_change_is_weighed_and_its_outcome_is_told(db):

@@ -118,5 +118,5 @@ def _shown(number: float | None) -> str:
 
 def _phases(entry: Entry) -> str:
     spent = asdict(entry)
-    names = ("compile", "fetch", "compute", "write", "commit")
+    names = ("compile", "load", "fetch", "compute", "write", "commit")
     return ", ".join(f"{n} {spent[f'{n}_ms']:.0f}" for n in names if spent[f"{n}_ms"] is not None)

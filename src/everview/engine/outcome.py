@@ -45,6 +45,12 @@ class Clock:
         """Count the time of a block, also when it fails."""
         return Timed(self.phases, name)
 
+    def apart(self, name: str, milliseconds: float, within: str) -> None:
+        """Count time for a phase of its own, and not for the one it was spent in."""
+        if milliseconds:
+            self.add(name, milliseconds)
+            self.add(within, -milliseconds)
+
     def add(self, name: str, milliseconds: float) -> None:
         """Count more time for a phase."""
         self.phases[name] = self.phases.get(name, 0.0) + milliseconds

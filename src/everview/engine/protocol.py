@@ -58,6 +58,10 @@ Changes = Mapping[str, Sequence[Any]]
 class Gear(Protocol):
     """What an engine adds to the calculator: where slices come from, and who computes a step."""
 
+    @property
+    def loading(self) -> float:
+        """Milliseconds that it took so far to bring relations into memory."""
+
     def fetch(self, steps: Sequence[Fetch], snapshot: Snapshot, outcome: Outcome) -> None:
         """Bring the slices of one round."""
 

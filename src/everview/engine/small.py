@@ -39,6 +39,11 @@ class InProcess:
         self._calculator = calculator
         self._hot = Hot(calculator)
 
+    @property
+    def loading(self) -> float:
+        """Milliseconds that it took so far to bring relations into memory."""
+        return self._hot.loading
+
     def fetch(self, steps: Sequence[Fetch], snapshot: Snapshot, outcome: Outcome) -> None:
         """Bring the slices of one round."""
         raise NotImplementedError
@@ -116,7 +121,9 @@ def _run_steps(
         steps: Sequence[Any] = tuple(group)
         with outcome.clock.phase(_PHASES[kind]):
             if kind is Fetch:
+                before = gear.loading
                 gear.fetch(steps, snapshot, outcome)
+                outcome.clock.apart("load", gear.loading - before, "fetch")
                 continue
             if kind is Check:
                 _check(calculator, steps, violation)

@@ -25,6 +25,7 @@ SHOWN = 1000
 class Entry:
     """What an epoch cost as a whole, where `view` is None, or what it did to one view.
 
+    To load is to bring a relation into memory, which later transactions need not do again.
     One program serves all views of a transaction, so jobs and milliseconds of a view's entry are
     those of the transaction; a fetch that several views share counts for each. None is not known.
     `views_ms` is what went into all views and states, and what the two ways of moving them were
@@ -42,6 +43,7 @@ class Entry:
     rows_read: int | None
     jobs: int | None
     compile_ms: float | None
+    load_ms: float | None
     fetch_ms: float | None
     compute_ms: float | None
     write_ms: float | None
@@ -137,6 +139,7 @@ def _entry(
         rows_read=sum(fetched[m] for m in marks) if "ways" in note and not unknown else None,
         jobs=note.get("jobs"),
         compile_ms=spent.get("compile"),
+        load_ms=spent.get("load"),
         fetch_ms=spent.get("fetch"),
         compute_ms=spent.get("compute"),
         write_ms=spent.get("write"),

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from time import perf_counter
 
 import pyarrow as pa
 
@@ -52,6 +53,8 @@ class Hot:
     """The relations in memory, each as of the segments it was made from."""
 
     calculator: Calculator
+    loading: float = 0.0
+    """Milliseconds that it took so far to bring relations into memory, each for the first time."""
     _held: dict[str, _Held] = field(default_factory=dict)
     _staged: dict[str, pa.Table] = field(default_factory=dict)
 
@@ -118,10 +121,11 @@ class Hot:
 
     def _load(self, held: _Held, segment: Segment, snapshot: Snapshot) -> None:
         """The first segment, file by file: however large it is, one file has to be in memory."""
-        schema = arrow_schema(held.stored.schema)
+        began, schema = perf_counter(), arrow_schema(held.stored.schema)
         for file in segment.files:
             held.loaded.append(Run(snapshot.store.read_files((file,), schema=schema), held.by))
         held.ids = (segment.id,)
+        self.loading += (perf_counter() - began) * 1000
 
     def _append(self, held: _Held, segment: Segment, snapshot: Snapshot) -> None:
         """Add a run; when there are too many, those that are not much larger become one with it.
