@@ -10,7 +10,7 @@ UV := $(shell command -v uv 2>/dev/null)
 WITH_JAVA = JAVA_HOME="$$(scripts/java.sh)" && export JAVA_HOME &&
 
 .DEFAULT_GOAL := help
-.PHONY: help setup bench bench-full bench-embedded bench-growth bench-hand bench-peers bench-recursion conformance demo test test-all tpc lint clean
+.PHONY: help setup bench bench-full bench-choosing bench-embedded bench-growth bench-hand bench-peers bench-recursion conformance demo test test-all tpc lint clean
 
 help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | awk -F'\t' '{printf "  make %-14s %s\n", $$1, $$2}'
@@ -26,6 +26,10 @@ bench-full: bench ## the same, and scale 10
 	@$(WITH_JAVA) $(PY) -m bench --scale 10 --changes 0.001%,0.1% --fresh
 	@$(WITH_JAVA) $(PY) -m bench --scale 10 --deletes recent --changes 0.001%,0.1% --alone
 	@$(PY) -m bench --headline
+
+bench-choosing: setup ## large changes as they are chosen to be followed, and in either way, on both engines
+	@$(PY) -m bench.choosing --engine duckdb
+	@$(WITH_JAVA) $(PY) -m bench.choosing --engine spark
 
 bench-embedded: setup ## measure a transaction on DuckDB against one written by hand
 	@$(PY) -m bench.embedded

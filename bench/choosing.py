@@ -1,0 +1,176 @@
+"""What `choose` costs: each view under large changes, kept in either way, and as it is chosen.
+
+python -m bench.choosing [--engine duckdb|spark] [--views q01,q06] [--changes 1%,10%] [--rounds N]
+"""
+
+from __future__ import annotations
+
+import argparse
+import gc
+import json
+import shutil
+import sys
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, dataclass
+from itertools import cycle
+from pathlib import Path
+from statistics import median
+from tempfile import TemporaryDirectory
+from time import perf_counter
+from typing import TYPE_CHECKING
+
+from bench.ours import Ours, copied, template
+from bench.plain import started
+from bench.prepared import Plan, prepared
+from bench.refresh import Refresh
+from bench.rows import RESULTS
+from bench.tables import DATA, generated, queries
+from everview.pipeline.choosing import Choice, Way, choose
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+LIMIT = 1.1
+"""How many times as long as the better way the chosen one may take."""
+WARM, ROUNDS = 1, 3
+WAYS: tuple[Way | None, ...] = (None, "incremental", "recompute")
+"""None leaves it to the database."""
+
+
+@dataclass(frozen=True)
+class Figure:
+    """The median transaction of one size under one view: as chosen, and in either way.
+
+    A view that is always maintained, since its value depends on the order of addition, has no
+    `recompute_ms`.
+    """
+
+    engine: str
+    scale: float
+    change: str
+    view: str
+    way: str
+    chosen_ms: float
+    incremental_ms: float
+    recompute_ms: float | None
+
+    @property
+    def over(self) -> float:
+        """How many times as long as the better of the two ways."""
+        return self.chosen_ms / min(self.incremental_ms, self.recompute_ms or self.incremental_ms)
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Measure, print and write; 1 when a choice cost too much."""
+    options = _options(arguments)
+    figures = list(_figures(options))
+    text = markdown(figures)
+    print(text)
+    options.out.mkdir(parents=True, exist_ok=True)
+    stem = options.out / f"choosing-{options.engine}"
+    rows = json.dumps([asdict(figure) for figure in figures], indent=1)
+    stem.with_suffix(".json").write_text(rows + "\n", encoding="utf-8")
+    stem.with_suffix(".md").write_text(text + "\n", encoding="utf-8")
+    costly = [each for each in figures if each.over > LIMIT]
+    for each in costly:
+        print(f"{each.view}, {each.change}: {each.over:.2f} times the better way", file=sys.stderr)
+    return 1 if costly else 0
+
+
+def markdown(figures: Sequence[Figure]) -> str:
+    """All figures as a table."""
+    lines = [
+        "| engine | scale | change | view | chosen | chosen ms | incremental ms | recompute ms"
+        " | over the better |",
+        "|---|---|---|---|---|---:|---:|---:|---:|",
+    ]
+    lines += [
+        f"| {f.engine} | {f.scale:g} | {f.change} | {f.view} | {f.way} | {f.chosen_ms:.1f}"
+        f" | {f.incremental_ms:.1f} | {f.recompute_ms or '–'} | {f.over:.2f} |"
+        for f in figures
+    ]
+    return "\n".join(lines)
+
+
+def _figures(options: argparse.Namespace) -> Iterator[Figure]:
+    tables = generated(options.scale, options.data)
+    session = started() if options.engine == "spark" else None
+    store = template(options.data, tables, options.engine, session, fresh=False)
+    for change in options.changes:
+        plan = prepared(tables, options.data, [change], ROUNDS)
+        for view in options.views:
+            with TemporaryDirectory(prefix="run-", dir=options.data) as scratch:
+                figure = _measured(options, change, view, plan, store, Path(scratch), session)
+            print(f"{view}, {change}: {figure.way}, {figure.over:.2f}", file=sys.stderr)
+            yield figure
+    if session is not None:
+        session.stop()
+
+
+def _measured(
+    options: argparse.Namespace,
+    change: str,
+    view: str,
+    plan: Plan,
+    store: Path,
+    scratch: Path,
+    session: SparkSession | None,
+) -> Figure:
+    """Transactions that take each other back, some in each of the ways."""
+    ours = Ours(copied(store, scratch / "store"), options.engine, session)
+    ours.create({view: queries()[view]})
+    there = plan.load(0)
+    turns = cycle([there, there.inverse])
+    spent = {way: _spent(ours, way, turns, options.rounds) for way in WAYS}
+    taken = [e.way for e in ours.db.history() if e.kind == "transaction" and e.view is None]
+    ours.close()
+    shutil.rmtree(scratch / "store")
+    return Figure(
+        options.engine,
+        options.scale,
+        change,
+        view,
+        str(taken[-2 * (WARM + options.rounds) - 1]),
+        round(spent[None], 1),
+        round(spent["incremental"], 1),
+        round(spent["recompute"], 1) if taken[-1] == "recompute" else None,
+    )
+
+
+def _spent(ours: Ours, way: Way | None, turns: Iterator[Refresh], rounds: int) -> float:
+    """The median transaction in one way, without what compaction takes after it."""
+    ours.db._mover.chooser = choose if way is None else lambda *_: Choice(way)
+    if way is not None:
+        ours.db._mover.least = 0
+    taken = []
+    for _ in range(WARM + rounds):
+        refresh = next(turns)
+        gc.collect()
+        epoch, began = ours.db.epoch, perf_counter()
+        ours._commit(refresh)
+        passed = 1000 * (perf_counter() - began)
+        later = range(epoch + 2, ours.db.epoch + 1)
+        taken.append(passed - sum(ours._note(each)["milliseconds"] for each in later))
+    return median(taken[WARM:])
+
+
+def _options(arguments: Sequence[str] | None) -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog="bench.choosing", description=__doc__)
+    parser.add_argument("--engine", choices=("duckdb", "spark"), default="duckdb")
+    parser.add_argument("--scale", type=float, default=1.0, help="the TPC-H scale factor")
+    parser.add_argument("--changes", default="1%,10%", help="parts of the orders")
+    parser.add_argument("--views", default="all", help="such as q01,q06")
+    parser.add_argument("--rounds", type=int, default=ROUNDS, help="the median of so many")
+    parser.add_argument("--out", type=Path, default=RESULTS, help="the folder of the results")
+    parser.add_argument("--data", type=Path, default=DATA, help="where generated tables are kept")
+    options = parser.parse_args(arguments)
+    options.changes = options.changes.split(",")
+    options.views = list(queries()) if options.views == "all" else options.views.split(",")
+    unknown = [name for name in options.views if name not in queries()]
+    if unknown:
+        parser.error(f"there is no view {unknown[0]}")
+    return options
+
+
+if __name__ == "__main__":
+    sys.exit(main())
