@@ -107,12 +107,12 @@ def test_an_epoch_after_compaction_adds_to_the_base(store: Store) -> None:
         (sized(1_000_000), False),
         (sized(1_000_000, *[1] * 8), False),
         (sized(1_000_000, *[1] * 9), True),
-        (sized(1_000_000, 499_999), False),
-        (sized(1_000_000, 500_000), True),
-        (sized(10, 9_000), False),
-        (sized(0, 20_000), False),
-        (sized(0, 20_000, 5_000), False),
-        (sized(0, 20_000, 10_000), True),
+        (sized(1_000_000, 999_999), False),
+        (sized(1_000_000, 1_000_000), True),
+        (sized(10, 99_000), False),
+        (sized(0, 200_000), False),
+        (sized(0, 200_000, 150_000), False),
+        (sized(0, 200_000, 200_000), True),
     ],
 )
 def test_many_pieces_or_much_change_ask_for_compaction(relation: Relation, expected: bool) -> None:

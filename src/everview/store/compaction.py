@@ -21,9 +21,9 @@ class Policy:
     """Compact beyond `changes` change segments, or `fraction` of the base in changed rows."""
 
     changes: int = 8
-    fraction: float = 0.5
-    least_rows: int = 10_000
-    """Fewer changed rows than this never trigger by fraction: reading them costs nothing."""
+    fraction: float = 1.0
+    least_rows: int = 100_000
+    """Fewer changed rows than this never trigger by fraction: to read them costs less."""
     growth: float = 2.0
     """An older change is folded in when it has at most this many times the rows folded so far."""
 
