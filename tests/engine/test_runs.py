@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from everview.engine.duckdb import runs
-from everview.engine.duckdb.runs import Run
+from everview.engine.duckdb.runs import Keys, Run
 
 KEYS = {
     "bigint": (pa.int64(), st.integers(-3, 3)),
@@ -24,7 +24,8 @@ KEYS = {
 
 def looked_up(parts: list[Run], wanted: list, type_: pa.DataType) -> list:
     schema = pa.schema([("n", pa.int64()), ("k", type_)])
-    found = runs.among(parts, "k", pa.chunked_array([pa.array(wanted, type_)]), schema)
+    keys = Keys(pa.chunked_array([pa.array(wanted, type_)]))
+    found = runs.among(parts, "k", keys, schema)
     assert found.schema == schema
     return sorted(found.column("n").to_pylist())
 
@@ -44,6 +45,41 @@ def test_a_lookup_finds_what_a_look_at_every_row_finds(kind, by, many, data):
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(runs, "MANY", many)
         assert looked_up(parts, wanted, type_) == expected
+
+
+SMALL = st.integers(-2, 2)
+PAIRS = {
+    "whole": (pa.int32(), pa.int64(), SMALL),
+    "huge": (pa.int64(), pa.int64(), st.sampled_from([-(2**63), -1, 0, 1, 2**63 - 1])),
+    "dates": (pa.date32(), pa.date32(), st.dates(date(2024, 1, 1), date(2024, 1, 3))),
+    "nulls": (pa.int64(), pa.int64(), st.none() | SMALL),
+    "texts": (pa.string(), pa.string(), st.sampled_from(["a", "b", ""])),
+}
+
+
+@pytest.mark.parametrize("kind", PAIRS)
+@given(data=st.data())
+def test_rows_that_agree_in_all_columns_are_brought_and_of_whole_numbers_no_others(kind, data):
+    ours, theirs, values = PAIRS[kind]
+    pairs = data.draw(st.lists(st.tuples(values, values), max_size=12))
+    wanted = data.draw(st.lists(st.tuples(values, values), min_size=1, max_size=4))
+    first, second = (pa.array([pair[at] for pair in pairs], ours) for at in (0, 1))
+    rows = pa.table({"k": first, "m": second, "n": pa.array(range(len(pairs)), pa.int64())})
+    asked = pa.table(
+        {name: pa.array([pair[at] for pair in wanted], theirs) for at, name in enumerate("km")}
+    )
+    cut = data.draw(st.integers(0, len(pairs)))
+    parts = [Run(part, "k") for part in (rows[:cut], rows[cut:])]
+    keys = Keys(asked["k"].cast(ours, safe=False), asked)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(runs, "NARROWED", 0)
+        found = runs.among(parts, "k", keys, rows.schema)
+    brought = sorted(found.column("n").to_pylist())
+    needed = [number for number, pair in enumerate(pairs) if pair in wanted]
+    assert set(needed) <= set(brought)
+    assert len(brought) == len(set(brought))
+    if kind in ("whole", "huge", "dates"):
+        assert brought == needed
 
 
 def test_many_rows_are_searched_and_not_passed_over(monkeypatch):

@@ -77,6 +77,22 @@ class InProcess:
             return same[0]
         return pa.chunked_array([chunk for each in same for chunk in each.chunks], type_)
 
+    def agreeing(self, step: Fetch) -> pa.Table | None:
+        """Rows with one of which a row must agree to be wanted, None if one column tells enough.
+
+        Where several relations ask, all of them have to ask by the same columns.
+        """
+        asked = self._calculator.asked(step.keys)
+        stored = {tuple(name for name, _ in key.also) for key in asked}
+        if step.by is None or len(stored) != 1 or stored == {()}:
+            return None
+        names = (step.by, *stored.pop())
+        theirs = [(key.column, *(name for _, name in key.also)) for key in asked]
+        parts = list(map(self._calculator.columns, (key.relation for key in asked), theirs))
+        known = [pa.table(part, names=names) for part in parts if part is not None]
+        same = len(known) == len(parts) and all(each.schema == known[0].schema for each in known)
+        return pa.concat_tables(known) if same else None
+
     def calculate(self, plan: Plan, relations: Mapping[str, pa.Table]) -> pa.Table:
         """A plan over relations in memory."""
         return self._calculator.calculate(plan, relations)

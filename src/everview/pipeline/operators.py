@@ -136,8 +136,8 @@ class _Reading(Materializer):
         schema: Schema,
         column: str | None,
         keys: Ref | None,
-        key: str | None,
+        pairs: tuple[tuple[str, str], ...],
     ) -> Plan:
         by = column if keys is not None else None
         self.reads.setdefault(self._within[-1], {})[relation, by] = None
-        return Materializer._fetch(self, relation, schema, column, keys, key)
+        return Materializer._fetch(self, relation, schema, column, keys, pairs)

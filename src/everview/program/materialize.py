@@ -303,10 +303,9 @@ class Materializer:
         """Map and Filter again over the slice of the relation that serves the demand."""
         serving = self.states.serve(demand)
         column = serving.lookup(demand.by)
-        key = None
-        if column is not None:
-            key = theirs[demand.by.index(column)]
-        slice_ = self._fetch(serving.name, serving.schema, column, keys, key)
+        slice_ = self._fetch(
+            serving.name, serving.schema, column, keys, tuple(zip(demand.by, theirs, strict=True))
+        )
 
         def onto(node: Plan) -> Plan:
             match node:
@@ -329,8 +328,8 @@ class Materializer:
         """The slice of a state that holds the value of `plan` itself."""
         state = self.states.store(plan, by or sort or columns_of(plan))
         column = lookup_column(schema_of(plan), state.sort, by)
-        key = theirs[by.index(column)] if column is not None else None
-        return self._fetch(state.name, schema_of(plan), column, keys, key)
+        pairs = tuple(zip(by, theirs, strict=True))
+        return self._fetch(state.name, schema_of(plan), column, keys, pairs)
 
     def _fetch(
         self,
@@ -338,10 +337,15 @@ class Materializer:
         schema: Schema,
         column: str | None,
         keys: Ref | None,
-        key: str | None,
+        pairs: tuple[tuple[str, str], ...],
     ) -> Plan:
+        """A slice by one column; `pairs` tells which columns agree with which of the keys."""
         by = column if keys is not None else None
-        wanted = (KeySet(keys.name, key if by and key else ""),) if keys is not None else ()
+        wanted: tuple[KeySet, ...] = ()
+        if keys is not None:
+            theirs = dict(reversed(pairs))  # of two that one column agrees with, the first
+            key = theirs.pop(by, "") if by else ""
+            wanted = (KeySet(keys.name, key, tuple(theirs.items()) if by else ()),)
         fresh = Fetch(f"{self.prefix}s{len(self.steps)}", relation, schema, by, wanted)
         known = self._fetched.setdefault(replace(fresh, result=""), Ref(fresh.result, schema))
         if known.name == fresh.result:

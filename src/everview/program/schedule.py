@@ -8,7 +8,17 @@ from dataclasses import replace
 from everview.plan.nodes import Plan, Ref
 from everview.plan.traverse import transform
 from everview.plan.types import Schema
-from everview.program.steps import Add, Check, Compute, Fetch, Loop, Publish, Step, refs
+from everview.program.steps import (
+    Add,
+    Check,
+    Compute,
+    Fetch,
+    KeySet,
+    Loop,
+    Publish,
+    Step,
+    refs,
+)
 
 
 def schedule(steps: Iterable[Step]) -> tuple[Step, ...]:
@@ -58,13 +68,19 @@ def _shared(fetches: list[Fetch], renamed: dict[str, tuple[str, Schema]]) -> lis
             continue
         schema = tuple(dict.fromkeys(first.schema + fetch.schema))
         keys = tuple(dict.fromkeys(first.keys + fetch.keys)) if first.keys and fetch.keys else ()
-        merged[mark] = replace(first, schema=schema, keys=keys)
+        merged[mark] = replace(first, schema=schema, keys=_wanted(keys))
         renamed[fetch.result] = (first.result, schema)
     for fetch in merged.values():
         renamed[fetch.result] = (fetch.result, fetch.schema)
     for old, (new, _) in list(renamed.items()):
         renamed[old] = (new, renamed[new][1])
     return list(merged.values())
+
+
+def _wanted(keys: tuple[KeySet, ...]) -> tuple[KeySet, ...]:
+    """Without keys of which others want all rows."""
+    whole = {(key.relation, key.column) for key in keys if not key.also}
+    return tuple(k for k in keys if not k.also or (k.relation, k.column) not in whole)
 
 
 def _with_names(step: Step, renamed: dict[str, tuple[str, Schema]]) -> Step:

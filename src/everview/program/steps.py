@@ -22,10 +22,15 @@ class State:
 
 @dataclass(frozen=True, slots=True)
 class KeySet:
-    """The values of one column of a computed relation, by which a slice is fetched."""
+    """The values of one column of a computed relation, by which a slice is fetched.
+
+    A row is wanted if it agrees with one row of the relation in that column and in those of `also`:
+    pairs of a column that is stored and one of the relation. Who fetches may leave them aside.
+    """
 
     relation: str
     column: str = ""
+    also: tuple[tuple[str, str], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -220,6 +220,13 @@ class Calculator:
             return pa.chunked_array([found]) if isinstance(found, pa.Array) else found
         return self.rows(f'SELECT DISTINCT "{column}" AS k FROM "{name}"').column("k")
 
+    def columns(self, name: str, columns: Sequence[str]) -> list[pa.Array] | None:
+        """Columns of the same rows, None where not all of them are at hand."""
+        rows = self._given.get(name)
+        if rows is None or not {*columns} <= {*rows.schema.names}:
+            return None
+        return [rows.column(column) for column in columns]
+
     def add_up(self, rows: pa.Table, schema: Schema, rings: tuple[str, ...]) -> pa.Table:
         """The sum of weighted rows."""
         if rows.num_rows <= self._few:

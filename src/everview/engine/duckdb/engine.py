@@ -17,6 +17,7 @@ from everview.engine.duckdb import queries
 from everview.engine.duckdb.calculator import Calculator
 from everview.engine.duckdb.items import added_up, stored_item
 from everview.engine.duckdb.reading import Reading
+from everview.engine.duckdb.runs import Keys
 from everview.engine.fixpoint import Solver
 from everview.engine.outcome import MEMORY, Outcome
 from everview.engine.protocol import Changes, Snapshot, Violation, Written
@@ -89,7 +90,7 @@ class DuckDBEngine(InProcess):
             if step.by is None:
                 rows = conform(self._hot.rows(step.relation, snapshot), step.schema)
             else:
-                keys = self.values(step)
+                keys = Keys(self.values(step), self.agreeing(step))
                 rows = self._hot.among(step.relation, step.by, keys, step.schema, snapshot)
             self._calculator.give(step.result, rows)
             outcome.took(step, MEMORY, rows.num_rows)

@@ -16,7 +16,7 @@ import pyarrow as pa
 from everview.engine.arrow import arrow_schema
 from everview.engine.duckdb.calculator import Calculator
 from everview.engine.duckdb.files import Files
-from everview.engine.duckdb.runs import Run, among
+from everview.engine.duckdb.runs import Keys, Run, among
 from everview.engine.protocol import Snapshot, Stored
 from everview.plan.types import Schema
 from everview.store.manifest import Manifest, Segment
@@ -77,7 +77,7 @@ class Hot:
         return held is not None and held.stored == snapshot.stored[name] and _starts(ids, held.ids)
 
     def among(
-        self, name: str, by: str, keys: pa.ChunkedArray, schema: Schema, snapshot: Snapshot
+        self, name: str, by: str, keys: Keys, schema: Schema, snapshot: Snapshot
     ) -> pa.Table | pa.RecordBatch:
         """The rows of a relation whose column `by` is one of the keys."""
         return among(self._current(name, snapshot).runs, by, keys, arrow_schema(schema))

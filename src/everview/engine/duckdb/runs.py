@@ -7,7 +7,7 @@ import os
 from bisect import bisect_left, bisect_right
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
-from functools import cached_property
+from functools import cached_property, reduce
 from tempfile import mkstemp
 from typing import Any
 
@@ -17,12 +17,14 @@ import pyarrow.compute as pc
 from pyarrow import types
 
 from everview.engine.columns.numbers import NOWHERE, Places, is_whole, of_numbers, spread
-from everview.store.order import counts, in_order, numbers
+from everview.store.order import both, counts, in_order, numbers
 
 LARGE_BYTES = 256 << 20
 """A larger run lies in a file that is mapped into memory, so that it can leave it again."""
 MANY = 20_000
 """To take so many rows costs more than to begin a thread."""
+NARROWED = 100
+"""To take fewer rows costs less than to find out which of them are wanted."""
 SEARCHED = 2_000
 """To look for a text costs as much as to pass over so many rows."""
 _SHARED = mmap.MAP_SHARED | getattr(mmap, "MAP_POPULATE", 0)
@@ -30,9 +32,13 @@ _SHARED = mmap.MAP_SHARED | getattr(mmap, "MAP_POPULATE", 0)
 
 
 class Keys:
-    """Values to look for, null being one like any other; put in order once for all runs."""
+    """Values to look for, null being one like any other; put in order once for all runs.
 
-    def __init__(self, values: pa.ChunkedArray) -> None:
+    A row that agrees in more columns with none of `rows` is not wanted; it may be brought.
+    """
+
+    def __init__(self, values: pa.ChunkedArray, rows: pa.Table | None = None) -> None:
+        self.rows = rows
         self.values = values.drop_null() if values.null_count else values
         self.null = values.null_count > 0
 
@@ -77,15 +83,27 @@ class Run:
         found = self._places(keys) if by == self.by else None
         if found is not None and keys.null and self._nulls:
             found = np.concatenate((np.arange(self._nulls), found))
-        return found
+        if found is None or keys.rows is None or len(found) < NARROWED:
+            return found
+        return self._agreeing(found, keys.rows)
+
+    def _agreeing(self, places: Places, rows: pa.Table) -> Places:
+        """Of some places those that agree with one of some rows, where numbers can tell."""
+        columns = []
+        for name in rows.column_names:
+            ours, theirs = self.rows[name], rows[name]
+            if ours.num_chunks != 1 or not _alike(ours, theirs):
+                return places
+            here, there = numbers(ours.chunk(0))[places], numbers(theirs.combine_chunks())
+            columns.append(np.concatenate((here, there)))
+        found = reduce(both, columns)
+        return places[np.isin(found[: len(places)], found[len(places) :])]
 
     def _places(self, keys: Keys) -> Places | None:
         if self._numbers is not None:
             if self._are_apart(keys):
                 return NOWHERE
-            first = self._numbers.searchsorted(keys.numbers, "left")
-            last = self._numbers.searchsorted(keys.numbers, "right")
-            found = spread(first, last - first)
+            found = _spans(self._numbers, keys.numbers)
             return found + self._nulls if self._nulls else found
         if len(keys.distinct) * SEARCHED > len(self):
             return None
@@ -134,11 +152,8 @@ class Run:
         return numbers(column[self._nulls :].combine_chunks()) if counts(column.type) else None
 
 
-def among(
-    runs: Sequence[Run], by: str, values: pa.ChunkedArray, schema: pa.Schema
-) -> pa.Table | pa.RecordBatch:
-    """The rows of some runs whose column `by` is one of the values."""
-    keys = Keys(values)
+def among(runs: Sequence[Run], by: str, keys: Keys, schema: pa.Schema) -> pa.Table | pa.RecordBatch:
+    """The rows of some runs whose column `by` is one of the keys."""
     found = [(run, run.places(by, keys)) for run in runs]
     there = [(run, at) for run, at in found if at is None or len(at)]
     if there and (numbers := _numbers_at(there, schema.names)) is not None:
@@ -168,6 +183,24 @@ def taken(rows: pa.Table, places: pa.Array) -> pa.Table:
     with ThreadPoolExecutor(os.cpu_count()) as pool:
         columns = list(pool.map(lambda column: column.take(places), rows.columns))
     return pa.table(columns, rows.schema)
+
+
+def _spans(ordered: Places, keys: Places) -> Places:
+    """Where some numbers are among others, which ascend; most of them may not be there."""
+    first = ordered.searchsorted(keys, "left")
+    there = ordered[np.minimum(first, len(ordered) - 1)] == keys
+    if not there.any():
+        return NOWHERE
+    first = first[there]
+    return spread(first, ordered.searchsorted(keys[there], "right") - first)
+
+
+def _alike(one: pa.ChunkedArray, other: pa.ChunkedArray) -> bool:
+    """Whether two columns are numbers that are the same if and only if the values are."""
+    if one.null_count or other.null_count or not counts(one.type):
+        return False
+    whole = types.is_integer(one.type) and types.is_integer(other.type)
+    return bool(whole or one.type == other.type)
 
 
 def _ends(ordered: Places) -> tuple[int, int] | None:

@@ -22,6 +22,7 @@ from everview.engine.duckdb.calculator import Calculator
 from everview.engine.duckdb.files import Files
 from everview.engine.duckdb.items import stored_items
 from everview.engine.duckdb.reading import Reading
+from everview.engine.duckdb.runs import Keys
 from everview.engine.fixpoint import Solver
 from everview.engine.outcome import DRIVER, JOB, MEMORY, Outcome
 from everview.engine.protocol import SIGN, Changes, Snapshot, Violation, Written
@@ -149,9 +150,8 @@ class SparkEngine(InProcess):
             if is_idle(step, self._calculator, outcome):
                 continue
             if step.by is not None and self._stays(step.relation, snapshot):
-                rows = self._hot.among(
-                    step.relation, step.by, self.values(step), step.schema, snapshot
-                )
+                wanted = Keys(self.values(step), self.agreeing(step))
+                rows = self._hot.among(step.relation, step.by, wanted, step.schema, snapshot)
                 self._calculator.give(step.result, rows)
                 outcome.took(step, MEMORY, rows.num_rows)
                 continue

@@ -1,0 +1,73 @@
+"""A key of several columns: rows are looked up by all of them, and answers stay right."""
+
+from __future__ import annotations
+
+import random
+from collections import Counter
+
+import pytest
+
+import everview as ev
+from everview.program.schedule import _shared
+from everview.program.steps import Fetch, KeySet
+
+LINES = 200
+"""So many lines have the same first column, which alone would bring all of them."""
+
+
+def declare(db) -> None:
+    db.sql("CREATE TABLE t (tenant INT, id BIGINT, n BIGINT, PRIMARY KEY (tenant, id))")
+    db.insert("t", [(tenant, i, i % 5) for tenant in range(3) for i in range(LINES)])
+
+
+def test_rows_are_looked_up_by_all_columns_of_the_key(open_db, tmp_path):
+    with open_db(tmp_path / "store") as db:
+        declare(db)
+        with db.transaction() as tx:
+            tx.delete("t", [(1, 7, 2), (2, 9, 4)])
+            tx.insert("t", [(1, 7, 50), (2, LINES, 1)])
+        newest = next(e for e in db.history() if e.epoch == db.epoch and e.view is None)
+        assert newest.rows_read == 2
+        assert db.audit().ok
+
+
+def test_what_breaks_a_rule_is_still_found(open_db, tmp_path):
+    with open_db(tmp_path / "store") as db:
+        declare(db)
+        before = Counter(db.read("t").rows())
+        with pytest.raises(ev.UserError, match="primary key"):
+            db.insert("t", [(1, 7, 99), (1, LINES, 0)])
+        with pytest.raises(ev.UserError, match="does not have the rows"):
+            db.delete("t", [(1, 7, 3), (1, 8, 3)])
+        assert Counter(db.read("t").rows()) == before
+
+
+def test_views_that_want_more_than_the_key_get_it(open_db, tmp_path):
+    """The largest of a tenant needs all its rows, and shares the fetch of the key."""
+    rng = random.Random(3)
+    with open_db(tmp_path / "store") as db:
+        declare(db)
+        db.sql(
+            "CREATE MATERIALIZED VIEW most AS SELECT tenant, MEDIAN(n) AS m FROM t GROUP BY tenant;"
+            "CREATE MATERIALIZED VIEW pairs AS SELECT a.tenant, a.id, b.n FROM t a JOIN t b"
+            " ON a.tenant = b.tenant AND a.id = b.n"
+        )
+        rows = {(tenant, i): i % 5 for tenant in range(3) for i in range(LINES)}
+        for _ in range(6):
+            gone = rng.sample(sorted(rows), 4)
+            keys = {(rng.randrange(4), rng.randrange(2 * LINES)) for _ in range(4)}
+            come = {key: rng.randrange(9) for key in keys if key not in rows or key in gone}
+            with db.transaction() as tx:
+                tx.delete("t", [(*key, rows.pop(key)) for key in gone])
+                tx.insert("t", [(*key, n) for key, n in come.items()])
+            rows |= come
+            assert Counter(db.read("t").rows()) == Counter((*k, n) for k, n in rows.items())
+            assert db.audit().ok
+
+
+def test_who_wants_all_rows_of_a_key_is_not_narrowed_by_who_wants_some():
+    some = Fetch("a", "t", (), "k", (KeySet("change", "k", (("m", "m"),)),))
+    every = Fetch("b", "t", (), "k", (KeySet("change", "k"),))
+    for fetches in ([some, every], [every, some]):
+        [merged] = _shared(fetches, {})
+        assert merged.keys == (KeySet("change", "k"),)
