@@ -31,6 +31,23 @@ def test_rows_are_looked_up_by_all_columns_of_the_key(open_db, tmp_path):
         assert db.audit().ok
 
 
+def test_rows_that_come_and_go_in_many_transactions_are_all_there(open_db, tmp_path):
+    """What came in one transaction and went in another is in two runs, the second of them small."""
+    rng = random.Random(4)
+    with open_db(tmp_path / "store") as db:
+        declare(db)
+        rows = {(tenant, i): i % 5 for tenant in range(3) for i in range(LINES)}
+        for size in (90, 2, 60, 150, 1, 5, 80, 3, 120, 40):
+            gone = rng.sample(sorted(rows), size)
+            with db.transaction() as tx:
+                tx.delete("t", [(*key, rows.pop(key)) for key in gone])
+                come = {key: rng.randrange(9) for key in gone[::2]}
+                tx.insert("t", [(*key, n) for key, n in come.items()])
+            rows |= come
+            assert Counter(db.read("t").rows()) == Counter((*k, n) for k, n in rows.items())
+            assert len(rows) > LINES
+
+
 def test_what_breaks_a_rule_is_still_found(open_db, tmp_path):
     with open_db(tmp_path / "store") as db:
         declare(db)

@@ -72,14 +72,20 @@ def test_rows_that_agree_in_all_columns_are_brought_and_of_whole_numbers_no_othe
     parts = [Run(part, "k") for part in (rows[:cut], rows[cut:])]
     keys = Keys(asked["k"].cast(ours, safe=False), asked)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(runs, "NARROWED", 0)
+        patch.setattr(runs, "NARROWED", data.draw(st.sampled_from([0, 2, 5])))
         found = runs.among(parts, "k", keys, rows.schema)
     brought = sorted(found.column("n").to_pylist())
     needed = [number for number, pair in enumerate(pairs) if pair in wanted]
     assert set(needed) <= set(brought)
     assert len(brought) == len(set(brought))
-    if kind in ("whole", "huge", "dates"):
-        assert brought == needed
+    # What came in one run may go in another: of equal rows all are brought, or none.
+    complete = {pairs[number] for number in brought}
+    assert brought == [number for number, pair in enumerate(pairs) if pair in complete]
+    if kind in ("whole", "huge", "dates") and brought != needed:
+        firsts = {pair[0] for pair in wanted}
+        every = [number for number, pair in enumerate(pairs) if pair[0] in firsts]
+        assert brought == every
+        assert len(every) < 5
 
 
 def test_many_rows_are_searched_and_not_passed_over(monkeypatch):

@@ -83,20 +83,27 @@ class Run:
         found = self._places(keys) if by == self.by else None
         if found is not None and keys.null and self._nulls:
             found = np.concatenate((np.arange(self._nulls), found))
-        if found is None or keys.rows is None or len(found) < NARROWED:
-            return found
-        return self._agreeing(found, keys.rows)
+        return found
 
-    def _agreeing(self, places: Places, rows: pa.Table) -> Places:
-        """Of some places those that agree with one of some rows, where numbers can tell."""
-        columns = []
-        for name in rows.column_names:
-            ours, theirs = self.rows[name], rows[name]
-            if ours.num_chunks != 1 or not _alike(ours, theirs):
-                return places
-            here, there = numbers(ours.chunk(0))[places], numbers(theirs.combine_chunks())
-            columns.append(np.concatenate((here, there)))
-        found = reduce(both, columns)
+    def tells(self, rows: pa.Table) -> bool:
+        """Whether numbers tell which of its rows agree with some."""
+        columns = ((self.rows[name], rows[name]) for name in rows.column_names)
+        return all(ours.num_chunks == 1 and _alike(ours, theirs) for ours, theirs in columns)
+
+    def agreeing(self, places: Places, rows: pa.Table) -> Places:
+        """Of some places those that agree with one of some rows."""
+        found = reduce(
+            both,
+            (
+                np.concatenate(
+                    (
+                        numbers(self.rows[name].chunk(0))[places],
+                        numbers(rows[name].combine_chunks()),
+                    )
+                )
+                for name in rows.column_names
+            ),
+        )
         return places[np.isin(found[: len(places)], found[len(places) :])]
 
     def _places(self, keys: Keys) -> Places | None:
@@ -156,11 +163,27 @@ def among(runs: Sequence[Run], by: str, keys: Keys, schema: pa.Schema) -> pa.Tab
     """The rows of some runs whose column `by` is one of the keys."""
     found = [(run, run.places(by, keys)) for run in runs]
     there = [(run, at) for run, at in found if at is None or len(at)]
+    if keys.rows is not None:
+        there = _narrowed(there, keys.rows)
     if there and (numbers := _numbers_at(there, schema.names)) is not None:
         return pa.record_batch(list(map(of_numbers, numbers)), schema=schema)
     names = schema.names
     parts = [run.scanned(by, keys, names) if at is None else run.at(at, names) for run, at in there]
     return pa.concat_tables(parts) if parts else schema.empty_table()
+
+
+def _narrowed(
+    there: list[tuple[Run, Places | None]], rows: pa.Table
+) -> list[tuple[Run, Places | None]]:
+    """Only the places that agree with one of some rows, where that is told of all of them.
+
+    What came in one run goes in another: of a row all runs have to be brought, or none.
+    """
+    known = [(run, at) for run, at in there if at is not None and run.tells(rows)]
+    if len(known) < len(there) or sum(len(at) for _, at in known) < NARROWED:
+        return there
+    narrow = ((run, run.agreeing(at, rows)) for run, at in known)
+    return [(run, at) for run, at in narrow if len(at)]
 
 
 def _numbers_at(
