@@ -12,7 +12,6 @@ import shutil
 import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
-from itertools import cycle
 from pathlib import Path
 from statistics import median
 from tempfile import TemporaryDirectory
@@ -22,7 +21,6 @@ from typing import TYPE_CHECKING
 from bench.ours import Ours, copied, template
 from bench.plain import started
 from bench.prepared import Plan, prepared
-from bench.refresh import Refresh
 from bench.rows import RESULTS
 from bench.tables import DATA, generated, queries
 from everview.pipeline.choosing import Choice, Way, choose
@@ -32,7 +30,7 @@ if TYPE_CHECKING:
 
 LIMIT = 1.1
 """How many times as long as the better way the chosen one may take."""
-WARM, ROUNDS = 1, 3
+WARM, ROUNDS = 1, 2
 WAYS: tuple[Way | None, ...] = (None, "incremental", "recompute")
 """None leaves it to the database."""
 
@@ -97,7 +95,7 @@ def _figures(options: argparse.Namespace) -> Iterator[Figure]:
     session = started() if options.engine == "spark" else None
     store = template(options.data, tables, options.engine, session, fresh=False)
     for change in options.changes:
-        plan = prepared(tables, options.data, [change], ROUNDS)
+        plan = prepared(tables, options.data, [change], options.rounds)
         for view in options.views:
             with TemporaryDirectory(prefix="run-", dir=options.data) as scratch:
                 figure = _measured(options, change, view, plan, store, Path(scratch), session)
@@ -116,42 +114,41 @@ def _measured(
     scratch: Path,
     session: SparkSession | None,
 ) -> Figure:
-    """Transactions that take each other back, some in each of the ways."""
-    ours = Ours(copied(store, scratch / "store"), options.engine, session)
-    ours.create({view: queries()[view]})
-    there = plan.load(0)
-    turns = cycle([there, there.inverse])
-    spent = {way: _spent(ours, way, turns, options.rounds) for way in WAYS}
-    taken = [e.way for e in ours.db.history() if e.kind == "transaction" and e.view is None]
-    ours.close()
-    shutil.rmtree(scratch / "store")
+    """The same transactions in each of the ways, each time from the same tables."""
+    spent: dict[Way | None, float] = {}
+    taken: dict[Way | None, str] = {}
+    for way in WAYS:
+        ours = Ours(copied(store, scratch / "store"), options.engine, session)
+        ours.create({view: queries()[view]})
+        spent[way], taken[way] = _spent(ours, way, plan, options.rounds)
+        ours.close()
+        shutil.rmtree(scratch / "store")
     return Figure(
         options.engine,
         options.scale,
         change,
         view,
-        str(taken[-2 * (WARM + options.rounds) - 1]),
+        taken[None],
         round(spent[None], 1),
         round(spent["incremental"], 1),
-        round(spent["recompute"], 1) if taken[-1] == "recompute" else None,
+        round(spent["recompute"], 1) if taken["recompute"] == "recompute" else None,
     )
 
 
-def _spent(ours: Ours, way: Way | None, turns: Iterator[Refresh], rounds: int) -> float:
-    """The median transaction in one way, without what compaction takes after it."""
+def _spent(ours: Ours, way: Way | None, plan: Plan, rounds: int) -> tuple[float, str]:
+    """The median transaction in one way, without compaction after it, and the way last taken."""
     ours.db._mover.chooser = choose if way is None else lambda *_: Choice(way)
-    if way is not None:
-        ours.db._mover.least = 0
-    taken = []
-    for _ in range(WARM + rounds):
-        refresh = next(turns)
+    spent = []
+    for number in range(WARM + rounds):
+        refresh = plan.load(number)
         gc.collect()
         epoch, began = ours.db.epoch, perf_counter()
         ours._commit(refresh)
         passed = 1000 * (perf_counter() - began)
         later = range(epoch + 2, ours.db.epoch + 1)
-        taken.append(passed - sum(ours._note(each)["milliseconds"] for each in later))
-    return median(taken[WARM:])
+        spent.append(passed - sum(ours._note(each)["milliseconds"] for each in later))
+    taken = [e.way for e in ours.db.history() if e.kind == "transaction" and e.view is None]
+    return median(spent[WARM:]), str(taken[-1])
 
 
 def _options(arguments: Sequence[str] | None) -> argparse.Namespace:
