@@ -6,8 +6,6 @@ python -m bench.choosing [--engine duckdb|spark] [--views q01,q06] [--changes 1%
 from __future__ import annotations
 
 import argparse
-import gc
-import json
 import shutil
 import sys
 from collections.abc import Iterator, Sequence
@@ -15,13 +13,12 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from statistics import median
 from tempfile import TemporaryDirectory
-from time import perf_counter
 from typing import TYPE_CHECKING
 
 from bench.ours import Ours, copied, template
 from bench.plain import started
 from bench.prepared import Plan, prepared
-from bench.rows import RESULTS
+from bench.rows import RESULTS, tell
 from bench.tables import DATA, generated, queries
 from everview.pipeline.choosing import Choice, Way, choose
 
@@ -62,13 +59,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Measure, print and write; 1 when a choice cost too much."""
     options = _options(arguments)
     figures = list(_figures(options))
-    text = markdown(figures)
-    print(text)
-    options.out.mkdir(parents=True, exist_ok=True)
-    stem = options.out / f"choosing-{options.engine}"
-    rows = json.dumps([asdict(figure) for figure in figures], indent=1)
-    stem.with_suffix(".json").write_text(rows + "\n", encoding="utf-8")
-    stem.with_suffix(".md").write_text(text + "\n", encoding="utf-8")
+    tell(
+        options.out / f"choosing-{options.engine}",
+        (asdict(figure) for figure in figures),
+        markdown(figures),
+    )
     costly = [each for each in figures if each.over > LIMIT]
     for each in costly:
         print(f"{each.view}, {each.change}: {each.over:.2f} times the better way", file=sys.stderr)
@@ -140,13 +135,8 @@ def _spent(ours: Ours, way: Way | None, plan: Plan, rounds: int) -> tuple[float,
     ours.db._mover.chooser = choose if way is None else lambda *_: Choice(way)
     spent = []
     for number in range(WARM + rounds):
-        refresh = plan.load(number)
-        gc.collect()
-        epoch, began = ours.db.epoch, perf_counter()
-        ours._commit(refresh)
-        passed = 1000 * (perf_counter() - began)
-        later = range(epoch + 2, ours.db.epoch + 1)
-        spent.append(passed - sum(ours._note(each)["milliseconds"] for each in later))
+        cost = ours.apply(plan.load(number))
+        spent.append(cost.ms - cost.phases.get("compaction", 0.0))
     taken = [e.way for e in ours.db.history() if e.kind == "transaction" and e.view is None]
     return median(spent[WARM:]), str(taken[-1])
 

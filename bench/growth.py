@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import argparse
 import gc
-import json
 import os
 import shutil
 import sys
@@ -23,10 +22,10 @@ from typing import Any
 import pyarrow as pa
 
 import everview as ev
+from bench.rows import RESULTS, tell
 from bench.tpch import COLUMNS, DATA, KEYS, Change, Trade, tables
 from everview.pipeline.database import Database
 
-RESULTS = Path(__file__).parent / "results"
 LIMIT = 2.0
 """How many times as long a change of recent keys may take where the data is 16 times as large."""
 LIMITED = ("filter", "join", "group", "distinct", "semi join", "anti join")
@@ -81,13 +80,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
     with TemporaryDirectory(prefix="everview-growth-") as scratch, ExitStack() as stack:
         opened = opening(options.engine, Path(scratch), stack)
         cells = list(_measured(options, Path(scratch), opened, different))
-    text = markdown(cells, options)
-    print(text)
-    options.results.mkdir(parents=True, exist_ok=True)
-    stem = options.results / f"growth-{options.engine}"
-    rows = json.dumps([cell.row for cell in cells], indent=1)
-    stem.with_suffix(".json").write_text(rows + "\n", encoding="utf-8")
-    stem.with_suffix(".md").write_text(text + "\n", encoding="utf-8")
+    tell(
+        options.results / f"growth-{options.engine}",
+        (cell.row for cell in cells),
+        markdown(cells, options),
+    )
     for each in different:
         print(f"{each}: the view differs from its query", file=sys.stderr)
     return 1 if different else 0

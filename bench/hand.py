@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import argparse
 import gc
-import json
 import sys
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
@@ -23,7 +22,7 @@ import everview as ev
 from bench import three
 from bench.delta_duckdb import DeltaDuckDB
 from bench.delta_spark import WAYS, DeltaSpark
-from bench.growth import RESULTS
+from bench.rows import RESULTS, tell
 from bench.tpch import DATA, Change
 from everview.pipeline.database import Database
 
@@ -90,13 +89,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
     options = _options(arguments)
     with TemporaryDirectory(prefix="everview-hand-") as scratch:
         figures, different = run(options, Path(scratch))
-    text = markdown(figures)
-    print(text)
-    options.results.mkdir(parents=True, exist_ok=True)
-    stem = options.results / f"hand-{options.engine}"
-    rows = json.dumps([asdict(figure) for figure in figures], indent=1)
-    stem.with_suffix(".json").write_text(rows + "\n", encoding="utf-8")
-    stem.with_suffix(".md").write_text(text + "\n", encoding="utf-8")
+    tell(
+        options.results / f"hand-{options.engine}",
+        (asdict(figure) for figure in figures),
+        markdown(figures),
+    )
     for each in different:
         print(f"{each}: not what a recomputation answers", file=sys.stderr)
     slow = (

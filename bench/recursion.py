@@ -6,7 +6,6 @@ python -m bench.recursion [--engine duckdb|spark] [--graphs reach] [--edges N] [
 from __future__ import annotations
 
 import argparse
-import json
 import random
 import sys
 from collections.abc import Callable, Iterator, Sequence
@@ -21,7 +20,8 @@ from typing import Any, TypeAlias
 import duckdb
 import pyarrow as pa
 
-from bench.growth import RESULTS, Opened, opening
+from bench.growth import Opened, opening
+from bench.rows import RESULTS, tell
 from everview.pipeline.database import Database
 
 Edge: TypeAlias = tuple[int, int]
@@ -111,13 +111,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
             for cell in found:
                 print(f"{name}, {cell.change}: {cell.ours_ms:.1f} ms", file=sys.stderr)
             cells += found
-    text = markdown(cells, options)
-    print(text)
-    options.results.mkdir(parents=True, exist_ok=True)
-    stem = options.results / f"recursion-{options.engine}"
-    rows = json.dumps([asdict(cell) for cell in cells], indent=1)
-    stem.with_suffix(".json").write_text(rows + "\n", encoding="utf-8")
-    stem.with_suffix(".md").write_text(text + "\n", encoding="utf-8")
+    tell(
+        options.results / f"recursion-{options.engine}",
+        (asdict(cell) for cell in cells),
+        markdown(cells, options),
+    )
     return 0
 
 

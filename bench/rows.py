@@ -85,6 +85,15 @@ def write(file: Path, fresh: Sequence[Measured]) -> list[Measured]:
     return rows
 
 
+def tell(stem: Path, rows: Iterable[Mapping[str, object]], text: str) -> None:
+    """Print what was measured, and write it for programs and for people."""
+    print(text)
+    stem.parent.mkdir(parents=True, exist_ok=True)
+    told = json.dumps(list(rows), indent=1)
+    stem.with_suffix(".json").write_text(told + "\n", encoding="utf-8")
+    stem.with_suffix(".md").write_text(text + "\n", encoding="utf-8")
+
+
 def file_of(scale: float, deletes: str, folder: Path = RESULTS) -> Path:
     """Where the rows of a scale are kept."""
     return folder / f"tpch-scale-{scale:g}{'' if deletes == 'random' else f'-{deletes}'}.json"

@@ -17,9 +17,9 @@ from statistics import median
 from tempfile import TemporaryDirectory
 from typing import Any
 
-from bench.growth import RESULTS
 from bench.peers.prepare import Answers, prepare
 from bench.peers.protocol import Task
+from bench.rows import RESULTS
 from bench.tpch import DATA
 
 HERE = Path(__file__).parent
