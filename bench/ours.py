@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gc
 import os
 import shutil
 import sys
@@ -83,7 +82,6 @@ class Ours:
 
     def apply(self, refresh: Refresh) -> Cost:
         """Commit one transaction, and tell its cost."""
-        gc.collect()
         before, jobs, read = self.db.store.latest(), self._jobs(), meter.bytes_read()
         began = perf_counter()
         self._commit(refresh)

@@ -11,6 +11,7 @@ import pytest
 from hypothesis import Phase, settings
 
 import everview
+from everview.store import together
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -59,6 +60,13 @@ def open_db(engine: str, request: pytest.FixtureRequest) -> Open:
         return everview.open(str(path), engine=engine, spark=session, **options)
 
     return opened
+
+
+@pytest.fixture
+def own_files(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Every change is a Parquet file of its own, however few rows it has."""
+    monkeypatch.setattr(together, "FEW_ROWS", 0)
+    monkeypatch.setattr(together, "MANY_ROWS", 0)
 
 
 settings.register_profile("fast", max_examples=40, deadline=None, print_blob=True)

@@ -395,11 +395,17 @@ def test_a_damaged_or_newer_store_is_refused(open_db, tmp_path):
         open_db(path)
     assert caught.value.code == "S001"
     newest.write_bytes(good)
-    segment = next(iter((path / "segments").rglob("*.parquet")))
-    segment.write_bytes(segment.read_bytes()[:100])
-    with open_db(path) as db, pytest.raises(ev.UserError) as caught:
-        db.read("t").rows()
-    assert caught.value.code == "S003"
+    with open_db(path) as db:
+        assert db.read("t").rows() == [(1,)]
+        db.insert("t", [(each,) for each in range(5000)])
+    for segment in [*(path / "segments").rglob("*.parquet"), *(path / "changes").iterdir()]:
+        whole = segment.read_bytes()
+        segment.write_bytes(whole[:100])
+        with open_db(path) as db, pytest.raises(ev.UserError) as caught:
+            db.read("t").rows()
+        assert caught.value.code == "S003"
+        assert segment.name in caught.value.problem
+        segment.write_bytes(whole)
 
 
 def test_opening_what_is_not_a_store_says_so(open_db, tmp_path):

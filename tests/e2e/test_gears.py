@@ -37,8 +37,12 @@ def opened(path, spark, **settings) -> Database:
     return Database(store, SparkEngine(spark, **settings), store.writer_lock())
 
 
-@pytest.mark.parametrize("gear", GEARS)
-def test_every_gear_gives_the_answers_of_plain_spark_sql(spark, tmp_path, gear):
+@pytest.mark.parametrize(
+    ("gear", "files"), [*((gear, "one file") for gear in GEARS), *((gear, "own") for gear in GEARS)]
+)
+def test_every_gear_gives_the_answers_of_plain_spark_sql(spark, tmp_path, request, gear, files):
+    if files == "own":
+        request.getfixturevalue("own_files")
     with opened(tmp_path, spark, **GEARS[gear]) as db:
         world = World(db, seed=7)
         world.transact(0)

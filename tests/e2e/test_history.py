@@ -150,7 +150,7 @@ def test_explain_tells_how_a_fetch_was_taken(tmp_path):
         ({"large_rows": -1}, "by Spark SQL"),
     ],
 )
-def test_each_way_of_a_fetch_is_told(spark, tmp_path, settings, way):
+def test_each_way_of_a_fetch_is_told(spark, tmp_path, own_files, settings, way):
     with opened(tmp_path, spark, **settings) as db:
         db.sql(SHOP)
         fill(db)
@@ -165,7 +165,7 @@ def test_each_way_of_a_fetch_is_told(spark, tmp_path, settings, way):
 
 @pytest.mark.spark
 @pytest.mark.parametrize("settings", [{"driver_bytes": -1, "held_bytes": -1}, {"large_rows": -1}])
-def test_jobs_are_those_that_spark_counts(spark, tmp_path, settings):
+def test_jobs_are_those_that_spark_counts(spark, tmp_path, own_files, settings):
     with opened(tmp_path, spark, **settings) as db:
         db.sql(SHOP)
         fill(db)

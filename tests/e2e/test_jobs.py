@@ -39,7 +39,9 @@ def shop(db) -> None:
         tx.insert("lines", [(i, j, "1.50") for i in range(200) for j in range(3)])
 
 
-def test_a_hundred_rows_under_a_join_and_group_view_start_at_most_three_jobs(spark, tmp_path):
+def test_a_hundred_rows_under_a_join_and_group_view_start_at_most_three_jobs(
+    spark, tmp_path, own_files
+):
     """Every slice by Spark: no file is small enough for the driver."""
     with opened(tmp_path, spark, driver_bytes=-1, held_bytes=-1) as db:
         shop(db)
@@ -54,6 +56,18 @@ def test_a_hundred_rows_under_a_join_and_group_view_start_at_most_three_jobs(spa
             db.upsert("orders", [(i, 3) for i in range(60, 160)])
         assert 1 <= jobs[0] <= 3
         assert db.audit().ok
+
+
+def test_few_rows_that_are_no_parquet_are_read_without_any_job(spark, tmp_path):
+    with opened(tmp_path, spark, driver_bytes=-1, held_bytes=-1) as db:
+        db.sql("CREATE TABLE orders (id BIGINT PRIMARY KEY, customer BIGINT)")
+        db.insert("orders", [(i, i % 7) for i in range(200)])
+        with counted_jobs(spark) as jobs:
+            db.upsert("orders", [(i, 3) for i in range(60, 160)])
+        assert jobs[0] == 0
+        assert sorted(db.read("orders").rows()) == [
+            (i, 3 if 60 <= i < 160 else i % 7) for i in range(200)
+        ]
 
 
 def test_small_files_are_read_without_any_job(spark, tmp_path):
@@ -73,7 +87,9 @@ def test_a_transaction_that_no_view_reads_runs_no_program(spark, tmp_path):
         assert jobs[0] == 0
 
 
-def test_a_hundred_rows_under_all_views_of_the_demo_start_at_most_ten_jobs(spark, tmp_path):
+def test_a_hundred_rows_under_all_views_of_the_demo_start_at_most_ten_jobs(
+    spark, tmp_path, own_files
+):
     from demo.catalog import TABLES, VIEWS
     from demo.shop import apply
     from demo.trade import Shop

@@ -6,9 +6,9 @@ import pyarrow as pa
 import pytest
 
 import everview as ev
-from everview.engine import writing
 from everview.errors import UserError
 from everview.pipeline.database import Database
+from everview.store.store import Store
 
 ROWS = 30_000
 
@@ -74,7 +74,7 @@ def test_a_segment_that_cannot_be_written_ends_the_transaction(db, monkeypatch):
 
     epoch = db.epoch
     with monkeypatch.context() as patch:
-        patch.setattr(writing.Writer, "_written", full)
+        patch.setattr(Store, "write_segment", full)
         with pytest.raises(OSError, match="no space left"):
             db.delete("t", rows(0, ROWS, 7))
     assert db.epoch == epoch

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from everview.errors import UserError
 from everview.store.codec import decode, encode
-from everview.store.manifest import DataFile, Kind, Manifest, Relation, Segment
+from everview.store.manifest import FORMAT, DataFile, Kind, Manifest, Relation, Segment
 
 bounds = (
     st.none() | st.tuples(st.just("int"), st.integers()) | st.tuples(st.just("string"), st.text())
@@ -24,6 +24,7 @@ files = st.builds(
     low=bounds,
     high=bounds,
     has_null=st.booleans(),
+    start=st.none() | st.integers(0),
 )
 segments = st.builds(
     Segment,
@@ -71,7 +72,7 @@ def test_no_flipped_bit_goes_unnoticed(manifest: Manifest, data: st.DataObject) 
 
 
 def test_a_damaged_format_number_is_damage_not_a_newer_format() -> None:
-    raw = encode(Manifest(1, 0, "t")).replace(b'"format":1', b'"format":3')
+    raw = encode(Manifest(1, 0, "t")).replace(b'"format":2', b'"format":3')
     with pytest.raises(UserError, match="S002"):
         decode(raw, "m")
 
@@ -92,7 +93,7 @@ def test_a_manifest_with_a_field_missing_is_damaged() -> None:
 
 
 @pytest.mark.parametrize(
-    "raw", [encode(Manifest(1, 0, "t", format=2)), b'{"anything":"else","format":99}']
+    "raw", [encode(Manifest(1, 0, "t", format=FORMAT + 1)), b'{"anything":"else","format":99}']
 )
 def test_a_newer_format_asks_for_an_upgrade(raw: bytes) -> None:
     with pytest.raises(UserError) as caught:

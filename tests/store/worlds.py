@@ -6,9 +6,11 @@ from collections import Counter
 
 import pyarrow as pa
 
-from everview.store.manifest import Manifest, Relation
+from everview.store.manifest import Manifest, Relation, Segment
 from everview.store.store import Store
 
+together = False
+"""Whether changes are written together with those of other relations."""
 SCHEMA = pa.schema([("k", pa.int64()), ("v", pa.string()), ("_w", pa.int64())])
 
 
@@ -20,10 +22,18 @@ def rows(*entries: tuple[int | None, str, int]) -> pa.Table:
 def add(store: Store, table: pa.Table, name: str = "orders") -> Manifest:
     """Commit one more epoch that adds `table` to a relation."""
     old = store.latest()
-    segment = store.write_segment(name, old.epoch + 1, table, ("k",))
+    segment = write(store, name, old.epoch + 1, table)
     new = old.advance(epoch=old.epoch + 1, created="t", changes={name: segment})
     store.commit(new)
     return new
+
+
+def write(store: Store, name: str, epoch: int, table: pa.Table) -> Segment:
+    """A change in a file of its own, or in one with what others change."""
+    if not together:
+        return store.write_segment(name, epoch, table, ("k",))
+    others = {f"other{number}": (table.slice(number), ("k",)) for number in range(2)}
+    return store.write_together(epoch, others | {name: (table, ("k",))})[name]
 
 
 def value(store: Store, manifest: Manifest, name: str = "orders") -> dict[tuple[object, ...], int]:

@@ -1,8 +1,9 @@
-"""Segments that a run writes: few rows at once, many while it goes on computing."""
+"""Segments that a run writes: few rows together when it ends, many while it goes on computing."""
 
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from functools import cache
 from types import TracebackType
@@ -12,9 +13,7 @@ import pyarrow as pa
 from everview.engine.outcome import Outcome
 from everview.engine.protocol import Snapshot
 from everview.store.manifest import Segment
-
-MANY = 2_000
-"""To write so many rows takes longer than to hand them to a thread."""
+from everview.store.together import are_few
 
 
 class Writer:
@@ -24,19 +23,18 @@ class Writer:
         self.outcome = outcome
         self._snapshot = snapshot
         self._epoch = epoch
+        self._few: dict[str, tuple[pa.Table, Sequence[str]]] = {}
         self._begun: dict[str, Future[Segment]] = {}
 
     def write(self, name: str, rows: pa.Table) -> None:
         """Weighted rows as a segment of a relation."""
         self.outcome.written[name] = rows
-        if rows.num_rows < MANY:
-            self.outcome.segments[name] = self._written(name, rows)
-            return
-        self._begun[name] = _pool().submit(self._written, name, rows)
-
-    def _written(self, name: str, rows: pa.Table) -> Segment:
         sort = self._snapshot.stored[name].sort
-        return self._snapshot.store.write_segment(name, self._epoch, rows, sort)
+        if are_few(rows):
+            self._few[name] = rows, sort
+            return
+        write = self._snapshot.store.write_segment
+        self._begun[name] = _pool().submit(write, name, self._epoch, rows, sort)
 
     def __enter__(self) -> Writer:
         return self
@@ -47,8 +45,11 @@ class Writer:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        """Wait for all that was begun; after an error, for nobody to write any more."""
+        """Write what is few, and wait for what was begun; after an error, for nobody to write."""
         if kind is None:
+            with self.outcome.clock.phase("write"):
+                written = self._snapshot.store.write_together(self._epoch, self._few)
+                self.outcome.segments |= written
             for name, begun in self._begun.items():
                 with self.outcome.clock.phase("write"), self.outcome.step(name):
                     self.outcome.segments[name] = begun.result()

@@ -74,8 +74,7 @@ class Database:
     @property
     def catalog(self) -> Catalog:
         """What is declared at the newest epoch; a writer may have declared more for a reader."""
-        manifest = self.store.latest()
-        if self._read_only and manifest.catalog != self._declared:
+        if self._read_only and (manifest := self.store.latest()).catalog != self._declared:
             self._catalog, self._declared = self._load(manifest), manifest.catalog
         return self._catalog
 
@@ -160,12 +159,13 @@ class Database:
             return snapshot.manifest.epoch
         following = moved.built.on(snapshot.manifest, _now(), note=moved.note)
         self._record(following, moved.clock)
-        self._compact_if_due(moved.built.changes)
+        self._compact_if_due(moved.built.changes, following)
         return following.epoch
 
     def _record(self, manifest: Manifest, clock: Clock) -> None:
         """Commit an epoch, its note with the time it took: all but writing the note itself."""
-        began, known = clock.total, self.store.latest().note.get("samples", {})
+        assert manifest.parent is not None
+        began, known = clock.total, self.store.read(manifest.parent).note.get("samples", {})
 
         def note() -> dict[str, Any]:
             clock.add("commit", clock.total - began)
@@ -178,9 +178,8 @@ class Database:
         self._must_write()
         return self._compact(tuple(self._snapshot().stored), Policy(0, 0.0, 0, float("inf")))
 
-    def _compact_if_due(self, changed: Iterable[str]) -> None:
-        relations = self.store.latest().relations
-        due = tuple(name for name in changed if compactable(relations[name], COMPACTION))
+    def _compact_if_due(self, changed: Iterable[str], newest: Manifest) -> None:
+        due = tuple(n for n in changed if compactable(newest.relations[n], COMPACTION))
         if due:
             self._compact(due, COMPACTION)
 

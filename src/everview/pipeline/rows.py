@@ -197,6 +197,8 @@ def _naive(moment: datetime) -> datetime:
 def _cast(rows: pa.Table, table: str, schema: Schema) -> pa.Table:
     """An Arrow table with the columns of `schema`, by name, cast without loss."""
     wanted = _unweighted(schema)
+    if rows.schema.equals(wanted):
+        return rows
     if rows.schema.names == wanted.names and rows.schema.types == wanted.types:
         return pa.table(rows.columns, wanted)
     known = {name.lower(): name for name in rows.column_names}

@@ -1,6 +1,6 @@
 """How a manifest is written as JSON, with a checksum that makes damage visible.
 
-The file is `{"format":1,"checksum":"…","body":{…}}` on one line. The checksum covers the format
+The file is `{"format":2,"checksum":"…","body":{…}}` on one line. The checksum covers the format
 and the bytes of the body, so checking needs no second encoding.
 """
 
@@ -95,7 +95,8 @@ def _segment(segment: Segment) -> str:
 
 
 def _file(file: DataFile) -> Json:
-    return {
+    where = {} if file.start is None else {"start": file.start}
+    return where | {
         "path": file.path,
         "rows": file.rows,
         "bytes": file.bytes,
@@ -146,6 +147,7 @@ def _read_file(raw: Json) -> DataFile:
         low=_read_bound(raw["low"]),
         high=_read_bound(raw["high"]),
         has_null=raw["has_null"],
+        start=raw.get("start"),
     )
 
 

@@ -7,13 +7,14 @@ fixed part of it, not at every compaction, so each row is rewritten a logarithmi
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import pyarrow as pa
 
-from everview.store.manifest import Manifest, Opaque, Relation, Segment
+from everview.store.manifest import Kind, Manifest, Opaque, Relation, Segment
 from everview.store.store import Store
+from everview.store.together import are_few
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,10 +76,10 @@ def compact(
     following = manifest.advance(
         epoch=manifest.epoch + 1, created=created, note=note or {"compacted": list(chosen)}
     )
-    folded = {
-        name: _fold(store, following.epoch, manifest.relations[name], schemas, combine, policy)
-        for name in chosen
-    }
+    folds = [
+        _fold(store, manifest.relations[name], schemas[name], combine, policy) for name in chosen
+    ]
+    folded = _written(store, following.epoch, [fold for fold in folds if fold is not None])
     relations = {
         name: replace(relation, segments=folded.get(name, relation.segments))
         for name, relation in following.relations.items()
@@ -86,26 +87,43 @@ def compact(
     return replace(following, relations=relations)
 
 
+@dataclass(frozen=True, slots=True)
+class _Fold:
+    """A relation as some of its segments, and rows that stand for those after them."""
+
+    name: str
+    kept: tuple[Segment, ...]
+    rows: pa.Table
+    sort_by: tuple[str, ...]
+
+
 def _fold(
     store: Store,
-    epoch: int,
     relation: Relation,
-    schemas: Mapping[str, pa.Schema],
+    schema: pa.Schema,
     combine: Callable[[str, pa.Table], pa.Table],
     policy: Policy,
-) -> tuple[Segment, ...]:
+) -> _Fold | None:
     first = fold_from(relation, policy)
-    kept, suffix = relation.segments[:first], relation.segments[first:]
+    suffix = relation.segments[first:]
     if not suffix:
-        return kept
-    schema = schemas[relation.name]
+        return None
     rows = pa.concat_tables([store.rows_of(each, schema) for each in suffix])
-    segment = store.write_segment(
-        relation.name,
-        epoch,
-        combine(relation.name, rows),
-        suffix[-1].sort_by,
-        kind="change" if kept else "base",
-        lasting=not kept,
-    )
-    return (*kept, segment) if segment.files else kept
+    added_up = combine(relation.name, rows)
+    return _Fold(relation.name, relation.segments[:first], added_up, suffix[-1].sort_by)
+
+
+def _written(store: Store, epoch: int, folds: Sequence[_Fold]) -> dict[str, tuple[Segment, ...]]:
+    """What folds make of their relations: bases and many rows as Parquet, few rows together."""
+    few = {fold.name: fold for fold in folds if fold.kept and are_few(fold.rows)}
+    made = store.write_together(epoch, {n: (f.rows, f.sort_by) for n, f in few.items()})
+    for fold in folds:
+        if fold.name not in few:
+            kind: Kind = "change" if fold.kept else "base"
+            made[fold.name] = store.write_segment(
+                fold.name, epoch, fold.rows, fold.sort_by, kind=kind, lasting=not fold.kept
+            )
+    return {
+        fold.name: fold.kept + ((made[fold.name],) if made[fold.name].files else ())
+        for fold in folds
+    }

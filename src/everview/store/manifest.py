@@ -6,13 +6,13 @@ and it only adds: value(next) = value(this) + changes.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Literal, TypeAlias
 
 from everview.store.bounds import Bound
 
-FORMAT = 1
+FORMAT = 2
 
 Kind: TypeAlias = Literal["change", "base"]
 Opaque: TypeAlias = Mapping[str, object]
@@ -21,7 +21,10 @@ Opaque: TypeAlias = Mapping[str, object]
 
 @dataclass(frozen=True, slots=True)
 class DataFile:
-    """One immutable Parquet file; `low` and `high` bound the first column it is sorted by."""
+    """An immutable Parquet file; `low` and `high` bound the first column it is sorted by.
+
+    What has a `start` is a piece of a file that holds few rows of many relations.
+    """
 
     path: str
     rows: int
@@ -30,6 +33,14 @@ class DataFile:
     low: Bound | None = None
     high: Bound | None = None
     has_null: bool = True
+    start: int | None = None
+
+
+def parted(files: Iterable[DataFile]) -> tuple[tuple[DataFile, ...], tuple[DataFile, ...]]:
+    """Parquet files, and pieces of files that hold few rows of many relations."""
+    every = tuple(files)
+    whole = tuple(file for file in every if file.start is None)
+    return whole, tuple(file for file in every if file.start is not None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,10 +53,18 @@ class Segment:
     files: tuple[DataFile, ...]
     sort_by: tuple[str, ...] = ()
 
+    def __hash__(self) -> int:
+        return hash(self.id)
+
     @property
     def rows(self) -> int:
         """How many weighted rows the segment holds."""
         return sum(file.rows for file in self.files)
+
+    @property
+    def bytes(self) -> int:
+        """How much its files hold."""
+        return sum(file.bytes for file in self.files)
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,7 +143,7 @@ class Manifest:
     def files(self) -> tuple[DataFile, ...]:
         """Every file this epoch needs, the change feed included, each once."""
         found = {
-            file.path: file
+            (file.path, file.start): file
             for relation in self.relations.values()
             for segment in relation.segments + relation.feed
             for file in segment.files

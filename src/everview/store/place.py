@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import errno
 import os
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import cache
@@ -94,14 +94,22 @@ class Place:
         else:
             self.filesystem.delete_dir(self.inside(path))
 
-    def create(self, path: str, content: bytes) -> bool:
+    def create(self, path: str, content: bytes, before: Callable[[], None] = lambda: None) -> bool:
         """Create a file with `content` if there is none; True when this call did it.
 
-        Readers see the whole file or no file; of many writers one gets True.
+        Readers see the whole file or no file; of many writers one gets True. What has to come
+        `before` the file is seen comes when its content is on disk.
         """
         self.require_exclusive_create()
         temporary = f"{_above(path)}/.{path.rpartition('/')[2]}.{uuid4().hex}.tmp"
         self.write(temporary, content)
+        try:
+            if self.is_local:
+                self._fsync(temporary)
+            before()
+        except BaseException:
+            self.remove(temporary)
+            raise
         return self._link(temporary, path) if self.is_local else self._move(temporary, path)
 
     def require_exclusive_create(self) -> None:
@@ -139,7 +147,6 @@ class Place:
         return self.filesystem.get_file_info(self.inside(path))
 
     def _link(self, temporary: str, path: str) -> bool:
-        self._fsync(temporary)
         try:
             os.link(self.inside(temporary), self.inside(path))
         except FileExistsError:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from everview.store.segments import epoch_of
 from everview.store.store import Store, manifest_path
+from everview.store.together import FOLDER
 
 
 def retire(store: Store, keep_epochs: int) -> list[str]:
@@ -26,10 +27,11 @@ def retire(store: Store, keep_epochs: int) -> list[str]:
 
 def _written(store: Store, newest: int) -> list[str]:
     """The files and directories of segments that belong to an epoch up to `newest`."""
+    relations = (f"segments/{relation}" for relation in store.place.names("segments"))
     return [
-        f"segments/{relation}/{name}"
-        for relation in store.place.names("segments")
-        for name in store.place.names(f"segments/{relation}")
+        f"{folder}/{name}"
+        for folder in (*relations, FOLDER)
+        for name in store.place.names(folder)
         if (epoch := epoch_of(name)) is not None and epoch <= newest
     ]
 
@@ -44,5 +46,5 @@ def _abandoned(store: Store, newest: int) -> list[str]:
 
 
 def _entry(path: str) -> str:
-    """The file, or the directory of files, directly below the relation's folder."""
+    """The file, or the directory of files, directly below the folder it was written into."""
     return "/".join(path.split("/")[:3])

@@ -56,7 +56,7 @@ def epoch_of(name: str) -> int | None:
     >>> epoch_of("0000000012-00ff00ff00ff00ff.parquet"), epoch_of("notes.txt")
     (12, None)
     """
-    found = re.match(r"(\d+)-[0-9a-f]{16}(\.parquet)?$", name)
+    found = re.match(r"(\d+)-[0-9a-f]{16}(\.parquet|\.arrow)?$", name)
     return int(found[1]) if found else None
 
 
@@ -96,10 +96,14 @@ def adopt(place: Place, epoch: int, directory: str, sort_by: Sequence[str], kind
 
 def read(place: Place, file: DataFile, columns: Sequence[str] | None, check: bool) -> pa.Table:
     """The rows of a file, refusing one that is not what the manifest says."""
-    problem = damage(place, file) if check else _size_damage(place, file)
+    piece = file.start is not None
+    problem = damage(place, file) if check or piece else _size_damage(place, file)
     if problem:
         raise faults.damaged_segment(place.absolute(file.path), problem)
     try:
+        if piece:
+            rows = _piece(place, file)
+            return rows if columns is None else rows.select(list(columns))
         with place.filesystem.open_input_file(place.inside(file.path)) as source:
             names = None if columns is None else list(columns)
             table = pq.ParquetFile(source).read(columns=names)
@@ -114,8 +118,8 @@ def damage(place: Place, file: DataFile) -> str | None:
     if problem:
         return problem
     try:
-        found = checksum(_chunks(place, file.path))
-        rows = _metadata(place, file.path).num_rows if found == file.checksum else file.rows
+        found = checksum(_chunks(place, file.path) if file.start is None else [_bytes(place, file)])
+        rows = _rows(place, file) if found == file.checksum else file.rows
     except (OSError, pa.ArrowInvalid) as failure:
         return str(failure)
     if found != file.checksum:
@@ -188,6 +192,23 @@ def _metadata(place: Place, path: str) -> pq.FileMetaData:
         return pq.read_metadata(source)
 
 
+def _rows(place: Place, file: DataFile) -> int:
+    known = _metadata(place, file.path) if file.start is None else _piece(place, file)
+    return int(known.num_rows)
+
+
+def _piece(place: Place, file: DataFile) -> pa.Table:
+    """The rows of a piece that is whole."""
+    return pa.ipc.open_stream(_bytes(place, file)).read_all()
+
+
+def _bytes(place: Place, file: DataFile) -> pa.Buffer:
+    """What is in a piece, as far as it is there."""
+    with place.filesystem.open_input_file(place.inside(file.path)) as source:
+        source.seek(file.start)
+        return source.read_buffer(file.bytes)
+
+
 def _chunks(place: Place, path: str) -> Iterable[pa.Buffer]:
     with place.filesystem.open_input_stream(place.inside(path), compression=None) as stream:
         while chunk := stream.read(_CHUNK):
@@ -198,7 +219,10 @@ def _size_damage(place: Place, file: DataFile) -> str | None:
     size = place.size(file.path)
     if size is None:
         return "it is missing"
-    return None if size == file.bytes else f"it has {size} bytes, not {file.bytes}"
+    if file.start is not None and size >= file.start + file.bytes:
+        return None
+    wanted = (file.start or 0) + file.bytes
+    return None if size == wanted else f"it has {size} bytes, not {wanted}"
 
 
 def _file(path: str, rows: int, size: int, check: str, known: Range) -> DataFile:

@@ -8,27 +8,25 @@ Durability: `commit` returns after the manifest and each file it newly names are
 from __future__ import annotations
 
 import re
-from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future
 from contextlib import suppress
 from dataclasses import replace
 from datetime import UTC, datetime
+from functools import partial
 
 import pyarrow as pa
 import pyarrow.compute as pc
 from pyarrow import fs
 
-from everview.store import codec, faults, segments
+from everview.store import codec, faults, segments, together
 from everview.store.lock import WriterLock
 from everview.store.manifest import DataFile, Kind, Manifest, Opaque, Relation, Segment
 from everview.store.place import Location, Place, resolve
 from everview.store.skip import files_for
 
 _MANIFEST = re.compile(r"(\d{20})\.json")
-FEW, LATELY = 200, 1_000
-"""So many rows are remembered of so many segments, which compaction need not read again."""
-_OURS = frozenset(("manifests", "segments", "lock"))
+_OURS = frozenset(("manifests", "segments", together.FOLDER, "lock"))
 
 
 class Store:
@@ -37,7 +35,7 @@ class Store:
     def __init__(self, place: Place) -> None:
         self.place = place
         self._last: Manifest | None = None
-        self._lately: deque[tuple[str, pa.Table]] = deque(maxlen=LATELY)
+        self._lately = together.Lately()
         self._syncing: dict[str, Future[None] | None] = {}
         self._lasting: set[str] = set()
 
@@ -120,13 +118,26 @@ class Store:
         Rows that are `lasting` are written smaller, which takes longer.
         """
         made = segments.write(self.place, relation, epoch, table, sort_by, kind, lasting=lasting)
-        if table.num_rows <= FEW:
-            self._lately.append((made.id, table))
         return self._begun(made)
+
+    def write_together(
+        self, epoch: int, few: Mapping[str, tuple[pa.Table, Sequence[str]]]
+    ) -> dict[str, Segment]:
+        """Few rows of each of some relations, sorted, as changes in one file for `epoch` to name.
+
+        They are remembered for a while, so that nobody has to read them.
+        """
+        made = together.write(self.place, epoch, few)
+        for name, segment in made.items():
+            self._lately.add(segment, few[name][0])
+        files = (file for segment in made.values() for file in segment.files)
+        for path in {file.path for file in files}:
+            self._syncing[path] = self.place.begin_sync(path)
+        return made
 
     def rows_of(self, segment: Segment, schema: pa.Schema) -> pa.Table:
         """The rows of a segment, from memory where few of them were written here lately."""
-        known = next((rows for id_, rows in self._lately if id_ == segment.id), None)
+        known = self._lately.rows(segment)
         if known is None:
             return self.read_files(segment.files, schema=schema)
         return known.select(schema.names).cast(schema)
@@ -155,18 +166,22 @@ class Store:
     def commit(self, manifest: Manifest, note: Callable[[], Opaque] | None = None) -> None:
         """Make `manifest` the newest epoch, or raise S007 when another writer was first.
 
-        `note` is asked for when all but the manifest itself is on disk, so that it can tell how
-        long that took.
+        `note` is asked for when all Parquet files are on disk, so that it can tell how long that
+        took. What was written together reaches the disk beside the manifest, and before its name.
         """
         self.place.require_exclusive_create()
         assert manifest.parent == manifest.epoch - 1, "an epoch follows its parent"
         if not self._is_newest(manifest.parent):
             raise faults.lost_race(manifest.epoch)
-        self._make_lasting(self._added(manifest))
+        added = self._added(manifest)
+        few = [path for path in added if path.startswith(f"{together.FOLDER}/")]
+        self._make_lasting([path for path in added if path not in few])
         if note is not None:
             manifest = replace(manifest, note=note())
-        if not self.place.create(manifest_path(manifest.epoch), codec.encode(manifest)):
+        path, content = manifest_path(manifest.epoch), codec.encode(manifest)
+        if not self.place.create(path, content, partial(self._make_lasting, few)):
             raise faults.lost_race(manifest.epoch)
+        self._syncing.clear()
         self._last = manifest
 
     def writer_lock(self) -> WriterLock | None:
@@ -219,8 +234,8 @@ class Store:
 
     def verify(self, manifest: Manifest) -> dict[str, str]:
         """Each damaged file of an epoch with what is wrong with it; empty when all is well."""
-        found = {file.path: segments.damage(self.place, file) for file in manifest.files}
-        return {path: problem for path, problem in found.items() if problem}
+        found = ((file.path, segments.damage(self.place, file)) for file in manifest.files)
+        return {path: problem for path, problem in found if problem}
 
     def _create(self, created: str) -> None:
         place = self.place
@@ -252,10 +267,16 @@ class Store:
         return self.read(epochs[-1])
 
     def _added(self, manifest: Manifest) -> list[str]:
-        """The files that the parent does not name."""
+        """The files of segments that the parent does not name."""
         assert manifest.parent is not None
-        known = {file.path for file in self.read(manifest.parent).files}
-        return [file.path for file in manifest.files if file.path not in known]
+        before = self.read(manifest.parent).relations
+        found: set[str] = set()
+        for name, relation in manifest.relations.items():
+            old = before.get(name) or Relation(name, ())
+            if relation.feed or relation.segments is not old.segments:
+                fresh = {*relation.segments, *relation.feed} - {*old.segments, *old.feed}
+                found.update(file.path for segment in fresh for file in segment.files)
+        return [*found]
 
     def _begun(self, segment: Segment) -> Segment:
         """A segment whose files are on their way to the disk."""
@@ -266,7 +287,7 @@ class Store:
     def _make_lasting(self, paths: list[str]) -> None:
         """What is in the files, and their names, are on disk after this."""
         for path in paths:
-            begun = self._syncing.get(path) or self.place.begin_sync(path)
+            begun = self._syncing.pop(path, None) or self.place.begin_sync(path)
             with suppress(FileNotFoundError):
                 if begun is not None:
                     begun.result()
@@ -275,7 +296,6 @@ class Store:
         fresh = {folder for path in paths for folder in folders_of(path)} - self._lasting
         self.place.sync_folders({folder.rpartition("/")[0] for folder in fresh})
         self._lasting |= fresh
-        self._syncing.clear()
 
     def _not_retained(self, wanted: str, remedy: str) -> Exception:
         epochs = self.epochs()

@@ -27,7 +27,7 @@ from everview.engine.columns.batches import FEW, Batches, batch, nothing, picked
 from everview.engine.columns.operators import Columns
 from everview.engine.columns.unknown import Unknown
 from everview.engine.duckdb import functions
-from everview.engine.duckdb.files import Files, among
+from everview.engine.duckdb.files import Files
 from everview.engine.duckdb.problems import explained
 from everview.engine.fixpoint import Solver
 from everview.plan.nodes import Empty, Plan, Ref
@@ -39,6 +39,8 @@ from everview.rewrite.normalize import normalize
 
 T = TypeVar("T")
 
+SHARE = "40%"
+"""Of the machine's memory DuckDB takes no more: relations, and its answers, are beside it."""
 _SPACE = "results"
 """The schema that holds what is computed, so that one statement drops it all."""
 
@@ -86,11 +88,14 @@ class Calculator:
         return _without(plan, frozenset(empty)) if empty else plan
 
     def fetch(self, name: str, files: Files, schema: Schema, by: str | None = None) -> int:
-        """Bring the rows of Parquet files whose column `by` is among the keys; how many came."""
-        rows = files.rows(schema)
-        if by is not None and files.paths:
-            rows = among(rows, by, files.keys, nullable=files.nullable)
-        return self.keep(name, rows)
+        """Bring the rows of files whose column `by` is among the keys; how many came."""
+        return self.keep(name, self.item(files, schema, by))
+
+    def item(self, files: Files, schema: Schema, by: str | None = None) -> str:
+        """SQL for rows of files, until all that is known is forgotten."""
+        if files.few is not None:
+            self.give(files.known, files.few)
+        return files.rows(schema, by)
 
     def keep(self, name: str, sql: str) -> int:
         """Name the rows of a query, whatever had the name before; how many there are."""
@@ -323,7 +328,7 @@ class Calculator:
 def _settings(memory: str | None) -> dict[str, str | bool | int | float | list[str]]:
     """What does not fit in memory goes to files that are gone when the connection is closed."""
     spill = Path(gettempdir()) / f"everview-{uuid4().hex}"
-    return {"temp_directory": str(spill), **({"memory_limit": memory} if memory else {})}
+    return {"temp_directory": str(spill), "memory_limit": memory or SHARE}
 
 
 _UNPLANNED = "did not return a BoundFunctionExpression"

@@ -15,7 +15,7 @@ from everview.engine.care import Answer, twice
 from everview.engine.columns.batches import FEW
 from everview.engine.duckdb import queries
 from everview.engine.duckdb.calculator import Calculator
-from everview.engine.duckdb.items import added_up, stored_item
+from everview.engine.duckdb.items import added_up, stored_item, stored_items
 from everview.engine.duckdb.reading import Reading
 from everview.engine.duckdb.runs import Keys
 from everview.engine.fixpoint import Solver
@@ -145,7 +145,8 @@ class DuckDBEngine(InProcess):
         with queries.known_to_spark():
             plan = written_minus_stored(name, text, snapshot, queries.analyze)
         self._calculator.forget()
-        held = {each.name: stored_item(each.name, snapshot) for each in sources(plan)}
+        read = [each.name for each in sources(plan)]
+        held = stored_items(read, snapshot, self._calculator, careful=False)
         found = self._rows(plan, held, snapshot)
         total = self._calculator.rows(f"SELECT sum({WEIGHT}) AS n FROM {held[name]} AS q")
         self._calculator.forget()
@@ -225,7 +226,7 @@ class DuckDBEngine(InProcess):
         """A relation as a FROM item: from memory where it is there, else from its segments."""
         if self._hot.holds(name, snapshot):
             return self._hot.table(name, snapshot)
-        return stored_item(name, snapshot)
+        return stored_item(name, snapshot, self._calculator)
 
 
 def _written(plan: Plan, read: Mapping[str, str]) -> str:

@@ -1,32 +1,64 @@
-"""Parquet files of a relation as SQL."""
+"""Files of a relation as SQL: Parquet as it lies there, and few rows from memory."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 
+import pyarrow as pa
+
 from everview.emit.sql import DUCKDB, emit
+from everview.engine.arrow import arrow_schema
 from everview.plan.nodes import Empty
 from everview.plan.types import WEIGHT, Schema
 from everview.program.steps import KeySet
+from everview.store.manifest import DataFile, parted
+from everview.store.store import Store
 
 
 @dataclass(frozen=True, slots=True)
 class Files:
-    """Parquet files of one relation, the keys wanted of them, and whether a key can be null."""
+    """Files of one relation, the keys wanted of them, and whether a key can be null.
+
+    `few` are rows that are in no file of their own; DuckDB is to know them by the name `known`.
+    """
 
     paths: tuple[str, ...]
     keys: tuple[KeySet, ...] = ()
     nullable: bool = True
+    few: pa.Table | None = None
+    known: str = ""
 
-    def rows(self, schema: Schema) -> str:
-        """SQL for all weighted rows of the files."""
-        if not self.paths:
-            return emit(Empty(schema), DUCKDB)
+    def rows(self, schema: Schema, by: str | None = None) -> str:
+        """SQL for the weighted rows of the files: all, or those with a key in the column `by`."""
         columns = "".join(
             f'CAST("{c.name}" AS {DUCKDB.type_(c.type)}) AS "{c.name}", ' for c in schema
         )
+        every = [f"SELECT {columns}{WEIGHT} FROM {item}" for item in self._items()]
+        if by is not None:
+            every = [among(each, by, self.keys, nullable=self.nullable) for each in every]
+        return " UNION ALL ".join(every) or emit(Empty(schema), DUCKDB)
+
+    def _items(self) -> list[str]:
         listed = ", ".join("'" + path.replace("'", "''") + "'" for path in self.paths)
-        return f"SELECT {columns}{WEIGHT} FROM read_parquet([{listed}])"
+        parquet = [f"read_parquet([{listed}])"] if self.paths else []
+        return parquet + ([f'"{self.known}"'] if self.few is not None else [])
+
+
+def files_of(
+    name: str,
+    files: Iterable[DataFile],
+    store: Store,
+    schema: Schema,
+    keys: tuple[KeySet, ...] = (),
+    *,
+    nullable: bool = True,
+) -> Files:
+    """Files of a store as DuckDB reads them, for the relation that is to be called `name`."""
+    whole, pieces = parted(files)
+    few = store.read_files(pieces, schema=arrow_schema(schema)) if pieces else None
+    paths = tuple(store.absolute(file.path) for file in whole)
+    return Files(paths, keys, nullable, few, f"few {name}")
 
 
 def among(every: str, by: str, keys: tuple[KeySet, ...], *, nullable: bool) -> str:

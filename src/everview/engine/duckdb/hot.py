@@ -15,7 +15,6 @@ import pyarrow as pa
 
 from everview.engine.arrow import arrow_schema
 from everview.engine.duckdb.calculator import Calculator
-from everview.engine.duckdb.files import Files
 from everview.engine.duckdb.runs import Keys, Run, among
 from everview.engine.protocol import Snapshot, Stored
 from everview.plan.types import Schema
@@ -135,7 +134,7 @@ class Hot:
         rows = self._staged.pop(segment.id, None)
         if rows is None:
             schema = arrow_schema(held.stored.schema)
-            rows = snapshot.store.read_files(segment.files, schema=schema)
+            rows = snapshot.store.rows_of(segment, schema)
         held.ids = (*held.ids, segment.id)
         if rows.num_rows:
             held.later.append(Run(rows, held.by))
@@ -149,12 +148,6 @@ class Hot:
             if held.stored.rings or size > max(SUMMED, sum(map(len, held.loaded)) // PART):
                 every = self.calculator.add_up(every, held.stored.schema, held.stored.rings)
             held.later.append(Run(every, held.by))
-
-
-def files_of(segments: tuple[Segment, ...], snapshot: Snapshot) -> Files:
-    """The files of some segments of a relation."""
-    files = (file for segment in segments for file in segment.files)
-    return Files(tuple(snapshot.store.absolute(file.path) for file in files))
 
 
 def _ids(segments: tuple[Segment, ...]) -> tuple[str, ...]:

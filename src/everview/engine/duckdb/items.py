@@ -1,18 +1,20 @@
-"""Stored relations as FROM items of DuckDB, read from their segments and copied nowhere."""
+"""Stored relations as FROM items of DuckDB, read from their segments; not added up."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 
 from everview.emit.sql import DUCKDB, consolidate
-from everview.engine.duckdb.hot import files_of
+from everview.engine.duckdb.calculator import Calculator
+from everview.engine.duckdb.files import files_of
 from everview.engine.protocol import Snapshot
 
 
-def stored_item(name: str, snapshot: Snapshot) -> str:
-    """The weighted rows of all segments of a relation, not added up."""
-    segments, schema = snapshot.relation(name).segments, snapshot.stored[name].schema
-    return f"({files_of(segments, snapshot).rows(schema)})"
+def stored_item(name: str, snapshot: Snapshot, calculator: Calculator) -> str:
+    """The weighted rows of all segments of a relation, until the calculator forgets."""
+    schema = snapshot.stored[name].schema
+    files = files_of(name, snapshot.relation(name).files, snapshot.store, schema)
+    return f"({calculator.item(files, schema)})"
 
 
 def added_up(name: str, item: str, snapshot: Snapshot) -> str:
@@ -21,7 +23,9 @@ def added_up(name: str, item: str, snapshot: Snapshot) -> str:
     return f"({consolidate(f'SELECT * FROM {item}', stored.schema, stored.rings, DUCKDB)})"
 
 
-def stored_items(names: Iterable[str], snapshot: Snapshot, *, careful: bool) -> dict[str, str]:
+def stored_items(
+    names: Iterable[str], snapshot: Snapshot, calculator: Calculator, *, careful: bool
+) -> dict[str, str]:
     """Relations by name; added up when that is asked for."""
-    found = {name: stored_item(name, snapshot) for name in names}
+    found = {name: stored_item(name, snapshot, calculator) for name in names}
     return {n: added_up(n, item, snapshot) for n, item in found.items()} if careful else found

@@ -19,7 +19,7 @@ from pyarrow import types
 from everview.engine.columns.numbers import NOWHERE, Places, is_whole, of_numbers, spread
 from everview.store.order import both, counts, in_order, numbers
 
-LARGE_BYTES = 256 << 20
+LARGE_BYTES = 64 << 20
 """A larger run lies in a file that is mapped into memory, so that it can leave it again."""
 MANY = 20_000
 """To take so many rows costs more than to begin a thread."""
@@ -246,7 +246,7 @@ def _has_order(type_: pa.DataType) -> bool:
 def _kept(rows: pa.Table) -> pa.Table:
     """The rows in as few pieces as can be, which are taken from fastest; in a file if many."""
     whole = rows.combine_chunks()
-    return _mapped(whole) if whole.nbytes > LARGE_BYTES else whole
+    return _mapped(whole) if len(whole) > MANY and whole.nbytes > LARGE_BYTES else whole
 
 
 def _mapped(rows: pa.Table) -> pa.Table:

@@ -16,10 +16,10 @@ from pyspark.sql import DataFrame, SparkSession
 
 from everview.emit.parity import NotEqual
 from everview.emit.sql import DUCKDB, SPARK, emit_consolidated
-from everview.engine.arrow import conform
+from everview.engine.arrow import arrow_schema, conform
 from everview.engine.care import CalculationError, twice
 from everview.engine.duckdb.calculator import Calculator
-from everview.engine.duckdb.files import Files
+from everview.engine.duckdb.files import files_of
 from everview.engine.duckdb.items import stored_items
 from everview.engine.duckdb.reading import Reading
 from everview.engine.duckdb.runs import Keys
@@ -43,8 +43,9 @@ from everview.plan.ties import hangs_on_ties
 from everview.plan.traverse import has_loops, schema_of, sources, walk
 from everview.plan.types import WEIGHT, Schema, Type
 from everview.program.steps import Compute, Fetch, Program
-from everview.store.manifest import DataFile, Manifest, Segment
+from everview.store.manifest import DataFile, Manifest, Segment, parted
 from everview.store.skip import files_for, may_hold_null
+from everview.store.store import Store
 
 LARGE_ROWS = 2_000_000
 """A change of more rows runs as Spark SQL end to end."""
@@ -156,11 +157,10 @@ class SparkEngine(InProcess):
                 outcome.took(step, MEMORY, rows.num_rows)
                 continue
             files, keys = self._surviving(step, snapshot)
-            if _bytes(files) <= self._driver_bytes:
+            if not parted(files)[0] or _bytes(files) <= self._driver_bytes:
                 outcome.took(step, DRIVER, self._near(step, files, snapshot))
             else:
-                paths = tuple(snapshot.store.absolute(file.path) for file in files)
-                far.append(Wanted(step.result, paths, step.schema, step.by, keys))
+                far.append(_wanted(step, files, keys, snapshot.store))
         if far:
             slices = fetch_by_job(far, partial(actions.fetch_slices, self.session))
             outcome.started_job()
@@ -190,8 +190,8 @@ class SparkEngine(InProcess):
         """Read a slice in the driver; how many rows it has."""
         relation = snapshot.relation(step.relation)
         nullable = step.by is not None and may_hold_null(relation, step.by, files)
-        paths = tuple(snapshot.store.absolute(file.path) for file in files)
-        found = Files(paths, self._calculator.asked(step.keys), nullable)
+        asked = self._calculator.asked(step.keys)
+        found = files_of(step.result, files, snapshot.store, step.schema, asked, nullable=nullable)
         return self._calculator.fetch(step.result, found, step.schema, step.by)
 
     def compute(self, step: Compute, outcome: Outcome) -> None:
@@ -231,13 +231,12 @@ class SparkEngine(InProcess):
         rows, size = sum(each.rows for each in read), sum(_bytes(each.files) for each in read)
         if rows > BUILT_ROWS * self._large_rows or size > BUILT_BYTES * self._large_rows:
             raise TooLarge("a backfill")
-        items = stored_items(names, snapshot, careful=careful)
+        items = stored_items(names, snapshot, self._calculator, careful=careful)
         reading = Reading(self._calculator, items, _in_process)
         try:
             return reading.evaluate(Solver(reading).solved(plan))
         finally:
-            if has_loops(plan):
-                self._calculator.forget()
+            self._calculator.forget()
 
     def weighted(self, rows: DataFrame, table: str, schema: Schema, weight: int) -> DataFrame:
         """A Spark DataFrame as weighted rows of a table, still on Spark."""
@@ -362,6 +361,16 @@ class SparkEngine(InProcess):
 
 def _in_process(plan: Plan, items: Mapping[str, str]) -> str:
     return emit_consolidated(plan, DUCKDB, items)
+
+
+def _wanted(
+    step: Fetch, files: Iterable[DataFile], keys: pa.ChunkedArray | None, store: Store
+) -> Wanted:
+    """A slice for a job: it reads Parquet files; what is in none of them is at hand."""
+    whole, pieces = parted(files)
+    paths = tuple(store.absolute(file.path) for file in whole)
+    few = store.read_files(pieces, key=step.by, keys=keys, schema=arrow_schema(step.schema))
+    return Wanted(step.result, paths, step.schema, step.by, keys, few)
 
 
 def _bytes(files: Iterable[DataFile]) -> int:

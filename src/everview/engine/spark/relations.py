@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import reduce
 from itertools import count
 from types import TracebackType
 
@@ -9,10 +10,12 @@ import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 
 from everview.emit.sql import SPARK, consolidate
+from everview.engine.arrow import arrow_schema
 from everview.engine.protocol import Snapshot, Stored
 from everview.plan.nodes import Plan
 from everview.plan.traverse import sources
 from everview.plan.types import WEIGHT, Schema
+from everview.store.manifest import parted
 
 _NUMBERS = count()
 
@@ -76,11 +79,15 @@ def as_frame(session: SparkSession, rows: pa.Table | DataFrame) -> DataFrame:
 def stored_frame(session: SparkSession, name: str, snapshot: Snapshot) -> DataFrame:
     """The weighted rows of all segments of a relation, not added up."""
     schema = snapshot.stored[name].schema
-    relation = snapshot.manifest.relations.get(name)
-    paths = [snapshot.store.absolute(f.path) for f in relation.files] if relation else []
-    if not paths:
+    whole, pieces = parted(snapshot.relation(name).files)
+    paths = [snapshot.store.absolute(file.path) for file in whole]
+    if not pieces and not paths:
         return session.createDataFrame([], weighted_ddl(schema))
-    return session.read.schema(weighted_ddl(schema)).parquet(*paths)
+    parts = [session.read.schema(weighted_ddl(schema)).parquet(*paths)] if paths else []
+    if pieces:
+        few = snapshot.store.read_files(pieces, schema=arrow_schema(schema))
+        parts.append(as_frame(session, few))
+    return reduce(DataFrame.unionByName, parts)
 
 
 def weighted_ddl(schema: Schema) -> str:

@@ -1,0 +1,94 @@
+"""Few rows of many relations in one file: what one epoch adds is written, and synced, at once.
+
+A Parquet file costs as much as writing some thousand rows, and an epoch that changes a few rows may
+change twenty relations. So their rows lie one after the other, each as a stream of Arrow's own
+format, and the manifest tells where. Compaction writes what has become more as Parquet.
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+import pyarrow as pa
+
+from everview.store.bounds import UNKNOWN, range_of_sorted
+from everview.store.manifest import DataFile, Segment
+from everview.store.order import in_order
+from everview.store.place import Place
+from everview.store.segments import checksum, fresh_id
+
+FOLDER = "changes"
+FEW_ROWS, MANY_ROWS, MANY_BYTES = 100, 2_000, 1 << 20
+"""Few rows are never asked how large they are; many, or large ones, are better off as Parquet."""
+REMEMBERED = 64 << 20
+"""So many bytes of what was written lately are remembered, which need not be read again."""
+
+
+def are_few(rows: pa.Table) -> bool:
+    """Whether rows are better written together with others."""
+    count = rows.num_rows
+    return count < FEW_ROWS or (count < MANY_ROWS and bool(rows.nbytes < MANY_BYTES))
+
+
+def write(
+    place: Place, epoch: int, few: Mapping[str, tuple[pa.Table, Sequence[str]]]
+) -> dict[str, Segment]:
+    """Rows by relation, and what they are sorted by, as changes in one new file.
+
+    Nothing is committed by it, and no rows need no file.
+    """
+    path, sink = f"{FOLDER}/{fresh_id(epoch)}.arrow", pa.BufferOutputStream()
+    begun = {name: _append(sink, *each) for name, each in few.items() if each[0].num_rows}
+    content = sink.getvalue()
+    if begun:
+        place.write(path, content)
+    pieces = {name: _piece(path, content, *each, few[name][1]) for name, each in begun.items()}
+    return {
+        name: Segment(fresh_id(epoch), epoch, "change", pieces.get(name, ()), tuple(sort_by))
+        for name, (_, sort_by) in few.items()
+    }
+
+
+@dataclass(slots=True)
+class Lately:
+    """Rows of segments that were written a short while ago."""
+
+    _rows: OrderedDict[str, tuple[Segment, pa.Table]] = field(default_factory=OrderedDict)
+    _bytes: int = 0
+
+    def add(self, segment: Segment, rows: pa.Table) -> None:
+        """Remember the rows of a segment; what was remembered longest may have to go."""
+        self._rows[segment.id] = segment, rows
+        self._bytes += segment.bytes
+        while self._bytes > REMEMBERED:
+            _, (oldest, _) = self._rows.popitem(last=False)
+            self._bytes -= oldest.bytes
+
+    def rows(self, segment: Segment) -> pa.Table | None:
+        """The rows of a segment, if they are remembered."""
+        _, rows = self._rows.get(segment.id, (None, None))
+        return rows
+
+
+def _append(
+    sink: pa.BufferOutputStream, table: pa.Table, sort_by: Sequence[str]
+) -> tuple[pa.Table, int, int]:
+    """Write rows in their order; them, and where they begin and end."""
+    rows, start = in_order(table, sort_by).combine_chunks(), sink.tell()
+    with pa.ipc.new_stream(sink, rows.schema) as stream:
+        stream.write_table(rows)
+    return rows, start, sink.tell()
+
+
+def _piece(
+    path: str, content: pa.Buffer, rows: pa.Table, start: int, stop: int, sort_by: Sequence[str]
+) -> tuple[DataFile]:
+    """What the manifest has to know about rows within a file."""
+    known = range_of_sorted(rows[sort_by[0]]) if sort_by else UNKNOWN
+    check = checksum([content[start:stop]])
+    size = stop - start
+    return (
+        DataFile(path, rows.num_rows, size, check, known.low, known.high, known.has_null, start),
+    )
