@@ -16,7 +16,7 @@ from everview.store.compaction import WHOLE, Policy, compact
 from everview.store.manifest import Manifest, Segment
 from everview.store.retention import retire
 from everview.store.store import Store
-from everview.store.together import MANY_BYTES, MANY_ROWS, are_few
+from everview.store.together import FEW_ROWS, MANY_BYTES, MANY_ROWS, are_few
 from store.worlds import SCHEMA, combine, rows, value
 
 KINDS = pa.schema(
@@ -165,4 +165,6 @@ def test_many_rows_and_large_ones_have_files_of_their_own() -> None:
     assert are_few(rows())
     assert are_few(rows(*[(1, "a", 1)] * (MANY_ROWS - 1)))
     assert not are_few(rows(*[(1, "a", 1)] * MANY_ROWS))
-    assert not are_few(rows((1, "a" * MANY_BYTES, 1)))
+    large = "a" * (MANY_BYTES // FEW_ROWS)
+    assert not are_few(rows(*[(1, large, 1)] * FEW_ROWS))
+    assert are_few(rows(*[(1, large, 1)] * (FEW_ROWS - 1)))

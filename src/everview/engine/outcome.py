@@ -63,8 +63,8 @@ class Outcome:
     `steps` has the milliseconds of each result that was computed, and of each relation that was
     written from one; `ways` tells how each fetch was taken. Where Spark SQL fetches, computes and
     writes at once, the time is that of writing, and how many rows were fetched is not known.
-    `written` holds the rows of segments that are in memory, and `iterations` how many of them each
-    loop went through.
+    `written` holds the rows of large segments that are in memory, and `iterations` how many
+    iterations each loop went through.
     """
 
     segments: dict[str, Segment] = field(default_factory=dict)

@@ -28,11 +28,11 @@ class Writer:
 
     def write(self, name: str, rows: pa.Table) -> None:
         """Weighted rows as a segment of a relation."""
-        self.outcome.written[name] = rows
         sort = self._snapshot.stored[name].sort
         if are_few(rows):
             self._few[name] = rows, sort
             return
+        self.outcome.written[name] = rows
         write = self._snapshot.store.write_segment
         self._begun[name] = _pool().submit(write, name, self._epoch, rows, sort)
 

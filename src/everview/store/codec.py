@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import json
 import re
+from dataclasses import dataclass, field
 from functools import lru_cache
 from hashlib import blake2b
 from typing import Any, TypeAlias
 
 from everview.store import faults
 from everview.store.bounds import Bound
-from everview.store.manifest import FORMAT, DataFile, Manifest, Relation, Segment
+from everview.store.manifest import FORMAT, DataFile, Manifest, Opaque, Relation, Segment
 
 Json: TypeAlias = dict[str, Any]
 
@@ -64,12 +65,28 @@ def _checksum(format_: int, body: bytes) -> str:
     return blake2b(b"%d\n" % format_ + body, digest_size=16).hexdigest()
 
 
+@dataclass(slots=True)
+class _Known:
+    """How the catalog of the manifest before is written: most have the very same."""
+
+    catalog: Opaque = field(default_factory=dict)
+    text: str = "{}"
+
+    def written(self, catalog: Opaque) -> str:
+        if catalog is not self.catalog:
+            self.catalog, self.text = catalog, _json(catalog)
+        return self.text
+
+
+_catalog = _Known()
+
+
 def _manifest(manifest: Manifest) -> str:
     """Names ascend, as in all JSON here."""
     named = sorted(manifest.relations.items())
     relations = ",".join(f"{_json(name)}:{_relation(each)}" for name, each in named)
     return (
-        f'{{"catalog":{_json(manifest.catalog)},"created":{_json(manifest.created)}'
+        f'{{"catalog":{_catalog.written(manifest.catalog)},"created":{_json(manifest.created)}'
         f',"epoch":{manifest.epoch},"note":{_json(manifest.note)}'
         f',"parent":{_json(manifest.parent)},"relations":{{{relations}}}}}'
     )

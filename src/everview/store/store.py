@@ -128,19 +128,19 @@ class Store:
         They are remembered for a while, so that nobody has to read them.
         """
         made = together.write(self.place, epoch, few)
-        for name, segment in made.items():
-            self._lately.add(segment, few[name][0])
-        files = (file for segment in made.values() for file in segment.files)
+        for segment, rows in made.values():
+            self._lately.add(segment, rows)
+        files = (file for segment, _ in made.values() for file in segment.files)
         for path in {file.path for file in files}:
             self._syncing[path] = self.place.begin_sync(path)
-        return made
+        return {name: segment for name, (segment, _) in made.items()}
 
     def rows_of(self, segment: Segment, schema: pa.Schema) -> pa.Table:
-        """The rows of a segment, from memory where few of them were written here lately."""
+        """The rows of a segment in their order, from memory where few were written here lately."""
         known = self._lately.rows(segment)
         if known is None:
             return self.read_files(segment.files, schema=schema)
-        return known.select(schema.names).cast(schema)
+        return known if known.schema.equals(schema) else known.select(schema.names).cast(schema)
 
     def segment_directory(self, relation: str, epoch: int) -> str:
         """A fresh directory, relative and not yet made, for executors to write into."""

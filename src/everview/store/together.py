@@ -32,23 +32,29 @@ def are_few(rows: pa.Table) -> bool:
     return count < FEW_ROWS or (count < MANY_ROWS and bool(rows.nbytes < MANY_BYTES))
 
 
+def is_piece(segment: Segment) -> bool:
+    """Whether a segment lies in a file with others; then its rows are in its order."""
+    return len(segment.files) == 1 and segment.files[0].start is not None
+
+
 def write(
     place: Place, epoch: int, few: Mapping[str, tuple[pa.Table, Sequence[str]]]
-) -> dict[str, Segment]:
-    """Rows by relation, and what they are sorted by, as changes in one new file.
+) -> dict[str, tuple[Segment, pa.Table]]:
+    """Rows by relation, and what they are sorted by, as changes in one new file; and in order.
 
     Nothing is committed by it, and no rows need no file.
     """
     path, sink = f"{FOLDER}/{fresh_id(epoch)}.arrow", pa.BufferOutputStream()
-    begun = {name: _append(sink, *each) for name, each in few.items() if each[0].num_rows}
+    begun = {name: _append(sink, *each) for name, each in few.items()}
     content = sink.getvalue()
-    if begun:
+    if content.size:
         place.write(path, content)
-    pieces = {name: _piece(path, content, *each, few[name][1]) for name, each in begun.items()}
-    return {
-        name: Segment(fresh_id(epoch), epoch, "change", pieces.get(name, ()), tuple(sort_by))
-        for name, (_, sort_by) in few.items()
-    }
+    found = {}
+    for name, (rows, start, stop) in begun.items():
+        keys = tuple(few[name][1])
+        files = (_piece(path, content, rows, start, stop, keys),) if rows.num_rows else ()
+        found[name] = Segment(fresh_id(epoch), epoch, "change", files, keys), rows
+    return found
 
 
 @dataclass(slots=True)
@@ -77,6 +83,8 @@ def _append(
 ) -> tuple[pa.Table, int, int]:
     """Write rows in their order; them, and where they begin and end."""
     rows, start = in_order(table, sort_by).combine_chunks(), sink.tell()
+    if not rows.num_rows:
+        return rows, start, start
     with pa.ipc.new_stream(sink, rows.schema) as stream:
         stream.write_table(rows)
     return rows, start, sink.tell()
@@ -84,11 +92,9 @@ def _append(
 
 def _piece(
     path: str, content: pa.Buffer, rows: pa.Table, start: int, stop: int, sort_by: Sequence[str]
-) -> tuple[DataFile]:
+) -> DataFile:
     """What the manifest has to know about rows within a file."""
     known = range_of_sorted(rows[sort_by[0]]) if sort_by else UNKNOWN
     check = checksum([content[start:stop]])
-    size = stop - start
-    return (
-        DataFile(path, rows.num_rows, size, check, known.low, known.high, known.has_null, start),
-    )
+    count, size = rows.num_rows, stop - start
+    return DataFile(path, count, size, check, known.low, known.high, known.has_null, start)

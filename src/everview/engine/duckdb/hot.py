@@ -19,6 +19,7 @@ from everview.engine.duckdb.runs import Keys, Run, among
 from everview.engine.protocol import Snapshot, Stored
 from everview.plan.types import Schema
 from everview.store.manifest import Manifest, Segment
+from everview.store.together import is_piece
 
 RUNS = 8
 """To look into so many runs costs less than to make them one."""
@@ -63,7 +64,7 @@ class Hot:
         return sum(run.rows.nbytes for held in self._held.values() for run in held.runs)
 
     def stage(self, segments: Mapping[str, Segment], rows: Mapping[str, pa.Table]) -> None:
-        """Remember what a transaction wrote: if it commits, nobody has to read it.
+        """Remember the many rows that a transaction wrote: if it commits, nobody has to read them.
 
         A segment of a transaction that did not commit is never asked for.
         """
@@ -132,12 +133,13 @@ class Hot:
         So there are few runs, and a row is moved a logarithmic number of times.
         """
         rows = self._staged.pop(segment.id, None)
+        ordered = rows is None and is_piece(segment) and segment.sort_by == held.stored.sort
         if rows is None:
             schema = arrow_schema(held.stored.schema)
             rows = snapshot.store.rows_of(segment, schema)
         held.ids = (*held.ids, segment.id)
         if rows.num_rows:
-            held.later.append(Run(rows, held.by))
+            held.later.append(Run(rows, held.by, ordered=ordered))
         if len(held.later) > RUNS:
             last, size = [held.later.pop()], rows.num_rows
             while held.later and len(held.later[-1]) <= 2 * size:

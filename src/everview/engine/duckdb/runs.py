@@ -65,11 +65,12 @@ class Keys:
 
 
 class Run:
-    """Rows in the order of one column, nulls first."""
+    """Rows in the order of one column, nulls first; they may be known to be `ordered`."""
 
-    def __init__(self, rows: pa.Table, by: str | None) -> None:
+    def __init__(self, rows: pa.Table, by: str | None, *, ordered: bool = False) -> None:
         self.by = by if by is not None and _has_order(rows.schema.field(by).type) else None
-        self.rows = _kept(in_order(rows, [self.by] if self.by else []))
+        whole = rows if ordered or self.by is None else in_order(rows, [self.by])
+        self.rows = _kept(whole)
 
     def __len__(self) -> int:
         return int(self.rows.num_rows)
