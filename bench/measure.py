@@ -19,10 +19,10 @@ from bench.rows import ALL, Measured, machine
 from bench.turns import Turn, Turns
 
 RECOMPUTED = {"duckdb": (None, None), "spark": (5, 2)}
-"""How many transactions of a size are followed by a recomputation: of one view, of many."""
+"""So many recomputations follow the transactions of a size: of one view, of many."""
 
 After: TypeAlias = Callable[[int], Taken]
-"""What is done after a transaction to be compared with it."""
+"""What is done after the transactions, as often as there were some, to be compared with them."""
 
 
 class Unequal(Exception):  # noqa: N818  (the finding, not a fault of the benchmark)
@@ -128,7 +128,7 @@ class Bench:
     def _runs(
         self, label: str, turn: Turn, after: After | None, most: int | None = None
     ) -> Iterator[Run]:
-        """All transactions, size by size; `most` of those measured are followed by `after`."""
+        """All transactions, size by size; those measured, or `most`, are followed by `after`."""
         done = 0
         for change, numbers in self.plan.numbers.items():
             costs: list[Cost] = []
@@ -141,8 +141,8 @@ class Bench:
                     meter.forget_peak()
                     costs.append(turn.apply(number))
                     peak = max(peak, meter.peak_mb(self.plain.apart))
-                    if after is not None and (most is None or len(theirs) < most):
-                        theirs.append(after(number))
+                if after is not None:
+                    theirs = [after(number) for number in numbers[:most]]
                 done = numbers[-1] + 1
                 run = Run(change, tuple(costs), tuple(theirs), turn.ours.state_bytes(), peak)
                 tell(run.told)

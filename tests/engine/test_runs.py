@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from everview.engine.duckdb import runs
 from everview.engine.duckdb.runs import Keys, Run
+from everview.plan.types import WEIGHT
 
 KEYS = {
     "bigint": (pa.int64(), st.integers(-3, 3)),
@@ -45,6 +46,24 @@ def test_a_lookup_finds_what_a_look_at_every_row_finds(kind, by, many, data):
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(runs, "MANY", many)
         assert looked_up(parts, wanted, type_) == expected
+
+
+@pytest.mark.parametrize("kind", KEYS)
+@pytest.mark.parametrize("by", ["k", None])
+@given(data=st.data())
+def test_a_run_knows_whether_rows_with_one_key_come_and_go(kind, by, data):
+    type_, values = KEYS[kind]
+    keys = data.draw(st.lists(values, max_size=8))
+    weights = data.draw(st.lists(st.sampled_from([-2, -1, 1, 3]), min_size=8, max_size=8))
+    signs = {key if by else None: set() for key in keys}
+    for key, weight in zip(keys, weights, strict=False):
+        signs[key if by else None].add(weight > 0)
+    table = pa.table({"k": pa.array(keys, type_), WEIGHT: pa.array(weights[: len(keys)])})
+    run = Run(table.cast(pa.schema([("k", type_), (WEIGHT, pa.int64())])), by)
+    expected = any(len(each) == 2 for each in signs.values())
+    if run.by is None:  # booleans have no order
+        expected = {True, False} == {weight > 0 for weight in weights[: len(keys)]}
+    assert run.comes_and_goes == expected
 
 
 SMALL = st.integers(-2, 2)

@@ -24,8 +24,9 @@ from everview.store.together import is_piece
 RUNS = 8
 """To look into so many runs costs less than to make them one."""
 SUMMED, PART = 1_000, 8
-"""To add up fewer rows than this, or than such a part of the relation, costs more than to bring
-those that cancel; totals are always added up."""
+"""To add up fewer rows than this, or than such a part of the relation, is not worth while unless
+some with one key come and others go: each change of a row would be brought by every later one.
+Totals are always added up."""
 
 
 @dataclass(slots=True)
@@ -146,10 +147,12 @@ class Hot:
                 last.append(held.later.pop())
                 size += len(last[-1])
             # In the order in which they came, which sorting by a key keeps.
-            every = pa.concat_tables([run.rows for run in reversed(last)])
-            if held.stored.rings or size > max(SUMMED, sum(map(len, held.loaded)) // PART):
-                every = self.calculator.add_up(every, held.stored.schema, held.stored.rings)
-            held.later.append(Run(every, held.by))
+            merged = Run(pa.concat_tables([run.rows for run in reversed(last)]), held.by)
+            many = size > max(SUMMED, sum(map(len, held.loaded)) // PART)
+            if held.stored.rings or many or merged.comes_and_goes:
+                every = self.calculator.add_up(merged.rows, held.stored.schema, held.stored.rings)
+                merged = Run(every, held.by)
+            held.later.append(merged)
 
 
 def _ids(segments: tuple[Segment, ...]) -> tuple[str, ...]:

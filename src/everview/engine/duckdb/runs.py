@@ -17,6 +17,7 @@ import pyarrow.compute as pc
 from pyarrow import types
 
 from everview.engine.columns.numbers import NOWHERE, Places, is_whole, of_numbers, spread
+from everview.plan.types import WEIGHT
 from everview.store.order import both, counts, in_order, numbers
 
 LARGE_BYTES = 64 << 20
@@ -78,6 +79,19 @@ class Run:
     def at(self, places: Places, columns: Sequence[str]) -> pa.Table:
         """The rows at some places."""
         return taken(self.rows.select(list(columns)), of_numbers(places))
+
+    @property
+    def comes_and_goes(self) -> bool:
+        """Whether rows with one key have weights of both signs."""
+        goes = self.rows[WEIGHT].to_numpy() < 0
+        if not goes.any() or goes.all():
+            return False
+        if self.by is None:
+            return True
+        column = self.rows[self.by].combine_chunks()
+        turns = np.flatnonzero(goes[1:] != goes[:-1])
+        before, after = (column.take(of_numbers(at)) for at in (turns, turns + 1))
+        return bool(pc.any(pc.fill_null(pc.equal(before, after), True)).as_py())
 
     def places(self, by: str, keys: Keys) -> Places | None:
         """Where the rows with these keys are; None if looking at all rows is cheaper."""
