@@ -23,6 +23,7 @@ from bench.answers import Row
 from bench.prepared import Plan
 from bench.refresh import CHANGED, Refresh
 from bench.tables import KEYS
+from everview.engine.memory import part
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -103,12 +104,17 @@ class PlainDuckDB:
         return found
 
 
+BESIDE = 1 / 3
+"""The part of the memory for DuckDB: all tables, and what its queries need, fit in at scale 10."""
+
+
 class _Native:
     """The database where it is open."""
 
     def __init__(self, database: Path) -> None:
         spark_order = "nulls_first_on_asc_last_on_desc"
-        self._connection = duckdb.connect(str(database), config={"default_null_order": spark_order})
+        settings = {"default_null_order": spark_order, "memory_limit": f"{part(BESIDE)}B"}
+        self._connection = duckdb.connect(str(database), config=settings)
         self._run("SET enable_progress_bar = false")
         self._kept: set[str] = set()
 

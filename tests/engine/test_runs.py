@@ -119,10 +119,23 @@ def test_many_rows_are_searched_and_not_passed_over(monkeypatch):
     ]
 
 
-def test_a_large_run_lies_in_a_file(monkeypatch):
-    monkeypatch.setattr(runs, "LARGE_BYTES", 1000)
+@pytest.mark.parametrize(("room", "stays"), [(10, False), (10**9, True)])
+def test_a_run_for_which_there_is_no_room_lies_in_a_file(monkeypatch, room, stays):
+    monkeypatch.setattr(runs, "MANY", 100)
     prices = [None, *(Decimal(number) for number in range(500, 0, -1))]
     rows = pa.table({"k": pa.array(prices, pa.decimal128(9, 2)), "n": pa.array(range(501))})
-    run = Run(rows, "k")
+    run = Run(rows, "k", room=room)
+    assert (run.resident > 0) == stays
     assert run.rows.column("k").to_pylist() == [None, *sorted(prices[1:])]
     assert looked_up([run], [None, Decimal(500), Decimal(7)], pa.decimal128(9, 2)) == [0, 1, 494]
+
+
+def test_a_run_stays_in_memory_where_the_disk_has_no_room_either(monkeypatch):
+    def full(*_: object) -> None:
+        raise OSError("no space left on device")
+
+    monkeypatch.setattr(runs, "MANY", 100)
+    monkeypatch.setattr(runs.pa, "OSFile", full)
+    run = Run(pa.table({"k": pa.array(range(501))}), "k", room=10)
+    assert run.resident > 0
+    assert run.rows.column("k").to_pylist() == list(range(501))

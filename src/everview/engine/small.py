@@ -13,6 +13,7 @@ from everview.engine.doubts import Doubts
 from everview.engine.duckdb.calculator import Calculator
 from everview.engine.duckdb.hot import Hot
 from everview.engine.loop import run_loop
+from everview.engine.memory import part
 from everview.engine.outcome import UNASKED, Outcome
 from everview.engine.protocol import Changes, Gear, Snapshot, Stored, Violation
 from everview.engine.summed import summed
@@ -35,9 +36,9 @@ from everview.program.steps import (
 class InProcess:
     """What both engines leave to the calculator."""
 
-    def __init__(self, calculator: Calculator) -> None:
+    def __init__(self, calculator: Calculator, held: float) -> None:
         self._calculator = calculator
-        self._hot = Hot(calculator)
+        self._hot = Hot(calculator, part(held))
 
     @property
     def loading(self) -> float:

@@ -30,6 +30,7 @@ from everview.engine.duckdb import functions
 from everview.engine.duckdb.files import Files
 from everview.engine.duckdb.problems import explained
 from everview.engine.fixpoint import Solver
+from everview.engine.memory import CALCULATING, part
 from everview.plan.nodes import Empty, Plan, Ref
 from everview.plan.traverse import CACHED, has_loops, schema_of, transform, walk
 from everview.plan.types import WEIGHT, Schema
@@ -39,8 +40,6 @@ from everview.rewrite.normalize import normalize
 
 T = TypeVar("T")
 
-SHARE = "40%"
-"""Of the machine's memory DuckDB takes no more: relations, and its answers, are beside it."""
 _SPACE = "results"
 """The schema that holds what is computed, so that one statement drops it all."""
 
@@ -328,7 +327,7 @@ class Calculator:
 def _settings(memory: str | None) -> dict[str, str | bool | int | float | list[str]]:
     """What does not fit in memory goes to files that are gone when the connection is closed."""
     spill = Path(gettempdir()) / f"everview-{uuid4().hex}"
-    return {"temp_directory": str(spill), "memory_limit": memory or SHARE}
+    return {"temp_directory": str(spill), "memory_limit": memory or f"{part(CALCULATING)}B"}
 
 
 _UNPLANNED = "did not return a BoundFunctionExpression"

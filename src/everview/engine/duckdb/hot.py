@@ -9,13 +9,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from math import inf
 from time import perf_counter
 
 import pyarrow as pa
 
 from everview.engine.arrow import arrow_schema
 from everview.engine.duckdb.calculator import Calculator
-from everview.engine.duckdb.runs import Keys, Run, among
+from everview.engine.duckdb.runs import MANY, Keys, Run, among
 from everview.engine.protocol import Snapshot, Stored
 from everview.plan.types import Schema
 from everview.store.manifest import Manifest, Segment
@@ -54,6 +55,8 @@ class Hot:
     """The relations in memory, each as of the segments it was made from."""
 
     calculator: Calculator
+    most: int
+    """So many bytes may be held; what is beyond them lies in files that are mapped into memory."""
     loading: float = 0.0
     """Milliseconds that it took so far to bring relations into memory, each for the first time."""
     _held: dict[str, _Held] = field(default_factory=dict)
@@ -120,11 +123,16 @@ class Hot:
         held.seen = snapshot
         return held
 
+    def _room(self) -> int:
+        """How much more may be held."""
+        return self.most - sum(run.resident for held in self._held.values() for run in held.runs)
+
     def _load(self, held: _Held, segment: Segment, snapshot: Snapshot) -> None:
         """The first segment, file by file: however large it is, one file has to be in memory."""
         began, schema = perf_counter(), arrow_schema(held.stored.schema)
         for file in segment.files:
-            held.loaded.append(Run(snapshot.store.read_files((file,), schema=schema), held.by))
+            rows = snapshot.store.read_files((file,), schema=schema)
+            held.loaded.append(Run(rows, held.by, room=self._room()))
         held.ids = (segment.id,)
         self.loading += (perf_counter() - began) * 1000
 
@@ -140,7 +148,8 @@ class Hot:
             rows = snapshot.store.rows_of(segment, schema)
         held.ids = (*held.ids, segment.id)
         if rows.num_rows:
-            held.later.append(Run(rows, held.by, ordered=ordered))
+            room = self._room() if rows.num_rows > MANY else inf
+            held.later.append(Run(rows, held.by, ordered=ordered, room=room))
         if len(held.later) > RUNS:
             last, size = [held.later.pop()], rows.num_rows
             while held.later and len(held.later[-1]) <= 2 * size:

@@ -8,6 +8,7 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import cached_property, reduce
+from math import inf
 from tempfile import mkstemp
 from typing import Any
 
@@ -20,8 +21,6 @@ from everview.engine.columns.numbers import NOWHERE, Places, is_whole, of_number
 from everview.plan.types import WEIGHT
 from everview.store.order import both, counts, in_order, numbers
 
-LARGE_BYTES = 64 << 20
-"""A larger run lies in a file that is mapped into memory, so that it can leave it again."""
 MANY = 20_000
 """To take so many rows costs more than to begin a thread."""
 NARROWED = 100
@@ -66,12 +65,22 @@ class Keys:
 
 
 class Run:
-    """Rows in the order of one column, nulls first; they may be known to be `ordered`."""
+    """Rows in the order of one column, nulls first; they may be known to be `ordered`.
 
-    def __init__(self, rows: pa.Table, by: str | None, *, ordered: bool = False) -> None:
+    Many rows that are larger than the `room` there is lie in a file that is mapped into memory, so
+    that they can leave it again; others stay, and are that much `resident`.
+    """
+
+    def __init__(
+        self, rows: pa.Table, by: str | None, *, ordered: bool = False, room: float = inf
+    ) -> None:
         self.by = by if by is not None and _has_order(rows.schema.field(by).type) else None
-        whole = rows if ordered or self.by is None else in_order(rows, [self.by])
-        self.rows = _kept(whole)
+        ranged = rows if ordered or self.by is None else in_order(rows, [self.by])
+        # In as few pieces as can be, which are taken from fastest.
+        self.rows = ranged.combine_chunks()
+        self.resident = self.rows.nbytes if len(self) > MANY else 0
+        if self.resident > room and (mapped := _mapped(self.rows)) is not None:
+            self.rows, self.resident = mapped, 0
 
     def __len__(self) -> int:
         return int(self.rows.num_rows)
@@ -258,14 +267,8 @@ def _has_order(type_: pa.DataType) -> bool:
     return counts(type_) or bool(types.is_string(type_) or types.is_decimal(type_))
 
 
-def _kept(rows: pa.Table) -> pa.Table:
-    """The rows in as few pieces as can be, which are taken from fastest; in a file if many."""
-    whole = rows.combine_chunks()
-    return _mapped(whole) if len(whole) > MANY and whole.nbytes > LARGE_BYTES else whole
-
-
-def _mapped(rows: pa.Table) -> pa.Table:
-    """The same rows, in a file without a name."""
+def _mapped(rows: pa.Table) -> pa.Table | None:
+    """The same rows, in a file without a name; None if the disk has no room for it."""
     handle, path = mkstemp(suffix=".everview")
     os.close(handle)
     try:
@@ -274,7 +277,7 @@ def _mapped(rows: pa.Table) -> pa.Table:
         with open(path, "rb") as file:
             whole = mmap.mmap(file.fileno(), 0, flags=_SHARED, prot=mmap.PROT_READ)
         return pa.ipc.open_file(pa.py_buffer(whole)).read_all()
-    except OSError:  # no room on the disk
-        return rows
+    except OSError:
+        return None
     finally:
         os.unlink(path)

@@ -24,6 +24,7 @@ from everview.engine.duckdb.items import stored_items
 from everview.engine.duckdb.reading import Reading
 from everview.engine.duckdb.runs import Keys
 from everview.engine.fixpoint import Solver
+from everview.engine.memory import BESIDE_SPARK
 from everview.engine.outcome import DRIVER, JOB, MEMORY, Outcome
 from everview.engine.protocol import SIGN, Changes, Snapshot, Violation, Written
 from everview.engine.results import Result
@@ -77,7 +78,7 @@ class SparkEngine(InProcess):
         driver_bytes: int = DRIVER_BYTES,
         held_bytes: int | None = None,
     ) -> None:
-        super().__init__(Calculator())
+        super().__init__(Calculator(), BESIDE_SPARK)
         self._given = spark
         self._owns = False
         self._large_rows = large_rows
