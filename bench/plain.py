@@ -104,7 +104,7 @@ class PlainDuckDB:
         return found
 
 
-BESIDE = 1 / 3
+BESIDE = 1 / 4
 """The part of the memory for DuckDB: all tables, and what its queries need, fit in at scale 10."""
 
 

@@ -74,13 +74,31 @@ def write(
     id_, keys = fresh_id(epoch), tuple(sort_by)
     if table.num_rows == 0:
         return Segment(id_, epoch, kind, (), keys)
-    rows = in_order(table, keys)
-    content = _parquet(rows, _encoding(rows, keys, lasting))
     path = f"{folder_of(relation)}/{id_}.parquet"
-    place.write(path, content)
-    known = range_of_sorted(rows[keys[0]]) if keys else UNKNOWN
-    file = _file(path, rows.num_rows, content.size, checksum([content]), known)
+    file = _written(place, path, in_order(table, keys), keys, lasting=lasting)
     return Segment(id_, epoch, kind, (file,), keys)
+
+
+def write_parts(
+    place: Place,
+    relation: str,
+    epoch: int,
+    parts: Iterable[pa.Table],
+    sort_by: Sequence[str],
+    kind: Kind,
+) -> Segment:
+    """Write rows that come in parts, all of them in order, each as one new file.
+
+    However many they are, one part of them has to be in memory.
+    """
+    id_, keys = fresh_id(epoch), tuple(sort_by)
+    numbered = enumerate(part for part in parts if part.num_rows)
+    directory = f"{folder_of(relation)}/{id_}"
+    files = tuple(
+        _written(place, f"{directory}/{number:06d}.parquet", rows, keys, lasting=False)
+        for number, rows in numbered
+    )
+    return Segment(id_, epoch, kind, files, keys)
 
 
 def adopt(place: Place, epoch: int, directory: str, sort_by: Sequence[str], kind: Kind) -> Segment:
@@ -137,6 +155,16 @@ def checksum(chunks: Iterable[pa.Buffer | bytes]) -> str:
     for chunk in chunks:
         value = zlib.crc32(chunk, value)
     return f"crc32:{value:08x}"
+
+
+def _written(
+    place: Place, path: str, rows: pa.Table, keys: tuple[str, ...], *, lasting: bool
+) -> DataFile:
+    """Rows in their order as a new file."""
+    content = _parquet(rows, _encoding(rows, keys, lasting))
+    place.write(path, content)
+    known = range_of_sorted(rows[keys[0]]) if keys else UNKNOWN
+    return _file(path, rows.num_rows, content.size, checksum([content]), known)
 
 
 def _parquet(table: pa.Table, encoding: Mapping[str, Any]) -> pa.Buffer:

@@ -8,7 +8,7 @@ Durability: `commit` returns after the manifest and each file it newly names are
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import Future
 from contextlib import suppress
 from dataclasses import replace
@@ -119,6 +119,14 @@ class Store:
         """
         made = segments.write(self.place, relation, epoch, table, sort_by, kind, lasting=lasting)
         return self._begun(made)
+
+    def write_parts(
+        self, relation: str, epoch: int, parts: Iterable[pa.Table], sort_by: Sequence[str]
+    ) -> Segment:
+        """Write the base of a relation that comes in parts, all of its rows in order."""
+        return self._begun(
+            segments.write_parts(self.place, relation, epoch, parts, sort_by, "base")
+        )
 
     def write_together(
         self, epoch: int, few: Mapping[str, tuple[pa.Table, Sequence[str]]]

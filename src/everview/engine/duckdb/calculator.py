@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import lru_cache
 from pathlib import Path
@@ -40,6 +40,8 @@ from everview.rewrite.normalize import normalize
 
 T = TypeVar("T")
 
+MANY = 100_000
+"""So many rows are taken from DuckDB at once."""
 _SPACE = "results"
 """The schema that holds what is computed, so that one statement drops it all."""
 
@@ -205,6 +207,26 @@ class Calculator:
             return conform(self._table(name), schema)
         columns = ", ".join(f'"{column}"' for column in arrow_schema(schema).names)
         return conform(self.rows(f'SELECT {columns} FROM "{name}"'), schema)
+
+    def parts(self, name: str, schema: Schema, by: Sequence[str], size: int) -> Iterator[pa.Table]:
+        """The rows of a table that was kept, in the order of some columns, nulls first.
+
+        Each part has `size` rows, the last one fewer: what they are sorted by goes to disk if need
+        be, and only a part is in memory.
+        """
+        columns = ", ".join(f'"{column}"' for column in arrow_schema(schema).names)
+        order = ", ".join(f'"{column}" NULLS FIRST' for column in by)
+        sql = f'SELECT {columns} FROM "{name}"' + (f" ORDER BY {order}" if by else "")
+        with explained():
+            reader = self._connection.sql(sql).to_arrow_reader(MANY)
+            held: list[pa.RecordBatch] = []
+            for batch in reader:
+                held.append(batch)
+                if sum(map(len, held)) >= size:
+                    yield conform(pa.Table.from_batches(held), schema)
+                    held.clear()
+            if held:
+                yield conform(pa.Table.from_batches(held), schema)
 
     def batch(self, name: str, schema: Schema) -> pa.RecordBatch:
         """A known relation as one batch."""

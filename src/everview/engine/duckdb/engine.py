@@ -39,6 +39,11 @@ from everview.program.steps import (
 )
 from everview.rewrite.passes import rewrite
 from everview.store.manifest import Manifest, Segment
+from everview.store.order import orderable
+
+PART = 4_000_000
+"""A relation that is built of more rows is written in parts, so that it need not be in memory."""
+_MADE = "made"
 
 
 class DuckDBEngine(InProcess):
@@ -107,11 +112,17 @@ class DuckDBEngine(InProcess):
     def build(self, name: str, plan: Plan, snapshot: Snapshot, epoch: int) -> Segment:
         """The value of `plan` over the stored relations, as the base of a new relation."""
         self._calculator.forget()
-        rows = self._rows(plan, self._held(plan, snapshot, {}), snapshot)
-        self._calculator.forget()
-        return snapshot.store.write_segment(
-            name, epoch, rows, snapshot.stored[name].sort, kind="base"
-        )
+        store, sort, schema = snapshot.store, snapshot.stored[name].sort, schema_of(plan)
+        try:
+            count = self._make(plan, self._held(plan, snapshot, {}), snapshot)
+            if count > PART:
+                by = orderable(arrow_schema(schema), sort)
+                parts = self._calculator.parts(_MADE, schema, by, PART)
+                return store.write_parts(name, epoch, parts, sort)
+            rows = self._calculator.result(_MADE, schema)
+        finally:
+            self._calculator.forget()
+        return store.write_segment(name, epoch, rows, sort, kind="base")
 
     def weighted(self, rows: Any, table: str, schema: Schema, weight: int) -> Any:
         """Spark DataFrames belong to Spark."""
@@ -215,13 +226,17 @@ class DuckDBEngine(InProcess):
 
     def _rows(self, plan: Plan, held: Mapping[str, str], snapshot: Snapshot) -> pa.Table:
         """The weighted rows of a plan over FROM items."""
+        self._make(plan, held, snapshot)
+        return self._calculator.result(_MADE, schema_of(plan))
+
+    def _make(self, plan: Plan, held: Mapping[str, str], snapshot: Snapshot) -> int:
+        """Let DuckDB hold the weighted rows of a plan over FROM items; how many there are."""
 
         def keep(read: Mapping[str, str]) -> int:
             solved = Solver(Reading(self._calculator, read, _written)).solved(plan)
-            return self._calculator.keep("made", _written(solved, read))
+            return self._calculator.keep(_MADE, _written(solved, read))
 
-        _asked(keep, held, snapshot)
-        return self._calculator.result("made", schema_of(plan))
+        return _asked(keep, held, snapshot)
 
     def _current(self, name: str, snapshot: Snapshot) -> str:
         """A relation as a FROM item: from memory where it is there, else from its segments."""
