@@ -13,7 +13,7 @@ from everview.engine.doubts import Doubts
 from everview.engine.duckdb.calculator import Calculator
 from everview.engine.duckdb.hot import Hot
 from everview.engine.loop import run_loop
-from everview.engine.memory import part
+from everview.engine.memory import EMBEDDED, part
 from everview.engine.outcome import UNASKED, Outcome
 from everview.engine.protocol import Changes, Gear, Snapshot, Stored, Violation
 from everview.engine.summed import summed
@@ -36,7 +36,7 @@ from everview.program.steps import (
 class InProcess:
     """What both engines leave to the calculator."""
 
-    def __init__(self, calculator: Calculator, held: float) -> None:
+    def __init__(self, calculator: Calculator, held: float = EMBEDDED) -> None:
         self._calculator = calculator
         self._hot = Hot(calculator, part(held))
 

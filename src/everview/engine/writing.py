@@ -46,17 +46,21 @@ class Writer:
         trace: TracebackType | None,
     ) -> None:
         """Write what is few, and wait for what was begun; after an error, for nobody to write."""
-        if kind is None:
-            with self.outcome.clock.phase("write"):
-                written = self._snapshot.store.write_together(self._epoch, self._few)
-                self.outcome.segments |= written
-            for name, begun in self._begun.items():
-                with self.outcome.clock.phase("write"), self.outcome.step(name):
-                    self.outcome.segments[name] = begun.result()
-            return
-        for begun in self._begun.values():
-            begun.cancel()
-        wait(self._begun.values())
+        try:
+            if kind is None:
+                self._finish()
+        finally:
+            for begun in self._begun.values():
+                begun.cancel()
+            wait(self._begun.values())
+
+    def _finish(self) -> None:
+        with self.outcome.clock.phase("write"):
+            written = self._snapshot.store.write_together(self._epoch, self._few)
+            self.outcome.segments |= written
+        for name, begun in self._begun.items():
+            with self.outcome.clock.phase("write"), self.outcome.step(name):
+                self.outcome.segments[name] = begun.result()
 
 
 @cache

@@ -19,7 +19,6 @@ from everview.engine.duckdb.items import added_up, stored_item, stored_items
 from everview.engine.duckdb.reading import Reading
 from everview.engine.duckdb.runs import Keys
 from everview.engine.fixpoint import Solver
-from everview.engine.memory import EMBEDDED
 from everview.engine.outcome import MEMORY, Outcome
 from everview.engine.protocol import Changes, Snapshot, Violation, Written
 from everview.engine.results import Result
@@ -52,7 +51,7 @@ class DuckDBEngine(InProcess):
     name = "duckdb"
 
     def __init__(self, memory: str | None = None, few: int = FEW) -> None:
-        super().__init__(Calculator(memory, few), EMBEDDED)
+        super().__init__(Calculator(memory, few))
 
     def analyze(self, scalar: str, schema: Schema, span: Span | None) -> Type:
         """Refuse by name: what our own rules do not type is known to Spark alone."""
