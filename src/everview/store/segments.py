@@ -28,6 +28,7 @@ more bytes. Dictionaries and statistics of all columns are most of the time of a
 SAMPLE, REPEATED = 1024, 8
 """A column whose values are repeated so often in a sample of so many rows gets a dictionary."""
 _CHUNK = 1 << 20
+_NOT_AS_WRITTEN = "its checksum does not match its content"
 _PLAIN = re.compile(r"[a-z][a-z0-9_]{0,99}")
 
 
@@ -114,13 +115,15 @@ def adopt(place: Place, epoch: int, directory: str, sort_by: Sequence[str], kind
 
 def read(place: Place, file: DataFile, columns: Sequence[str] | None, check: bool) -> pa.Table:
     """The rows of a file, refusing one that is not what the manifest says."""
-    piece = file.start is not None
-    problem = damage(place, file) if check or piece else _size_damage(place, file)
+    problem = damage(place, file) if check else _size_damage(place, file)
     if problem:
         raise faults.damaged_segment(place.absolute(file.path), problem)
     try:
-        if piece:
-            rows = _piece(place, file)
+        if file.start is not None:
+            content = _bytes(place, file)
+            if checksum([content]) != file.checksum:
+                raise faults.damaged_segment(place.absolute(file.path), _NOT_AS_WRITTEN)
+            rows = pa.ipc.open_stream(content).read_all()
             return rows if columns is None else rows.select(list(columns))
         with place.filesystem.open_input_file(place.inside(file.path)) as source:
             names = None if columns is None else list(columns)
@@ -141,7 +144,7 @@ def damage(place: Place, file: DataFile) -> str | None:
     except (OSError, pa.ArrowInvalid) as failure:
         return str(failure)
     if found != file.checksum:
-        return "its checksum does not match its content"
+        return _NOT_AS_WRITTEN
     return None if rows == file.rows else f"it has {rows} rows, not {file.rows}"
 
 
@@ -221,13 +224,9 @@ def _metadata(place: Place, path: str) -> pq.FileMetaData:
 
 
 def _rows(place: Place, file: DataFile) -> int:
-    known = _metadata(place, file.path) if file.start is None else _piece(place, file)
-    return int(known.num_rows)
-
-
-def _piece(place: Place, file: DataFile) -> pa.Table:
-    """The rows of a piece that is whole."""
-    return pa.ipc.open_stream(_bytes(place, file)).read_all()
+    if file.start is None:
+        return int(_metadata(place, file.path).num_rows)
+    return int(pa.ipc.open_stream(_bytes(place, file)).read_all().num_rows)
 
 
 def _bytes(place: Place, file: DataFile) -> pa.Buffer:

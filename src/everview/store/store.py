@@ -138,10 +138,9 @@ class Store:
         made = together.write(self.place, epoch, few)
         for segment, rows in made.values():
             self._lately.add(segment, rows)
-        files = (file for segment, _ in made.values() for file in segment.files)
-        for path in {file.path for file in files}:
-            self._syncing[path] = self.place.begin_sync(path)
-        return {name: segment for name, (segment, _) in made.items()}
+        found = {name: segment for name, (segment, _) in made.items()}
+        self._begin(found.values())
+        return found
 
     def rows_of(self, segment: Segment, schema: pa.Schema) -> pa.Table:
         """The rows of a segment in their order, from memory where few were written here lately."""
@@ -288,9 +287,13 @@ class Store:
 
     def _begun(self, segment: Segment) -> Segment:
         """A segment whose files are on their way to the disk."""
-        for file in segment.files:
-            self._syncing[file.path] = self.place.begin_sync(file.path)
+        self._begin((segment,))
         return segment
+
+    def _begin(self, written: Iterable[Segment]) -> None:
+        """Let files reach the disk while the caller goes on, each once."""
+        for path in {file.path for segment in written for file in segment.files}:
+            self._syncing[path] = self.place.begin_sync(path)
 
     def _make_lasting(self, paths: list[str]) -> None:
         """What is in the files, and their names, are on disk after this."""
