@@ -23,7 +23,8 @@ def flip(path: Path, at: int) -> None:
 
 def test_a_damaged_manifest_names_itself_and_the_way_out(store: Store) -> None:
     add(store, rows((1, "a", 1)))
-    flip(Path(store.absolute(manifest_path(1))), 200)
+    path = Path(store.absolute(manifest_path(1)))
+    flip(path, path.stat().st_size - 200)
     with pytest.raises(UserError) as caught:
         Store.open_existing(store.place.root).latest()
     assert caught.value.code == "S002"
@@ -31,10 +32,20 @@ def test_a_damaged_manifest_names_itself_and_the_way_out(store: Store) -> None:
     assert Store.open_existing(store.place.root).read(0).epoch == 0
 
 
+def test_a_manifest_that_ends_too_early_is_not_taken_for_one(store: Store) -> None:
+    add(store, rows((1, "a", 1)))
+    path = Path(store.absolute(manifest_path(1)))
+    whole = path.read_bytes()
+    for size in (*range(0, len(whole), 37), len(whole) - 1):
+        path.write_bytes(whole[:size])
+        with pytest.raises(UserError, match="S002"):
+            Store.open_existing(store.place.root).latest()
+
+
 def test_a_truncated_segment_is_refused_on_reading(store: Store) -> None:
     manifest = add(store, rows((1, "a", 1)))
-    path = file_of(store)
-    path.write_bytes(path.read_bytes()[:-5])
+    path, (file,) = file_of(store), manifest.files
+    path.write_bytes(path.read_bytes()[: (file.start or 0) + file.bytes - 5])
     with pytest.raises(UserError) as caught:
         store.read_segments(manifest.relations["orders"])
     assert caught.value.code == "S003"
@@ -61,6 +72,7 @@ def test_a_flipped_byte_in_a_segment_is_found_by_its_checksum(store: Store) -> N
 
 def test_a_destroyed_footer_is_damage_not_a_bug(store: Store) -> None:
     manifest = add(store, rows((1, "a", 1)))
-    flip(file_of(store), -1)
+    (file,) = manifest.relations["orders"].files
+    flip(file_of(store), (file.start or 0) + file.bytes - 1)
     with pytest.raises(UserError, match="S003"):
         store.read_segments(manifest.relations["orders"])

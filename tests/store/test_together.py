@@ -15,7 +15,7 @@ from everview.store.codec import decode, encode
 from everview.store.compaction import WHOLE, Policy, compact
 from everview.store.manifest import Manifest, Segment
 from everview.store.retention import retire
-from everview.store.store import Store
+from everview.store.store import Store, manifest_path
 from everview.store.together import FEW_ROWS, MANY_BYTES, MANY_ROWS, are_few
 from store.worlds import SCHEMA, combine, rows, value
 
@@ -127,14 +127,52 @@ def test_folded_changes_that_are_few_lie_in_one_file_again_and_bases_in_their_ow
     assert all(value(again, again.latest(), name) == before for name in names)
 
 
+def test_the_manifest_lies_behind_the_rows_of_its_epoch_in_one_file_with_two_names(
+    alone: Store,
+) -> None:
+    few = {"orders": (rows((1, "line\nline", 1)), ("k",))}
+    manifest = commit(alone, alone.write_together(1, few))
+    (path,) = files(alone)
+    named = Path(alone.absolute(manifest_path(1)))
+    assert path.samefile(named)
+    assert [each.name for each in named.parent.iterdir()].count(named.name) == 1
+    assert len([*named.parent.iterdir()]) == 2, "nothing else is left beside the manifests"
+    assert Store.open_existing(alone.place.root).latest() == manifest
+    path.unlink()
+    path.write_bytes(named.read_bytes())
+    again = Store.open_existing(alone.place.root)
+    assert value(again, again.latest()) == {(1, "line\nline"): 1}, "a copy need not keep the link"
+    named.write_bytes(encode(manifest))
+    again = Store.open_existing(alone.place.root)
+    assert value(again, again.latest()) == {(1, "line\nline"): 1}, "nor the rows in the manifest"
+
+
+def test_only_one_of_two_writers_of_few_rows_has_the_epoch(alone: Store) -> None:
+    other = Store.open_existing(alone.place.root)
+    both = [
+        (store, store.write_together(1, {"orders": (rows((number, "a", 1)), ("k",))}))
+        for number, store in enumerate((alone, other))
+    ]
+    begun = [(s, s.latest().advance(epoch=1, created="t", changes=made)) for s, made in both]
+    other._is_newest = lambda epoch: True  # type: ignore[method-assign]
+    for store, manifest in begun[:1]:
+        store.commit(manifest)
+    with pytest.raises(UserError, match="S007"):
+        other.commit(begun[1][1])
+    assert value(alone, Store.open_existing(alone.place.root).latest()) == {(0, "a"): 1}
+    commit(alone, alone.write_together(2, {"orders": (rows((7, "a", 1)), ("k",))}))
+    assert len(retire(alone, 1)) == 3, "two manifests, and the file of the one that lost"
+    assert value(alone, alone.latest()) == {(0, "a"): 1, (7, "a"): 1}
+
+
 def test_what_is_not_there_or_not_whole_is_refused(alone: Store) -> None:
     table = rows(*((number, "a", 1) for number in range(50)))
     made = alone.write_together(1, {"orders": (table, ("k",)), "other": (table, ("k",))})
     manifest = commit(alone, made)
     again = Store.open_existing(alone.place.root)
     (path,) = files(alone)
-    whole = path.read_bytes()
-    path.write_bytes(whole[:-8])
+    end = max((each.start or 0) + each.bytes for each in manifest.files)
+    path.write_bytes(path.read_bytes()[: end - 8])
     assert again.read_segments(manifest.relations["orders"]).num_rows == 50
     with pytest.raises(UserError, match=r"S003.*bytes"):
         again.read_segments(manifest.relations["other"])

@@ -64,7 +64,7 @@ def all_differ(rows: pa.Table, key: Sequence[str]) -> bool:
     return not _equal(rows, places, places + 1).any()
 
 
-def _doubtful(column: pa.ChunkedArray) -> bool:
+def _doubtful(column: pa.ChunkedArray | pa.Field) -> bool:
     """Whether values that are not written the same may still be the same."""
     return bool(types.is_nested(column.type) or types.is_floating(column.type))
 
@@ -73,14 +73,21 @@ def _only_goes(stored: pa.Table, change: pa.Table, key: Sequence[str]) -> bool:
     """Whether what goes is what is stored, row by row, and no key comes twice."""
     weights = change[WEIGHT].to_numpy()
     goes = weights < 0
-    if len(stored) != goes.sum() or any(map(_doubtful, change.columns)):
+    if len(stored) != np.count_nonzero(goes) or any(map(_doubtful, change.schema)):
         return False
     if (abs(weights) != 1).any() or (stored[WEIGHT].to_numpy() != 1).any():
         return False
-    if not ascends(change.select(key).filter(pa.array(~goes)), key):
+    if not ascends(_where(~goes, change.select(key)), key):
         return False
-    gone = change.drop_columns([WEIGHT]).filter(pa.array(goes))
+    gone = _where(goes, change.drop_columns([WEIGHT]))
     return bool(gone.equals(stored.drop_columns([WEIGHT])))
+
+
+def _where(wanted: Places, rows: pa.Table) -> pa.Table:
+    """Some of the rows; nothing is copied if they lie together."""
+    first, count = int(wanted.argmax()) if len(wanted) else 0, np.count_nonzero(wanted)
+    together = bool(wanted[first : first + count].all())
+    return rows.slice(first, count) if together else rows.filter(pa.array(wanted))
 
 
 def _in_doubt(rows: pa.Table, order: Places, numbers: Places, weights: Places) -> Places:

@@ -1,7 +1,8 @@
 """How a manifest is written as JSON, with a checksum that makes damage visible.
 
-The file is `{"format":2,"checksum":"…","body":{…}}` on one line. The checksum covers the format
-and the bytes of the body, so checking needs no second encoding.
+It is `{"format":2,"checksum":"…","body":{…}}`, the last line of its file; rows that the epoch adds
+may lie before it. The checksum covers the format and the bytes of the body, so checking needs no
+second encoding.
 """
 
 from __future__ import annotations
@@ -34,8 +35,14 @@ def encode(manifest: Manifest) -> bytes:
     return head.encode() + body + _TAIL
 
 
+def following(encoded: bytes) -> bytes:
+    """An encoded manifest as what follows other content of a file."""
+    return b"\n" + encoded
+
+
 def decode(raw: bytes, path: str) -> Manifest:
     """The manifest in `raw`: decode(encode(m)) = m; `path` is named in errors."""
+    raw = raw[raw.rfind(b"\n", 0, -1) + 1 :]
     head = _HEAD.match(raw)
     if head is None or not raw.endswith(_TAIL):
         raise _unreadable(raw, path)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import errno
 import os
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import cache
@@ -94,23 +94,34 @@ class Place:
         else:
             self.filesystem.delete_dir(self.inside(path))
 
-    def create(self, path: str, content: bytes, before: Callable[[], None] = lambda: None) -> bool:
+    def create(self, path: str, content: bytes) -> bool:
         """Create a file with `content` if there is none; True when this call did it.
 
-        Readers see the whole file or no file; of many writers one gets True. What has to come
-        `before` the file is seen comes when its content is on disk.
+        Readers see the whole file or no file; of many writers one gets True.
         """
         self.require_exclusive_create()
         temporary = f"{_above(path)}/.{path.rpartition('/')[2]}.{uuid4().hex}.tmp"
         self.write(temporary, content)
+        if not self.is_local:
+            return self._move(temporary, path)
         try:
-            if self.is_local:
-                self._fsync(temporary)
-            before()
-        except BaseException:
-            self.remove(temporary)
-            raise
-        return self._link(temporary, path) if self.is_local else self._move(temporary, path)
+            self._fsync(temporary)
+            return self._link(temporary, path)
+        finally:
+            os.unlink(self.inside(temporary))
+
+    def create_from(self, file: str, content: bytes, path: str) -> bool:
+        """Append to a file and give it another name if nothing has it; True when this call did.
+
+        Both names, and all that is in the file, are on disk then. It must be a local file.
+        """
+        handle = os.open(self.inside(file), os.O_WRONLY | os.O_APPEND)
+        with open(handle, "wb") as appended:
+            appended.write(content)
+            appended.flush()
+            os.fsync(handle)
+        self._fsync(_above(file))
+        return self._link(file, path)
 
     def require_exclusive_create(self) -> None:
         """Refuse a filesystem on which two writers could both win."""
@@ -146,17 +157,15 @@ class Place:
     def _info(self, path: str) -> fs.FileInfo:
         return self.filesystem.get_file_info(self.inside(path))
 
-    def _link(self, temporary: str, path: str) -> bool:
+    def _link(self, file: str, path: str) -> bool:
         try:
-            os.link(self.inside(temporary), self.inside(path))
+            os.link(self.inside(file), self.inside(path))
         except FileExistsError:
             return False
         except OSError as problem:
             if problem.errno not in _NO_LINKS:
                 raise
             raise faults.no_exclusive_create(self.shown, "it has no hard links") from problem
-        finally:
-            os.unlink(self.inside(temporary))
         self._fsync(_above(path))
         return True
 

@@ -13,7 +13,6 @@ from concurrent.futures import Future
 from contextlib import suppress
 from dataclasses import replace
 from datetime import UTC, datetime
-from functools import partial
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -26,6 +25,7 @@ from everview.store.place import Location, Place, resolve
 from everview.store.skip import files_for
 
 _MANIFEST = re.compile(r"(\d{20})\.json")
+_MISSING = "it is missing"
 _OURS = frozenset(("manifests", "segments", together.FOLDER, "lock"))
 
 
@@ -138,9 +138,7 @@ class Store:
         made = together.write(self.place, epoch, few)
         for segment, rows in made.values():
             self._lately.add(segment, rows)
-        found = {name: segment for name, (segment, _) in made.items()}
-        self._begin(found.values())
-        return found
+        return {name: segment for name, (segment, _) in made.items()}
 
     def rows_of(self, segment: Segment, schema: pa.Schema) -> pa.Table:
         """The rows of a segment in their order, from memory where few were written here lately."""
@@ -174,19 +172,26 @@ class Store:
         """Make `manifest` the newest epoch, or raise S007 when another writer was first.
 
         `note` is asked for when all Parquet files are on disk, so that it can tell how long that
-        took. What was written together reaches the disk beside the manifest, and before its name.
+        took. The manifest is put behind what was written together, where the files are local: one
+        file with two names is made, and reaches the disk, in the time of one.
         """
         self.place.require_exclusive_create()
         assert manifest.parent == manifest.epoch - 1, "an epoch follows its parent"
         if not self._is_newest(manifest.parent):
             raise faults.lost_race(manifest.epoch)
         added = self._added(manifest)
-        few = [path for path in added if path.startswith(f"{together.FOLDER}/")]
-        self._make_lasting([path for path in added if path not in few])
+        few = next((path for path in added if together.is_shared(path)), None)
+        shared = few if self.place.is_local else None
+        self._make_lasting([path for path in added if path != shared])
         if note is not None:
             manifest = replace(manifest, note=note())
         path, content = manifest_path(manifest.epoch), codec.encode(manifest)
-        if not self.place.create(path, content, partial(self._make_lasting, few)):
+        if shared is None:
+            made = self.place.create(path, content)
+        else:
+            self._make_folders_lasting([shared])
+            made = self._create_from(shared, codec.following(content), path)
+        if not made:
             raise faults.lost_race(manifest.epoch)
         self._syncing.clear()
         self._last = manifest
@@ -286,14 +291,16 @@ class Store:
         return [*found]
 
     def _begun(self, segment: Segment) -> Segment:
-        """A segment whose files are on their way to the disk."""
-        self._begin((segment,))
+        """A segment whose files are on their way to the disk while the caller goes on."""
+        for file in segment.files:
+            self._syncing[file.path] = self.place.begin_sync(file.path)
         return segment
 
-    def _begin(self, written: Iterable[Segment]) -> None:
-        """Let files reach the disk while the caller goes on, each once."""
-        for path in {file.path for segment in written for file in segment.files}:
-            self._syncing[path] = self.place.begin_sync(path)
+    def _create_from(self, shared: str, content: bytes, path: str) -> bool:
+        try:
+            return self.place.create_from(shared, content, path)
+        except FileNotFoundError:
+            raise faults.damaged_segment(self.place.absolute(shared), _MISSING) from None
 
     def _make_lasting(self, paths: list[str]) -> None:
         """What is in the files, and their names, are on disk after this."""
@@ -303,7 +310,11 @@ class Store:
                 if begun is not None:
                     begun.result()
             if not self.place.is_file(path):
-                raise faults.damaged_segment(self.place.absolute(path), "it is missing")
+                raise faults.damaged_segment(self.place.absolute(path), _MISSING)
+        self._make_folders_lasting(paths)
+
+    def _make_folders_lasting(self, paths: list[str]) -> None:
+        """The folders that files are in have their names on disk after this."""
         fresh = {folder for path in paths for folder in folders_of(path)} - self._lasting
         self.place.sync_folders({folder.rpartition("/")[0] for folder in fresh})
         self._lasting |= fresh

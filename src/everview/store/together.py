@@ -37,6 +37,11 @@ def is_piece(segment: Segment) -> bool:
     return len(segment.files) == 1 and segment.files[0].start is not None
 
 
+def is_shared(path: str) -> bool:
+    """Whether a file holds rows of many relations."""
+    return path.startswith(f"{FOLDER}/")
+
+
 def write(
     place: Place, epoch: int, few: Mapping[str, tuple[pa.Table, Sequence[str]]]
 ) -> dict[str, tuple[Segment, pa.Table]]:

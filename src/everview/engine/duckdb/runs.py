@@ -18,6 +18,7 @@ import pyarrow.compute as pc
 from pyarrow import types
 
 from everview.engine.columns.numbers import NOWHERE, Places, is_whole, of_numbers, spread
+from everview.engine.columns.ordered import Ordered
 from everview.plan.types import WEIGHT
 from everview.store.order import both, counts, in_order, numbers
 
@@ -47,11 +48,15 @@ class Keys:
         """Whole numbers, ascending, each once."""
         values = self.values
         found = numbers(values.chunk(0) if values.num_chunks == 1 else values.combine_chunks())
-        if len(found) < 2 or bool((found[1:] > found[:-1]).all()):
+        if len(found) < 2:
             return found
-        found = np.sort(found)
-        once: Places = found[np.append(True, found[1:] > found[:-1])]
-        return once
+        rises = found[1:] > found[:-1]
+        if not rises.all():
+            if (found[1:] < found[:-1]).any():
+                found = np.sort(found)
+                rises = found[1:] > found[:-1]
+            found = found[np.append(True, rises)]
+        return found
 
     @cached_property
     def ends(self) -> tuple[int, int] | None:
@@ -128,13 +133,15 @@ class Run:
                 for name in rows.column_names
             ),
         )
-        return places[np.isin(found[: len(places)], found[len(places) :])]
+        ours, theirs = found[: len(places)], np.sort(found[len(places) :])
+        kept: Places = places[theirs.take(theirs.searchsorted(ours), mode="clip") == ours]
+        return kept
 
     def _places(self, keys: Keys) -> Places | None:
         if self._numbers is not None:
             if self._are_apart(keys):
                 return NOWHERE
-            found = _spans(self._numbers, keys.numbers)
+            found = spread(*self._numbers.spans(keys.numbers))
             return found + self._nulls if self._nulls else found
         if len(keys.distinct) * SEARCHED > len(self):
             return None
@@ -170,17 +177,19 @@ class Run:
 
     @cached_property
     def _ends(self) -> tuple[int, int] | None:
-        return None if self._numbers is None else _ends(self._numbers)
+        return None if self._numbers is None else _ends(self._numbers.values)
 
     @cached_property
     def _nulls(self) -> int:
         return int(self.rows[self.by].null_count)
 
     @cached_property
-    def _numbers(self) -> Places | None:
+    def _numbers(self) -> Ordered | None:
         """The values of the column after its nulls, where they are whole numbers."""
         column = self.rows[self.by]
-        return numbers(column[self._nulls :].combine_chunks()) if counts(column.type) else None
+        if not counts(column.type):
+            return None
+        return Ordered(numbers(column[self._nulls :].combine_chunks()))
 
 
 def among(runs: Sequence[Run], by: str, keys: Keys, schema: pa.Schema) -> pa.Table | pa.RecordBatch:
@@ -230,16 +239,6 @@ def taken(rows: pa.Table, places: pa.Array) -> pa.Table:
     with ThreadPoolExecutor(os.cpu_count()) as pool:
         columns = list(pool.map(lambda column: column.take(places), rows.columns))
     return pa.table(columns, rows.schema)
-
-
-def _spans(ordered: Places, keys: Places) -> Places:
-    """Where some numbers are among others, which ascend; most of them may not be there."""
-    first = ordered.searchsorted(keys, "left")
-    there = ordered[np.minimum(first, len(ordered) - 1)] == keys
-    if not there.any():
-        return NOWHERE
-    first = first[there]
-    return spread(first, ordered.searchsorted(keys[there], "right") - first)
 
 
 def _alike(one: pa.ChunkedArray, other: pa.ChunkedArray) -> bool:
