@@ -86,6 +86,25 @@ def test_no_state_is_built_twice_and_none_that_is_there_already(db):
     assert sorted(built) == sorted(["again", *(states(db) - before)])
 
 
+def test_what_is_dropped_together_goes_in_one_epoch_and_nothing_is_built_for_the_rest_of_it(db):
+    db.sql(VIEWS)
+    before, built = db.epoch, []
+    db.engine.build = lambda name, *_: built.append(name)
+    with pytest.raises(UserError, match="C002"):
+        db.sql("DROP VIEW met; DROP VIEW doubled; DROP VIEW nope; DROP VIEW summed")
+    assert (db.epoch, len(db.catalog.views)) == (before, 4)
+    db.sql("""
+        DROP VIEW met; DROP VIEW joined; DROP VIEW doubled; DROP VIEW summed;
+        DROP FUNCTION twice; DROP TABLE later;
+    """)
+    assert db.epoch == before + 1
+    assert not built
+    assert not db.catalog.views
+    assert not states(db)
+    assert sorted(db.catalog.tables) == ["t", "u"]
+    assert db.audit().ok
+
+
 def test_who_asks_is_told_what_is_built(db):
     told = []
     db.tell = told.append

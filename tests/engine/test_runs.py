@@ -108,7 +108,7 @@ def test_rows_that_agree_in_all_columns_are_brought_and_of_whole_numbers_no_othe
 
 
 def test_many_rows_are_searched_and_not_passed_over(monkeypatch):
-    monkeypatch.setattr(Run, "scanned", None)
+    monkeypatch.setattr(runs, "_scanned", None)
     texts = [f"{number // 2:05d}" for number in range(20_000)]
     rows = pa.table({"k": texts, "n": pa.array(range(20_000), pa.int64())})
     assert looked_up([Run(rows, "k")], ["00007", "09999", "x"], pa.string()) == [

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from functools import lru_cache
 
 import pyarrow as pa
 
 from everview.engine.duckdb.calculator import Calculator
 from everview.engine.settled import unsettled
 from everview.plan.nodes import Add, Plan, Ref
-from everview.plan.traverse import transform, walk
+from everview.plan.traverse import CACHED, referred, transform, walk
 from everview.program.checks import DUPLICATE_KEY, MISSING_ROW, NOT_NULL
 from everview.program.steps import Check
 
@@ -25,12 +26,10 @@ class Doubts:
         """A plan that has rows if and only if the check's has; None if it has none."""
         if check.rule == NOT_NULL:
             return check.plan if self._may_be_null(check) else None
-        met = [node for node in walk(check.plan) if isinstance(node, Add)]
-        if len(met) != 1 or check.rule not in (DUPLICATE_KEY, MISSING_ROW):
+        met = _met(check.plan) if check.rule in (DUPLICATE_KEY, MISSING_ROW) else None
+        if met is None:
             return check.plan
-        stored, change = met[0].left, met[0].right
-        if not (isinstance(stored, Ref) and isinstance(change, Ref)):
-            return check.plan
+        stored, change = met
         pair = (stored.name, change.name)
         if check.rule == DUPLICATE_KEY:
             self._names[pair] = self._doubted(stored, change, check.columns)
@@ -40,8 +39,7 @@ class Doubts:
         return transform(check.plan, lambda node: _renamed(node, names)) if names else None
 
     def _may_be_null(self, check: Check) -> bool:
-        refs = [node for node in walk(check.plan) if isinstance(node, Ref)]
-        rows = [self.calculator.result(ref.name, ref.schema) for ref in refs]
+        rows = [self.calculator.result(ref.name, ref.schema) for ref in referred(check.plan)]
         return any(each[name].null_count for each in rows for name in check.columns)
 
     def _doubted(self, stored: Ref, change: Ref, key: tuple[str, ...]) -> dict[str, str]:
@@ -57,6 +55,15 @@ class Doubts:
         for side, each, found in zip(sides, rows, places, strict=True):
             self.calculator.give(_doubt(side.name), each.take(pa.array(found)))
         return {side.name: _doubt(side.name) for side in sides}
+
+
+@lru_cache(maxsize=CACHED)
+def _met(plan: Plan) -> tuple[Ref, Ref] | None:
+    """The rows stored and their change, where a plan adds them and nothing else."""
+    match [node for node in walk(plan) if isinstance(node, Add)]:
+        case [Add(Ref() as stored, Ref() as change)]:
+            return stored, change
+    return None
 
 
 def _doubt(name: str) -> str:

@@ -73,14 +73,14 @@ class Declared:
 
 
 def in_steps(statements: Iterable[Statement]) -> Iterator[tuple[Statement, ...]]:
-    """Statements as they take effect: neighbours that only declare together, others alone.
+    """Statements as they take effect: neighbours that only declare, or drop, together; others alone.
 
     What begins with rows needs those of the relations before it, and a name that is dropped may
-    be declared anew.
+    be declared anew. States that serve some of what is dropped are not built for the rest of it.
     """
-    for together, run in groupby(statements, _only_declares):
+    for kind, run in groupby(statements, _kind):
         step = tuple(run)
-        yield from (step,) if together else ((each,) for each in step)
+        yield from (step,) if kind != "alone" else ((each,) for each in step)
 
 
 def _names(statement: Declaration, relation: str) -> bool:
@@ -89,10 +89,12 @@ def _names(statement: Declaration, relation: str) -> bool:
     return False
 
 
-def _only_declares(statement: Statement) -> bool:
-    if isinstance(statement, CreateTable):
-        return statement.query is None
-    return isinstance(statement, CreateView | CreateFunction)
+def _kind(statement: Statement) -> str:
+    if isinstance(statement, CreateTable) and statement.query is not None:
+        return "alone"
+    if isinstance(statement, CreateTable | CreateView | CreateFunction):
+        return "declares"
+    return "drops" if isinstance(statement, Drop) else "alone"
 
 
 def declared(

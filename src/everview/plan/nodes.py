@@ -3,29 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Literal, TypeAlias
-from weakref import WeakValueDictionary
+from typing import Literal, TypeAlias
 
+from everview.plan.shared import Shared
 from everview.plan.types import Column, Schema, Type
 
-_KNOWN: WeakValueDictionary[tuple[object, ...], Any] = WeakValueDictionary()
 
+class Node(Shared):
+    """An operator."""
 
-class _Shared(type):
-    def __call__(cls, *args: Any, **kwargs: Any) -> Any:
-        made = super().__call__(*args, **kwargs)
-        return _KNOWN.setdefault(made.__reduce__(), made)
-
-
-class Node(metaclass=_Shared):
-    """An operator. Equal ones are one object: to compare plans costs nothing, however deep."""
-
-    __slots__ = ("__weakref__",)
-
-    def __reduce__(self) -> tuple[type, tuple[object, ...]]:
-        """What makes it again: a copy of it is the same object."""
-        fields: tuple[str, ...] = self.__match_args__  # type: ignore[attr-defined]
-        return type(self), tuple(getattr(self, name) for name in fields)
+    __slots__ = ()
 
 
 @dataclass(frozen=True, slots=True, eq=False)

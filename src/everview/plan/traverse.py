@@ -132,6 +132,12 @@ def sources(plan: Plan) -> tuple[Source, ...]:
 
 
 @lru_cache(maxsize=CACHED)
+def referred(plan: Plan) -> tuple[Ref, ...]:
+    """The relations of earlier steps that `plan` reads, each once."""
+    return tuple({node.name: node for node in walk(plan) if isinstance(node, Ref)}.values())
+
+
+@lru_cache(maxsize=CACHED)
 def reads_change(plan: Plan) -> bool:
     """Whether `plan` depends on the transaction and not on stored relations alone."""
     return isinstance(plan, Change | Ref) or any(map(reads_change, children(plan)))

@@ -7,6 +7,8 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import TypeAlias
 
+from everview.plan.shared import Shared
+
 Type: TypeAlias = str
 
 WEIGHT = "_w"
@@ -32,8 +34,8 @@ def unusable_name(name: str) -> str | None:
     return None
 
 
-@dataclass(frozen=True, slots=True)
-class Column:
+@dataclass(frozen=True, slots=True, eq=False)
+class Column(Shared):
     """A named column of a relation."""
 
     name: str

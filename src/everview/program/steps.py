@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from typing import TypeAlias
 
 from everview.differentiate.fixpoint import ENDLESS
-from everview.plan.nodes import Plan, Ref
-from everview.plan.traverse import walk
+from everview.plan.nodes import Plan
+from everview.plan.traverse import referred
 from everview.plan.types import Schema
 
 
@@ -162,7 +162,7 @@ Step: TypeAlias = Fetch | Compute | Loop | Check | Add | Publish
 
 def refs(plan: Plan) -> tuple[str, ...]:
     """The results of earlier steps that a plan reads."""
-    return tuple({node.name: None for node in walk(plan) if isinstance(node, Ref)})
+    return tuple(each.name for each in referred(plan))
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,16 +9,18 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import lru_cache
 from hashlib import blake2b
-from typing import Any, TypeAlias
+from typing import Any, Generic, TypeAlias, TypeVar
 
 from everview.store import faults
 from everview.store.bounds import Bound
 from everview.store.manifest import FORMAT, DataFile, Manifest, Opaque, Relation, Segment
 
 Json: TypeAlias = dict[str, Any]
+T = TypeVar("T")
 
 _HEAD = re.compile(rb'\{"format":(\d+),"checksum":"([0-9a-f]{32})","body":')
 _TAIL = b"}\n"
@@ -73,27 +75,25 @@ def _checksum(format_: int, body: bytes) -> str:
 
 
 @dataclass(slots=True)
-class _Known:
-    """How the catalog of the manifest before is written: most have the very same."""
+class _Known(Generic[T]):
+    """How parts of the manifest before are written, by name: most are the very same now."""
 
-    catalog: Opaque = field(default_factory=dict)
-    text: str = "{}"
+    write: Callable[[T], str]
+    parts: dict[str, tuple[T, str]] = field(default_factory=dict)
 
-    def written(self, catalog: Opaque) -> str:
-        if catalog is not self.catalog:
-            self.catalog, self.text = catalog, _json(catalog)
-        return self.text
-
-
-_catalog = _Known()
+    def written(self, name: str, part: T) -> str:
+        known = self.parts.get(name)
+        if known is None or known[0] is not part:
+            known = self.parts[name] = part, self.write(part)
+        return known[1]
 
 
 def _manifest(manifest: Manifest) -> str:
     """Names ascend, as in all JSON here."""
     named = sorted(manifest.relations.items())
-    relations = ",".join(f"{_json(name)}:{_relation(each)}" for name, each in named)
+    relations = ",".join(f"{_json(name)}:{_relations.written(name, each)}" for name, each in named)
     return (
-        f'{{"catalog":{_catalog.written(manifest.catalog)},"created":{_json(manifest.created)}'
+        f'{{"catalog":{_catalog.written("", manifest.catalog)},"created":{_json(manifest.created)}'
         f',"epoch":{manifest.epoch},"note":{_json(manifest.note)}'
         f',"parent":{_json(manifest.parent)},"relations":{{{relations}}}}}'
     )
@@ -102,6 +102,9 @@ def _manifest(manifest: Manifest) -> str:
 def _relation(relation: Relation) -> str:
     feed, segments = (",".join(map(_segment, each)) for each in (relation.feed, relation.segments))
     return f'{{"feed":[{feed}],"segments":[{segments}],"since":{relation.since}}}'
+
+
+_catalog, _relations = _Known[Opaque](_json), _Known(_relation)
 
 
 @lru_cache(maxsize=MANY)

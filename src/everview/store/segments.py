@@ -7,8 +7,8 @@ import zlib
 from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from hashlib import blake2b
+from secrets import token_hex
 from typing import Any
-from uuid import uuid4
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -48,7 +48,7 @@ def folder_of(relation: str) -> str:
 
 def fresh_id(epoch: int) -> str:
     """A name no other segment has, beginning with the epoch that is to own it."""
-    return f"{epoch:010d}-{uuid4().hex[:16]}"
+    return f"{epoch:010d}-{token_hex(8)}"
 
 
 def epoch_of(name: str) -> int | None:

@@ -22,6 +22,8 @@ from everview.store.segments import checksum, fresh_id
 FOLDER = "changes"
 FEW_ROWS, MANY_ROWS, MANY_BYTES = 100, 2_000, 1 << 20
 """Few rows are never asked how large they are; many, or large ones, are better off as Parquet."""
+_END = b"\xff\xff\xff\xff\x00\x00\x00\x00"
+"""How a stream of Arrow ends."""
 REMEMBERED = 64 << 20
 """So many bytes of what was written lately are remembered, which need not be read again."""
 
@@ -90,9 +92,30 @@ def _append(
     rows, start = in_order(table, sort_by).combine_chunks(), sink.tell()
     if not rows.num_rows:
         return rows, start, start
-    with pa.ipc.new_stream(sink, rows.schema) as stream:
-        stream.write_table(rows)
+    sink.write(_heads.written(rows.schema))
+    for batch in rows.to_batches():
+        sink.write(batch.serialize())
+    sink.write(_END)
     return rows, start, sink.tell()
+
+
+@dataclass(slots=True)
+class _Heads:
+    """How streams begin: relations have the same columns from epoch to epoch."""
+
+    _known: dict[tuple[str, ...], tuple[pa.Schema, pa.Buffer]] = field(default_factory=dict)
+
+    def written(self, schema: pa.Schema) -> pa.Buffer:
+        """The message that tells a schema; it is made anew if the names have other types now."""
+        names = tuple(schema.names)
+        known, head = self._known.get(names, (None, None))
+        if known is None or not known.equals(schema):
+            head = schema.serialize()
+            self._known[names] = schema, head
+        return head
+
+
+_heads = _Heads()
 
 
 def _piece(

@@ -32,7 +32,7 @@ from everview.engine.duckdb.problems import explained
 from everview.engine.fixpoint import Solver
 from everview.engine.memory import CALCULATING, part
 from everview.plan.nodes import Empty, Plan, Ref
-from everview.plan.traverse import CACHED, has_loops, schema_of, transform, walk
+from everview.plan.traverse import has_loops, referred, schema_of, transform
 from everview.plan.types import WEIGHT, Schema
 from everview.plan.typing import Typed
 from everview.program.steps import Compute, KeySet
@@ -85,7 +85,7 @@ class Calculator:
 
     def reduced(self, plan: Plan) -> Plan:
         """The same plan without what is known to have no rows."""
-        empty = [ref.name for ref in _refs(plan) if self._counts.get(ref.name) == 0]
+        empty = [ref.name for ref in referred(plan) if self._counts.get(ref.name) == 0]
         return _without(plan, frozenset(empty)) if empty else plan
 
     def fetch(self, name: str, files: Files, schema: Schema, by: str | None = None) -> int:
@@ -159,7 +159,7 @@ class Calculator:
 
     def _on_columns(self, plan: Plan, *, consolidated: bool) -> pa.RecordBatch | None:
         """The rows of a plan over few rows, None if DuckDB has to compute them."""
-        if self.rows_of(ref.name for ref in _refs(plan)) > self._few:
+        if self.rows_of(ref.name for ref in referred(plan)) > self._few:
             return None
         try:
             return self._columns.evaluate(plan, self._batches, consolidated=consolidated)
@@ -354,11 +354,6 @@ def _settings(memory: str | None) -> dict[str, str | bool | int | float | list[s
 
 _UNPLANNED = "did not return a BoundFunctionExpression"
 """How DuckDB 2.0 fails on `x <> x` when its statistics say that x is null in every row."""
-
-
-@lru_cache(maxsize=CACHED)
-def _refs(plan: Plan) -> tuple[Ref, ...]:
-    return tuple({node.name: node for node in walk(plan) if isinstance(node, Ref)}.values())
 
 
 @lru_cache(maxsize=4096)

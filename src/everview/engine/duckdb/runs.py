@@ -8,6 +8,7 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import cached_property, reduce
+from itertools import groupby
 from math import inf
 from tempfile import mkstemp
 from typing import Any
@@ -153,14 +154,6 @@ class Run:
         first, last = np.array(ends, np.int64).reshape(-1, 2).T
         return spread(first, last - first)
 
-    def scanned(self, by: str, keys: Keys, columns: Sequence[str]) -> pa.Table:
-        """The rows whose column `by` is one of the keys, by a look at all rows."""
-        column = self.rows[by]
-        found = pc.is_in(column, value_set=keys.values.combine_chunks())
-        if keys.null:
-            found = pc.or_(found, pc.is_null(column))
-        return self.rows.select(list(columns)).filter(found)
-
     @cached_property
     def whole(self) -> dict[str, Places] | None:
         """Its columns as numbers, where all of them are whole numbers without a null."""
@@ -200,9 +193,23 @@ def among(runs: Sequence[Run], by: str, keys: Keys, schema: pa.Schema) -> pa.Tab
         there = _narrowed(there, keys.rows)
     if there and (numbers := _numbers_at(there, schema.names)) is not None:
         return pa.record_batch(list(map(of_numbers, numbers)), schema=schema)
-    names = schema.names
-    parts = [run.scanned(by, keys, names) if at is None else run.at(at, names) for run, at in there]
+    parts: list[pa.Table] = []
+    for scan, group in groupby(there, lambda found: found[1] is None):
+        if scan:
+            parts.append(_scanned([run for run, _ in group], by, keys, schema.names))
+        else:
+            parts += (run.at(at, schema.names) for run, at in group if at is not None)
     return pa.concat_tables(parts) if parts else schema.empty_table()
+
+
+def _scanned(runs: Sequence[Run], by: str, keys: Keys, columns: Sequence[str]) -> pa.Table:
+    """The rows whose column `by` is one of the keys, by a look at all rows of some runs at once."""
+    rows = pa.concat_tables([run.rows for run in runs])
+    column = rows[by]
+    found = pc.is_in(column, value_set=keys.values.combine_chunks())
+    if keys.null:
+        found = pc.or_(found, pc.is_null(column))
+    return rows.select(list(columns)).filter(found)
 
 
 def _narrowed(
