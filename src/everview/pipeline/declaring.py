@@ -73,7 +73,7 @@ class Declared:
 
 
 def in_steps(statements: Iterable[Statement]) -> Iterator[tuple[Statement, ...]]:
-    """Statements as they take effect: neighbours that only declare, or drop, together; others alone.
+    """Statements as they take effect: neighbours that only declare or drop together, others alone.
 
     What begins with rows needs those of the relations before it, and a name that is dropped may
     be declared anew. States that serve some of what is dropped are not built for the rest of it.
