@@ -388,7 +388,7 @@ def test_a_damaged_or_newer_store_is_refused(open_db, tmp_path):
     with pytest.raises(ev.UserError) as caught:
         open_db(path)
     assert caught.value.code == "S002"
-    raw = json.loads(good)
+    raw = json.loads(good.splitlines()[-1])
     raw["format"] = 99
     newest.write_text(json.dumps(raw))
     with pytest.raises(ev.UserError) as caught:

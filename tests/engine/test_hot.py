@@ -8,6 +8,7 @@ from collections import Counter
 import pytest
 
 import everview as ev
+from everview.engine.arrow import arrow_schema
 from everview.engine.duckdb import hot
 
 
@@ -27,7 +28,8 @@ def held(db) -> dict[str, Counter]:
     for name, each in db.engine._hot._held.items():
         sums: Counter = Counter()
         for run in each.runs:
-            for *row, weight in zip(*run.rows.to_pydict().values(), strict=True):
+            rows = run.every(arrow_schema(each.stored.schema).names)
+            for *row, weight in zip(*rows.to_pydict().values(), strict=True):
                 sums[tuple(row)] += weight
         found[name] = Counter({row: weight for row, weight in sums.items() if weight})
     return found

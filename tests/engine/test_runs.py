@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from everview.engine.duckdb import runs
-from everview.engine.duckdb.runs import Keys, Run
+from everview.engine.duckdb.runs import Keys, Run, Tight
 from everview.plan.types import WEIGHT
 
 KEYS = {
@@ -32,17 +32,19 @@ def looked_up(parts: list[Run], wanted: list, type_: pa.DataType) -> list:
 
 
 @pytest.mark.parametrize("kind", KEYS)
-@pytest.mark.parametrize("by", ["k", "n", None])
+@pytest.mark.parametrize(
+    ("make", "by"), [(Run, "k"), (Run, "n"), (Run, None), (Tight, "k"), (Tight, "n")]
+)
 @pytest.mark.parametrize("many", [0, runs.MANY])
 @given(data=st.data())
-def test_a_lookup_finds_what_a_look_at_every_row_finds(kind, by, many, data):
+def test_a_lookup_finds_what_a_look_at_every_row_finds(kind, make, by, many, data):
     type_, values = KEYS[kind]
     keys = data.draw(st.lists(st.none() | values, max_size=12))
     wanted = data.draw(st.lists(st.none() | values, max_size=4))
     rows = pa.table({"k": pa.array(keys, type_), "n": pa.array(range(len(keys)), pa.int64())})
     expected = [number for number, key in enumerate(keys) if key in wanted]
     cut = data.draw(st.integers(0, len(keys)))
-    parts = [Run(part, by) for part in (rows[:cut], rows[cut:])]
+    parts = [make(rows[:cut], by), Run(rows[cut:], by)]
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(runs, "MANY", many)
         assert looked_up(parts, wanted, type_) == expected
@@ -77,8 +79,11 @@ PAIRS = {
 
 
 @pytest.mark.parametrize("kind", PAIRS)
+@pytest.mark.parametrize("make", [Run, Tight])
 @given(data=st.data())
-def test_rows_that_agree_in_all_columns_are_brought_and_of_whole_numbers_no_others(kind, data):
+def test_rows_that_agree_in_all_columns_are_brought_and_of_whole_numbers_no_others(
+    make, kind, data
+):
     ours, theirs, values = PAIRS[kind]
     pairs = data.draw(st.lists(st.tuples(values, values), max_size=12))
     wanted = data.draw(st.lists(st.tuples(values, values), min_size=1, max_size=4))
@@ -88,7 +93,7 @@ def test_rows_that_agree_in_all_columns_are_brought_and_of_whole_numbers_no_othe
         {name: pa.array([pair[at] for pair in wanted], theirs) for at, name in enumerate("km")}
     )
     cut = data.draw(st.integers(0, len(pairs)))
-    parts = [Run(part, "k") for part in (rows[:cut], rows[cut:])]
+    parts = [make(rows[:cut], "k"), Run(rows[cut:], "k")]
     keys = Keys(asked["k"].cast(ours, safe=False), asked)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(runs, "NARROWED", data.draw(st.sampled_from([0, 2, 5])))

@@ -93,7 +93,7 @@ class DuckDBEngine(InProcess):
             if is_idle(step, self._calculator, outcome):
                 continue
             if step.by is None:
-                rows = conform(self._hot.rows(step.relation, snapshot), step.schema)
+                rows = conform(self._hot.rows(step.relation, step.schema, snapshot), step.schema)
             else:
                 keys = Keys(self.values(step), self.agreeing(step))
                 rows = self._hot.among(step.relation, step.by, keys, step.schema, snapshot)
@@ -239,7 +239,7 @@ class DuckDBEngine(InProcess):
 
     def _current(self, name: str, snapshot: Snapshot) -> str:
         """A relation as a FROM item: from memory where it is there, else from its segments."""
-        if self._hot.holds(name, snapshot):
+        if self._hot.holds(name, snapshot) and not self._hot.is_tight(name):
             return self._hot.table(name, snapshot)
         return stored_item(name, snapshot, self._calculator)
 

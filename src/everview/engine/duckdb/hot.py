@@ -16,7 +16,7 @@ import pyarrow as pa
 
 from everview.engine.arrow import arrow_schema
 from everview.engine.duckdb.calculator import Calculator
-from everview.engine.duckdb.runs import MANY, Keys, Run, among
+from everview.engine.duckdb.runs import MANY, Keys, Run, Tight, among
 from everview.engine.protocol import Snapshot, Stored
 from everview.plan.types import Schema
 from everview.store.manifest import Manifest, Segment
@@ -24,6 +24,8 @@ from everview.store.together import is_piece
 
 RUNS = 8
 """To look into so many runs costs less than to make them one."""
+LARGE = 4
+"""A relation that takes more than such a part of what may be held is packed."""
 SUMMED, PART = 1_000, 8
 """To add up fewer rows than this, or than such a part of the relation, is not worth while unless
 some with one key come and others go: each change of a row would be brought by every later one.
@@ -65,7 +67,8 @@ class Hot:
     @property
     def bytes(self) -> int:
         """How much is held."""
-        return sum(run.rows.nbytes for held in self._held.values() for run in held.runs)
+        runs = (run for held in self._held.values() for run in held.runs)
+        return sum(run.resident or run.rows.nbytes for run in runs)
 
     def stage(self, segments: Mapping[str, Segment], rows: Mapping[str, pa.Table]) -> None:
         """Remember the many rows that a transaction wrote: if it commits, nobody has to read them.
@@ -86,15 +89,20 @@ class Hot:
         """The rows of a relation whose column `by` is one of the keys."""
         return among(self._current(name, snapshot).runs, by, keys, arrow_schema(schema))
 
-    def rows(self, name: str, snapshot: Snapshot) -> pa.Table:
-        """All rows of a relation."""
-        empty = arrow_schema(snapshot.stored[name].schema).empty_table()
-        return pa.concat_tables([run.rows for run in self._current(name, snapshot).runs] or [empty])
+    def is_tight(self, name: str) -> bool:
+        """Whether all rows of a relation had better be read from its segments."""
+        return any(isinstance(run, Tight) for run in self._held[name].loaded)
+
+    def rows(self, name: str, schema: Schema, snapshot: Snapshot) -> pa.Table:
+        """All rows of a relation, some of its columns."""
+        wanted = arrow_schema(schema)
+        parts = [run.every(wanted.names) for run in self._current(name, snapshot).runs]
+        return pa.concat_tables(parts or [wanted.empty_table()])
 
     def table(self, name: str, snapshot: Snapshot) -> str:
         """The SQL name of a relation, for the time until all that is known is forgotten."""
         known = f"hot {name}"
-        self.calculator.give(known, self.rows(name, snapshot))
+        self.calculator.give(known, self.rows(name, snapshot.stored[name].schema, snapshot))
         return f'"{known}"'
 
     def moved(self, before: Snapshot, after: Manifest) -> None:
@@ -132,9 +140,18 @@ class Hot:
         began, schema = perf_counter(), arrow_schema(held.stored.schema)
         for file in segment.files:
             rows = snapshot.store.read_files((file,), schema=schema)
-            held.loaded.append(Run(rows, held.by, room=self._room()))
+            large = rows.nbytes / file.rows * segment.rows > self.most / LARGE
+            held.loaded.append(self._run(rows, held.by, tight=large))
         held.ids = (segment.id,)
         self.loading += (perf_counter() - began) * 1000
+
+    def _run(self, rows: pa.Table, by: str | None, *, tight: bool) -> Run:
+        """Rows that stay in memory, packed if they are to be `tight`, if there is room for them."""
+        if tight and by is not None:
+            packed = Tight(rows, by)
+            if packed.resident <= self._room():
+                return packed
+        return Run(rows, by, room=self._room())
 
     def _append(self, held: _Held, segment: Segment, snapshot: Snapshot) -> None:
         """Add a run; when there are too many, those that are not much larger become one with it.

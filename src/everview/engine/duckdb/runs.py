@@ -20,6 +20,7 @@ from pyarrow import types
 
 from everview.engine.columns.numbers import NOWHERE, Places, is_whole, of_numbers, spread
 from everview.engine.columns.ordered import Ordered
+from everview.engine.duckdb.packed import Packed
 from everview.plan.types import WEIGHT
 from everview.store.order import both, counts, in_order, numbers
 
@@ -95,6 +96,10 @@ class Run:
         """The rows at some places."""
         return taken(self.rows.select(list(columns)), of_numbers(places))
 
+    def every(self, columns: Sequence[str]) -> pa.Table:
+        """All rows."""
+        return self.rows.select(list(columns))
+
     @property
     def comes_and_goes(self) -> bool:
         """Whether rows with one key have weights of both signs."""
@@ -117,8 +122,8 @@ class Run:
 
     def tells(self, rows: pa.Table) -> bool:
         """Whether numbers tell which of its rows agree with some."""
-        columns = ((self.rows[name], rows[name]) for name in rows.column_names)
-        return all(ours.num_chunks == 1 and _alike(ours, theirs) for ours, theirs in columns)
+        columns = ((self._type_of(name), rows[name]) for name in rows.column_names)
+        return all(ours is not None and _alike(ours, theirs) for ours, theirs in columns)
 
     def agreeing(self, places: Places, rows: pa.Table) -> Places:
         """Of some places those that agree with one of some rows."""
@@ -127,7 +132,7 @@ class Run:
             (
                 np.concatenate(
                     (
-                        numbers(self.rows[name].chunk(0))[places],
+                        self._numbers_at(name, places),
                         numbers(rows[name].combine_chunks()),
                     )
                 )
@@ -137,6 +142,16 @@ class Run:
         ours, theirs = found[: len(places)], np.sort(found[len(places) :])
         kept: Places = places[theirs.take(theirs.searchsorted(ours), mode="clip") == ours]
         return kept
+
+    def _type_of(self, name: str) -> pa.DataType | None:
+        """The type of a column of numbers without a null, in one piece; None of any other."""
+        column = self.rows[name]
+        plain = column.num_chunks == 1 and not column.null_count and counts(column.type)
+        return column.type if plain else None
+
+    def _numbers_at(self, name: str, places: Places) -> Places:
+        found: Places = numbers(self.rows[name].chunk(0))[places]
+        return found
 
     def _places(self, keys: Keys) -> Places | None:
         if self._numbers is not None:
@@ -185,6 +200,43 @@ class Run:
         return Ordered(numbers(column[self._nulls :].combine_chunks()))
 
 
+class Tight(Run):
+    """Many rows in little memory; what looks at all of them takes longer.
+
+    The column that they are in the order of, and what cannot be packed, are `rows`.
+    """
+
+    def __init__(self, rows: pa.Table, by: str) -> None:
+        super().__init__(rows, by)
+        self._packed = Packed(self.rows, by)
+        self.rows, self.resident = self._packed.rest, self._packed.nbytes
+
+    def at(self, places: Places, columns: Sequence[str]) -> pa.Table:
+        """The rows at some places."""
+        return self._packed.at(places, columns)
+
+    def every(self, columns: Sequence[str]) -> pa.Table:
+        """All rows."""
+        return pa.table({name: self._packed.column(name) for name in columns})
+
+    def places(self, by: str, keys: Keys) -> Places | None:
+        """Where the rows with these keys are."""
+        found = super().places(by, keys)
+        if found is not None:
+            return found
+        return np.flatnonzero(_are_wanted(self._packed.column(by), keys).to_numpy())
+
+    @property
+    def whole(self) -> None:
+        """Not all at once."""
+
+    def _type_of(self, name: str) -> pa.DataType | None:
+        return self._packed.type_of(name)
+
+    def _numbers_at(self, name: str, places: Places) -> Places:
+        return self._packed.numbers(name, places)
+
+
 def among(runs: Sequence[Run], by: str, keys: Keys, schema: pa.Schema) -> pa.Table | pa.RecordBatch:
     """The rows of some runs whose column `by` is one of the keys."""
     found = [(run, run.places(by, keys)) for run in runs]
@@ -205,11 +257,13 @@ def among(runs: Sequence[Run], by: str, keys: Keys, schema: pa.Schema) -> pa.Tab
 def _scanned(runs: Sequence[Run], by: str, keys: Keys, columns: Sequence[str]) -> pa.Table:
     """The rows whose column `by` is one of the keys, by a look at all rows of some runs at once."""
     rows = pa.concat_tables([run.rows for run in runs])
-    column = rows[by]
+    return rows.select(list(columns)).filter(_are_wanted(rows[by], keys))
+
+
+def _are_wanted(column: pa.ChunkedArray, keys: Keys) -> pa.ChunkedArray:
+    """Whether each value of a column is one of the keys."""
     found = pc.is_in(column, value_set=keys.values.combine_chunks())
-    if keys.null:
-        found = pc.or_(found, pc.is_null(column))
-    return rows.select(list(columns)).filter(found)
+    return pc.or_(found, pc.is_null(column)) if keys.null else found
 
 
 def _narrowed(
@@ -248,12 +302,10 @@ def taken(rows: pa.Table, places: pa.Array) -> pa.Table:
     return pa.table(columns, rows.schema)
 
 
-def _alike(one: pa.ChunkedArray, other: pa.ChunkedArray) -> bool:
-    """Whether two columns are numbers that are the same if and only if the values are."""
-    if one.null_count or other.null_count or not counts(one.type):
-        return False
-    whole = types.is_integer(one.type) and types.is_integer(other.type)
-    return bool(whole or one.type == other.type)
+def _alike(type_: pa.DataType, other: pa.ChunkedArray) -> bool:
+    """Whether numbers of a type are the same as others if and only if the values are."""
+    whole = types.is_integer(type_) and types.is_integer(other.type)
+    return not other.null_count and bool(whole or type_ == other.type)
 
 
 def _ends(ordered: Places) -> tuple[int, int] | None:
