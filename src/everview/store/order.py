@@ -64,7 +64,7 @@ def codes(table: pa.Table, keys: Sequence[str]) -> Numbers | None:
     columns = [table[key] for key in keys]
     if not columns or any(each.null_count or not counts(each.type) for each in columns):
         return None
-    return reduce(both, (numbers(each.combine_chunks()) for each in columns))
+    return reduce(both, (numbers(in_one(each)) for each in columns))
 
 
 def both(one: Numbers, other: Numbers) -> Numbers:
@@ -86,6 +86,11 @@ def _spans(*sides: Numbers) -> list[tuple[int, int]]:
 def counts(type_: pa.DataType) -> bool:
     """Whether the values of a type are whole numbers, in their order."""
     return bool(types.is_integer(type_) or types.is_date32(type_) or types.is_timestamp(type_))
+
+
+def in_one(column: pa.ChunkedArray) -> pa.Array:
+    """The values of a column as one array; they are copied if it comes in pieces."""
+    return column.chunk(0) if column.num_chunks == 1 else column.combine_chunks()
 
 
 def numbers(array: pa.Array) -> Numbers:

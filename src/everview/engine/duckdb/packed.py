@@ -15,7 +15,7 @@ import pyarrow.compute as pc
 from pyarrow import types
 
 from everview.engine.columns.numbers import Places, as_types, of_numbers, units
-from everview.store.order import counts, numbers
+from everview.store.order import counts, in_one, numbers
 from everview.store.segments import REPEATED, SAMPLE
 
 WIDTHS = (np.int8, np.int16, np.int32, np.int64)
@@ -59,7 +59,7 @@ class Packed:
         """The numbers of a column at some places."""
         if name in self._places:
             return self._numbers[self._places[name]][places].astype(np.int64)
-        return numbers(self.rest[name].combine_chunks())[places]
+        return numbers(in_one(self.rest[name]))[places]
 
     def column(self, name: str) -> pa.ChunkedArray:
         """All values of a column."""
@@ -82,7 +82,7 @@ class Packed:
         """A column as numbers, None if it is to stay as it is."""
         if column.null_count or not len(column):
             return None
-        array = column.combine_chunks()
+        array = in_one(column)
         if counts(array.type):
             return numbers(array)
         if types.is_decimal128(array.type):

@@ -22,7 +22,7 @@ from everview.engine.columns.numbers import NOWHERE, Places, is_whole, of_number
 from everview.engine.columns.ordered import Ordered
 from everview.engine.duckdb.packed import Packed
 from everview.plan.types import WEIGHT
-from everview.store.order import both, counts, in_order, numbers
+from everview.store.order import both, counts, in_one, in_order, numbers
 
 MANY = 20_000
 """To take so many rows costs more than to begin a thread."""
@@ -48,8 +48,7 @@ class Keys:
     @cached_property
     def numbers(self) -> Places:
         """Whole numbers, ascending, each once."""
-        values = self.values
-        found = numbers(values.chunk(0) if values.num_chunks == 1 else values.combine_chunks())
+        found = numbers(in_one(self.values))
         if len(found) < 2:
             return found
         rises = found[1:] > found[:-1]
@@ -108,7 +107,7 @@ class Run:
             return False
         if self.by is None:
             return True
-        column = self.rows[self.by].combine_chunks()
+        column = in_one(self.rows[self.by])
         turns = np.flatnonzero(goes[1:] != goes[:-1])
         before, after = (column.take(of_numbers(at)) for at in (turns, turns + 1))
         return bool(pc.any(pc.fill_null(pc.equal(before, after), True)).as_py())
@@ -133,7 +132,7 @@ class Run:
                 np.concatenate(
                     (
                         self._numbers_at(name, places),
-                        numbers(rows[name].combine_chunks()),
+                        numbers(in_one(rows[name])),
                     )
                 )
                 for name in rows.column_names
@@ -197,7 +196,7 @@ class Run:
         column = self.rows[self.by]
         if not counts(column.type):
             return None
-        return Ordered(numbers(column[self._nulls :].combine_chunks()))
+        return Ordered(numbers(in_one(column[self._nulls :])))
 
 
 class Tight(Run):
@@ -262,7 +261,7 @@ def _scanned(runs: Sequence[Run], by: str, keys: Keys, columns: Sequence[str]) -
 
 def _are_wanted(column: pa.ChunkedArray, keys: Keys) -> pa.ChunkedArray:
     """Whether each value of a column is one of the keys."""
-    found = pc.is_in(column, value_set=keys.values.combine_chunks())
+    found = pc.is_in(column, value_set=in_one(keys.values))
     return pc.or_(found, pc.is_null(column)) if keys.null else found
 
 
