@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from everview.engine.duckdb import packed
-from everview.engine.duckdb.packed import Packed
+from everview.engine.duckdb.packed import Packed, rows_at
 
 BOUNDS = [sign * 2**bits + more for bits in (7, 15, 31) for sign in (1, -1) for more in (-1, 0, 1)]
 COLUMNS = {
@@ -58,7 +58,7 @@ def test_what_is_packed_is_taken_out_as_it_was(nulls, data):
         return
     places = np.array(data.draw(st.lists(st.integers(0, count - 1), max_size=8)), np.int64)
     wanted = data.draw(st.lists(st.sampled_from(names), min_size=1, unique=True))
-    assert tight.at(places, wanted).equals(rows.select(wanted).take(pa.array(places)))
+    assert rows_at([(tight, places)], wanted).equals(rows.select(wanted).take(pa.array(places)))
     for name in names:
         type_ = tight.type_of(name)
         if type_ is not None:
@@ -97,3 +97,40 @@ def test_a_text_that_only_seemed_to_have_few_values_stays_as_it_is(monkeypatch):
     tight = Packed(pa.table({"k": range(len(texts)), "t": texts}), "k")
     assert tight.rest.column_names == ["k", "t"]
     assert tight.column("t").to_pylist() == texts
+
+
+def part(low: int, texts: str, count: int = 40) -> pa.Table:
+    return pa.table(
+        {
+            "k": pa.array(range(count), pa.int64()),
+            "n": pa.array([low + number % 5 for number in range(count)], pa.int64()),
+            "t": pa.array([texts[number % len(texts)] for number in range(count)]),
+        }
+    )
+
+
+@pytest.mark.parametrize(
+    ("second", "alike"),
+    [
+        (part(10, "ba"), True),
+        (part(-100, "b"), True),
+        (part(10, "abc"), False),
+        (part(1_000, "ab"), False),
+        (part(10, "ab", count=0), False),
+        (part(10, "ab").set_column(1, "n", pa.array([None] * 40, pa.int64())), False),
+    ],
+)
+def test_parts_that_fit_one_layout_are_unpacked_together(second, alike):
+    first = part(0, "ab")
+    one = Packed(first, "k")
+    other = Packed(second, "k", one.layout)
+    assert (other.layout is one.layout) == alike
+    places = np.array([3, 0, 7, 7]) if len(second) else np.empty(0, np.int64)
+    expected = [each.take(pa.array(places)) for each in (first, second)]
+    found = [rows_at([(each, places)], ["t", "k", "n"]) for each in (one, other)]
+    for each, rows in zip(found, expected, strict=True):
+        assert each.equals(rows.select(["t", "k", "n"]))
+    if alike:
+        both = rows_at([(one, places), (other, places[:2])], ["n", "t"])
+        rows = pa.concat_tables([expected[0], expected[1][:2]]).select(["n", "t"])
+        assert both.combine_chunks().equals(rows.combine_chunks())

@@ -141,17 +141,19 @@ class Hot:
         for file in segment.files:
             rows = snapshot.store.read_files((file,), schema=schema)
             large = rows.nbytes / file.rows * segment.rows > self.most / LARGE
-            held.loaded.append(self._run(rows, held.by, tight=large))
+            held.loaded.append(self._run(rows, held, tight=large))
         held.ids = (segment.id,)
         self.loading += (perf_counter() - began) * 1000
 
-    def _run(self, rows: pa.Table, by: str | None, *, tight: bool) -> Run:
-        """Rows that stay in memory, packed if they are to be `tight`, if there is room for them."""
-        if tight and by is not None:
-            packed = Tight(rows, by)
+    def _run(self, rows: pa.Table, held: _Held, *, tight: bool) -> Run:
+        """More rows; they stay in memory, packed if they are to be `tight`, if there is room."""
+        if tight and held.by is not None:
+            before = held.loaded[-1] if held.loaded else None
+            like = before.packed.layout if isinstance(before, Tight) else None
+            packed = Tight(rows, held.by, like)
             if packed.resident <= self._room():
                 return packed
-        return Run(rows, by, room=self._room())
+        return Run(rows, held.by, room=self._room())
 
     def _append(self, held: _Held, segment: Segment, snapshot: Snapshot) -> None:
         """Add a run; when there are too many, those that are not much larger become one with it.

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import mmap
 import os
 from bisect import bisect_left, bisect_right
 from collections.abc import Sequence
@@ -10,7 +9,6 @@ from concurrent.futures import ThreadPoolExecutor
 from functools import cached_property, reduce
 from itertools import groupby
 from math import inf
-from tempfile import mkstemp
 from typing import Any
 
 import numpy as np
@@ -20,7 +18,8 @@ from pyarrow import types
 
 from everview.engine.columns.numbers import NOWHERE, Places, is_whole, of_numbers, spread
 from everview.engine.columns.ordered import Ordered
-from everview.engine.duckdb.packed import Packed
+from everview.engine.duckdb.packed import Layout, Packed, rows_at
+from everview.engine.duckdb.room import in_file, in_memory
 from everview.plan.types import WEIGHT
 from everview.store.order import both, counts, in_one, in_order, numbers
 
@@ -30,8 +29,6 @@ NARROWED = 100
 """To take fewer rows costs less than to find out which of them are wanted."""
 SEARCHED = 2_000
 """To look for a text costs as much as to pass over so many rows."""
-_SHARED = mmap.MAP_SHARED | getattr(mmap, "MAP_POPULATE", 0)
-"""A page that is first met when a row is taken costs more than the row: all are met at once."""
 
 
 class Keys:
@@ -84,9 +81,16 @@ class Run:
         ranged = rows if ordered or self.by is None else in_order(rows, [self.by])
         # In as few pieces as can be, which are taken from fastest.
         self.rows = ranged.combine_chunks()
-        self.resident = self.rows.nbytes if len(self) > MANY else 0
-        if self.resident > room and (mapped := _mapped(self.rows)) is not None:
-            self.rows, self.resident = mapped, 0
+        self.resident = 0
+        self._settle(room)
+
+    def _settle(self, room: float) -> None:
+        """Let many rows lie where they are to stay."""
+        if len(self) <= MANY:
+            return
+        mapped = in_file(self.rows) if self.rows.nbytes > room else None
+        self.rows = in_memory(self.rows) if mapped is None else mapped
+        self.resident = self.rows.nbytes if mapped is None else 0
 
     def __len__(self) -> int:
         return int(self.rows.num_rows)
@@ -205,35 +209,38 @@ class Tight(Run):
     The column that they are in the order of, and what cannot be packed, are `rows`.
     """
 
-    def __init__(self, rows: pa.Table, by: str) -> None:
+    def __init__(self, rows: pa.Table, by: str, like: Layout | None = None) -> None:
+        self._apart, self._like = by, like
         super().__init__(rows, by)
-        self._packed = Packed(self.rows, by)
-        self.rows, self.resident = self._packed.rest, self._packed.nbytes
+
+    def _settle(self, room: float) -> None:
+        self.packed = Packed(self.rows, self._apart, self._like)
+        self.rows, self.resident = self.packed.rest, self.packed.nbytes
 
     def at(self, places: Places, columns: Sequence[str]) -> pa.Table:
         """The rows at some places."""
-        return self._packed.at(places, columns)
+        return rows_at([(self.packed, places)], columns)
 
     def every(self, columns: Sequence[str]) -> pa.Table:
         """All rows."""
-        return pa.table({name: self._packed.column(name) for name in columns})
+        return pa.table({name: self.packed.column(name) for name in columns})
 
     def places(self, by: str, keys: Keys) -> Places | None:
         """Where the rows with these keys are."""
         found = super().places(by, keys)
         if found is not None:
             return found
-        return np.flatnonzero(_are_wanted(self._packed.column(by), keys).to_numpy())
+        return np.flatnonzero(_are_wanted(self.packed.column(by), keys).to_numpy())
 
     @property
     def whole(self) -> None:
         """Not all at once."""
 
     def _type_of(self, name: str) -> pa.DataType | None:
-        return self._packed.type_of(name)
+        return self.packed.type_of(name)
 
     def _numbers_at(self, name: str, places: Places) -> Places:
-        return self._packed.numbers(name, places)
+        return self.packed.numbers(name, places)
 
 
 def among(runs: Sequence[Run], by: str, keys: Keys, schema: pa.Schema) -> pa.Table | pa.RecordBatch:
@@ -245,12 +252,28 @@ def among(runs: Sequence[Run], by: str, keys: Keys, schema: pa.Schema) -> pa.Tab
     if there and (numbers := _numbers_at(there, schema.names)) is not None:
         return pa.record_batch(list(map(of_numbers, numbers)), schema=schema)
     parts: list[pa.Table] = []
-    for scan, group in groupby(there, lambda found: found[1] is None):
-        if scan:
+    for layout, group in groupby(there, _layout):
+        if layout == _SCANNED:
             parts.append(_scanned([run for run, _ in group], by, keys, schema.names))
+            continue
+        known = [(run, at) for run, at in group if at is not None]
+        tight = [(run.packed, at) for run, at in known if isinstance(run, Tight)]
+        if tight:
+            parts.append(rows_at(tight, schema.names))
         else:
-            parts += (run.at(at, schema.names) for run, at in group if at is not None)
+            parts += (run.at(at, schema.names) for run, at in known)
     return pa.concat_tables(parts) if parts else schema.empty_table()
+
+
+_SCANNED = "scanned"
+
+
+def _layout(found: tuple[Run, Places | None]) -> object:
+    """What neighbours have in common that are looked at together."""
+    run, at = found
+    if at is None:
+        return _SCANNED
+    return run.packed.layout if isinstance(run, Tight) else None
 
 
 def _scanned(runs: Sequence[Run], by: str, keys: Keys, columns: Sequence[str]) -> pa.Table:
@@ -322,19 +345,3 @@ def _range(column: pa.ChunkedArray, key: Any, nulls: int) -> tuple[int, int]:
 
 def _has_order(type_: pa.DataType) -> bool:
     return counts(type_) or bool(types.is_string(type_) or types.is_decimal(type_))
-
-
-def _mapped(rows: pa.Table) -> pa.Table | None:
-    """The same rows, in a file without a name; None if the disk has no room for it."""
-    handle, path = mkstemp(suffix=".everview")
-    os.close(handle)
-    try:
-        with pa.OSFile(path, "wb") as sink, pa.ipc.new_file(sink, rows.schema) as writer:
-            writer.write_table(rows)
-        with open(path, "rb") as file:
-            whole = mmap.mmap(file.fileno(), 0, flags=_SHARED, prot=mmap.PROT_READ)
-        return pa.ipc.open_file(pa.py_buffer(whole)).read_all()
-    except OSError:
-        return None
-    finally:
-        os.unlink(path)
