@@ -144,3 +144,22 @@ def test_a_run_stays_in_memory_where_the_disk_has_no_room_either(monkeypatch):
     run = Run(pa.table({"k": pa.array(range(501))}), "k", room=10)
     assert run.resident > 0
     assert run.rows.column("k").to_pylist() == list(range(501))
+
+
+def test_many_rows_are_the_same_in_large_pages(monkeypatch):
+    rows = pa.table(
+        {
+            "k": pa.array([3, None, 1, 2], pa.int64()),
+            "t": ["", None, "é", "longer text"],
+            "b": [True, None, False, True],
+            "m": pa.array(
+                [[("a", [1, None])], [], None, []], pa.map_(pa.string(), pa.list_(pa.int32()))
+            ),
+        }
+    )
+    expected = Run(rows, "k").rows
+    monkeypatch.setattr(runs, "MANY", 0)
+    monkeypatch.setattr(runs, "WIDE", 0)
+    moved = Run(rows, "k")
+    assert moved.rows.equals(expected)
+    assert moved.resident == expected.nbytes
