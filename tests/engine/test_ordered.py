@@ -37,6 +37,7 @@ def test_keys_are_found_as_often_as_they_are_there(
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(ordered, "SHORT", max(short, LINE - 1))
         patch.setattr(ordered, "FEW", 0)
+        patch.setattr(ordered, "DENSE", 0)
         assert found(those, asked) == expected(those, asked)
 
 
@@ -45,6 +46,7 @@ def test_many_levels_and_a_number_that_fills_many_lines() -> None:
     keys = np.arange(-5, 90_010)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(ordered, "SHORT", LINE)
+        patch.setattr(ordered, "DENSE", 0)
         first, sizes = Ordered(values).spans(keys)
     there = np.isin(keys, values)
     assert (first == values.searchsorted(keys[there])).all()

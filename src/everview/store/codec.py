@@ -44,7 +44,6 @@ def following(encoded: bytes) -> bytes:
 
 def decode(raw: bytes, path: str) -> Manifest:
     """The manifest in `raw`: decode(encode(m)) = m; `path` is named in errors."""
-    raw = raw[raw.rfind(b"\n", 0, -1) + 1 :]
     head = _HEAD.match(raw)
     if head is None or not raw.endswith(_TAIL):
         raise _unreadable(raw, path)

@@ -23,6 +23,8 @@ from everview.store import faults
 
 Location: TypeAlias = str | os.PathLike[str]
 
+_TAIL = 1 << 16
+"""So many bytes of a file are read to find its last line; more if it is longer."""
 _NO_LINKS = (errno.EPERM, errno.ENOTSUP, errno.EOPNOTSUPP, errno.EMLINK)
 
 
@@ -74,10 +76,18 @@ class Place:
         """Make a folder and those above it; again does nothing."""
         self.filesystem.create_dir(self.inside(path), recursive=True)
 
-    def read(self, path: str) -> pa.Buffer:
-        """All bytes of a file."""
-        with self.filesystem.open_input_stream(self.inside(path)) as stream:
-            return stream.read_buffer()
+    def last_line(self, path: str) -> bytes:
+        """The last line of a file, whatever lies before it."""
+        with self.filesystem.open_input_file(self.inside(path)) as file:
+            size, span = file.size(), _TAIL
+            while True:
+                start = max(0, size - span)
+                file.seek(start)
+                tail = bytes(file.read(size - start))
+                at = tail.rfind(b"\n", 0, -1)
+                if at >= 0 or not start:
+                    return tail[at + 1 :]
+                span *= 4
 
     def write(self, path: str, content: pa.Buffer | bytes) -> None:
         """Write a file whole, not yet durably; the folder that it is in is made if need be."""

@@ -192,13 +192,17 @@ def _repeating(rows: pa.Table) -> list[str]:
     """The columns with few values, as far as a part of the rows tells."""
     if rows.num_rows < REPEATED * SAMPLE:
         return []
-    step = rows.num_rows // SAMPLE
-    some = rows.take(pa.array(range(0, step * SAMPLE, step), pa.int64()))
+    columns = zip(rows.column_names, rows.columns, strict=True)
     return [
-        name
-        for name, column in zip(some.column_names, some.columns, strict=True)
-        if not types.is_nested(column.type) and len(pc.unique(column)) * REPEATED < SAMPLE
+        name for name, column in columns if not types.is_nested(column.type) and repeats(column)
     ]
+
+
+def repeats(column: pa.Array | pa.ChunkedArray) -> bool:
+    """Whether a column has few values, as far as a part of it tells."""
+    step = max(1, len(column) // SAMPLE)
+    some = column.take(pa.array(range(0, len(column), step), pa.int64()))
+    return bool(len(pc.unique(some)) * REPEATED <= max(len(some), REPEATED))
 
 
 def _inspect(place: Place, path: str, keys: tuple[str, ...]) -> DataFile:

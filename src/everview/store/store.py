@@ -85,10 +85,10 @@ class Store:
             return self._last
         path = manifest_path(epoch)
         try:
-            raw = self.place.read(path)
+            raw = self.place.last_line(path)
         except FileNotFoundError:
             raise self._not_retained(f"epoch {epoch}", "read one of those epochs") from None
-        return codec.decode(raw.to_pybytes(), self.place.absolute(path))
+        return codec.decode(raw, self.place.absolute(path))
 
     def feed(self, name: str, after: int, upto: int | None = None) -> tuple[Segment, ...]:
         """The changes of a relation after one epoch up to another, oldest first.

@@ -13,8 +13,9 @@ LINE = 32
 """So many numbers lie together, and are looked at together."""
 SHORT = 32_768
 """So few numbers are near: halving them again and again finds a place fastest."""
-FEW = 64
-"""So few keys wait for memory less than all lines cost."""
+FEW, DENSE = 64, 100
+"""So few keys wait for memory less than all lines cost; where there is a key for each so many
+numbers, one finds the lines of the next near."""
 
 Side = Literal["left", "right"]
 
@@ -35,16 +36,18 @@ class Ordered:
 
     def spans(self, keys: Places) -> tuple[Places, Places]:
         """Of the keys that are among the numbers, where the first is, and how many there are."""
-        first = self._before(keys, "left")
+        apart = len(keys) >= FEW and len(keys) * DENSE <= len(self.values)
+        before = self._before if apart else self.values.searchsorted
+        first = before(keys, "left")
         there = self.values.take(first, mode="clip") == keys if len(self.values) else NOWHERE
         if not there.any():
             return NOWHERE, NOWHERE
         first = first[there]
-        return first, self._before(keys[there], "right") - first
+        return first, before(keys[there], "right") - first
 
     def _before(self, keys: Places, side: Side) -> Places:
         """How many numbers are less than each key, or on its right side not greater."""
-        if len(self.values) <= SHORT or len(keys) < FEW:
+        if len(self.values) <= SHORT:
             return self.values.searchsorted(keys, side)
         at = self._lasts._before(keys, side)
         lines, wanted = self._lines.take(at, axis=0, mode="clip"), keys[:, None]

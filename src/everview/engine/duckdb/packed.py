@@ -18,7 +18,7 @@ from pyarrow import types
 from everview.engine.columns.numbers import Places, as_types, of_numbers, units
 from everview.engine.duckdb.room import in_memory, records
 from everview.store.order import counts, in_one, numbers
-from everview.store.segments import REPEATED, SAMPLE
+from everview.store.segments import repeats
 
 WIDTHS = (np.int8, np.int16, np.int32, np.int64)
 TEXTS = 1 << 15
@@ -76,7 +76,7 @@ class _Columns:
         if types.is_decimal128(array.type):
             found = units([array])
             return None if found is None else found[0]
-        if types.is_string(array.type) and _repeats(array):
+        if types.is_string(array.type) and repeats(array):
             return self._coded(name, array)
         return None
 
@@ -166,10 +166,3 @@ def _width(values: Places) -> np.dtype[np.signedinteger]:
     least, most = int(values.min()), int(values.max())
     fits = (w for w in WIDTHS if np.iinfo(w).min <= least and most <= np.iinfo(w).max)
     return np.dtype(next(fits))
-
-
-def _repeats(values: pa.Array) -> bool:
-    """Whether a text has few values, as far as a part of the rows tells."""
-    step = max(1, len(values) // SAMPLE)
-    some = values.take(pa.array(np.arange(0, len(values), step)))
-    return bool(len(pc.unique(some)) * REPEATED <= max(len(some), REPEATED))
