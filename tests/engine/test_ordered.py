@@ -27,9 +27,10 @@ def found(values: Places, keys: Places) -> list[list[int]]:
 
 @given(st.lists(small | ends, max_size=300), st.lists(small | ends, unique=True, max_size=90))
 @pytest.mark.parametrize("short", [0, LINE, 100])
+@pytest.mark.parametrize("many", [0, 1_000])
 @pytest.mark.parametrize("type_", [np.int32, np.int64])
 def test_keys_are_found_as_often_as_they_are_there(
-    type_: type[np.signedinteger], short: int, values: list[int], keys: list[int]
+    type_: type[np.signedinteger], many: int, short: int, values: list[int], keys: list[int]
 ) -> None:
     kept = [np.clip(each, np.iinfo(type_).min, np.iinfo(type_).max) for each in (values, keys)]
     those, asked = (np.sort(np.array(each, np.int64)).astype(type_) for each in kept)
@@ -38,6 +39,8 @@ def test_keys_are_found_as_often_as_they_are_there(
         patch.setattr(ordered, "SHORT", max(short, LINE - 1))
         patch.setattr(ordered, "FEW", 0)
         patch.setattr(ordered, "DENSE", 0)
+        patch.setattr(ordered, "MANY", many)
+        patch.setattr(ordered, "STEPS", 2)
         assert found(those, asked) == expected(those, asked)
 
 

@@ -15,6 +15,7 @@ import pytest
 from pyarrow import fs
 
 from everview.errors import UserError
+from everview.store import segments
 from everview.store.manifest import Manifest, Relation
 from everview.store.store import Store, manifest_path
 from store.worlds import SCHEMA, add, added_up, rows, value
@@ -86,6 +87,25 @@ def test_rows_are_sorted_by_key_with_nulls_first(store: Store) -> None:
     assert read["k"].to_pylist() == [None, 1, 1, 2]
     assert read["v"].to_pylist() == ["n", "a", "z", "b"]
     assert (file.rows, file.low, file.high, file.has_null) == (4, ("int", 1), ("int", 2), True)
+
+
+def test_many_rows_are_files_that_follow_each_other(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(segments, "ROW_GROUP", 2)
+    monkeypatch.setattr(os, "cpu_count", lambda: 3)
+    given = rows(*((key, "x", 1) for key in (5, 3, None, 1, 4, 2, 9)))
+    segment = store.write_segment("orders", 1, given, ("k",))
+    files = [(file.rows, file.low, file.high, file.has_null) for file in segment.files]
+    assert files == [
+        (3, ("int", 1), ("int", 2), True),
+        (3, ("int", 3), ("int", 5), False),
+        (1, ("int", 9), ("int", 9), False),
+    ]
+    store.commit(store.latest().advance(epoch=1, created="t", changes={"orders": segment}))
+    assert value(store, store.latest()) == added_up(given)
+    found = store.read_segments(store.latest().relations["orders"], schema=SCHEMA)
+    assert found["k"].to_pylist() == [None, 1, 2, 3, 4, 5, 9]
 
 
 def test_keys_that_have_no_order_are_written_all_the_same(store: Store) -> None:

@@ -6,22 +6,18 @@ is there twice, and nothing goes that was not there. What is not settled so is l
 
 from __future__ import annotations
 
-import os
 from collections.abc import Sequence
-from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 from pyarrow import types
 
+from everview.engine.beside import MANY, side_by_side
 from everview.engine.columns.numbers import Places, codes
 from everview.engine.columns.unknown import Unknown
 from everview.plan.types import WEIGHT
 from everview.store.order import ascends, both
-
-MANY = 20_000
-"""To compare so many rows costs more than to begin a thread."""
 
 
 def unsettled(stored: pa.Table, change: pa.Table, key: Sequence[str]) -> tuple[Places, Places]:
@@ -119,8 +115,7 @@ def _equal(rows: pa.Table, left: Places, right: Places) -> Places:
             return np.ones(len(left), bool)
         found = [same(column) for column in columns]
     else:
-        with ThreadPoolExecutor(os.cpu_count()) as pool:
-            found = list(pool.map(same, columns))
+        found = side_by_side(same, columns)
     whole: Places = np.logical_and.reduce(found)
     return whole
 

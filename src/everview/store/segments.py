@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import os
 import re
 import zlib
 from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from hashlib import blake2b
+from math import ceil
 from secrets import token_hex
 from typing import Any
 
@@ -71,13 +73,22 @@ def write(
     *,
     lasting: bool = False,
 ) -> Segment:
-    """Write a table as one new file; nothing is committed by it, and no rows need no file."""
-    id_, keys = fresh_id(epoch), tuple(sort_by)
-    if table.num_rows == 0:
-        return Segment(id_, epoch, kind, (), keys)
-    path = f"{folder_of(relation)}/{id_}.parquet"
-    file = _written(place, path, in_order(table, keys), keys, lasting=lasting)
-    return Segment(id_, epoch, kind, (file,), keys)
+    """Write a table as a new file, or of many rows some, side by side; no rows need no file.
+
+    Nothing is committed by it.
+    """
+    keys, folder = tuple(sort_by), folder_of(relation)
+
+    def written(part: pa.Table) -> DataFile:
+        return _written(place, f"{folder}/{fresh_id(epoch)}.parquet", part, keys, lasting=lasting)
+
+    parts = _parts(in_order(table, keys))
+    if len(parts) < 2:
+        files = tuple(map(written, parts))
+    else:
+        with ThreadPoolExecutor(len(parts)) as pool:
+            files = tuple(pool.map(written, parts))
+    return Segment(fresh_id(epoch), epoch, kind, files, keys)
 
 
 def write_parts(
@@ -168,6 +179,13 @@ def _written(
     place.write(path, content)
     known = range_of_sorted(rows[keys[0]]) if keys else UNKNOWN
     return _file(path, rows.num_rows, content.size, checksum([content]), known)
+
+
+def _parts(rows: pa.Table) -> list[pa.Table]:
+    """Rows in as many parts as can be written at once; few are one part, none are none."""
+    count = max(1, min(os.cpu_count() or 1, rows.num_rows // ROW_GROUP))
+    size = max(1, ceil(rows.num_rows / count))
+    return [rows.slice(start, size) for start in range(0, rows.num_rows, size)]
 
 
 def _parquet(table: pa.Table, encoding: Mapping[str, Any]) -> pa.Buffer:

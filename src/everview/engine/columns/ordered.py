@@ -16,6 +16,8 @@ SHORT = 32_768
 FEW, DENSE = 64, 100
 """So few keys wait for memory less than all lines cost; where there is a key for each so many
 numbers, one finds the lines of the next near."""
+MANY, STEPS = 1_000, 8
+"""Of so many keys the next numbers are looked at, so often, before each is searched for again."""
 
 Side = Literal["left", "right"]
 
@@ -42,8 +44,25 @@ class Ordered:
         there = self.values.take(first, mode="clip") == keys if len(self.values) else NOWHERE
         if not there.any():
             return NOWHERE, NOWHERE
-        first = first[there]
-        return first, before(keys[there], "right") - first
+        first, keys = first[there], keys[there]
+        if len(keys) < MANY:
+            return first, before(keys, "right") - first
+        sizes, more = self._stepped(first, keys)
+        if len(more):
+            sizes[more] = before(keys[more], "right") - first[more]
+        return first, sizes
+
+    def _stepped(self, first: Places, keys: Places) -> tuple[Places, Places]:
+        """How many there are of each key, and the places of those of which there may be more."""
+        sizes, more = np.ones(len(first), np.int64), np.arange(len(first))
+        for _ in range(STEPS):
+            at = first[more] + sizes[more]
+            same = (self.values.take(at, mode="clip") == keys[more]) & (at < len(self.values))
+            more = more[same]
+            if not len(more):
+                break
+            sizes[more] += 1
+        return sizes, more
 
     def _before(self, keys: Places, side: Side) -> Places:
         """How many numbers are less than each key, or on its right side not greater."""

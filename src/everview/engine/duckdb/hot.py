@@ -9,14 +9,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from math import inf
+from itertools import chain
 from time import perf_counter
 
 import pyarrow as pa
 
 from everview.engine.arrow import arrow_schema
+from everview.engine.beside import MANY
 from everview.engine.duckdb.calculator import Calculator
-from everview.engine.duckdb.runs import MANY, Keys, Run, Tight, among
+from everview.engine.duckdb.runs import Keys, Run, Tight, among, in_pieces
 from everview.engine.protocol import Snapshot, Stored
 from everview.plan.types import Schema
 from everview.store.manifest import Manifest, Segment
@@ -34,12 +35,15 @@ Totals are always added up."""
 
 @dataclass(slots=True)
 class _Held:
-    """What a relation was loaded as, its later changes, and the segments that both stand for."""
+    """What a relation was loaded as, its later changes, and the segments that both stand for.
+
+    A change is in one run, or where it is large in runs that follow each other.
+    """
 
     stored: Stored
     ids: tuple[str, ...] = ()
     loaded: list[Run] = field(default_factory=list)
-    later: list[Run] = field(default_factory=list)
+    later: list[list[Run]] = field(default_factory=list)
     seen: Snapshot | None = None
     """The epoch that it was last brought up to."""
 
@@ -49,7 +53,7 @@ class _Held:
 
     @property
     def runs(self) -> list[Run]:
-        return [*self.loaded, *self.later]
+        return [*self.loaded, *chain.from_iterable(self.later)]
 
 
 @dataclass(slots=True)
@@ -156,7 +160,7 @@ class Hot:
         return Run(rows, held.by, room=self._room())
 
     def _append(self, held: _Held, segment: Segment, snapshot: Snapshot) -> None:
-        """Add a run; when there are too many, those that are not much larger become one with it.
+        """Add a change; when there are too many, those not much larger become one run with it.
 
         So there are few runs, and a row is moved a logarithmic number of times.
         """
@@ -166,21 +170,29 @@ class Hot:
             schema = arrow_schema(held.stored.schema)
             rows = snapshot.store.rows_of(segment, schema)
         held.ids = (*held.ids, segment.id)
-        if rows.num_rows:
-            room = self._room() if rows.num_rows > MANY else inf
-            held.later.append(Run(rows, held.by, ordered=ordered, room=room))
+        if rows.num_rows > MANY:
+            held.later.append(in_pieces(rows, held.by, self._room()))
+        elif rows.num_rows:
+            held.later.append([Run(rows, held.by, ordered=ordered)])
         if len(held.later) > RUNS:
-            last, size = [held.later.pop()], rows.num_rows
-            while held.later and len(held.later[-1]) <= 2 * size:
-                last.append(held.later.pop())
-                size += len(last[-1])
-            # In the order in which they came, which sorting by a key keeps.
-            merged = Run(pa.concat_tables([run.rows for run in reversed(last)]), held.by)
-            many = size > max(SUMMED, sum(map(len, held.loaded)) // PART)
-            if held.stored.rings or many or merged.comes_and_goes:
-                every = self.calculator.add_up(merged.rows, held.stored.schema, held.stored.rings)
-                merged = Run(every, held.by)
-            held.later.append(merged)
+            self._merge(held)
+
+    def _merge(self, held: _Held) -> None:
+        """Make one run of the last change and those before it that are not much larger."""
+        last, size = [held.later.pop()], 0
+        while True:
+            size += sum(map(len, last[-1]))
+            if not held.later or sum(map(len, held.later[-1])) > 2 * size:
+                break
+            last.append(held.later.pop())
+        # In the order in which they came, which sorting by a key keeps.
+        rows = (run.rows for runs in reversed(last) for run in runs)
+        merged = Run(pa.concat_tables(rows), held.by)
+        many = size > max(SUMMED, sum(map(len, held.loaded)) // PART)
+        if held.stored.rings or many or merged.comes_and_goes:
+            every = self.calculator.add_up(merged.rows, held.stored.schema, held.stored.rings)
+            merged = Run(every, held.by)
+        held.later.append([merged])
 
 
 def _ids(segments: tuple[Segment, ...]) -> tuple[str, ...]:

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import os
 from bisect import bisect_left, bisect_right
 from collections.abc import Sequence
-from concurrent.futures import ThreadPoolExecutor
 from functools import cached_property, reduce
 from itertools import groupby
 from math import inf
@@ -16,6 +14,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pyarrow import types
 
+from everview.engine.beside import MANY, side_by_side
 from everview.engine.columns.numbers import NOWHERE, Places, is_whole, of_numbers, spread
 from everview.engine.columns.ordered import Ordered
 from everview.engine.duckdb.packed import Layout, Packed, rows_at
@@ -23,12 +22,15 @@ from everview.engine.duckdb.room import in_file, in_memory
 from everview.plan.types import WEIGHT
 from everview.store.order import both, counts, in_one, in_order, numbers
 
-MANY = 20_000
-"""To take so many rows costs more than to begin a thread."""
 WIDE = 128 << 20
 """Rows that take less memory than this are found as fast in pages of the usual size."""
-NARROWED = 100
-"""To take fewer rows costs less than to find out which of them are wanted."""
+NARROWED, WORTH = 100, 2
+"""To take fewer rows, or fewer times as many as are asked for, costs less than to find out which of
+them are wanted."""
+PIECES = 8
+"""Rows that come in more pieces are copied to lie together."""
+KEYS = 1_000
+"""Of so many keys those are left out that are beyond all rows."""
 SEARCHED = 2_000
 """To look for a text costs as much as to pass over so many rows."""
 
@@ -62,6 +64,13 @@ class Keys:
     def ends(self) -> tuple[int, int] | None:
         """The least and the greatest of the numbers."""
         return _ends(self.numbers)
+
+    def between(self, low: int, high: int) -> Places:
+        """The numbers from one to another; of few numbers perhaps others too."""
+        if len(self.numbers) < KEYS:
+            return self.numbers
+        first, last = self.numbers.searchsorted(low), self.numbers.searchsorted(high, "right")
+        return self.numbers[first:last]
 
     @cached_property
     def distinct(self) -> pa.Array:
@@ -164,9 +173,10 @@ class Run:
 
     def _places(self, keys: Keys) -> Places | None:
         if self._numbers is not None:
-            if self._are_apart(keys):
+            ours, theirs = self._ends, keys.ends
+            if ours is None or theirs is None or ours[0] > theirs[1] or ours[1] < theirs[0]:
                 return NOWHERE
-            found = spread(*self._numbers.spans(keys.numbers))
+            found = spread(*self._numbers.spans(keys.between(*ours)))
             return found + self._nulls if self._nulls else found
         if len(keys.distinct) * SEARCHED > len(self):
             return None
@@ -186,12 +196,6 @@ class Run:
             return None
         return {name: each.chunk(0).to_numpy() for name, each in columns.items()}
 
-    def _are_apart(self, keys: Keys) -> bool:
-        """Whether all numbers are less than the keys, or all greater."""
-        if self._ends is None or keys.ends is None:
-            return True
-        return self._ends[0] > keys.ends[1] or self._ends[1] < keys.ends[0]
-
     @cached_property
     def _ends(self) -> tuple[int, int] | None:
         return None if self._numbers is None else _ends(self._numbers.values)
@@ -207,6 +211,24 @@ class Run:
         if not counts(column.type):
             return None
         return Ordered(numbers(in_one(column[self._nulls :])))
+
+
+def in_pieces(rows: pa.Table, by: str | None, room: float) -> list[Run]:
+    """Many rows as runs of which each begins where the one before it ends.
+
+    They are not copied where they come in few pieces.
+    """
+    ranged = (
+        rows if by is None or not _has_order(rows.schema.field(by).type) else in_order(rows, [by])
+    )
+    batches = [pa.Table.from_batches([each]) for each in ranged.to_batches() if each.num_rows]
+    if len(batches) > PIECES:
+        return [Run(ranged, by, ordered=True, room=room)]
+    runs = []
+    for each in batches:
+        runs.append(Run(each, by, ordered=True, room=room))
+        room -= runs[-1].resident
+    return runs
 
 
 class Tight(Run):
@@ -302,7 +324,8 @@ def _narrowed(
     What came in one run goes in another: of a row all runs have to be brought, or none.
     """
     known = [(run, at) for run, at in there if at is not None and run.tells(rows)]
-    if len(known) < len(there) or sum(len(at) for _, at in known) < NARROWED:
+    least = max(NARROWED, WORTH * rows.num_rows)
+    if len(known) < len(there) or sum(len(at) for _, at in known) < least:
         return there
     narrow = ((run, run.agreeing(at, rows)) for run, at in known)
     return [(run, at) for run, at in narrow if len(at)]
@@ -325,8 +348,7 @@ def taken(rows: pa.Table, places: pa.Array) -> pa.Table:
     """The rows at some places; of many, the columns side by side."""
     if len(places) < MANY:
         return rows.take(places)
-    with ThreadPoolExecutor(os.cpu_count()) as pool:
-        columns = list(pool.map(lambda column: column.take(places), rows.columns))
+    columns = side_by_side(lambda column: column.take(places), rows.columns)
     return pa.table(columns, rows.schema)
 
 
