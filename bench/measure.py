@@ -36,6 +36,7 @@ class Run:
     change: str
     costs: tuple[Cost, ...]
     theirs: tuple[Taken, ...]
+    bytes_read: int
     state_bytes: int
     peak_mb: float
 
@@ -131,20 +132,20 @@ class Bench:
         """All transactions, size by size; those measured, or `most`, are followed by `after`."""
         done = 0
         for change, numbers in self.plan.numbers.items():
-            costs: list[Cost] = []
             theirs: list[Taken] = []
-            peak = 0.0
             with self.progress.step(f"{label}: {change}") as tell:
-                for number in range(done, numbers[0]):
-                    turn.apply(number)
-                for number in numbers:
-                    meter.forget_peak()
-                    costs.append(turn.apply(number))
-                    peak = max(peak, meter.peak_mb(self.plain.apart))
+                turn.apply(*range(done, numbers[0]))
+                meter.forget_peak()
+                read = meter.bytes_read()
+                costs = turn.apply(*numbers)
+                read = meter.bytes_read() - read
+                peak = meter.peak_mb(self.plain.apart)
                 if after is not None:
                     theirs = [after(number) for number in numbers[:most]]
                 done = numbers[-1] + 1
-                run = Run(change, tuple(costs), tuple(theirs), turn.ours.state_bytes(), peak)
+                state = turn.ours.state_bytes()
+                each = read // len(numbers)
+                run = Run(change, tuple(costs), tuple(theirs), each, state, peak)
                 tell(run.told)
             yield run
 
@@ -166,7 +167,7 @@ class Bench:
             rows_changed=middle.rows_changed,
             rows_fetched=middle.rows_fetched,
             jobs=middle.jobs,
-            bytes_read=middle.bytes_read,
+            bytes_read=run.bytes_read,
             bytes_written=middle.bytes_written,
             recompute_bytes_read=int(median(taken.bytes_read for taken in run.theirs)),
             state_bytes=run.state_bytes,

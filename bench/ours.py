@@ -16,7 +16,6 @@ import duckdb
 import pyarrow.parquet as pq
 
 import everview as ev
-from bench import meter
 from bench.answers import Row
 from bench.refresh import CHANGED, MEMORY, Refresh
 from bench.tables import KEYS, declaration
@@ -50,10 +49,20 @@ class Cost:
     rows_changed: int
     rows_fetched: int
     jobs: int
-    bytes_read: int
     bytes_written: int
     phases: Mapping[str, float]
     """Milliseconds by kind of work, as the store's own history tells them."""
+
+
+@dataclass(frozen=True)
+class Committed:
+    """A transaction that was timed, and the epochs before and after it."""
+
+    ms: float
+    jobs: int
+    tables: tuple[str, ...]
+    before: Manifest
+    after: Manifest
 
 
 class Ours:
@@ -82,19 +91,27 @@ class Ours:
 
     def apply(self, refresh: Refresh) -> Cost:
         """Commit one transaction, and tell its cost."""
-        before, jobs, read = self.db.store.latest(), self._jobs(), meter.bytes_read()
+        return self.cost(self.commit(refresh))
+
+    def commit(self, refresh: Refresh) -> Committed:
+        """Commit one transaction; what it cost is told later, so that the next can follow."""
+        before, jobs = self.db.store.latest(), self._jobs()
         began = perf_counter()
         self._commit(refresh)
         taken = perf_counter() - began
-        after = self.db.store.latest()
+        tables = tuple(refresh.gone)
+        return Committed(1000 * taken, self._jobs() - jobs, tables, before, self.db.store.latest())
+
+    def cost(self, done: Committed) -> Cost:
+        """What a transaction took; the epochs that it made must still be there."""
+        before, after = done.before, done.after
         note, *later = (self._note(epoch) for epoch in range(before.epoch + 1, after.epoch + 1))
         compaction = sum(each["milliseconds"] for each in later)
         return Cost(
-            ms=1000 * taken,
-            rows_changed=sum(note["written"][name] for name in refresh.gone),
+            ms=done.ms,
+            rows_changed=sum(note["written"][name] for name in done.tables),
             rows_fetched=sum(note["fetched"].values()),
-            jobs=self._jobs() - jobs,
-            bytes_read=meter.bytes_read() - read,
+            jobs=done.jobs,
             bytes_written=_bytes_added(before, after),
             phases=note["phases"] | ({"compaction": compaction} if later else {}),
         )

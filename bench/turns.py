@@ -28,12 +28,16 @@ class Turn:
     applied: list[int] = field(default_factory=list)
     rows_changed: int = 0
 
-    def apply(self, number: int) -> Cost:
-        """Commit one of the transactions, and tell its cost."""
-        cost = self.ours.apply(self.plan.load(number))
-        self.applied.append(number)
-        self.rows_changed += cost.rows_changed
-        return cost
+    def apply(self, *numbers: int) -> list[Cost]:
+        """Commit some of the transactions, one right after the other, and tell their costs.
+
+        They are in memory before the first begins, and nothing is looked at until the last ends.
+        """
+        refreshes = [self.plan.load(number) for number in numbers]
+        costs = [*map(self.ours.cost, [*map(self.ours.commit, refreshes)])]
+        self.applied += numbers
+        self.rows_changed += sum(cost.rows_changed for cost in costs)
+        return costs
 
 
 class Turns:

@@ -133,7 +133,7 @@ def test_views_that_take_turns_find_the_same_tables(data, tables, plan, tmp_path
             segments = {n: r.segments for n, r in db.store.latest().relations.items()}
             seen.append((segments, [s.name for s in db.status()], sorted(db.engine._hot._held)))
             turn.ours.create({view: queries()[view]})
-            fetched = [turn.apply(number).rows_fetched for number in range(4)]
+            fetched = [cost.rows_fetched for cost in turn.apply(*range(4))]
             by_view.setdefault(view, []).append(fetched)
             assert db.audit(view).ok
             assert db.store.latest().relations["orders"].segments != segments["orders"]
@@ -235,9 +235,9 @@ def test_transactions_are_followed_by_recomputing_the_same_views(
         seen.append(name)
         return sound(plain, name, text)
 
-    def apply(turn, number):
-        seen.append(number)
-        return applied(turn, number)
+    def apply(turn, *numbers):
+        seen.extend(numbers)
+        return applied(turn, *numbers)
 
     monkeypatch.setattr(PlainDuckDB, "recompute", recompute)
     monkeypatch.setattr(Turn, "apply", apply)

@@ -22,10 +22,11 @@ def in_order(table: pa.Table, keys: Sequence[str]) -> pa.Table:
     by = orderable(table.schema, keys)
     if not by or table.num_rows < 2:
         return table
-    found = codes(table, by)
-    if found is not None:
-        rises = bool((found[1:] >= found[:-1]).all())
-        return table if rises else table.take(pa.array(np.argsort(found, kind="stable")))
+    whole = _whole(table, by)
+    if whole is not None:
+        if _rises(whole, ties=True):
+            return table
+        return table.take(pa.array(np.argsort(reduce(both, whole), kind="stable")))
     if ascends(table, by, ties=True):
         return table
     parts = [part for key in by for part in _parts(table[key])]
@@ -46,9 +47,9 @@ def ascends(table: pa.Table, keys: Sequence[str], *, ties: bool = False) -> bool
     Then no two rows have the same keys; with `ties` they may be the same. Doubt, as about a NaN,
     is answered with no.
     """
-    found = codes(table, keys)
-    if found is not None:
-        return bool((found[1:] >= found[:-1] if ties else found[1:] > found[:-1]).all())
+    columns = _whole(table, keys)
+    if columns is not None:
+        return _rises(columns, ties=ties)
     above: pa.ChunkedArray | None = None
     for key in reversed(keys):
         before, after = table[key][:-1], table[key][1:]
@@ -59,12 +60,22 @@ def ascends(table: pa.Table, keys: Sequence[str], *, ties: bool = False) -> bool
     return whole and above is not None and pc.all(above).as_py() is not False
 
 
-def codes(table: pa.Table, keys: Sequence[str]) -> Numbers | None:
-    """A number for each row, in the order of its keys; None unless all are whole, and some."""
+def _whole(table: pa.Table, keys: Sequence[str]) -> list[Numbers] | None:
+    """The keys of all rows as numbers in their order; None unless all are whole, and some."""
     columns = [table[key] for key in keys]
     if not columns or any(each.null_count or not counts(each.type) for each in columns):
         return None
-    return reduce(both, (numbers(in_one(each)) for each in columns))
+    return [numbers(in_one(each)) for each in columns]
+
+
+def _rises(columns: Sequence[Numbers], *, ties: bool) -> bool:
+    """Whether each row of numbers is above the one before it, or with `ties` the same."""
+    *others, last = columns
+    above = last[:-1] <= last[1:] if ties else last[:-1] < last[1:]
+    for column in reversed(others):
+        before, after = column[:-1], column[1:]
+        above = (before < after) | ((before == after) & above)
+    return bool(above.all())
 
 
 def both(one: Numbers, other: Numbers) -> Numbers:
