@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from everview.engine.columns import ordered
 from everview.engine.columns.numbers import Places
-from everview.engine.columns.ordered import LINE, Ordered
+from everview.engine.columns.ordered import Ordered
 
 small = st.integers(-40, 40)
 ends = st.sampled_from([np.iinfo(np.int64).min, np.iinfo(np.int64).max, 0])
@@ -26,30 +26,37 @@ def found(values: Places, keys: Places) -> list[list[int]]:
 
 
 @given(st.lists(small | ends, max_size=300), st.lists(small | ends, unique=True, max_size=90))
-@pytest.mark.parametrize("short", [0, LINE, 100])
+@pytest.mark.parametrize("line", [2, 5, 64])
 @pytest.mark.parametrize("many", [0, 1_000])
+@pytest.mark.parametrize("few", [0, 1_000])
 @pytest.mark.parametrize("type_", [np.int32, np.int64])
 def test_keys_are_found_as_often_as_they_are_there(
-    type_: type[np.signedinteger], many: int, short: int, values: list[int], keys: list[int]
+    type_: type[np.signedinteger],
+    few: int,
+    many: int,
+    line: int,
+    values: list[int],
+    keys: list[int],
 ) -> None:
     kept = [np.clip(each, np.iinfo(type_).min, np.iinfo(type_).max) for each in (values, keys)]
     those, asked = (np.sort(np.array(each, np.int64)).astype(type_) for each in kept)
     asked = np.unique(asked)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(ordered, "SHORT", max(short, LINE - 1))
-        patch.setattr(ordered, "FEW", 0)
+        patch.setattr(ordered, "LINE", line)
+        patch.setattr(ordered, "SHORT", line)
+        patch.setattr(ordered, "FEW", few)
         patch.setattr(ordered, "DENSE", 0)
         patch.setattr(ordered, "MANY", many)
         patch.setattr(ordered, "STEPS", 2)
         assert found(those, asked) == expected(those, asked)
 
 
-def test_many_levels_and_a_number_that_fills_many_lines() -> None:
-    values = np.sort(np.concatenate((np.arange(0, 90_000, 3), np.full(5_000, 301))))
-    keys = np.arange(-5, 90_010)
+@pytest.mark.parametrize("dense", [0, ordered.DENSE])
+def test_many_lines_and_a_number_that_fills_some(dense: int) -> None:
+    values = np.sort(np.concatenate((np.arange(0, 300_000, 3), np.full(5_000, 301))))
+    keys = np.arange(-5, 300_010)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(ordered, "SHORT", LINE)
-        patch.setattr(ordered, "DENSE", 0)
+        patch.setattr(ordered, "DENSE", dense)
         first, sizes = Ordered(values).spans(keys)
     there = np.isin(keys, values)
     assert (first == values.searchsorted(keys[there])).all()

@@ -3,27 +3,24 @@
 from __future__ import annotations
 
 from functools import cached_property
-from typing import Literal
 
 import numpy as np
 
 from everview.engine.columns.numbers import NOWHERE, Places
 
-LINE = 32
+LINE = 128
 """So many numbers lie together, and are looked at together."""
-SHORT = 32_768
+SHORT = 65_536
 """So few numbers are near: halving them again and again finds a place fastest."""
-FEW, DENSE = 64, 100
+FEW, DENSE = 8, 100
 """So few keys wait for memory less than all lines cost; where there is a key for each so many
-numbers, one finds the lines of the next near."""
+numbers, one finds the numbers of the next near."""
 MANY, STEPS = 1_000, 8
 """Of so many keys the next numbers are looked at, so often, before each is searched for again."""
 
-Side = Literal["left", "right"]
-
 
 class Ordered:
-    """Numbers that ascend; the last ones of all lines are `Ordered` again, and few of them left.
+    """Numbers that ascend, in lines of which the last numbers are known.
 
     A search that halves many numbers waits for memory at each step, and each step for the one
     before it. Here the lines of all keys are asked for at once.
@@ -38,18 +35,35 @@ class Ordered:
 
     def spans(self, keys: Places) -> tuple[Places, Places]:
         """Of the keys that are among the numbers, where the first is, and how many there are."""
-        apart = len(keys) >= FEW and len(keys) * DENSE <= len(self.values)
-        before = self._before if apart else self.values.searchsorted
-        first = before(keys, "left")
-        there = self.values.take(first, mode="clip") == keys if len(self.values) else NOWHERE
+        count = len(self.values)
+        if count > SHORT and len(keys) >= FEW and len(keys) * DENSE <= count:
+            first, sizes = self._in_lines(keys)
+            there = sizes > 0
+            return first[there], sizes[there]
+        first = self.values.searchsorted(keys)
+        there = self.values.take(first, mode="clip") == keys if count else NOWHERE
         if not there.any():
             return NOWHERE, NOWHERE
         first, keys = first[there], keys[there]
         if len(keys) < MANY:
-            return first, before(keys, "right") - first
+            return first, self.values.searchsorted(keys, "right") - first
         sizes, more = self._stepped(first, keys)
         if len(more):
-            sizes[more] = before(keys[more], "right") - first[more]
+            sizes[more] = self.values.searchsorted(keys[more], "right") - first[more]
+        return first, sizes
+
+    def _in_lines(self, keys: Places) -> tuple[Places, Places]:
+        """Where each key is, or would be, and how many there are of it."""
+        at = self._lasts.searchsorted(keys)
+        lines, wanted = self._lines.take(at, axis=0, mode="clip"), keys[:, None]
+        first: Places = np.count_nonzero(lines < wanted, axis=1) + at * LINE
+        sizes: Places = np.count_nonzero(lines == wanted, axis=1)
+        # Beyond the last whole line, and where a line ends with the key, there may be more.
+        unknown = (at == len(self._lines)) | (first + sizes == (at + 1) * LINE)
+        if unknown.any():
+            first[unknown] = self.values.searchsorted(keys[unknown])
+            after = self.values.searchsorted(keys[unknown], "right")
+            sizes[unknown] = after - first[unknown]
         return first, sizes
 
     def _stepped(self, first: Places, keys: Places) -> tuple[Places, Places]:
@@ -64,20 +78,6 @@ class Ordered:
             sizes[more] += 1
         return sizes, more
 
-    def _before(self, keys: Places, side: Side) -> Places:
-        """How many numbers are less than each key, or on its right side not greater."""
-        if len(self.values) <= SHORT:
-            return self.values.searchsorted(keys, side)
-        at = self._lasts._before(keys, side)
-        lines, wanted = self._lines.take(at, axis=0, mode="clip"), keys[:, None]
-        comes = lines < wanted if side == "left" else lines <= wanted
-        found: Places = np.count_nonzero(comes, axis=1) + at * LINE
-        beyond = at == len(self._lines)
-        if beyond.any():
-            count = len(self._lines) * LINE
-            found[beyond] = count + self.values[count:].searchsorted(keys[beyond], side)
-        return found
-
     @cached_property
     def _lines(self) -> Places:
         """All numbers but those after the last whole line."""
@@ -85,5 +85,5 @@ class Ordered:
         return self.values[: count * LINE].reshape(count, LINE)
 
     @cached_property
-    def _lasts(self) -> Ordered:
-        return Ordered(np.ascontiguousarray(self._lines[:, -1]))
+    def _lasts(self) -> Places:
+        return np.ascontiguousarray(self._lines[:, -1])

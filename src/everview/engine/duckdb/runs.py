@@ -29,7 +29,7 @@ NARROWED, WORTH = 100, 2
 them are wanted."""
 PIECES = 8
 """Rows that come in more pieces are copied to lie together."""
-KEYS = 1_000
+KEYS = 32
 """Of so many keys those are left out that are beyond all rows."""
 SEARCHED = 2_000
 """To look for a text costs as much as to pass over so many rows."""
