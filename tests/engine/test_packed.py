@@ -29,16 +29,20 @@ COLUMNS = {
         st.decimals("-9999999999999.99", "9999999999999.99", places=2),
     ),
     "wide": (pa.decimal128(38, 0), st.sampled_from([Decimal(2**62), Decimal(10**30), Decimal(-1)])),
-    "text": (pa.string(), st.sampled_from(["", "a", "é", "日本"])),
+    "text": (
+        pa.string(),
+        st.sampled_from(["", "a", "é", "日本", "\0", "a\0", "x" * 40, "y" * 300]),
+    ),
     "boolean": (pa.bool_(), st.booleans()),
     "double": (pa.float64(), st.sampled_from([0.0, -0.0, 1.5])),
     "list": (pa.list_(pa.int32()), st.lists(st.integers(0, 3), max_size=2)),
 }
 
 
+@pytest.mark.parametrize("each", [0, 10**9])
 @pytest.mark.parametrize("nulls", [False, True])
 @given(data=st.data())
-def test_what_is_packed_is_taken_out_as_it_was(nulls, data):
+def test_what_is_packed_is_taken_out_as_it_was(nulls, each, data):
     kinds = data.draw(st.lists(st.sampled_from(sorted(COLUMNS)), min_size=1, max_size=5))
     count = data.draw(st.integers(0, 20))
     arrays = []
@@ -50,7 +54,11 @@ def test_what_is_packed_is_taken_out_as_it_was(nulls, data):
     names = [f"c{place} as {kind}" for place, kind in enumerate(kinds)]
     rows = pa.table(arrays, names)
     apart = data.draw(st.sampled_from(names))
-    tight = Packed(rows, apart)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(packed, "WASTE", data.draw(st.sampled_from([1, 2, 10**9])))
+        patch.setattr(packed, "TEXTS", data.draw(st.sampled_from([0, 1 << 15])))
+        patch.setattr(packed, "PIECE", data.draw(st.sampled_from([3, 1 << 20])))
+        tight = Packed(rows, apart, each=each)
     assert apart in tight.rest.column_names
     for name in names:
         assert tight.column(name).combine_chunks().equals(rows[name].combine_chunks())
@@ -134,3 +142,36 @@ def test_parts_that_fit_one_layout_are_unpacked_together(second, alike):
         both = rows_at([(one, places), (other, places[:2])], ["n", "t"])
         rows = pa.concat_tables([expected[0], expected[1][:2]]).select(["n", "t"])
         assert both.combine_chunks().equals(rows.combine_chunks())
+
+
+def worded(width: int, count: int = 40, more: str = "") -> pa.Table:
+    """Texts that differ, of about one length."""
+    texts = [f"{number:0{width - number % 2}d}" for number in range(count)]
+    return pa.table({"k": pa.array(range(count), pa.int64()), "t": [*texts[:-1], texts[-1] + more]})
+
+
+@pytest.mark.parametrize(
+    ("second", "alike"),
+    [(worded(10), True), (worded(12), True), (worded(6), True), (worded(13), False)],
+)
+def test_texts_of_about_one_length_lie_with_the_rest_of_their_row(second, alike):
+    first = worded(10)
+    one = Packed(first, "k", each=13)
+    other = Packed(second, "k", one.layout, each=20)
+    assert one.rest.column_names == other.rest.column_names == ["k"]
+    assert (other.layout is one.layout) == alike
+    for tight, rows in ((one, first), (other, second)):
+        assert tight.column("t").to_pylist() == rows["t"].to_pylist()
+        places = np.array([39, 0, 0])
+        assert rows_at([(tight, places)], ["t"])["t"].to_pylist() == [
+            rows["t"][int(place)].as_py() for place in places
+        ]
+
+
+@pytest.mark.parametrize(
+    ("rows", "each"), [(worded(10), 12), (worded(10, more="x" * 15), 99), (worded(253), 10**9)]
+)
+def test_texts_that_would_take_too_much_room_stay_as_they_are(rows, each):
+    tight = Packed(rows, "k", each=each)
+    assert tight.rest.column_names == ["k", "t"]
+    assert tight.column("t").to_pylist() == rows["t"].to_pylist()

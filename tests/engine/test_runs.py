@@ -23,6 +23,11 @@ KEYS = {
 }
 
 
+def roomy(rows: pa.Table, by: str) -> Tight:
+    """Packed rows with their texts."""
+    return Tight(rows, by, each=10**9)
+
+
 def looked_up(parts: list[Run], wanted: list, type_: pa.DataType) -> list:
     schema = pa.schema([("n", pa.int64()), ("k", type_)])
     keys = Keys(pa.chunked_array([pa.array(wanted, type_)]))
@@ -33,7 +38,8 @@ def looked_up(parts: list[Run], wanted: list, type_: pa.DataType) -> list:
 
 @pytest.mark.parametrize("kind", KEYS)
 @pytest.mark.parametrize(
-    ("make", "by"), [(Run, "k"), (Run, "n"), (Run, None), (Tight, "k"), (Tight, "n")]
+    ("make", "by"),
+    [(Run, "k"), (Run, "n"), (Run, None), (Tight, "k"), (Tight, "n"), (roomy, "n")],
 )
 @pytest.mark.parametrize("many", [0, runs.MANY])
 @given(data=st.data())

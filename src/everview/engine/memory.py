@@ -8,7 +8,7 @@ from pathlib import Path
 
 ASSUMED = 8 << 30
 """Where nobody tells, a machine is taken to have this."""
-CALCULATING, EMBEDDED, BESIDE_SPARK = 0.35, 0.30, 0.20
+CALCULATING, EMBEDDED, BESIDE_SPARK = 0.35, 0.36, 0.20
 """The parts for what DuckDB computes with, and for relations that are held: by the embedded engine,
 and where a Spark driver needs memory too. What is held beyond that lies in mapped files."""
 

@@ -25,8 +25,10 @@ from everview.store.together import is_piece
 
 RUNS = 8
 """To look into so many runs costs less than to make them one."""
-LARGE = 4
+LARGE = 6
 """A relation that takes more than such a part of what may be held is packed."""
+ROOMY = 0.8
+"""Texts lie with the rest of a row if all rows take no more than this part of the room there is."""
 SUMMED, PART = 1_000, 8
 """To add up fewer rows than this, or than such a part of the relation, is not worth while unless
 some with one key come and others go: each change of a row would be brought by every later one.
@@ -142,19 +144,23 @@ class Hot:
     def _load(self, held: _Held, segment: Segment, snapshot: Snapshot) -> None:
         """The first segment, file by file: however large it is, one file has to be in memory."""
         began, schema = perf_counter(), arrow_schema(held.stored.schema)
+        each = ROOMY * self._room() / max(1, segment.rows)
         for file in segment.files:
             rows = snapshot.store.read_files((file,), schema=schema)
             large = rows.nbytes / file.rows * segment.rows > self.most / LARGE
-            held.loaded.append(self._run(rows, held, tight=large))
+            held.loaded.append(self._run(rows, held, each if large else None))
         held.ids = (segment.id,)
         self.loading += (perf_counter() - began) * 1000
 
-    def _run(self, rows: pa.Table, held: _Held, *, tight: bool) -> Run:
-        """More rows; they stay in memory, packed if they are to be `tight`, if there is room."""
-        if tight and held.by is not None:
+    def _run(self, rows: pa.Table, held: _Held, each: float | None) -> Run:
+        """More rows; they stay in memory if there is room, packed where `each` is told.
+
+        So many bytes a row may take then if its texts lie with it.
+        """
+        if each is not None and held.by is not None:
             before = held.loaded[-1] if held.loaded else None
             like = before.packed.layout if isinstance(before, Tight) else None
-            packed = Tight(rows, held.by, like)
+            packed = Tight(rows, held.by, like, each)
             if packed.resident <= self._room():
                 return packed
         return Run(rows, held.by, room=self._room())

@@ -2,13 +2,16 @@
 
 Most of what a wide table takes as Arrow columns is empty: decimals of 16 bytes whose values need
 three, and texts of which there are five. A row that is packed is also found with one look at
-memory instead of one for each column.
+memory instead of one for each column, and two for each text. So texts that are about as long as
+each other lie in the record too, where there is room for the longest.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from math import ceil
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -22,7 +25,12 @@ from everview.store.segments import repeats
 
 WIDTHS = (np.int8, np.int16, np.int32, np.int64)
 TEXTS = 1 << 15
-"""A text of more values than this is left as it is."""
+"""A text of more values than this is not a number."""
+LONGEST, WASTE, ROUND = 252, 2, 4
+"""Texts lie in records if none is longer, in bytes, nor more times as long as they are in the mean;
+with room for a few bytes more, so that other parts of a relation are likely to fit."""
+PIECE = 1 << 20
+"""So many texts are packed, and unpacked, at once."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -37,19 +45,23 @@ class Layout:
     fields: Mapping[str, str]
     texts: Mapping[str, pa.Array]
 
-    def fits(self, schema: pa.Schema, found: Mapping[str, Places]) -> bool:
+    def fits(self, schema: pa.Schema, widths: Mapping[str, np.dtype[Any]]) -> bool:
         """Whether these columns, and none else, have a field that is wide enough."""
         return (
             self.schema.equals(schema)
-            and [*self.fields] == [*found]
+            and [*self.fields] == [*widths]
             and all(
-                _width(found[n]).itemsize <= self.type[f].itemsize for n, f in self.fields.items()
+                (width.names is None) == (self.type[field].names is None)
+                and width.itemsize <= self.type[field].itemsize
+                for field, width in zip(self.fields.values(), widths.values(), strict=True)
             )
         )
 
     def column(self, name: str, packed: Places) -> pa.Array:
         """A column of packed rows as it was."""
         values, type_ = packed[self.fields[name]], self.schema.field(name).type
+        if values.dtype.names is not None:
+            return _taken_out(values)
         if name in self.texts:
             return self.texts[name].take(of_numbers(values))
         if types.is_decimal128(type_):
@@ -92,25 +104,38 @@ class _Columns:
 
 
 class Packed:
-    """The rows of a table; what cannot be packed, and one column that stays apart, is as it was."""
+    """The rows of a table; what cannot be packed, and one column that stays apart, is as it was.
 
-    def __init__(self, rows: pa.Table, apart: str, like: Layout | None = None) -> None:
+    Texts lie in the records if these take no more than `each` bytes then.
+    """
+
+    def __init__(
+        self, rows: pa.Table, apart: str, like: Layout | None = None, each: float = 0
+    ) -> None:
         columns = _Columns(like.texts if like else {})
         every = {
             name: columns.numbers(name, rows[name]) for name in rows.column_names if name != apart
         }
         found = {name: values for name, values in every.items() if values is not None}
         texts = {name: each for name, each in columns.texts.items() if name in found}
+        slots = {name: slot for name in every if name not in found and (slot := _slot(rows[name]))}
+        widths = {name: _width(values) for name, values in found.items()}
+        if sum(width.itemsize for width in (*widths.values(), *slots.values())) <= each:
+            widths |= slots
         same = like is not None and all(texts[name] is like.texts.get(name) for name in texts)
-        if like is None or not (same and like.fits(rows.schema, found)):
-            fields = {name: f"f{place}" for place, name in enumerate(found)}
-            widths = [(fields[name], _width(values)) for name, values in found.items()]
-            like = Layout(rows.schema, np.dtype(widths), fields, texts)
+        if like is None or not (same and like.fits(rows.schema, widths)):
+            fields = {name: f"f{place}" for place, name in enumerate(widths)}
+            type_ = np.dtype([(fields[name], width) for name, width in widths.items()])
+            like = Layout(rows.schema, type_, fields, texts)
         self.layout = like
-        self._records = records(rows.num_rows if found else 0, like.type)
-        for name, values in found.items():
-            self._records[like.fields[name]] = values
-        self.rest = in_memory(rows.drop_columns([*found]).combine_chunks())
+        self._records = records(rows.num_rows if widths else 0, like.type)
+        for name in widths:
+            into = self._records[like.fields[name]]
+            if name in found:
+                into[:] = found[name]
+            else:
+                _put(in_one(rows[name]), into)
+        self.rest = in_memory(rows.drop_columns([*widths]).combine_chunks())
 
     @property
     def nbytes(self) -> int:
@@ -138,7 +163,9 @@ class Packed:
         """All values of a column."""
         if name not in self.layout.fields:
             return self.rest[name]
-        return pa.chunked_array([self.layout.column(name, self._records)])
+        type_, count = self.layout.schema.field(name).type, len(self._records)
+        pieces = (self._records[start : start + PIECE] for start in range(0, count, PIECE))
+        return pa.chunked_array([self.layout.column(name, piece) for piece in pieces], type_)
 
     def records_at(self, places: Places) -> Places:
         """What is packed of the rows at some places."""
@@ -166,3 +193,34 @@ def _width(values: Places) -> np.dtype[np.signedinteger]:
     least, most = int(values.min()), int(values.max())
     fits = (w for w in WIDTHS if np.iinfo(w).min <= least and most <= np.iinfo(w).max)
     return np.dtype(next(fits))
+
+
+def _slot(column: pa.ChunkedArray) -> np.dtype[Any] | None:
+    """A field with room for any text of a column, None if it is to stay as it is."""
+    if not types.is_string(column.type) or column.null_count or not len(column):
+        return None
+    sizes = pc.binary_length(column)
+    longest, mean = pc.max(sizes).as_py(), pc.mean(sizes).as_py()
+    if longest > min(LONGEST, WASTE * mean):
+        return None
+    return np.dtype([("size", np.uint8), ("text", f"V{ceil(longest / ROUND) * ROUND or ROUND}")])
+
+
+def _put(texts: pa.Array, into: Places) -> None:
+    """Write texts into their fields."""
+    width = into.dtype["text"].itemsize
+    for start in range(0, len(texts), PIECE):
+        piece, to = texts.slice(start, PIECE), into[start : start + PIECE]
+        to["size"] = pc.binary_length(piece)
+        padded = pc.ascii_rpad(piece, width, "\0").buffers()[2]
+        to["text"] = np.frombuffer(padded, to.dtype["text"], len(piece))
+
+
+def _taken_out(fields: Places) -> pa.Array:
+    """The texts of some fields."""
+    sizes, width = fields["size"].astype(np.int32), fields.dtype["text"].itemsize
+    whole = np.ascontiguousarray(fields["text"]).view(np.uint8).reshape(-1, width)
+    content = whole[np.arange(width) < sizes[:, None]]
+    ends = np.concatenate((np.zeros(1, np.int32), np.cumsum(sizes, dtype=np.int32)))
+    buffers = [None, pa.py_buffer(ends), pa.py_buffer(content)]
+    return pa.Array.from_buffers(pa.string(), len(fields), buffers)

@@ -237,12 +237,14 @@ class Tight(Run):
     The column that they are in the order of, and what cannot be packed, are `rows`.
     """
 
-    def __init__(self, rows: pa.Table, by: str, like: Layout | None = None) -> None:
-        self._apart, self._like = by, like
+    def __init__(
+        self, rows: pa.Table, by: str, like: Layout | None = None, each: float = 0
+    ) -> None:
+        self._apart, self._like, self._each = by, like, each
         super().__init__(rows, by)
 
     def _settle(self, room: float) -> None:
-        self.packed = Packed(self.rows, self._apart, self._like)
+        self.packed = Packed(self.rows, self._apart, self._like, self._each)
         self.rows, self.resident = self.packed.rest, self.packed.nbytes
 
     def at(self, places: Places, columns: Sequence[str]) -> pa.Table:
