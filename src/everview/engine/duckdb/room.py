@@ -58,7 +58,8 @@ def _write(rows: pa.Table, sink: pa.NativeFile) -> None:
 
 
 def _pages(size: int) -> mmap.mmap:
-    whole = mmap.mmap(-1, size)
+    # Memory that is shared, as it is unless one says so, has large pages on few systems.
+    whole = mmap.mmap(-1, size, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
     if _LARGE is not None:
         whole.madvise(_LARGE)
     return whole

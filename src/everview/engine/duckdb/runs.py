@@ -22,7 +22,7 @@ from everview.engine.duckdb.room import in_file, in_memory
 from everview.plan.types import WEIGHT
 from everview.store.order import both, counts, in_one, in_order, numbers
 
-WIDE = 128 << 20
+WIDE = 32 << 20
 """Rows that take less memory than this are found as fast in pages of the usual size."""
 NARROWED, WORTH = 100, 2
 """To take fewer rows, or fewer times as many as are asked for, costs less than to find out which of
