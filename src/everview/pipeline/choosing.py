@@ -14,7 +14,7 @@ from everview.plan.types import FLOATS, Type
 
 Way: TypeAlias = Literal["incremental", "recompute"]
 
-CHANGED_ROW = 0.0002
+CHANGED_ROW = 0.00003
 """Milliseconds for a changed row and each fetch that it drives, where more is not known.
 
 It is rather too little: what is maintained is measured, what is not is guessed at again.

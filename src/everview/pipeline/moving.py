@@ -19,7 +19,7 @@ from everview.pipeline.samples import SEPARATOR, Sample, Samples
 from everview.pipeline.shares import Share, shares, together
 from everview.pipeline.violations import violation
 from everview.plan.nodes import Plan
-from everview.program.steps import Loop, Program
+from everview.program.steps import Fetch, Loop, Program, fetch_mark
 from everview.store.manifest import Segment
 
 Chooser = Callable[[Question, Samples], Choice]
@@ -29,12 +29,14 @@ Chooser = Callable[[Question, Samples], Choice]
 class Compiled:
     """What a change of some tables does, and which share of it each view and state has.
 
-    It is `exact` when none of them depends on the order of addition.
+    It is `exact` when none of them depends on the order of addition; `fetches` are those that no
+    check of the tables makes anyhow.
     """
 
     touched: Mapping[str, bool]
     program: Program
     shares: Mapping[str, Share]
+    fetches: frozenset[str]
     exact: bool
 
 
@@ -121,7 +123,10 @@ class Mover:
             program = self.catalog.maintenance.program(dict(key))
             moved = shares(program)
             exact = all(is_exact(self._plan(name)) for name in moved)
-            self._compiled[key] = Compiled(dict(key), program, moved, exact)
+            checked = self.catalog.maintenance.checked(dict(key)).steps
+            anyhow = {fetch_mark(s.relation, s.by) for s in checked if isinstance(s, Fetch)}
+            fetches = together(moved.values()).fetches - anyhow
+            self._compiled[key] = Compiled(dict(key), program, moved, fetches, exact)
         return self._compiled[key]
 
     def _plan(self, name: str) -> Plan:
@@ -144,7 +149,7 @@ class Mover:
         if rows < self.least or not task.compiled.exact:
             return Choice()
         builds = rows_read(self.catalog, shares, task.snapshot, counts)
-        fetches = len(together(shares.values()).fetches)
+        fetches = len(task.compiled.fetches)
         return self.chooser(Question(task.tables, rows, fetches, builds, large), task.samples)
 
     def _maintain(self, task: Task) -> Done:
@@ -186,11 +191,11 @@ def _filled(segments: Mapping[str, Segment]) -> dict[str, Segment]:
 def _for_views(compiled: Compiled, outcome: Outcome) -> float:
     """Milliseconds that went into views and states, and not into tables and their checks.
 
-    Of the time for fetches they have the part that their rows are of all rows fetched.
+    Of the time for fetches they have the part that their rows are of all rows fetched; what is
+    fetched for checks too would be without them.
     """
-    whole = together(compiled.shares.values())
-    ours = whole.results | compiled.shares.keys()
+    ours = together(compiled.shares.values()).results | compiled.shares.keys()
     steps = sum(spent for name, spent in outcome.steps.items() if name in ours)
     rows = sum(outcome.fetched.values())
-    brought = sum(n for mark, n in outcome.fetched.items() if mark in whole.fetches)
+    brought = sum(n for mark, n in outcome.fetched.items() if mark in compiled.fetches)
     return steps + outcome.clock.phases.get("fetch", 0.0) * brought / max(rows, 1)
