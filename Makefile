@@ -18,7 +18,8 @@ help: ## list the targets
 setup: $(STAMP) ## make .venv with the locked dependencies, and find Java
 
 bench: setup ## TPC-H at scale 1 on both engines: transactions against recomputation
-	@$(WITH_JAVA) $(PY) -m bench --fresh
+	@$(WITH_JAVA) $(PY) -m bench --changes 0.001%,0.1% --fresh
+	@$(WITH_JAVA) $(PY) -m bench --changes 10% --alone
 	@$(WITH_JAVA) $(PY) -m bench --deletes recent --changes 0.001%,0.1% --alone
 	@$(PY) -m bench --headline
 

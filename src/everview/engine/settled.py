@@ -25,7 +25,8 @@ def unsettled(stored: pa.Table, change: pa.Table, key: Sequence[str]) -> tuple[P
 
     Stored rows are in the order in which they came and went; of a change, what goes goes first.
     """
-    stored = stored.select(change.column_names)
+    if stored.column_names != change.column_names:
+        stored = stored.select(change.column_names)
     if _only_goes(stored, change, key):
         return np.arange(0), np.arange(0)
     rows = pa.concat_tables([stored, change])

@@ -92,6 +92,7 @@ class Run:
         ranged = rows if ordered or self.by is None else in_order(rows, [self.by])
         # In as few pieces as can be, which are taken from fastest.
         self.rows = ranged.combine_chunks()
+        self._picked: dict[tuple[str, ...], pa.Table] = {}
         self.resident = 0
         self._settle(room)
 
@@ -112,7 +113,13 @@ class Run:
 
     def at(self, places: Places, columns: Sequence[str]) -> pa.Table:
         """The rows at some places."""
-        return taken(self.rows.select(list(columns)), of_numbers(places))
+        return taken(self._columns(tuple(columns)), of_numbers(places))
+
+    def _columns(self, names: tuple[str, ...]) -> pa.Table:
+        """Some columns of all rows; they are asked for again and again."""
+        if names not in self._picked:
+            self._picked[names] = self.rows.select(names)
+        return self._picked[names]
 
     def every(self, columns: Sequence[str]) -> pa.Table:
         """All rows."""
