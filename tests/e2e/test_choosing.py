@@ -246,13 +246,13 @@ def test_what_is_fetched_for_checks_is_not_counted_for_the_views(tmp_path, monke
         fetched = Hot.among
 
         def slowly(*given):
-            sleep(0.02)
+            sleep(0.5)
             return fetched(*given)
 
         monkeypatch.setattr(Hot, "among", slowly)
         db.insert("t", [(1, 5), (2, 6)])
         assert [question.fetches for question in asked] == [0]
-        assert db.history()[-1].views_ms < 20
+        assert db.history()[-1].views_ms < 500
         assert db.audit().ok
 
 

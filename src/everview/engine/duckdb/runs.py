@@ -88,10 +88,9 @@ class Run:
     def __init__(
         self, rows: pa.Table, by: str | None, *, ordered: bool = False, room: float = inf
     ) -> None:
-        self.by = by if by is not None and _has_order(rows.schema.field(by).type) else None
-        ranged = rows if ordered or self.by is None else in_order(rows, [self.by])
+        self.by = by if _has_order(rows.schema, by) else None
         # In as few pieces as can be, which are taken from fastest.
-        self.rows = ranged.combine_chunks()
+        self.rows = (rows if ordered else _ranged(rows, by)).combine_chunks()
         self._picked: dict[tuple[str, ...], pa.Table] = {}
         self.resident = 0
         self._settle(room)
@@ -225,9 +224,7 @@ def in_pieces(rows: pa.Table, by: str | None, room: float) -> list[Run]:
 
     They are not copied where they come in few pieces.
     """
-    ranged = (
-        rows if by is None or not _has_order(rows.schema.field(by).type) else in_order(rows, [by])
-    )
+    ranged = _ranged(rows, by)
     batches = [pa.Table.from_batches([each]) for each in ranged.to_batches() if each.num_rows]
     if len(batches) > PIECES:
         return [Run(ranged, by, ordered=True, room=room)]
@@ -380,5 +377,13 @@ def _range(column: pa.ChunkedArray, key: Any, nulls: int) -> tuple[int, int]:
     return nulls + first, nulls + bisect_right(places, key, lo=first, key=value)
 
 
-def _has_order(type_: pa.DataType) -> bool:
+def _ranged(rows: pa.Table, by: str | None) -> pa.Table:
+    """The rows in the order of a column, where it has one."""
+    return in_order(rows, [by]) if by is not None and _has_order(rows.schema, by) else rows
+
+
+def _has_order(schema: pa.Schema, by: str | None) -> bool:
+    if by is None:
+        return False
+    type_ = schema.field(by).type
     return counts(type_) or bool(types.is_string(type_) or types.is_decimal(type_))
