@@ -31,7 +31,9 @@ COLUMNS = {
     "wide": (pa.decimal128(38, 0), st.sampled_from([Decimal(2**62), Decimal(10**30), Decimal(-1)])),
     "text": (
         pa.string(),
-        st.sampled_from(["", "a", "é", "日本", "\0", "a\0", "x" * 40, "y" * 300]),
+        st.sampled_from(
+            ["", "a", "é", "日本", "\0", "a\0", "x" * 12, "y" * 13, "é" * 20, "z" * 300]
+        ),
     ),
     "boolean": (pa.bool_(), st.booleans()),
     "double": (pa.float64(), st.sampled_from([0.0, -0.0, 1.5])),
@@ -66,7 +68,12 @@ def test_what_is_packed_is_taken_out_as_it_was(nulls, each, data):
         return
     places = np.array(data.draw(st.lists(st.integers(0, count - 1), max_size=8)), np.int64)
     wanted = data.draw(st.lists(st.sampled_from(names), min_size=1, unique=True))
-    assert rows_at([(tight, places)], wanted).equals(rows.select(wanted).take(pa.array(places)))
+    expected = rows.select(wanted).take(pa.array(places))
+    assert rows_at([(tight, places)], wanted).equals(expected)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(packed, "MANY", 1)
+        patch.setattr(packed, "NEAR", 3)
+        assert rows_at([(tight, places)], wanted).equals(expected)
     for name in names:
         type_ = tight.type_of(name)
         if type_ is not None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from decimal import Decimal
 from itertools import pairwise
 
 import pyarrow as pa
@@ -38,17 +39,30 @@ def test_a_nan_has_no_place():
     assert not ascends(table, [])
 
 
-def test_many_rows_are_written_with_dictionaries_where_values_repeat(store: Store) -> None:
+def test_many_rows_are_written_as_what_takes_least(store: Store) -> None:
     count = 20_000
-    table = pa.table(
-        {"k": range(count), "few": ["x", "y"] * (count // 2), "_w": pa.array([1] * count)}
-    )
-    (quick,) = store.write_segment("orders", 1, table, ("k",)).files
-    (lasting,) = store.write_segment("orders", 1, table, ("k",), lasting=True).files
-    assert lasting.bytes < quick.bytes
-    assert (lasting.low, lasting.high) == (quick.low, quick.high) == (("int", 0), ("int", 19_999))
-    assert pq.read_table(store.absolute(quick.path)) == pq.read_table(store.absolute(lasting.path))
-    columns = pq.read_metadata(store.absolute(quick.path)).row_group(0)
-    used = {columns.column(at).path_in_schema: columns.column(at) for at in range(3)}
-    assert [used[name].has_dictionary_page for name in ("k", "few", "_w")] == [False, True, True]
-    assert used["k"].statistics.max >= 16_383
+    columns = {
+        "k": pa.array(range(count)),
+        "few": pa.array(["x", "y"] * (count // 2)),
+        "many": pa.array([f"the row of {number}" for number in range(count)]),
+        "price": pa.array([Decimal(number) for number in range(count)], pa.decimal128(15, 2)),
+        "large": pa.array(range(count)).cast(pa.decimal128(38, 2)),
+        "day": pa.array(range(count), pa.int32()).cast(pa.date32()),
+        "_w": pa.array([1] * count),
+    }
+    flat = pa.table(columns)
+    nested = flat.append_column("list", pa.array([[number, None] for number in range(count)]))
+    for table in (flat, nested):
+        (quick,) = store.write_segment("orders", 1, table, ("k",)).files
+        (lasting,) = store.write_segment("orders", 1, table, ("k",), lasting=True).files
+        assert lasting.bytes < quick.bytes
+        assert (
+            (lasting.low, lasting.high) == (quick.low, quick.high) == (("int", 0), ("int", 19_999))
+        )
+        assert store.read_files((quick,)) == store.read_files((lasting,)) == table
+        group = pq.read_metadata(store.absolute(quick.path)).row_group(0)
+        used = {group.column(at).path_in_schema: group.column(at) for at in range(7)}
+        assert [name for name in used if used[name].has_dictionary_page] == ["few", "_w"]
+        near = [name for name in used if "DELTA_BINARY_PACKED" in used[name].encodings]
+        assert near == ["k", "price", "day"]
+        assert used["k"].statistics.max >= 16_383

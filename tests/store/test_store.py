@@ -300,7 +300,7 @@ def test_all_that_a_manifest_names_is_on_disk_before_it(
     folders = {str(folder) for folder in above if folder.is_relative_to(root)}
     assert files | folders <= set(before)
     assert before[-1] in before[:-1], "the manifest itself has its content on disk"
-    assert synced[-1] == store.absolute("manifests")
+    assert store.absolute("manifests") in synced[len(before) - 1 :]
 
 
 def test_opening_nothing_says_so(tmp_path: Path) -> None:

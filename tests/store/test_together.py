@@ -42,6 +42,7 @@ def commit(store: Store, changes: dict[str, Segment]) -> Manifest:
 
 
 def files(store: Store) -> list[Path]:
+    store.close()  # what was made for the next epoch goes
     return [
         path for path in Path(store.place.root).rglob("*") if path.suffix in (".arrow", ".parquet")
     ]

@@ -380,6 +380,7 @@ class Database:
     def close(self) -> None:
         """Release the store and the engine."""
         self.engine.close()
+        self.store.close()
         if self._lock is not None:
             self._lock.release()
 

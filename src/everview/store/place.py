@@ -120,17 +120,19 @@ class Place:
         finally:
             os.unlink(self.inside(temporary))
 
-    def create_from(self, file: str, content: bytes, path: str) -> bool:
+    def create_from(self, file: str, content: bytes, path: str, *, named: bool) -> bool:
         """Append to a file and give it another name if nothing has it; True when this call did.
 
-        Both names, and all that is in the file, are on disk then. It must be a local file.
+        Both names, and all that is in the file, are on disk then; the first may have been before.
+        It must be a local file.
         """
         handle = os.open(self.inside(file), os.O_WRONLY | os.O_APPEND)
         with open(handle, "wb") as appended:
             appended.write(content)
             appended.flush()
             os.fsync(handle)
-        self._fsync(_above(file))
+        if not named:
+            self._fsync(_above(file))
         return self._link(file, path)
 
     def require_exclusive_create(self) -> None:
@@ -142,6 +144,10 @@ class Place:
     def begin_sync(self, path: str) -> Future[None] | None:
         """Make a file and its name survive a power cut, while the caller goes on; if it is ours."""
         return _pool().submit(self._fsync, path, _above(path)) if self.is_local else None
+
+    def begin_file(self, path: str) -> Future[None] | None:
+        """Make an empty file whose name survives a power cut, while the caller goes on; if ours."""
+        return _pool().submit(self._make_file, path) if self.is_local else None
 
     def sync_folders(self, folders: Iterable[str]) -> None:
         """Make the names of all that is in some folders survive a power cut."""
@@ -155,6 +161,10 @@ class Place:
                 os.fsync(handle)
             finally:
                 os.close(handle)
+
+    def _make_file(self, path: str) -> None:
+        os.close(os.open(self.inside(path), os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o666))
+        self._fsync(_above(path))
 
     def _write(self, path: str, content: pa.Buffer | bytes) -> None:
         if self.is_local:

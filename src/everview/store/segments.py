@@ -25,8 +25,10 @@ from everview.store.place import Place
 
 ROW_GROUP = 131_072
 LASTING, QUICK = "zstd", "lz4"
-"""Compaction writes what lasts; to write the lines of TPC-H quickly takes half as long, and 30 %
+"""Compaction writes what lasts; to write the lines of TPC-H quickly takes 30 % less time, and 20 %
 more bytes. Dictionaries and statistics of all columns are most of the time of a small file."""
+DIGITS = 18
+"""A decimal of no more digits is a whole number of Parquet's."""
 SAMPLE, REPEATED = 1024, 8
 """A column whose values are repeated so often in a sample of so many rows gets a dictionary."""
 _CHUNK = 1 << 20
@@ -196,30 +198,46 @@ def _parquet(table: pa.Table, encoding: Mapping[str, Any]) -> pa.Buffer:
 
 def _encoding(rows: pa.Table, keys: tuple[str, ...], lasting: bool) -> dict[str, Any]:
     """How rows are written: small where they last, else quickly, since somebody waits for it."""
-    if lasting:
-        return {"compression": LASTING, "store_decimal_as_integer": True}
+    flat = [field for field in rows.schema if not types.is_nested(field.type)]
+    repeating = _repeating(rows.select([field.name for field in flat]))
+    near = [field.name for field in flat if field.name not in repeating and _is_whole(field.type)]
+    codec = LASTING if lasting else QUICK
+    rest = {name: codec for name in rows.column_names if name not in near}
     return {
-        "compression": QUICK,
+        "compression": rest if len(flat) == len(rows.schema) else codec,
         "store_decimal_as_integer": True,
-        "use_dictionary": _repeating(rows),
-        "write_statistics": list(keys),
+        "use_dictionary": repeating,
+        "column_encoding": dict.fromkeys(near, "DELTA_BINARY_PACKED"),
+        "write_statistics": lasting or list(keys),
     }
+
+
+def _is_whole(type_: pa.DataType) -> bool:
+    """Whether Parquet has a type as a whole number; then differences take least, in least time."""
+    if types.is_decimal(type_):
+        return bool(type_.precision <= DIGITS)
+    return bool(types.is_integer(type_) or types.is_date32(type_) or types.is_timestamp(type_))
 
 
 def _repeating(rows: pa.Table) -> list[str]:
     """The columns with few values, as far as a part of the rows tells."""
     if rows.num_rows < REPEATED * SAMPLE:
         return []
-    columns = zip(rows.column_names, rows.columns, strict=True)
-    return [
-        name for name, column in columns if not types.is_nested(column.type) and repeats(column)
-    ]
+    some = rows.take(_some(rows.num_rows))
+    return [name for name in some.column_names if _is_few(some[name])]
 
 
 def repeats(column: pa.Array | pa.ChunkedArray) -> bool:
     """Whether a column has few values, as far as a part of it tells."""
-    step = max(1, len(column) // SAMPLE)
-    some = column.take(pa.array(range(0, len(column), step), pa.int64()))
+    return _is_few(column.take(_some(len(column))))
+
+
+def _some(count: int) -> pa.Array:
+    """The places of a part of so many rows."""
+    return pa.array(range(0, count, max(1, count // SAMPLE)), pa.int64())
+
+
+def _is_few(some: pa.Array | pa.ChunkedArray) -> bool:
     return bool(len(pc.unique(some)) * REPEATED <= max(len(some), REPEATED))
 
 

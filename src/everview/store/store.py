@@ -13,12 +13,14 @@ from concurrent.futures import Future
 from contextlib import suppress
 from dataclasses import replace
 from datetime import UTC, datetime
+from weakref import finalize
 
 import pyarrow as pa
 import pyarrow.compute as pc
 from pyarrow import fs
 
 from everview.store import codec, faults, segments, together
+from everview.store.ahead import Ahead
 from everview.store.lock import WriterLock
 from everview.store.manifest import DataFile, Kind, Manifest, Opaque, Relation, Segment
 from everview.store.place import Location, Place, resolve
@@ -38,6 +40,8 @@ class Store:
         self._lately = together.Lately()
         self._syncing: dict[str, Future[None] | None] = {}
         self._lasting: set[str] = set()
+        self._ahead = Ahead(place)
+        finalize(self, self._ahead.drop)
 
     @classmethod
     def create_or_open(
@@ -135,7 +139,7 @@ class Store:
 
         They are remembered for a while, so that nobody has to read them.
         """
-        made = together.write(self.place, epoch, few)
+        made = together.write(self.place, epoch, few, self._ahead.path)
         for segment, rows in made.values():
             self._lately.add(segment, rows)
         return {name: segment for name, (segment, _) in made.items()}
@@ -195,6 +199,13 @@ class Store:
             raise faults.lost_race(manifest.epoch)
         self._syncing.clear()
         self._last = manifest
+        self._ahead.drop()
+        if shared is not None:
+            self._ahead.make(manifest.epoch + 1)
+
+    def close(self) -> None:
+        """Leave nothing behind that was made for a commit to come."""
+        self._ahead.drop()
 
     def writer_lock(self) -> WriterLock | None:
         """Take the right to write; None where only `single_writer=True` keeps writers apart."""
@@ -298,7 +309,8 @@ class Store:
 
     def _create_from(self, shared: str, content: bytes, path: str) -> bool:
         try:
-            return self.place.create_from(shared, content, path)
+            named = shared == self._ahead.lasting
+            return self.place.create_from(shared, content, path, named=named)
         except FileNotFoundError:
             raise faults.damaged_segment(self.place.absolute(shared), _MISSING) from None
 

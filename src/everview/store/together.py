@@ -8,7 +8,7 @@ format, and the manifest tells where. Compaction writes what has become more as 
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import pyarrow as pa
@@ -44,17 +44,26 @@ def is_shared(path: str) -> bool:
     return path.startswith(f"{FOLDER}/")
 
 
+def fresh_path(epoch: int) -> str:
+    """A file for an epoch that is not there yet."""
+    return f"{FOLDER}/{fresh_id(epoch)}.arrow"
+
+
 def write(
-    place: Place, epoch: int, few: Mapping[str, tuple[pa.Table, Sequence[str]]]
+    place: Place,
+    epoch: int,
+    few: Mapping[str, tuple[pa.Table, Sequence[str]]],
+    fresh: Callable[[int], str] = fresh_path,
 ) -> dict[str, tuple[Segment, pa.Table]]:
-    """Rows by relation, and what they are sorted by, as changes in one new file; and in order.
+    """Rows by relation, and what they are sorted by, as changes in one fresh file; and in order.
 
     Nothing is committed by it, and no rows need no file.
     """
-    path, sink = f"{FOLDER}/{fresh_id(epoch)}.arrow", pa.BufferOutputStream()
+    path, sink = "", pa.BufferOutputStream()
     begun = {name: _append(sink, *each) for name, each in few.items()}
     content = sink.getvalue()
     if content.size:
+        path = fresh(epoch)
         place.write(path, content)
     found = {}
     for name, (rows, start, stop) in begun.items():

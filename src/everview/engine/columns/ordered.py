@@ -9,7 +9,7 @@ import numpy as np
 from everview.engine.columns.numbers import NOWHERE, Places
 
 LINE = 128
-"""So many numbers lie together, and are looked at together."""
+"""So many numbers, a power of two, lie together, and are looked at together."""
 SHORT = 65_536
 """So few numbers are near: halving them again and again finds a place fastest."""
 FEW, DENSE = 8, 100
@@ -34,13 +34,16 @@ class Ordered:
         self.values = values
 
     def spans(self, keys: Places) -> tuple[Places, Places]:
-        """Of the keys that are among the numbers, where the first is, and how many there are."""
+        """Of the keys that are among the numbers, where the first is, and how many there are.
+
+        Keys ascend.
+        """
         count = len(self.values)
         if count > SHORT and len(keys) >= FEW and len(keys) * DENSE <= count:
             first, sizes = self._in_lines(keys)
             there = sizes > 0
             return first[there], sizes[there]
-        first = self.values.searchsorted(keys)
+        first = self._halved(keys) if len(keys) >= MANY else self.values.searchsorted(keys)
         there = self.values.take(first, mode="clip") == keys if count else NOWHERE
         if not there.any():
             return NOWHERE, NOWHERE
@@ -65,6 +68,18 @@ class Ordered:
             after = self.values.searchsorted(keys[unknown], "right")
             sizes[unknown] = after - first[unknown]
         return first, sizes
+
+    def _halved(self, keys: Places) -> Places:
+        """Where each of many keys is, or would be: its line, and all lines halved at once."""
+        at = self._lasts.searchsorted(keys)
+        beyond = at.searchsorted(len(self._lines))
+        first: Places = at * LINE
+        within, wanted = first[:beyond], keys[:beyond]
+        step = LINE
+        while step := step // 2:
+            within += step * (self.values.take(within + (step - 1)) < wanted)
+        first[beyond:] = self.values.searchsorted(keys[beyond:])
+        return first
 
     def _stepped(self, first: Places, keys: Places) -> tuple[Places, Places]:
         """How many there are of each key, and the places of those of which there may be more."""

@@ -18,6 +18,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pyarrow import types
 
+from everview.engine.beside import MANY, side_by_side
 from everview.engine.columns.numbers import Places, as_types, of_numbers, units
 from everview.engine.duckdb.room import in_memory, records
 from everview.store.order import counts, in_one, numbers
@@ -26,11 +27,13 @@ from everview.store.segments import repeats
 WIDTHS = (np.int8, np.int16, np.int32, np.int64)
 TEXTS = 1 << 15
 """A text of more values than this is not a number."""
-LONGEST, WASTE, ROUND = 252, 2, 4
+LONGEST, WASTE = 252, 2
 """Texts lie in records if none is longer, in bytes, nor more times as long as they are in the mean;
 with room for a few bytes more, so that other parts of a relation are likely to fit."""
-PIECE = 1 << 20
-"""So many texts are packed, and unpacked, at once."""
+WORD, INSIDE = 4, 12
+"""The bytes of a word, which fields and views of texts consist of; and of a text within a view."""
+PIECE, NEAR = 1 << 20, 1 << 14
+"""So many rows are packed at once, and so many unpacked: near memory holds them meanwhile."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -173,7 +176,18 @@ class Packed:
 
 
 def rows_at(parts: Sequence[tuple[Packed, Places]], names: Sequence[str]) -> pa.Table:
-    """The rows at some places of parts with one layout."""
+    """The rows at some places of parts with one layout; many by all cores, in pieces."""
+    if sum(len(places) for _, places in parts) < MANY:
+        return _unpacked(parts, names)
+    pieces = (
+        (part, places[start : start + NEAR])
+        for part, places in parts
+        for start in range(0, len(places), NEAR)
+    )
+    return pa.concat_tables(side_by_side(lambda piece: _unpacked([piece], names), pieces))
+
+
+def _unpacked(parts: Sequence[tuple[Packed, Places]], names: Sequence[str]) -> pa.Table:
     layout = parts[0][0].layout
     inside = [name for name in names if name in layout.fields]
     outside = [name for name in names if name not in layout.fields]
@@ -203,7 +217,7 @@ def _slot(column: pa.ChunkedArray) -> np.dtype[Any] | None:
     longest, mean = pc.max(sizes).as_py(), pc.mean(sizes).as_py()
     if longest > min(LONGEST, WASTE * mean):
         return None
-    return np.dtype([("size", np.uint8), ("text", f"V{ceil(longest / ROUND) * ROUND or ROUND}")])
+    return np.dtype([("size", np.uint8), ("text", f"V{ceil(longest / WORD) * WORD or WORD}")])
 
 
 def _put(texts: pa.Array, into: Places) -> None:
@@ -217,10 +231,16 @@ def _put(texts: pa.Array, into: Places) -> None:
 
 
 def _taken_out(fields: Places) -> pa.Array:
-    """The texts of some fields."""
-    sizes, width = fields["size"].astype(np.int32), fields.dtype["text"].itemsize
-    whole = np.ascontiguousarray(fields["text"]).view(np.uint8).reshape(-1, width)
-    content = whole[np.arange(width) < sizes[:, None]]
-    ends = np.concatenate((np.zeros(1, np.int32), np.cumsum(sizes, dtype=np.int32)))
-    buffers = [None, pa.py_buffer(ends), pa.py_buffer(content)]
-    return pa.Array.from_buffers(pa.string(), len(fields), buffers)
+    """The texts of some fields: as views of where they lie, which Arrow copies one by one."""
+    count, width = len(fields), fields.dtype["text"].itemsize
+    whole, sizes = np.ascontiguousarray(fields["text"]), fields["size"]
+    words = whole.view(np.int32).reshape(count, width // WORD)
+    views = np.zeros((count, 4), np.int32)
+    views[:, 0], views[:, 1], views[:, 3] = sizes, words[:, 0], np.arange(count) * width
+    # A text that is short enough lies in its view.
+    short, inside = np.flatnonzero(sizes <= INSIDE), words[:, : INSIDE // WORD]
+    if len(short):
+        views[short, 1:] = 0
+        views[short, 1 : 1 + inside.shape[1]] = inside[short]
+    buffers = [None, pa.py_buffer(views), pa.py_buffer(whole)]
+    return pa.Array.from_buffers(pa.string_view(), count, buffers).cast(pa.string())

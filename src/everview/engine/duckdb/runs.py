@@ -279,7 +279,7 @@ class Tight(Run):
 
 def among(runs: Sequence[Run], by: str, keys: Keys, schema: pa.Schema) -> pa.Table | pa.RecordBatch:
     """The rows of some runs whose column `by` is one of the keys."""
-    found = [(run, run.places(by, keys)) for run in runs]
+    found = zip(runs, _places(runs, by, keys), strict=True)
     there = [(run, at) for run, at in found if at is None or len(at)]
     if keys.rows is not None:
         there = _narrowed(there, keys.rows)
@@ -297,6 +297,15 @@ def among(runs: Sequence[Run], by: str, keys: Keys, schema: pa.Schema) -> pa.Tab
         else:
             parts += (run.at(at, schema.names) for run, at in known)
     return pa.concat_tables(parts) if parts else schema.empty_table()
+
+
+def _places(runs: Sequence[Run], by: str, keys: Keys) -> list[Places | None]:
+    """Where the rows with these keys are in each run; of many keys, by all cores."""
+    if len(keys.values) < MANY:
+        return [run.places(by, keys) for run in runs]
+    if counts(keys.values.type):
+        _ = keys.numbers  # put in order once, not by each that looks for them
+    return side_by_side(lambda run: run.places(by, keys), runs)
 
 
 _SCANNED = "scanned"

@@ -1,0 +1,136 @@
+"""The file of the next epoch is made before it is needed, and is nobody's if it is not."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import everview as ev
+from everview.store.place import Place
+from everview.store.retention import retire
+from everview.store.segments import epoch_of
+from everview.store.store import Store
+from store.worlds import rows, value
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Store:
+    return Store.create_or_open(tmp_path / "shop", created="2026-01-01T00:00:00Z")
+
+
+def commit(store: Store, number: int) -> str:
+    """Commit one row in an epoch; the file that it lies in."""
+    epoch = store.latest().epoch + 1
+    made = store.write_together(epoch, {"orders": (rows((number, "a", 1)), ("k",))})
+    store.commit(store.latest().advance(epoch=epoch, created="t", changes=made))
+    (file,) = made["orders"].files
+    return file.path
+
+
+def waiting(store: Store) -> list[Path]:
+    """The files without a row."""
+    if store._ahead._made is not None:
+        store._ahead._made.result()
+    return [path for path in Path(store.absolute("changes")).iterdir() if not path.stat().st_size]
+
+
+def test_what_an_epoch_adds_is_written_to_the_file_that_waits_for_it(store: Store) -> None:
+    commit(store, 1)
+    for number in (2, 3):
+        (made,) = waiting(store)
+        assert epoch_of(made.name) == number
+        assert commit(store, number) == f"changes/{made.name}"
+    store.close()
+    assert waiting(store) == []
+    commit(store, 4)
+    again = Store.open_existing(store.place.root)
+    assert value(again, again.latest()) == {(number, "a"): 1 for number in (1, 2, 3, 4)}
+
+
+def test_no_rows_and_many_rows_leave_no_file_behind(store: Store) -> None:
+    commit(store, 1)
+    none = store.write_together(2, {"orders": (rows(), ("k",))})
+    assert len(waiting(store)) == 1, "nothing was written"
+    store.commit(store.latest().advance(epoch=2, created="t", changes=none))
+    assert waiting(store) == []
+    commit(store, 3)
+    many = store.write_segment("orders", 4, rows((4, "a", 1)), ("k",))
+    store.commit(store.latest().advance(epoch=4, created="t", changes={"orders": many}))
+    assert waiting(store) == []
+
+
+def test_a_file_is_not_used_for_another_epoch(store: Store) -> None:
+    commit(store, 1)
+    other = Store.open_existing(store.place.root)
+    commit(other, 2)
+    other.close()
+    (made,) = waiting(store)
+    assert commit(store, 3) != f"changes/{made.name}"
+    assert not made.exists()
+    assert value(store, store.latest()) == {(number, "a"): 1 for number in (1, 2, 3)}
+
+
+def test_retention_leaves_it_to_its_writer_and_deletes_what_a_crash_left(store: Store) -> None:
+    commit(store, 1)
+    (made,) = waiting(store)
+    assert retire(store, 1) == ["manifests/00000000000000000000.json"]
+    again = Store.open_existing(store.place.root)  # the other one is never closed
+    commit(again, 2)
+    assert f"changes/{made.name}" in retire(again, 1)
+
+
+def test_a_file_that_could_not_be_made_is_made_when_it_is_needed(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(self: Place, path: str) -> None:
+        raise OSError("no space left")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(Place, "_make_file", full)
+        commit(store, 1)
+        commit(store, 2)
+        store.close()
+    assert value(store, store.latest()) == {(1, "a"): 1, (2, "a"): 1}
+
+
+def test_the_names_of_a_file_made_ahead_are_on_disk_before_its_epoch(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    events: list[tuple[str, str]] = []
+    real: Any = {name: getattr(os, name) for name in ("open", "fsync", "link")}
+
+    def opened(path: str, flags: int, mode: int = 0o777) -> int:
+        handle: int = real["open"](path, flags, mode)
+        if flags & os.O_CREAT:
+            events.append(("made", path))
+        return handle
+
+    def synced(handle: int) -> None:
+        real["fsync"](handle)
+        events.append(("synced", os.path.realpath(f"/proc/self/fd/{handle}")))
+
+    def linked(file: str, path: str) -> None:
+        events.append(("named", file))
+        real["link"](file, path)
+
+    for name, spied in {"open": opened, "fsync": synced, "link": linked}.items():
+        monkeypatch.setattr(os, name, spied)
+    commit(store, 1)
+    file = store.absolute(commit(store, 2))
+    store.close()
+    begun, done = events.index(("made", file)), events.index(("named", file))
+    between = events[begun:done]
+    assert ("synced", store.absolute("changes")) in between
+    assert ("synced", file) in between
+    assert ("synced", store.absolute("manifests")) in events[done:]
+
+
+def test_a_database_that_is_closed_leaves_no_file_without_rows(tmp_path: Path) -> None:
+    with ev.open(str(tmp_path / "shop"), engine="duckdb") as db:
+        db.sql("CREATE TABLE t (k INT, PRIMARY KEY (k))")
+        for number in range(3):
+            db.insert("t", [{"k": number}])
+    assert all(path.stat().st_size for path in (tmp_path / "shop" / "changes").iterdir())
