@@ -134,3 +134,52 @@ def test_a_database_that_is_closed_leaves_no_file_without_rows(tmp_path: Path) -
         for number in range(3):
             db.insert("t", [{"k": number}])
     assert all(path.stat().st_size for path in (tmp_path / "shop" / "changes").iterdir())
+
+
+def test_two_files_of_one_epoch_are_both_there(store: Store) -> None:
+    commit(store, 1)
+    made = {
+        name: store.write_together(2, {name: (rows((2, name, 1)), ("k",))})[name]
+        for name in ("orders", "other")
+    }
+    assert len({each.files[0].path for each in made.values()}) == 2
+    store.commit(store.latest().advance(epoch=2, created="t", changes=made))
+    again = Store.open_existing(store.place.root)
+    assert value(again, again.latest()) == {(1, "a"): 1, (2, "orders"): 1}
+    assert value(again, again.latest(), "other") == {(2, "other"): 1}
+    assert again.verify(again.latest()) == {}
+
+
+def test_rows_that_were_never_committed_are_not_in_the_next_epoch(store: Store) -> None:
+    commit(store, 1)
+    store.write_together(2, {"orders": (rows((9, "lost", 1)), ("k",))})
+    commit(store, 2)
+    again = Store.open_existing(store.place.root)
+    assert value(again, again.latest()) == {(1, "a"): 1, (2, "a"): 1}
+    assert again.verify(again.latest()) == {}
+
+
+def test_who_has_the_lock_looks_for_no_other_writer_until_it_is_released(store: Store) -> None:
+    lock = store.writer_lock()
+    assert lock is not None
+    commit(store, 1)
+    asked: list[int] = []
+    real = store._is_newest
+    store._is_newest = lambda epoch: asked.append(epoch) or real(epoch)  # type: ignore[method-assign,func-returns-value]
+    assert store.latest().epoch == 1
+    assert asked == []
+    lock.release()
+    other = Store.open_existing(store.place.root)
+    commit(other, 2)
+    assert store.latest().epoch == 2
+    assert asked == [1]
+
+
+def test_an_epoch_that_somebody_made_before_the_lock_was_taken_is_seen(store: Store) -> None:
+    assert store.latest().epoch == 0
+    commit(Store.open_existing(store.place.root), 1)
+    lock = store.writer_lock()
+    assert lock is not None
+    assert store.latest().epoch == 1
+    commit(store, 2)
+    lock.release()

@@ -38,6 +38,11 @@ class WriterLock:
         """Whether this lock has not been released."""
         return self._handle is not None
 
+    @property
+    def is_alone(self) -> bool:
+        """Whether nobody else can write as long as this lock is held."""
+        return self.held and fcntl is not None
+
     def release(self) -> None:
         """Give the lock back; again does nothing. The file stays: removing it would race."""
         if self._handle is not None:

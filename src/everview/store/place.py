@@ -120,7 +120,9 @@ class Place:
         finally:
             os.unlink(self.inside(temporary))
 
-    def create_from(self, file: str, content: bytes, path: str, *, named: bool) -> bool:
+    def create_from(
+        self, file: str, content: Iterable[pa.Buffer | bytes], path: str, *, named: bool
+    ) -> bool:
         """Append to a file and give it another name if nothing has it; True when this call did.
 
         Both names, and all that is in the file, are on disk then; the first may have been before.
@@ -128,7 +130,7 @@ class Place:
         """
         handle = os.open(self.inside(file), os.O_WRONLY | os.O_APPEND)
         with open(handle, "wb") as appended:
-            appended.write(content)
+            appended.writelines(content)
             appended.flush()
             os.fsync(handle)
         if not named:

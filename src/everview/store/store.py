@@ -40,6 +40,8 @@ class Store:
         self._lately = together.Lately()
         self._syncing: dict[str, Future[None] | None] = {}
         self._lasting: set[str] = set()
+        self._waiting: dict[str, pa.Buffer] = {}
+        self._lock: WriterLock | None = None
         self._ahead = Ahead(place)
         finalize(self, self._ahead.drop)
 
@@ -78,8 +80,9 @@ class Store:
         return [int(each[1]) for each in found if each]
 
     def latest(self) -> Manifest:
-        """The newest epoch; costs two existence checks while nothing new was committed."""
-        if self._last is None or not self._is_newest(self._last.epoch):
+        """The newest epoch; costs two existence checks, or none if nobody else may write."""
+        alone = self._lock is not None and self._lock.is_alone
+        if self._last is None or not (alone or self._is_newest(self._last.epoch)):
             self._last = self._read_newest()
         return self._last
 
@@ -137,9 +140,10 @@ class Store:
     ) -> dict[str, Segment]:
         """Few rows of each of some relations, sorted, as changes in one file for `epoch` to name.
 
-        They are remembered for a while, so that nobody has to read them.
+        They are remembered for a while, so that nobody has to read them; before `epoch` is
+        committed nobody else can.
         """
-        made = together.write(self.place, epoch, few, self._ahead.path)
+        made = together.write(epoch, few, self._ahead.path, self._put)
         for segment, rows in made.values():
             self._lately.add(segment, rows)
         return {name: segment for name, (segment, _) in made.items()}
@@ -181,11 +185,10 @@ class Store:
         """
         self.place.require_exclusive_create()
         assert manifest.parent == manifest.epoch - 1, "an epoch follows its parent"
-        if not self._is_newest(manifest.parent):
+        if self.latest().epoch != manifest.parent:
             raise faults.lost_race(manifest.epoch)
         added = self._added(manifest)
-        few = next((path for path in added if together.is_shared(path)), None)
-        shared = few if self.place.is_local else None
+        shared = self._shared(added) if self.place.is_local else None
         self._make_lasting([path for path in added if path != shared])
         if note is not None:
             manifest = replace(manifest, note=note())
@@ -196,8 +199,10 @@ class Store:
             self._make_folders_lasting([shared])
             made = self._create_from(shared, codec.following(content), path)
         if not made:
+            self._last = None
             raise faults.lost_race(manifest.epoch)
         self._syncing.clear()
+        self._waiting.clear()
         self._last = manifest
         self._ahead.drop()
         if shared is not None:
@@ -212,7 +217,9 @@ class Store:
         self.place.require_exclusive_create()
         if not self.place.is_local:
             return None
-        return WriterLock(self.place.inside("lock"), self.place.shown)
+        self._lock = WriterLock(self.place.inside("lock"), self.place.shown)
+        self._last = None
+        return self._lock
 
     def read_segments(
         self,
@@ -307,10 +314,23 @@ class Store:
             self._syncing[file.path] = self.place.begin_sync(file.path)
         return segment
 
+    def _shared(self, added: Sequence[str]) -> str | None:
+        """The file that the manifest is put behind: the one that waits for its rows, if any."""
+        every = [path for path in added if together.is_shared(path)]
+        return next((path for path in every if path in self._waiting), [*every, None][0])
+
+    def _put(self, path: str, content: pa.Buffer) -> None:
+        """Write rows of many relations: where a file waits for them, only with their manifest."""
+        if path == self._ahead.lasting:
+            self._waiting[path] = content
+        else:
+            self.place.write(path, content)
+
     def _create_from(self, shared: str, content: bytes, path: str) -> bool:
+        rows = self._waiting.get(shared, b"")
         try:
             named = shared == self._ahead.lasting
-            return self.place.create_from(shared, content, path, named=named)
+            return self.place.create_from(shared, (rows, content), path, named=named)
         except FileNotFoundError:
             raise faults.damaged_segment(self.place.absolute(shared), _MISSING) from None
 

@@ -142,13 +142,17 @@ class Hot:
         return self.most - sum(run.resident for held in self._held.values() for run in held.runs)
 
     def _load(self, held: _Held, segment: Segment, snapshot: Snapshot) -> None:
-        """The first segment, file by file: however large it is, one file has to be in memory."""
+        """The first segment, as one run; a large one file by file, each of which has to fit."""
         began, schema = perf_counter(), arrow_schema(held.stored.schema)
-        each = ROOMY * self._room() / max(1, segment.rows)
+        each, near = ROOMY * self._room() / max(1, segment.rows), list[pa.Table]()
         for file in segment.files:
             rows = snapshot.store.read_files((file,), schema=schema)
-            large = rows.nbytes / file.rows * segment.rows > self.most / LARGE
-            held.loaded.append(self._run(rows, held, each if large else None))
+            if rows.nbytes / file.rows * segment.rows > self.most / LARGE:
+                held.loaded.append(self._run(rows, held, each))
+            else:
+                near.append(rows)
+        if near:
+            held.loaded.append(self._run(pa.concat_tables(near), held, None))
         held.ids = (segment.id,)
         self.loading += (perf_counter() - began) * 1000
 
