@@ -14,7 +14,7 @@ from bench.tables import KEYS
 
 WARM = (2, 1)
 """How many transactions of the first size, and of each later one, are not measured."""
-ROUNDS, LARGE_ROUNDS = 7, 3
+ROUNDS, LARGE_ROUNDS = 15, 3
 """How many are measured, where nobody says: fewer of those that change a percent or more."""
 
 

@@ -117,9 +117,9 @@ def test_transactions_are_made_once_and_their_numbers_follow(data, tables, plan)
     assert plan.numbers == {"0.1%": (2, 3)}
     assert prepared(tables, data, ("0.1%",), 2) == plan
     both = prepared(tables, data, CHANGES, None)
-    assert both.numbers == {"0.001%": tuple(range(2, 9)), "10%": (10, 11, 12)}
+    assert both.numbers == {"0.001%": tuple(range(2, 17)), "10%": (18, 19, 20)}
     made = {file.name.partition("-")[0] for file in both.folder.glob("*-gone-orders.parquet")}
-    assert made == {str(number) for number in range(13)}
+    assert made == {str(number) for number in range(21)}
 
 
 def test_views_that_take_turns_find_the_same_tables(data, tables, plan, tmp_path):

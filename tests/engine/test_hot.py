@@ -10,6 +10,8 @@ import pytest
 import everview as ev
 from everview.engine.arrow import arrow_schema
 from everview.engine.duckdb import hot
+from everview.engine.duckdb.runs import Run, Tight
+from everview.store import segments
 
 
 @pytest.fixture
@@ -59,3 +61,29 @@ def test_a_view_that_is_dropped_leaves_nothing_in_memory(db):
     assert held(db).keys() - {"t"}
     db.sql("DROP VIEW v")
     assert held(db).keys() <= {"t"}
+
+
+@pytest.mark.parametrize(
+    ("rows_held", "runs", "kind"),
+    [(10**6, 1, Run), (28_000, 3, Tight), (3_600, 6, Tight)],
+    ids=["roomy", "in few parts", "file by file"],
+)
+def test_the_files_of_a_base_lie_together_as_far_as_there_is_room(
+    tmp_path, monkeypatch, rows_held, runs, kind
+):
+    monkeypatch.setattr(segments, "ROW_GROUP", 100)
+    monkeypatch.setattr(segments.os, "cpu_count", lambda: 6)
+    given = [(number % 2_000, number) for number in range(6_000)]
+    with ev.open(str(tmp_path), engine="duckdb") as db:
+        db.sql("CREATE TABLE t (k INT NOT NULL, x INT NOT NULL, PRIMARY KEY (x))")
+        db.insert("t", given[::2])
+        db.insert("t", given[1::2])
+        db.compact()
+        (segment,) = db.store.latest().relations["t"].segments
+        assert len(segment.files) == 6
+    with ev.open(str(tmp_path), engine="duckdb") as db:
+        db.engine._hot.most = 16 * rows_held  # about what so many rows take
+        db.delete("t", given[7:5_000:700])
+        loaded = db.engine._hot._held["t"].loaded
+        assert [type(run) for run in loaded] == [kind] * runs
+        assert sorted(db.read("t").rows()) == sorted({*given} - {*given[7:5_000:700]})

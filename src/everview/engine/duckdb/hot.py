@@ -7,7 +7,7 @@ the same sum as the segments: compaction changes neither the sum nor the hot cop
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from itertools import chain
 from time import perf_counter
@@ -142,17 +142,19 @@ class Hot:
         return self.most - sum(run.resident for held in self._held.values() for run in held.runs)
 
     def _load(self, held: _Held, segment: Segment, snapshot: Snapshot) -> None:
-        """The first segment, as one run; a large one file by file, each of which has to fit."""
+        """The first segment, as one run; a large one as few that can be made one by one."""
         began, schema = perf_counter(), arrow_schema(held.stored.schema)
-        each, near = ROOMY * self._room() / max(1, segment.rows), list[pa.Table]()
+        each, together = ROOMY * self._room() / max(1, segment.rows), list[pa.Table]()
         for file in segment.files:
             rows = snapshot.store.read_files((file,), schema=schema)
-            if rows.nbytes / file.rows * segment.rows > self.most / LARGE:
-                held.loaded.append(self._run(rows, held, each))
-            else:
-                near.append(rows)
-        if near:
-            held.loaded.append(self._run(pa.concat_tables(near), held, None))
+            large = rows.nbytes / file.rows * segment.rows > self.most / LARGE
+            if large and together and _bytes(together) + rows.nbytes > self.most / LARGE / 2:
+                held.loaded.append(self._run(pa.concat_tables(together), held, each))
+                together.clear()
+            together.append(rows)
+        if together:
+            whole = pa.concat_tables(together)
+            held.loaded.append(self._run(whole, held, each if large else None))
         held.ids = (segment.id,)
         self.loading += (perf_counter() - began) * 1000
 
@@ -203,6 +205,10 @@ class Hot:
             every = self.calculator.add_up(merged.rows, held.stored.schema, held.stored.rings)
             merged = Run(every, held.by)
         held.later.append([merged])
+
+
+def _bytes(parts: Iterable[pa.Table]) -> int:
+    return sum(part.nbytes for part in parts)
 
 
 def _ids(segments: tuple[Segment, ...]) -> tuple[str, ...]:
