@@ -7,9 +7,10 @@ if it is never used, retention deletes it with whatever else a crash may leave b
 
 from __future__ import annotations
 
+import os
 from concurrent.futures import Future
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from everview.store.place import Place
 from everview.store.together import fresh_path
@@ -25,6 +26,7 @@ class Ahead:
     _path: str = ""
     _epoch: int = -1
     _made: Future[None] | None = None
+    _process: int = field(default_factory=os.getpid)
 
     def make(self, epoch: int) -> None:
         """Begin to make the file of an epoch, where files are ours to make."""
@@ -44,9 +46,9 @@ class Ahead:
         return fresh_path(epoch)
 
     def drop(self) -> None:
-        """Delete the file that was made and not taken; again does nothing."""
+        """Delete the file that was made and not taken; again, or in a fork, does nothing."""
         made, self._made = self._made, None
-        if made is not None:
+        if made is not None and os.getpid() == self._process:
             made.exception()
             self._remove()
 

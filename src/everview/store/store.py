@@ -327,12 +327,15 @@ class Store:
             self.place.write(path, content)
 
     def _create_from(self, shared: str, content: bytes, path: str) -> bool:
-        rows = self._waiting.get(shared, b"")
+        rows, named = self._waiting.get(shared, b""), shared == self._ahead.lasting
         try:
-            named = shared == self._ahead.lasting
             return self.place.create_from(shared, (rows, content), path, named=named)
         except FileNotFoundError:
-            raise faults.damaged_segment(self.place.absolute(shared), _MISSING) from None
+            if not rows:
+                raise faults.damaged_segment(self.place.absolute(shared), _MISSING) from None
+        # The file that waited was empty; somebody took it away.
+        self.place.write(shared, rows)
+        return self.place.create_from(shared, (content,), path, named=False)
 
     def _make_lasting(self, paths: list[str]) -> None:
         """What is in the files, and their names, are on disk after this."""
