@@ -207,6 +207,29 @@ def test_who_has_the_lock_looks_for_no_other_writer_until_it_is_released(store: 
     assert asked == [1]
 
 
+def test_what_happened_is_looked_up_where_a_commit_ended_in_an_error(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lock = store.writer_lock()
+    assert lock is not None
+    commit(store, 1)
+    real = Place._fsync
+
+    def failing(self: Place, *paths: str) -> None:
+        if "manifests" in paths:
+            raise OSError("the disk is gone")
+        real(self, *paths)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(Place, "_fsync", failing)
+        with pytest.raises(OSError, match="gone"):
+            commit(store, 2)
+    assert store.latest().epoch == 2, "it has its name"
+    commit(store, 3)
+    assert value(store, store.latest()) == {(number, "a"): 1 for number in (1, 2, 3)}
+    lock.release()
+
+
 def test_an_epoch_that_somebody_made_before_the_lock_was_taken_is_seen(store: Store) -> None:
     assert store.latest().epoch == 0
     commit(Store.open_existing(store.place.root), 1)

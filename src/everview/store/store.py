@@ -193,13 +193,13 @@ class Store:
         if note is not None:
             manifest = replace(manifest, note=note())
         path, content = manifest_path(manifest.epoch), codec.encode(manifest)
+        self._last = None  # whatever goes wrong from here on, the epoch may be there
         if shared is None:
             made = self.place.create(path, content)
         else:
             self._make_folders_lasting([shared])
             made = self._create_from(shared, codec.following(content), path)
         if not made:
-            self._last = None
             raise faults.lost_race(manifest.epoch)
         self._syncing.clear()
         self._waiting.clear()
