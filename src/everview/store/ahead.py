@@ -39,7 +39,8 @@ class Ahead:
         made, self._made = self._made, None
         if made is None:
             return fresh_path(epoch)
-        if made.exception() is None and self._epoch == epoch:
+        usable = made.exception() is None and self._epoch == epoch
+        if usable and self.place.is_file(self._path):  # somebody may have taken it away
             self.lasting = self._path
             return self._path
         self._remove()

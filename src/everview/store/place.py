@@ -120,9 +120,7 @@ class Place:
         finally:
             os.unlink(self.inside(temporary))
 
-    def create_from(
-        self, file: str, content: Iterable[pa.Buffer | bytes], path: str, *, named: bool
-    ) -> bool:
+    def create_from(self, file: str, content: bytes, path: str, *, named: bool) -> bool:
         """Append to a file and give it another name if nothing has it; True when this call did.
 
         Both names, and all that is in the file, are on disk then; the first may have been before.
@@ -130,7 +128,7 @@ class Place:
         """
         handle = os.open(self.inside(file), os.O_WRONLY | os.O_APPEND)
         with open(handle, "wb") as appended:
-            appended.writelines(content)
+            appended.write(content)
             appended.flush()
             os.fsync(handle)
         if not named:

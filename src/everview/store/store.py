@@ -40,7 +40,6 @@ class Store:
         self._lately = together.Lately()
         self._syncing: dict[str, Future[None] | None] = {}
         self._lasting: set[str] = set()
-        self._waiting: dict[str, pa.Buffer] = {}
         self._lock: WriterLock | None = None
         self._ahead = Ahead(place)
         finalize(self, self._ahead.drop)
@@ -140,10 +139,9 @@ class Store:
     ) -> dict[str, Segment]:
         """Few rows of each of some relations, sorted, as changes in one file for `epoch` to name.
 
-        They are remembered for a while, so that nobody has to read them; before `epoch` is
-        committed nobody else can.
+        They are remembered for a while, so that nobody has to read them.
         """
-        made = together.write(epoch, few, self._ahead.path, self._put)
+        made = together.write(self.place, epoch, few, self._ahead.path)
         for segment, rows in made.values():
             self._lately.add(segment, rows)
         return {name: segment for name, (segment, _) in made.items()}
@@ -188,7 +186,8 @@ class Store:
         if self.latest().epoch != manifest.parent:
             raise faults.lost_race(manifest.epoch)
         added = self._added(manifest)
-        shared = self._shared(added) if self.place.is_local else None
+        few = next((path for path in added if together.is_shared(path)), None)
+        shared = few if self.place.is_local else None
         self._make_lasting([path for path in added if path != shared])
         if note is not None:
             manifest = replace(manifest, note=note())
@@ -202,7 +201,6 @@ class Store:
         if not made:
             raise faults.lost_race(manifest.epoch)
         self._syncing.clear()
-        self._waiting.clear()
         self._last = manifest
         self._ahead.drop()
         if shared is not None:
@@ -314,28 +312,12 @@ class Store:
             self._syncing[file.path] = self.place.begin_sync(file.path)
         return segment
 
-    def _shared(self, added: Sequence[str]) -> str | None:
-        """The file that the manifest is put behind: the one that waits for its rows, if any."""
-        every = [path for path in added if together.is_shared(path)]
-        return next((path for path in every if path in self._waiting), [*every, None][0])
-
-    def _put(self, path: str, content: pa.Buffer) -> None:
-        """Write rows of many relations: where a file waits for them, only with their manifest."""
-        if path == self._ahead.lasting:
-            self._waiting[path] = content
-        else:
-            self.place.write(path, content)
-
     def _create_from(self, shared: str, content: bytes, path: str) -> bool:
-        rows, named = self._waiting.get(shared, b""), shared == self._ahead.lasting
         try:
-            return self.place.create_from(shared, (rows, content), path, named=named)
+            named = shared == self._ahead.lasting
+            return self.place.create_from(shared, content, path, named=named)
         except FileNotFoundError:
-            if not rows:
-                raise faults.damaged_segment(self.place.absolute(shared), _MISSING) from None
-        # The file that waited was empty; somebody took it away.
-        self.place.write(shared, rows)
-        return self.place.create_from(shared, (content,), path, named=False)
+            raise faults.damaged_segment(self.place.absolute(shared), _MISSING) from None
 
     def _make_lasting(self, paths: list[str]) -> None:
         """What is in the files, and their names, are on disk after this."""

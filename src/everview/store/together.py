@@ -16,6 +16,7 @@ import pyarrow as pa
 from everview.store.bounds import UNKNOWN, range_of_sorted
 from everview.store.manifest import DataFile, Segment
 from everview.store.order import in_order
+from everview.store.place import Place
 from everview.store.segments import checksum, fresh_id
 
 FOLDER = "changes"
@@ -49,12 +50,12 @@ def fresh_path(epoch: int) -> str:
 
 
 def write(
+    place: Place,
     epoch: int,
     few: Mapping[str, tuple[pa.Table, Sequence[str]]],
     fresh: Callable[[int], str],
-    put: Callable[[str, pa.Buffer], None],
 ) -> dict[str, tuple[Segment, pa.Table]]:
-    """Rows by relation, and what they are sorted by, put as changes into one file; and in order.
+    """Rows by relation, and what they are sorted by, as changes in one fresh file; and in order.
 
     Nothing is committed by it, and no rows need no file.
     """
@@ -63,7 +64,7 @@ def write(
     content = sink.getvalue()
     if content.size:
         path = fresh(epoch)
-        put(path, content)
+        place.write(path, content)
     found = {}
     for name, (rows, start, stop) in begun.items():
         keys = tuple(few[name][1])
