@@ -135,6 +135,7 @@ class Bench:
             theirs: list[Taken] = []
             with self.progress.step(f"{label}: {change}") as tell:
                 turn.apply(*range(done, numbers[0]))
+                turn.ours.touch()
                 meter.forget_peak()
                 read = meter.bytes_read()
                 costs = turn.apply(*numbers)

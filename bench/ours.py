@@ -13,12 +13,14 @@ from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
 import duckdb
+import numpy as np
 import pyarrow.parquet as pq
 
 import everview as ev
 from bench.answers import Row
 from bench.refresh import CHANGED, MEMORY, Refresh
 from bench.tables import KEYS, declaration
+from everview.engine.duckdb.runs import Tight
 from everview.engine.protocol import Snapshot
 from everview.pipeline.database import Database
 from everview.pipeline.declaring import Declared
@@ -37,6 +39,7 @@ CHANGES = Policy(changes=0, least_rows=sys.maxsize, growth=float("inf"))
 """Fold all changes of a relation into one; its base stays."""
 VERY_MANY = 20_000_000
 """With more lines, the tables are not inserted: files of theirs are written and taken over."""
+PAGE = 4096
 PIECE = 8_000_000
 """So many rows are in a file, more or less."""
 
@@ -115,6 +118,20 @@ class Ours:
             bytes_written=_bytes_added(before, after),
             phases=note["phases"] | ({"compaction": compaction} if later else {}),
         )
+
+    def touch(self) -> None:
+        """Look at all that is held in memory, as an evaluation looks at all of its tables.
+
+        The host of a virtual machine may have taken back what nobody has looked at for a minute.
+        """
+        engine: Any = self.db.engine
+        for run in (run for held in engine._hot._held.values() for run in held.runs):
+            columns = (chunk for column in run.rows.columns for chunk in column.chunks)
+            parts = [buffer for chunk in columns for buffer in chunk.buffers() if buffer]
+            if isinstance(run, Tight):
+                parts.append(run.packed._records)
+            for part in parts:
+                np.frombuffer(part, np.uint8)[::PAGE].max(initial=0)
 
     def put_back(self, applied: Iterable[Refresh]) -> None:
         """Drop all views, undo transactions, and let go of what neither needs any more.
