@@ -86,7 +86,6 @@ def test_only_the_changes_are_folded_below_a_big_base(store: Store) -> None:
     assert [segment.kind for segment in done.relations["orders"].segments] == ["base", "change"]
     assert done.relations["orders"].segments[0] == store.latest().relations["orders"].segments[0]
     assert done.relations["orders"].feed == ()
-    store.commit(done)
     assert value(store, done) == expected
 
 

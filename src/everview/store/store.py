@@ -192,13 +192,17 @@ class Store:
         if note is not None:
             manifest = replace(manifest, note=note())
         path, content = manifest_path(manifest.epoch), codec.encode(manifest)
-        self._last = None  # whatever goes wrong from here on, the epoch may be there
-        if shared is None:
-            made = self.place.create(path, content)
-        else:
-            self._make_folders_lasting([shared])
-            made = self._create_from(shared, codec.following(content), path)
+        try:
+            if shared is None:
+                made = self.place.create(path, content)
+            else:
+                self._make_folders_lasting([shared])
+                made = self._create_from(shared, codec.following(content), path)
+        except OSError:
+            self._last = None  # the epoch may be there all the same
+            raise
         if not made:
+            self._last = None
             raise faults.lost_race(manifest.epoch)
         self._syncing.clear()
         self._last = manifest
