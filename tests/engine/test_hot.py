@@ -10,7 +10,7 @@ import pytest
 import everview as ev
 from everview.engine.arrow import arrow_schema
 from everview.engine.duckdb import hot
-from everview.engine.duckdb.runs import Run, Tight
+from everview.engine.duckdb.runs import Run, Tight, joined
 from everview.store import segments
 
 
@@ -64,12 +64,12 @@ def test_a_view_that_is_dropped_leaves_nothing_in_memory(db):
 
 
 @pytest.mark.parametrize(
-    ("rows_held", "runs", "kind"),
+    ("rows_held", "made", "kind"),
     [(10**6, 1, Run), (28_000, 3, Tight), (3_600, 6, Tight)],
     ids=["roomy", "in few parts", "file by file"],
 )
-def test_the_files_of_a_base_lie_together_as_far_as_there_is_room(
-    tmp_path, monkeypatch, rows_held, runs, kind
+def test_the_files_of_a_base_lie_together_and_are_packed_as_far_as_there_is_room(
+    tmp_path, monkeypatch, rows_held, made, kind
 ):
     monkeypatch.setattr(segments, "ROW_GROUP", 100)
     monkeypatch.setattr(segments.os, "cpu_count", lambda: 6)
@@ -83,7 +83,10 @@ def test_the_files_of_a_base_lie_together_as_far_as_there_is_room(
         assert len(segment.files) == 6
     with ev.open(str(tmp_path), engine="duckdb") as db:
         db.engine._hot.most = 16 * rows_held  # about what so many rows take
+        parts: list[Run] = []
+        monkeypatch.setattr(hot, "joined", lambda runs: parts.extend(runs) or joined(runs))
         db.delete("t", given[7:5_000:700])
         loaded = db.engine._hot._held["t"].loaded
-        assert [type(run) for run in loaded] == [kind] * runs
+        assert [type(run) for run in parts] == [kind] * made
+        assert [type(run) for run in loaded] == [kind]
         assert sorted(db.read("t").rows()) == sorted({*given} - {*given[7:5_000:700]})

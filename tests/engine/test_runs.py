@@ -4,14 +4,17 @@ from __future__ import annotations
 
 from datetime import date
 from decimal import Decimal
+from itertools import pairwise
 
 import pyarrow as pa
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from everview.engine.duckdb import keys as looking
 from everview.engine.duckdb import runs
-from everview.engine.duckdb.runs import Keys, Run, Tight
+from everview.engine.duckdb.keys import Keys
+from everview.engine.duckdb.runs import Run, Tight
 from everview.plan.types import WEIGHT
 
 KEYS = {
@@ -25,7 +28,7 @@ KEYS = {
 
 def roomy(rows: pa.Table, by: str) -> Tight:
     """Packed rows with their texts."""
-    return Tight(rows, by, each=10**9)
+    return Tight.of(rows, by, each=10**9)
 
 
 def looked_up(parts: list[Run], wanted: list, type_: pa.DataType) -> list:
@@ -39,7 +42,7 @@ def looked_up(parts: list[Run], wanted: list, type_: pa.DataType) -> list:
 @pytest.mark.parametrize("kind", KEYS)
 @pytest.mark.parametrize(
     ("make", "by"),
-    [(Run, "k"), (Run, "n"), (Run, None), (Tight, "k"), (Tight, "n"), (roomy, "n")],
+    [(Run, "k"), (Run, "n"), (Run, None), (Tight.of, "k"), (Tight.of, "n"), (roomy, "n")],
 )
 @pytest.mark.parametrize("many", [0, runs.MANY])
 @given(data=st.data())
@@ -76,8 +79,56 @@ def test_rows_in_pieces_are_found_as_if_they_lay_together(kind, pieces, data):
         assert len(parts) <= max(1, pieces)
     expected = [number for number, key in enumerate(keys) if key in wanted]
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(runs, "KEYS", 0)
+        patch.setattr(looking, "MANY", 0)
         assert looked_up(parts, wanted, type_) == expected
+
+
+def packed(pieces: list[list], type_: pa.DataType, each: float = 0) -> list[Run]:
+    """Runs of packed rows, alike where they can be; rows are numbered through all of them."""
+    parts: list[Run] = []
+    first, like = 0, None
+    for keys in pieces:
+        numbers = range(first, first + len(keys))
+        columns = {"k": pa.array(keys, type_), "n": pa.array(numbers, pa.int64())}
+        made = Tight.of(pa.table(columns), "k", like, each)
+        parts.append(made)
+        first, like = first + len(keys), made.packed.layout
+    return parts
+
+
+@pytest.mark.parametrize("kind", KEYS)
+@given(data=st.data())
+def test_runs_that_are_joined_hold_the_same_rows(kind, data):
+    type_, values = KEYS[kind]
+    some = values if data.draw(st.booleans()) else st.none() | values
+    pieces = data.draw(st.lists(st.lists(some, max_size=5), max_size=5))
+    if data.draw(st.booleans()):
+        cuts = sorted(data.draw(st.lists(st.integers(0, 12), max_size=3)))
+        every = sorted(data.draw(st.lists(values, max_size=12)))
+        pieces = [every[a:b] for a, b in pairwise([0, *cuts, len(every)])]
+    wanted = data.draw(st.lists(st.none() | values, max_size=4))
+    before = packed(pieces, type_)
+    none = pa.schema([("n", pa.int64()), ("k", type_)]).empty_table()
+    whole = pa.concat_tables([none, *(run.every(["n", "k"]) for run in before)]).to_pylist()
+    after = runs.joined(before)
+    assert [row for run in after for row in run.every(["n", "k"]).to_pylist()] == whole
+    keys = [key for piece in pieces for key in piece]
+    expected = [number for number, key in enumerate(keys) if key in wanted]
+    assert looked_up(after, wanted, type_) == expected
+
+
+@pytest.mark.parametrize(
+    ("pieces", "count"),
+    [
+        ([[1, 2], [2, 3], [4]], 1),
+        ([[1, 2], [4], [2, 3]], 2),
+        ([[2, 3], [1]], 2),
+        ([[1], [], [2]], 3),
+        ([[None, 1], [2]], 2),
+    ],
+)
+def test_runs_are_joined_where_each_is_above_the_one_before_it(pieces, count):
+    assert len(runs.joined(packed(pieces, pa.int64()))) == count
 
 
 @pytest.mark.parametrize("kind", KEYS)
@@ -109,7 +160,7 @@ PAIRS = {
 
 
 @pytest.mark.parametrize("kind", PAIRS)
-@pytest.mark.parametrize("make", [Run, Tight])
+@pytest.mark.parametrize("make", [Run, Tight.of])
 @given(data=st.data())
 def test_rows_that_agree_in_all_columns_are_brought_and_of_whole_numbers_no_others(
     make, kind, data

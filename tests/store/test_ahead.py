@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 import everview as ev
+from everview.store import ahead
 from everview.store.place import Place
 from everview.store.retention import retire
 from everview.store.segments import epoch_of
@@ -31,23 +32,39 @@ def commit(store: Store, number: int) -> str:
 
 
 def waiting(store: Store) -> list[Path]:
-    """The files without a row."""
+    """The files without a row, by epoch."""
     if store._ahead._made is not None:
         store._ahead._made.result()
-    return [path for path in Path(store.absolute("changes")).iterdir() if not path.stat().st_size]
+    every = sorted(Path(store.absolute("changes")).iterdir())
+    return [path for path in every if not path.stat().st_size]
 
 
 def test_what_an_epoch_adds_is_written_to_the_file_that_waits_for_it(store: Store) -> None:
     commit(store, 1)
-    for number in (2, 3):
-        (made,) = waiting(store)
+    for number in range(2, 9):
+        made = waiting(store)[0]
         assert epoch_of(made.name) == number
         assert commit(store, number) == f"changes/{made.name}"
     store.close()
     assert waiting(store) == []
-    commit(store, 4)
+    commit(store, 9)
     again = Store.open_existing(store.place.root)
-    assert value(again, again.latest()) == {(number, "a"): 1 for number in (1, 2, 3, 4)}
+    assert value(again, again.latest()) == {(number, "a"): 1 for number in range(1, 10)}
+
+
+def test_the_more_epochs_there_are_the_more_files_are_made_at_once(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(ahead, "MOST", 4)
+    begun: list[int] = []
+    real = Place.begin_files
+    monkeypatch.setattr(
+        Place, "begin_files", lambda self, paths: begun.append(len(paths)) or real(self, paths)
+    )
+    for number in range(1, 13):
+        commit(store, number)
+    assert begun == [1, 2, 4, 4, 4]
+    assert [epoch_of(path.name) for path in waiting(store)] == [13, 14, 15, 16]
 
 
 def test_no_rows_and_many_rows_leave_no_file_behind(store: Store) -> None:
@@ -57,9 +74,11 @@ def test_no_rows_and_many_rows_leave_no_file_behind(store: Store) -> None:
     store.commit(store.latest().advance(epoch=2, created="t", changes=none))
     assert waiting(store) == []
     commit(store, 3)
+    assert [epoch_of(path.name) for path in waiting(store)] == [4, 5]
     many = store.write_segment("orders", 4, rows((4, "a", 1)), ("k",))
     store.commit(store.latest().advance(epoch=4, created="t", changes={"orders": many}))
-    assert waiting(store) == []
+    (left,) = waiting(store)
+    assert commit(store, 5) == f"changes/{left.name}"
 
 
 def test_a_file_is_not_used_for_another_epoch(store: Store) -> None:
@@ -85,15 +104,21 @@ def test_retention_leaves_it_to_its_writer_and_deletes_what_a_crash_left(store: 
 def test_a_file_that_could_not_be_made_is_made_when_it_is_needed(
     store: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def full(self: Place, path: str) -> None:
-        raise OSError("no space left")
+    real = os.open
+    room = iter([True, True, False])
+
+    def full(path: str, flags: int, mode: int = 0o777) -> int:
+        if flags & os.O_CREAT and flags & os.O_EXCL and not next(room, False):
+            raise OSError("no space left")
+        return real(path, flags, mode)
 
     with monkeypatch.context() as patched:
-        patched.setattr(Place, "_make_file", full)
-        commit(store, 1)
-        commit(store, 2)
+        patched.setattr(os, "open", full)
+        for number in range(1, 8):
+            commit(store, number)
         store.close()
-    assert value(store, store.latest()) == {(1, "a"): 1, (2, "a"): 1}
+    assert waiting(store) == []
+    assert value(store, store.latest()) == {(number, "a"): 1 for number in range(1, 8)}
 
 
 def test_the_names_of_a_file_made_ahead_are_on_disk_before_its_epoch(
@@ -149,6 +174,19 @@ def test_a_fork_that_ends_leaves_the_file_to_its_writer(store: Store) -> None:
     os.waitpid(child, 0)
     assert made.exists()
     assert commit(store, 2) == f"changes/{made.name}"
+
+
+def test_a_fork_writes_to_a_file_of_its_own(store: Store) -> None:
+    commit(store, 1)
+    (made,) = waiting(store)
+    child = os.fork()
+    if not child:
+        same = store._ahead.path(2) == f"changes/{made.name}"
+        store._ahead.make(3)
+        os._exit(int(same or store._ahead._many > 2))
+    _, status = os.waitpid(child, 0)
+    assert os.waitstatus_to_exitcode(status) == 0
+    assert waiting(store) == [made]
 
 
 def test_a_database_that_is_closed_leaves_no_file_without_rows(tmp_path: Path) -> None:

@@ -136,10 +136,18 @@ def window(child: Plan, keys: tuple[str, ...], columns: tuple[Over, ...]) -> Pla
 
 
 def restrict(child: Plan, to: Plan, on: tuple[tuple[str, str], ...]) -> Plan:
-    """Q ⋉ K, with 0 ⋉ K = 0 and Q ⋉ 0 = 0."""
+    """Q ⋉ K, with 0 ⋉ K = 0, Q ⋉ 0 = 0, K ⋉ K = K and γ(Q) ⋉ K = γ(Q ⋉ K) by keys of γ."""
     if isinstance(child, Empty) or isinstance(to, Empty):
         return Empty(schema_of(child))
-    return Restrict(child, to, on)
+    if child == to and all(ours == theirs for ours, theirs in on):
+        return child
+    match child:
+        case Add(left, right) if to in (left, right):
+            return add(restrict(left, to, on), restrict(right, to, on))
+        case Groups(rows, keys) if on and {ours for ours, _ in on} <= {*keys}:
+            return groups(restrict(rows, to, on), keys)
+        case _:
+            return Restrict(child, to, on)
 
 
 def restrict_to_keys(child: Plan, to: Plan, keys: tuple[str, ...]) -> Plan:

@@ -1,8 +1,9 @@
-"""The file of the next epoch, made while nobody waits for it.
+"""The files of the next epochs, made while nobody waits for them.
 
 A new file, and its name on disk, take as long as all else that a small change writes. So as soon as
-an epoch is committed an empty file is made for the one after it, named like any file of that epoch:
-if it is never used, retention deletes it with whatever else a crash may leave behind.
+an epoch is committed empty files are made for those after it, each named like any file of its
+epoch: if it is never used, retention deletes it with whatever else a crash may leave behind. They
+are made several at a time, and more each time: what is done beside a change holds it up as well.
 """
 
 from __future__ import annotations
@@ -15,44 +16,60 @@ from dataclasses import dataclass, field
 from everview.store.place import Place
 from everview.store.together import fresh_path
 
+MOST = 16
+"""So many files are made at once, at most."""
+
 
 @dataclass(slots=True)
 class Ahead:
-    """At most one file that is made, or being made, and used for one epoch only."""
+    """Files that are made, or being made, each of which is used for one epoch only."""
 
     place: Place
     lasting: str | None = None
     """The file last taken that was made ahead: its name is on disk."""
-    _path: str = ""
-    _epoch: int = -1
+    _paths: dict[int, str] = field(default_factory=dict)
     _made: Future[None] | None = None
+    _many: int = 1
     _process: int = field(default_factory=os.getpid)
 
     def make(self, epoch: int) -> None:
-        """Begin to make the file of an epoch, where files are ours to make."""
-        assert self._made is None, "one at a time"
-        self._path, self._epoch = fresh_path(epoch), epoch
-        self._made = self.place.begin_file(self._path)
+        """See to it that the file of an epoch is made, where files are ours to make."""
+        if epoch not in self._paths and self._is_ours:
+            self.drop()
+            self._paths = {each: fresh_path(each) for each in range(epoch, epoch + self._many)}
+            self._made = self.place.begin_files(self._paths.values())
+            self._many = min(2 * self._many, MOST)
 
     def path(self, epoch: int) -> str:
         """A file for an epoch: the one that was made for it, else one that is not there yet."""
-        made, self._made = self._made, None
-        if made is None:
+        made = self._paths.pop(epoch, None) if self._is_ours else None
+        if made is None or self._made is None:
             return fresh_path(epoch)
-        usable = made.exception() is None and self._epoch == epoch
-        if usable and self.place.is_file(self._path):  # somebody may have taken it away
-            self.lasting = self._path
-            return self._path
-        self._remove()
+        if self._made.exception() is None and self.place.is_file(made):
+            self.lasting = made
+            return made
+        self._remove(made)  # perhaps somebody has taken it away
         return fresh_path(epoch)
 
-    def drop(self) -> None:
-        """Delete the file that was made and not taken; again, or in a fork, does nothing."""
-        made, self._made = self._made, None
-        if made is not None and os.getpid() == self._process:
-            made.exception()
-            self._remove()
+    def passed(self, epoch: int) -> None:
+        """Delete the files of epochs up to this one that were not taken."""
+        for each in [each for each in self._paths if each <= epoch]:
+            self._remove(self._paths.pop(each))
 
-    def _remove(self) -> None:
+    def drop(self) -> None:
+        """Delete all files that were not taken; again, or in a fork, does nothing."""
+        for path in self._paths.values():
+            self._remove(path)
+        self._paths, self._made = {}, None
+
+    @property
+    def _is_ours(self) -> bool:
+        """Whether this is the process that had the files made, and not a fork of it."""
+        return os.getpid() == self._process
+
+    def _remove(self, path: str) -> None:
+        if self._made is None or not self._is_ours:
+            return
+        self._made.exception()  # it is there now, or never
         with suppress(OSError):
-            self.place.remove(self._path)
+            self.place.remove(path)

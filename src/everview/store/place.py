@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import errno
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import cache
@@ -145,9 +145,12 @@ class Place:
         """Make a file and its name survive a power cut, while the caller goes on; if it is ours."""
         return _pool().submit(self._fsync, path, _above(path)) if self.is_local else None
 
-    def begin_file(self, path: str) -> Future[None] | None:
-        """Make an empty file whose name survives a power cut, while the caller goes on; if ours."""
-        return _pool().submit(self._make_file, path) if self.is_local else None
+    def begin_files(self, paths: Iterable[str]) -> Future[None] | None:
+        """Make empty files whose names survive a power cut, while the caller goes on; if ours.
+
+        All are in one folder.
+        """
+        return _pool().submit(self._make_files, [*paths]) if self.is_local else None
 
     def sync_folders(self, folders: Iterable[str]) -> None:
         """Make the names of all that is in some folders survive a power cut."""
@@ -162,9 +165,10 @@ class Place:
             finally:
                 os.close(handle)
 
-    def _make_file(self, path: str) -> None:
-        os.close(os.open(self.inside(path), os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o666))
-        self._fsync(_above(path))
+    def _make_files(self, paths: Sequence[str]) -> None:
+        for path in paths:
+            os.close(os.open(self.inside(path), os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o666))
+        self._fsync(_above(paths[0]))
 
     def _write(self, path: str, content: pa.Buffer | bytes) -> None:
         if self.is_local:

@@ -206,7 +206,7 @@ class Store:
             raise faults.lost_race(manifest.epoch)
         self._syncing.clear()
         self._last = manifest
-        self._ahead.drop()
+        self._ahead.passed(manifest.epoch)
         if shared is not None:
             self._ahead.make(manifest.epoch + 1)
 

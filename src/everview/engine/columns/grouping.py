@@ -49,6 +49,10 @@ class Grouping:
             found = found.take(of_numbers(self.order[self.begins]))
         return dict(zip(names, found.columns, strict=True))
 
+    def first(self, values: Places) -> Places:
+        """Of a value for each row, that of one row of each group."""
+        return values if self.order is None else values[self.order[self.begins]]
+
     def totals(
         self,
         columns: Sequence[pa.Array | Places],
@@ -102,14 +106,17 @@ class Grouping:
         return pc.fill_null(summed, zero).cast(type_)
 
 
-def grouping(rows: pa.RecordBatch, keys: Sequence[str]) -> Grouping:
-    """The groups of rows with equal keys, without keys one."""
+def grouping(rows: pa.RecordBatch, keys: Sequence[str], apart: Places | None = None) -> Grouping:
+    """The groups of rows with equal keys, without keys one.
+
+    Rows that a number for each keeps `apart` are in different groups.
+    """
     count = rows.num_rows
     if not keys:
         return Grouping(np.arange(count), np.zeros(1, np.int64))
     if count < 2:
         return Grouping(None, np.arange(count))
-    found: Places | None = None
+    found = apart
     for column in sorted(map(rows.column, keys), key=_costs):
         more = coded([column])
         found = more if found is None else both(found, more)

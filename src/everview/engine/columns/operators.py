@@ -28,7 +28,7 @@ from everview.engine.columns.batches import (
 from everview.engine.columns.grouping import every_pair, occurs, pairs
 from everview.engine.columns.partitions import partition, window
 from everview.engine.columns.scalars import Compute, Fold, compiled
-from everview.engine.columns.summing import consolidate, groups, threshold, totals
+from everview.engine.columns.summing import consolidate, groups, regrouped, threshold, totals
 from everview.engine.columns.unknown import Unknown
 from everview.plan import scalar
 from everview.plan.nodes import (
@@ -146,7 +146,7 @@ class Columns:
             case Join():
                 return self._join(plan, kept), kept
             case Restrict():
-                return self._restrict(plan, kept), kept
+                return self._once(plan, kept, self._restrict(plan, kept)), kept
             case _:
                 return self._plan(plan), schema_of(plan)
 
@@ -203,6 +203,10 @@ class Columns:
 
     def _add(self, plan: Add, kept: Schema) -> Evaluate:
         wanted = arrow_schema(kept)
+        match plan:
+            case Add(Groups(after, keys), Negate(Groups(before, same))) if keys and keys == same:
+                whole = self._regrouped(after, before, keys)
+                return lambda known: picked(whole(known), wanted)
         none = nothing(wanted)
         parts = [self._part(part, frozenset(names(kept)))[0] for part in _added(plan)]
 
@@ -212,6 +216,11 @@ class Columns:
             return pa.concat_batches(found) if len(found) > 1 else [*found, none][0]
 
         return evaluate
+
+    def _regrouped(self, after: Plan, before: Plan, keys: tuple[str, ...]) -> Evaluate:
+        """The groups of some rows minus those of others, in one go."""
+        sides, change = (self._plan(after), self._plan(before)), regrouped(schema_of(after), keys)
+        return lambda known: change(*(rows(known) for rows in sides))
 
     def _join(self, plan: Join, wanted: Schema) -> Evaluate:
         """The pairs of a join, of which some columns are wanted."""
@@ -263,12 +272,12 @@ class Columns:
         rows, schema = self._part(plan, frozenset((*keys, *wanted)))
         kept = [name for name in names(schema) if name in wanted]
         places = [names(schema).index(key) for key in keys]
-        once = self._once(plan, rows)
+        once = self._once(plan, schema, rows)
         return _Side(once, lambda found: [*map(found.column, places)], _picking(schema, kept))
 
-    def _once(self, plan: Plan, evaluate: Evaluate) -> Evaluate:
-        """What is computed once as long as what it reads is the same."""
-        mark, read = object(), [node.name for node in walk(plan) if isinstance(node, Ref)]
+    def _once(self, plan: Plan, kept: Schema, evaluate: Evaluate) -> Evaluate:
+        """Some columns of a plan, computed once as long as what it reads is the same."""
+        mark, read = (plan, kept), [node.name for node in walk(plan) if isinstance(node, Ref)]
         if isinstance(plan, Ref) or not read:
             return evaluate
 

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from everview.engine.arrow import arrow_schema
-from everview.engine.columns.batches import Change, chosen, ones, reweighted, weights
-from everview.engine.columns.grouping import grouping
-from everview.engine.columns.numbers import Places
+from everview.engine.columns.batches import Change, chosen, ones, picked, reweighted, weights
+from everview.engine.columns.grouping import Grouping, grouping
+from everview.engine.columns.numbers import Places, of_numbers
 from everview.engine.columns.unknown import Unknown
 from everview.plan.nodes import Measure, Totals
 from everview.plan.traverse import schema_of
@@ -26,6 +26,12 @@ def sums(rows: pa.RecordBatch, keys: Sequence[str], schema: pa.Schema) -> pa.Rec
     groups = grouping(rows, keys)
     if groups.order is None and len(keys) + 1 == len(schema):
         return rows
+    return _summed(groups, rows, keys, schema)
+
+
+def _summed(
+    groups: Grouping, rows: pa.RecordBatch, keys: Sequence[str], schema: pa.Schema
+) -> pa.RecordBatch:
     found = groups.keys(rows, keys)
     added = [name for name in schema.names if name not in found]
     targets = [schema.field(name).type for name in added]
@@ -95,10 +101,7 @@ def _counted(measure: Measure, rows: pa.RecordBatch) -> pa.Array | Places:
 
 def groups(schema: Schema, keys: tuple[str, ...]) -> Change:
     """The groups with rows; without keys one, whatever there is."""
-    rings = tuple(name for name in names(schema) if name not in keys)
-    for ring in rings:
-        if not decimal_parts(type_in(schema, ring)) and type_in(schema, ring) != "bigint":
-            raise Unknown(type_in(schema, ring))
+    _must_add_up(schema, keys)
     wanted = arrow_schema(schema)
 
     def change(rows: pa.RecordBatch) -> pa.RecordBatch:
@@ -108,6 +111,33 @@ def groups(schema: Schema, keys: tuple[str, ...]) -> Change:
         return reweighted(made, ones(made.num_rows))
 
     return change
+
+
+def regrouped(
+    schema: Schema, keys: tuple[str, ...]
+) -> Callable[[pa.RecordBatch, pa.RecordBatch], pa.RecordBatch]:
+    """The groups that some rows make, by keys, minus those that others make."""
+    _must_add_up(schema, keys)
+    wanted = arrow_schema(schema)
+
+    def change(after: pa.RecordBatch, before: pa.RecordBatch) -> pa.RecordBatch:
+        rows = pa.concat_batches([picked(after, wanted), picked(before, wanted)])
+        signs = np.ones(rows.num_rows, np.int64)
+        signs[after.num_rows :] = -1
+        found = grouping(rows, keys, signs)
+        made = _summed(found, rows, keys, wanted)
+        there = weights(made).to_numpy() > 0
+        return reweighted(chosen(made, there), of_numbers(found.first(signs)[there]))
+
+    return change
+
+
+def _must_add_up(schema: Schema, keys: tuple[str, ...]) -> None:
+    """Unknown unless all but the keys are exact numbers."""
+    for name in names(schema):
+        type_ = type_in(schema, name)
+        if name not in keys and not decimal_parts(type_) and type_ != "bigint":
+            raise Unknown(type_)
 
 
 def _is_not_zero(values: pa.Array) -> Places:

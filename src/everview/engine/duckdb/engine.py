@@ -16,8 +16,8 @@ from everview.engine.columns.batches import FEW
 from everview.engine.duckdb import queries
 from everview.engine.duckdb.calculator import Calculator
 from everview.engine.duckdb.items import added_up, stored_item, stored_items
+from everview.engine.duckdb.keys import Keys
 from everview.engine.duckdb.reading import Reading
-from everview.engine.duckdb.runs import Keys
 from everview.engine.fixpoint import Solver
 from everview.engine.outcome import MEMORY, Outcome
 from everview.engine.protocol import Changes, Snapshot, Violation, Written

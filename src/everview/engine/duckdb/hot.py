@@ -17,7 +17,8 @@ import pyarrow as pa
 from everview.engine.arrow import arrow_schema
 from everview.engine.beside import MANY
 from everview.engine.duckdb.calculator import Calculator
-from everview.engine.duckdb.runs import Keys, Run, Tight, among, in_pieces
+from everview.engine.duckdb.keys import Keys
+from everview.engine.duckdb.runs import Run, Tight, among, in_pieces, joined
 from everview.engine.protocol import Snapshot, Stored
 from everview.plan.types import Schema
 from everview.store.manifest import Manifest, Segment
@@ -155,6 +156,7 @@ class Hot:
         if together:
             whole = pa.concat_tables(together)
             held.loaded.append(self._run(whole, held, each if large else None))
+            held.loaded = joined(held.loaded)
         held.ids = (segment.id,)
         self.loading += (perf_counter() - began) * 1000
 
@@ -166,7 +168,7 @@ class Hot:
         if each is not None and held.by is not None:
             before = held.loaded[-1] if held.loaded else None
             like = before.packed.layout if isinstance(before, Tight) else None
-            packed = Tight(rows, held.by, like, each)
+            packed = Tight.of(rows, held.by, like, each)
             if packed.resident <= self._room():
                 return packed
         return Run(rows, held.by, room=self._room())

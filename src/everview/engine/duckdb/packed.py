@@ -19,7 +19,7 @@ import pyarrow.compute as pc
 from pyarrow import types
 
 from everview.engine.beside import MANY, side_by_side
-from everview.engine.columns.numbers import Places, as_types, of_numbers, units
+from everview.engine.columns.numbers import Places, as_types, of_numbers, units, values_at
 from everview.engine.duckdb.room import in_memory, records
 from everview.store.order import counts, in_one, numbers
 from everview.store.segments import repeats
@@ -47,6 +47,13 @@ class Layout:
     type: np.dtype[np.void]
     fields: Mapping[str, str]
     texts: Mapping[str, pa.Array]
+    _parts: dict[tuple[str, ...], pa.Schema] = field(default_factory=dict)
+
+    def part(self, names: tuple[str, ...]) -> pa.Schema:
+        """The schema of some columns; the same are asked for again and again."""
+        if names not in self._parts:
+            self._parts[names] = pa.schema([self.schema.field(name) for name in names])
+        return self._parts[names]
 
     def fits(self, schema: pa.Schema, widths: Mapping[str, np.dtype[Any]]) -> bool:
         """Whether these columns, and none else, have a field that is wide enough."""
@@ -60,15 +67,22 @@ class Layout:
             )
         )
 
-    def column(self, name: str, packed: Places) -> pa.Array:
-        """A column of packed rows as it was."""
+    def columns(self, names: Sequence[str], packed: Places) -> dict[str, pa.Array]:
+        """Some columns of packed rows as they were."""
+        decimals = [name for name in names if types.is_decimal128(self.schema.field(name).type)]
+        found = {name: self._column(name, packed) for name in names if name not in decimals}
+        if decimals:
+            digits = np.array([packed[self.fields[name]] for name in decimals], np.int64)
+            targets = [self.schema.field(name).type for name in decimals]
+            found |= zip(decimals, as_types(digits, targets), strict=True)
+        return found
+
+    def _column(self, name: str, packed: Places) -> pa.Array:
         values, type_ = packed[self.fields[name]], self.schema.field(name).type
         if values.dtype.names is not None:
             return _taken_out(values)
         if name in self.texts:
             return self.texts[name].take(of_numbers(values))
-        if types.is_decimal128(type_):
-            return as_types(values.astype(np.int64)[None], [type_])[0]
         width = np.dtype(f"i{type_.bit_width // 8}")
         whole = np.ascontiguousarray(values.astype(width, copy=False))
         return pa.Array.from_buffers(type_, len(whole), [None, pa.py_buffer(whole)])
@@ -140,6 +154,20 @@ class Packed:
                 _put(in_one(rows[name]), into)
         self.rest = in_memory(rows.drop_columns([*widths]).combine_chunks())
 
+    @classmethod
+    def joined(cls, parts: list[Packed]) -> Packed:
+        """The rows of parts with one layout, which are let go of one by one."""
+        whole = cls.__new__(cls)
+        whole.layout = parts[0].layout
+        whole.rest = in_memory(pa.concat_tables(part.rest for part in parts).combine_chunks())
+        whole._records = records(sum(len(part._records) for part in parts), whole.layout.type)
+        begin = 0
+        while parts:
+            part = parts.pop(0)
+            whole._records[begin : begin + len(part._records)] = part._records
+            begin += len(part._records)
+        return whole
+
     @property
     def nbytes(self) -> int:
         """How much memory the rows take."""
@@ -168,7 +196,8 @@ class Packed:
             return self.rest[name]
         type_, count = self.layout.schema.field(name).type, len(self._records)
         pieces = (self._records[start : start + PIECE] for start in range(0, count, PIECE))
-        return pa.chunked_array([self.layout.column(name, piece) for piece in pieces], type_)
+        found = [self.layout.columns([name], piece)[name] for piece in pieces]
+        return pa.chunked_array(found, type_)
 
     def records_at(self, places: Places) -> Places:
         """What is packed of the rows at some places."""
@@ -190,17 +219,14 @@ def rows_at(parts: Sequence[tuple[Packed, Places]], names: Sequence[str]) -> pa.
 def _unpacked(parts: Sequence[tuple[Packed, Places]], names: Sequence[str]) -> pa.Table:
     layout = parts[0][0].layout
     inside = [name for name in names if name in layout.fields]
-    outside = [name for name in names if name not in layout.fields]
     columns: dict[str, pa.Array | pa.ChunkedArray] = {}
     if inside:
-        packed = np.concatenate([part.records_at(places) for part, places in parts])
-        columns |= {name: layout.column(name, packed) for name in inside}
-    if outside:
-        taken = (part.rest.select(outside).take(of_numbers(places)) for part, places in parts)
-        rest = pa.concat_tables(taken)
-        columns |= zip(outside, rest.columns, strict=True)
-    schema = pa.schema([layout.schema.field(name) for name in names])
-    return pa.table([columns[name] for name in names], schema)
+        found = [part.records_at(places) for part, places in parts]
+        columns = layout.columns(inside, found[0] if len(found) == 1 else np.concatenate(found))
+    for name in (name for name in names if name not in columns):
+        taken = [values_at(in_one(part.rest[name]), places) for part, places in parts]
+        columns[name] = taken[0] if len(taken) == 1 else pa.chunked_array(taken)
+    return pa.table([columns[name] for name in names], layout.part(tuple(names)))
 
 
 def _width(values: Places) -> np.dtype[np.signedinteger]:

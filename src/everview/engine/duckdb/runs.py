@@ -17,6 +17,7 @@ from pyarrow import types
 from everview.engine.beside import MANY, side_by_side
 from everview.engine.columns.numbers import NOWHERE, Places, is_whole, of_numbers, spread
 from everview.engine.columns.ordered import Ordered
+from everview.engine.duckdb.keys import Keys, ends
 from everview.engine.duckdb.packed import Layout, Packed, rows_at
 from everview.engine.duckdb.room import in_file, in_memory
 from everview.plan.types import WEIGHT
@@ -29,53 +30,8 @@ NARROWED, WORTH = 100, 2
 them are wanted."""
 PIECES = 8
 """Rows that come in more pieces are copied to lie together."""
-KEYS = 32
-"""Of so many keys those are left out that are beyond all rows."""
 SEARCHED = 2_000
 """To look for a text costs as much as to pass over so many rows."""
-
-
-class Keys:
-    """Values to look for, null being one like any other; put in order once for all runs.
-
-    A row that agrees in more columns with none of `rows` is not wanted; it may be brought.
-    """
-
-    def __init__(self, values: pa.ChunkedArray, rows: pa.Table | None = None) -> None:
-        self.rows = rows
-        self.values = values.drop_null() if values.null_count else values
-        self.null = values.null_count > 0
-
-    @cached_property
-    def numbers(self) -> Places:
-        """Whole numbers, ascending, each once."""
-        found = numbers(in_one(self.values))
-        if len(found) < 2:
-            return found
-        rises = found[1:] > found[:-1]
-        if not rises.all():
-            if (found[1:] < found[:-1]).any():
-                found = np.sort(found)
-                rises = found[1:] > found[:-1]
-            found = found[np.append(True, rises)]
-        return found
-
-    @cached_property
-    def ends(self) -> tuple[int, int] | None:
-        """The least and the greatest of the numbers."""
-        return _ends(self.numbers)
-
-    def between(self, low: int, high: int) -> Places:
-        """The numbers from one to another; of few numbers perhaps others too."""
-        if len(self.numbers) < KEYS:
-            return self.numbers
-        first, last = self.numbers.searchsorted(low), self.numbers.searchsorted(high, "right")
-        return self.numbers[first:last]
-
-    @cached_property
-    def distinct(self) -> pa.Array:
-        """The values, each once, in any order."""
-        return self.values.unique()
 
 
 class Run:
@@ -204,7 +160,7 @@ class Run:
 
     @cached_property
     def _ends(self) -> tuple[int, int] | None:
-        return None if self._numbers is None else _ends(self._numbers.values)
+        return None if self._numbers is None else ends(self._numbers.values)
 
     @cached_property
     def _nulls(self) -> int:
@@ -241,15 +197,26 @@ class Tight(Run):
     The column that they are in the order of, and what cannot be packed, are `rows`.
     """
 
-    def __init__(
-        self, rows: pa.Table, by: str, like: Layout | None = None, each: float = 0
-    ) -> None:
-        self._apart, self._like, self._each = by, like, each
-        super().__init__(rows, by)
+    def __init__(self, packed: Packed, by: str) -> None:
+        self.packed = packed
+        super().__init__(packed.rest, by, ordered=True)
+
+    @classmethod
+    def of(cls, rows: pa.Table, by: str, like: Layout | None = None, each: float = 0) -> Tight:
+        """Rows in any order, packed like others if they fit."""
+        return cls(Packed(_ranged(rows, by), by, like, each), by)
 
     def _settle(self, room: float) -> None:
-        self.packed = Packed(self.rows, self._apart, self._like, self._each)
-        self.rows, self.resident = self.packed.rest, self.packed.nbytes
+        self.resident = self.packed.nbytes
+
+    def goes_on(self, after: Run) -> bool:
+        """Whether the run and one before it can be one."""
+        if not isinstance(after, Tight) or self.packed.layout is not after.packed.layout:
+            return False
+        alone = self.rows.column_names == [self.by] == [after.by]
+        if not alone or self._nulls or after._nulls or self._ends is None or after._ends is None:
+            return False
+        return after._ends[1] <= self._ends[0]
 
     def at(self, places: Places, columns: Sequence[str]) -> pa.Table:
         """The rows at some places."""
@@ -275,6 +242,23 @@ class Tight(Run):
 
     def _numbers_at(self, name: str, places: Places) -> Places:
         return self.packed.numbers(name, places)
+
+
+def joined(runs: list[Run]) -> list[Run]:
+    """The same rows in fewer runs; those given are let go of one by one, as memory may be short."""
+    made: list[Run] = []
+    while runs:
+        last: list[Run] = [runs.pop()]
+        while runs and isinstance(last[-1], Tight) and last[-1].goes_on(runs[-1]):
+            last.append(runs.pop())
+        parts = [run.packed for run in reversed(last) if isinstance(run, Tight)]
+        by = last[0].by
+        if len(parts) > 1 and by is not None:
+            last.clear()
+            made.append(Tight(Packed.joined(parts), by))
+        else:
+            made += last
+    return made[::-1]
 
 
 def among(runs: Sequence[Run], by: str, keys: Keys, schema: pa.Schema) -> pa.Table | pa.RecordBatch:
@@ -371,10 +355,6 @@ def _alike(type_: pa.DataType, other: pa.ChunkedArray) -> bool:
     """Whether numbers of a type are the same as others if and only if the values are."""
     whole = types.is_integer(type_) and types.is_integer(other.type)
     return not other.null_count and bool(whole or type_ == other.type)
-
-
-def _ends(ordered: Places) -> tuple[int, int] | None:
-    return (int(ordered[0]), int(ordered[-1])) if len(ordered) else None
 
 
 def _range(column: pa.ChunkedArray, key: Any, nulls: int) -> tuple[int, int]:

@@ -21,8 +21,8 @@ from everview.engine.care import CalculationError, twice
 from everview.engine.duckdb.calculator import Calculator
 from everview.engine.duckdb.files import files_of
 from everview.engine.duckdb.items import stored_items
+from everview.engine.duckdb.keys import Keys
 from everview.engine.duckdb.reading import Reading
-from everview.engine.duckdb.runs import Keys
 from everview.engine.fixpoint import Solver
 from everview.engine.memory import BESIDE_SPARK
 from everview.engine.outcome import DRIVER, JOB, MEMORY, Outcome
