@@ -90,9 +90,19 @@ def quotient(types: tuple[Type, ...], to: Type) -> Callable[..., Any]:
     return compute
 
 
+def either(test: Any, yes: Any, no: Any) -> Any:
+    """One value where a test is true, another where it is not; often it is the same for all."""
+    if isinstance(test, pa.Array):
+        if not test.true_count:
+            return no
+        if test.true_count == len(test):
+            return yes
+    return pc.if_else(pc.fill_null(test, fill_value=False), yes, no)
+
+
 def unless_zero(counts: Any) -> Any:
     """Counts, null instead of zero."""
-    return pc.if_else(pc.equal(counts, 0), pa.scalar(None, counts.type), counts)
+    return either(pc.equal(counts, 0), pa.scalar(None, counts.type), counts)
 
 
 _SHORT = 24

@@ -175,7 +175,7 @@ def _case(_site: Site) -> Construct:
     def choose(*parts: Value) -> Value:
         *pairs, chosen = parts
         for test, value in reversed(list(zip(pairs[0::2], pairs[1::2], strict=True))):
-            chosen = pc.if_else(pc.fill_null(test, fill_value=False), value, chosen)
+            chosen = decimals.either(test, value, chosen)
         return chosen
 
     return choose

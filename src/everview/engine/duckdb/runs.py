@@ -306,7 +306,10 @@ def _layout(found: tuple[Run, Places | None]) -> object:
 def _scanned(runs: Sequence[Run], by: str, keys: Keys, columns: Sequence[str]) -> pa.Table:
     """The rows whose column `by` is one of the keys, by a look at all rows of some runs at once."""
     rows = pa.concat_tables([run.rows for run in runs])
-    return rows.select(list(columns)).filter(_are_wanted(rows[by], keys))
+    wanted, found = _are_wanted(rows[by], keys), rows.select(list(columns))
+    if len(rows) < SEARCHED:  # to copy them costs less than to look at each piece
+        wanted, found = in_one(wanted), found.combine_chunks()
+    return found.filter(wanted)
 
 
 def _are_wanted(column: pa.ChunkedArray, keys: Keys) -> pa.ChunkedArray:
