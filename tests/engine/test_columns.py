@@ -24,9 +24,9 @@ from everview.engine.columns.operators import Columns
 from everview.engine.columns.summing import sums
 from everview.engine.columns.unknown import Unknown
 from everview.engine.duckdb import functions
-from everview.plan.build import filter_, window
+from everview.plan.build import add, filter_, groups, negate, partition, totals, window
 from everview.plan.coercion import decimal_result
-from everview.plan.nodes import Change, Order, Over, Plan, Ref, Source
+from everview.plan.nodes import Aggregate, Change, Measure, Order, Over, Plan, Ref, Source
 from everview.plan.scalar import parse, text
 from everview.plan.traverse import schema_of, transform, walk
 from everview.plan.types import decimal_parts
@@ -124,6 +124,33 @@ def test_rows_are_numbered_in_their_order(world, data):
     assert found == evaluate(numbered, world)
 
 
+@pytest.mark.parametrize("keys", [(), ("x",), ("x", "b")])
+@pytest.mark.parametrize("present", ["TRUE", "NOT `a` IS NULL", "`b` IS NULL"])
+@given(world=worlds())
+def test_the_least_and_the_greatest_values_of_groups_are_found(keys, present, world):
+    asked = (("least", "min"), ("most", "max"))
+    aggregates = tuple(Aggregate(name, "int", function, "a") for name, function in asked)
+    extremes = partition(filter_(T, present), keys, aggregates)
+    found = on_columns(extremes, world, world)
+    assert found is not None
+    assert found == evaluate(extremes, world)
+
+
+@pytest.mark.parametrize("keys", [("a",), ("x", "b"), ()])
+@given(data=st.data(), world=worlds())
+def test_groups_before_and_after_are_told_apart(keys, data, world):
+    """Whatever the rows: some groups may have fewer rows than none."""
+    change = Change("t", T.schema)
+    sides = data.draw(st.permutations([T, change, add(T, change), negate(change)]))
+    measures = (Measure("n", "bigint", "count", "a"), Measure("s", "decimal(38,2)", "sum", "x"))
+    after, before = (groups(totals(each, keys, measures), keys) for each in sides[:2])
+    plan = add(after, negate(before))
+    delta = data.draw(changes(world))
+    found = on_columns(plan, world, delta)
+    assert found is not None
+    assert found == evaluate(plan, world, delta)
+
+
 SCHEMA = grid.schema()
 TEXTS = tuple(dict.fromkeys(text(parse(example)) for example in EXAMPLES))
 CELLS = batch(grid.table().select([column.name for column in SCHEMA]))
@@ -154,12 +181,15 @@ def _value(compute: scalars.Compute, row: int) -> Any:
         found = compute(CELLS.slice(row, 1))
     except (Unknown, pa.ArrowException):
         return ERROR
-    value = found if isinstance(found, pa.Scalar) else found[0]
+    return _bits(_plain(found if isinstance(found, pa.Scalar) else found[0]))
+
+
+def _plain(value: pa.Scalar) -> Any:
     if pa.types.is_date32(value.type):
         value = value.cast(pa.int32())
     if pa.types.is_timestamp(value.type):
         value = value.cast(pa.int64())
-    return _bits(value.as_py())
+    return value.as_py()
 
 
 @pytest.mark.parametrize("each", KNOWN)
@@ -171,6 +201,19 @@ def test_a_scalar_on_columns_has_the_value_that_duckdb_gives(each):
     for ours, theirs in zip(found, expected, strict=True):
         assert ours in (ERROR, theirs)
     assert any(value != ERROR for value in found) or all(value == ERROR for value in expected)
+
+
+@pytest.mark.parametrize("each", KNOWN)
+def test_a_scalar_of_many_rows_has_the_value_that_it_has_of_each(each):
+    compute = compiled(each)
+    assert compute is not None
+    known = [row for row in range(CELLS.num_rows) if _value(compute, row) != ERROR]
+    if not known:
+        return
+    found = compute(CELLS.take(pa.array(known)))
+    for place, row in enumerate(known):
+        value = found if isinstance(found, pa.Scalar) else found[place]
+        assert _bits(_plain(value)) == _value(compute, row)
 
 
 def test_every_construct_on_columns_is_among_the_examples():

@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterator
+from itertools import chain
 
 import pyarrow as pa
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from evaluation import CALCULATOR, calculate, evaluate
 from everview.differentiate.derive import derive
 from everview.emit.sql import ring_columns
-from everview.plan.build import restrict
-from everview.plan.nodes import Change, Measure, Totals
+from everview.plan.build import add, groups, restrict, totals
+from everview.plan.nodes import Change, Measure, Plan, Restrict, Totals
 from everview.plan.traverse import schema_of
 from strategies import (
     EVERY,
@@ -63,6 +66,32 @@ def test_a_restriction_without_keys_asks_for_any_row(data, world):
     plan = restrict(T, Change("t", T.schema), ())
     for change in (data.draw(changes(world)), {"t": Counter()}):
         assert calculate(plan, world, change) == evaluate(plan, world, change)
+
+
+def restricted(keys: tuple[str, ...]) -> Iterator[tuple[Plan, Plan]]:
+    """Plans, and others whose keys they may be restricted to."""
+    delta, count = Change("t", T.schema), (Measure("n", "bigint", "count"),)
+    old, new = (totals(each, keys, count) for each in (T, delta))
+    both = add(old, new)
+    yield from ((each, delta) for each in (T, delta, add(T, delta), groups(both, keys)))
+    yield from ((each, new) for each in (new, both, groups(old, keys), groups(both, keys)))
+
+
+@pytest.mark.parametrize(
+    ("child", "to"), [*chain(*map(restricted, [(), ("a",), ("x", "b")]))], ids=lambda _: ""
+)
+@given(data=st.data(), world=worlds())
+def test_a_restriction_may_be_made_further_down(child, to, data, world):
+    possible = [
+        (ours.name, theirs.name)
+        for ours in schema_of(child)
+        for theirs in schema_of(to)
+        if ours.type == theirs.type
+    ]
+    on = tuple(data.draw(st.permutations(possible))[: data.draw(st.integers(0, 2))])
+    for change in (data.draw(changes(world)), {"t": Counter()}):
+        expected = evaluate(Restrict(child, to, on), world, change)
+        assert evaluate(restrict(child, to, on), world, change) == expected
 
 
 @given(data=st.data(), world=worlds())

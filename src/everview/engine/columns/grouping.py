@@ -53,6 +53,17 @@ class Grouping:
         """Of a value for each row, that of one row of each group."""
         return values if self.order is None else values[self.order[self.begins]]
 
+    def extreme(self, ranks: Places) -> Places:
+        """For each group the place of a row with the highest rank."""
+        if self.order is None:
+            return self.begins
+        ordered, count = ranks[self.order], len(ranks)
+        highest = np.maximum.reduceat(ordered, self.begins)
+        sizes = np.diff(self.begins, append=count)
+        there = np.where(ordered == highest.repeat(sizes), np.arange(count), count)
+        places: Places = self.order[np.minimum.reduceat(there, self.begins)]
+        return places
+
     def totals(
         self,
         columns: Sequence[pa.Array | Places],

@@ -7,8 +7,8 @@ import pyarrow.compute as pc
 
 from everview.engine.arrow import arrow_schema, arrow_type
 from everview.engine.columns.batches import Change, copies, nothing, ones, weights
-from everview.engine.columns.grouping import numbers_in_order
-from everview.engine.columns.numbers import must_be_comparable
+from everview.engine.columns.grouping import grouping, numbers_in_order
+from everview.engine.columns.numbers import must_be_comparable, of_numbers, ranked
 from everview.engine.columns.summing import consolidate
 from everview.engine.columns.unknown import Unknown
 from everview.plan.nodes import Aggregate, Over, Partition, Window
@@ -29,6 +29,10 @@ def partition(plan: Partition) -> Change:
             return nothing(made)
         for name in (*plan.keys, *(str(each.column) for each in plan.aggregates)):
             must_be_comparable(rows.column(name))
+        if rows.num_rows and not any(
+            rows.column(str(a.column)).null_count for a in plan.aggregates
+        ):
+            return pa.record_batch(_extremes(rows, plan), schema=made)
         table = pa.Table.from_batches([rows])
         asked = list({(str(each.column), each.function): 0 for each in plan.aggregates})
         found = table.group_by(list(plan.keys), use_threads=False).aggregate(asked)
@@ -38,6 +42,18 @@ def partition(plan: Partition) -> Change:
         return pa.record_batch([*arrays, ones(found.num_rows)], schema=made)
 
     return change
+
+
+def _extremes(rows: pa.RecordBatch, plan: Partition) -> list[pa.Array]:
+    """The columns of a partition of rows without a null among the values."""
+    groups = grouping(rows, plan.keys)
+    columns = [*groups.keys(rows, plan.keys).values()]
+    for each in plan.aggregates:
+        values = rows.column(str(each.column))
+        ranks = ranked(values)
+        places = groups.extreme(ranks if each.function == "max" else ~ranks)
+        columns.append(values.take(of_numbers(places)))
+    return [*columns, ones(len(groups.begins))]
 
 
 def _found(aggregate: Aggregate) -> str:
