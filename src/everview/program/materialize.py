@@ -11,7 +11,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
-from functools import lru_cache
 
 from everview.differentiate.fixpoint import is_lifted, trace_of, unlifted
 from everview.differentiate.rules import Derive, rule_of
@@ -43,6 +42,7 @@ from everview.plan.nodes import (
     Join,
     Map,
     Negate,
+    Output,
     Partition,
     Plan,
     Positive,
@@ -55,7 +55,6 @@ from everview.plan.nodes import (
     Window,
 )
 from everview.plan.traverse import (
-    CACHED,
     children,
     has_loops,
     reads_change,
@@ -67,6 +66,7 @@ from everview.plan.traverse import (
 )
 from everview.plan.types import Schema
 from everview.program.loops import follow
+from everview.program.size import bounded
 from everview.program.states import Demand, States, lookup_column
 from everview.program.steps import Compute, Fetch, KeySet, Step, change_name
 
@@ -93,10 +93,22 @@ class Materializer:
         known = self._computed.get(plan)
         if known is None or name is not None:
             ref = Ref(name or f"{self.prefix}t{len(self.steps)}", schema_of(plan))
-            self.steps.append(Compute(ref.name, known or plan))
+            self.steps.append(Compute(ref.name, known or self._named_anew(plan) or plan))
             self._computed.setdefault(plan, ref)
             return ref
         return known
+
+    def _named_anew(self, plan: Plan) -> Plan | None:
+        """The plan as columns of what is computed already under other names, None if it is not."""
+        if not isinstance(plan, Map) or isinstance(plan.child, Ref):
+            return None
+        for known, ref in self._computed.items():
+            if isinstance(known, Map) and known.child == plan.child:
+                there = {output.scalar: scalar.column(output.name) for output in known.outputs}
+                if all(output.scalar in there for output in plan.outputs):
+                    named = (Output(o.name, o.type, there[o.scalar]) for o in plan.outputs)
+                    return map_(ref, tuple(named))
+        return None
 
     def change(self, plan: Plan, changed: frozenset[str] | None = None) -> Plan:
         """Δ`plan` over changes, slices and results, when the relations in `changed` change.
@@ -351,22 +363,6 @@ class Materializer:
         if known.name == fresh.result:
             self.steps.append(fresh)
         return known
-
-
-@lru_cache(maxsize=CACHED)
-def bounded(plan: Plan) -> bool:
-    """Whether the size of `plan` follows the size of the change."""
-    match plan:
-        case Change() | Ref() | Values() | Empty():
-            return True
-        case Source() | Fixpoint():
-            return False
-        case Join(left, right, _, _):
-            return bounded(left) or bounded(right)
-        case Restrict(_, to, _):
-            return bounded(to)
-        case _:
-            return all(bounded(part) for part in children(plan))
 
 
 def _joins(plan: Plan) -> bool:

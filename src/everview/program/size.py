@@ -1,0 +1,24 @@
+"""Whether the size of a plan follows that of the change."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+
+from everview.plan.nodes import Change, Empty, Fixpoint, Join, Plan, Ref, Restrict, Source, Values
+from everview.plan.traverse import CACHED, children
+
+
+@lru_cache(maxsize=CACHED)
+def bounded(plan: Plan) -> bool:
+    """Whether the size of `plan` follows the size of the change."""
+    match plan:
+        case Change() | Ref() | Values() | Empty():
+            return True
+        case Source() | Fixpoint():
+            return False
+        case Join(left, right, _, _):
+            return bounded(left) or bounded(right)
+        case Restrict(_, to, _):
+            return bounded(to)
+        case _:
+            return all(bounded(part) for part in children(plan))
