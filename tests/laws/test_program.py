@@ -7,10 +7,10 @@ from hypothesis import strategies as st
 
 from everview.compiler import Maintenance, Table, View
 from everview.plan.build import distinct, filter_, join, map_, positive
-from everview.plan.nodes import Output, Plan, Source
-from everview.plan.traverse import schema_of
+from everview.plan.nodes import Filter, Output, Plan, Source
+from everview.plan.traverse import schema_of, walk
 from everview.program.explain import explain
-from everview.program.steps import Program, Publish
+from everview.program.steps import Add, Compute, Program, Publish
 from everview.rewrite.passes import rewrite
 from memory import Memory
 from strategies import (
@@ -91,6 +91,14 @@ def test_views_with_different_filters_share_an_arrangement_rightly(data, world):
             now = after(now, change)
             for view in maintenance.views:
                 assert memory.value(view.source.name) == memory.meaning(view.plan)
+
+
+def test_what_a_view_and_its_state_take_of_a_change_is_computed_once():
+    program = _maintenance(_joined_where("`a` > 0")).program({"t": True})
+    plans_ = [step.plan for step in program.steps if isinstance(step, Compute)]
+    filtered = [p for p in plans_ if any(isinstance(node, Filter) for node in walk(p))]
+    assert len(filtered) == 1
+    assert any(isinstance(step, Add) for step in program.steps)
 
 
 @given(data=st.data(), first=plans(depth=2), world=worlds())
