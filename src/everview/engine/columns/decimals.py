@@ -90,21 +90,6 @@ def quotient(types: tuple[Type, ...], to: Type) -> Callable[..., Any]:
     return compute
 
 
-def either(test: Any, yes: Any, no: Any) -> Any:
-    """One value where a test is true, another where it is not; often it is the same for all."""
-    if isinstance(test, pa.Array):
-        if not test.true_count:
-            return no
-        if test.true_count == len(test):
-            return yes
-    return pc.if_else(pc.fill_null(test, fill_value=False), yes, no)
-
-
-def unless_zero(counts: Any) -> Any:
-    """Counts, null instead of zero."""
-    return either(pc.equal(counts, 0), pa.scalar(None, counts.type), counts)
-
-
 _SHORT = 24
 """Digits of values that can be added up some ten thousand times, nine digits each, in 128 bits."""
 

@@ -171,11 +171,27 @@ def _membership(site: Site) -> Construct:
     return lambda value, *others: reduce(pc.or_kleene, (pc.equal(value, other) for other in others))
 
 
+def _either(test: Value, yes: Value, no: Value) -> Value:
+    """One value where a test is true, another where it is not; often it is the same for all."""
+    if isinstance(test, pa.Array):
+        count = test.true_count
+        if count == 0 and isinstance(no, pa.Array):
+            return no
+        if count == len(test) and isinstance(yes, pa.Array):
+            return yes
+    return pc.if_else(pc.fill_null(test, fill_value=False), yes, no)
+
+
+def _unless_zero(counts: Value) -> Value:
+    """Counts, null instead of zero."""
+    return _either(pc.equal(counts, 0), pa.scalar(None, counts.type), counts)
+
+
 def _case(_site: Site) -> Construct:
     def choose(*parts: Value) -> Value:
         *pairs, chosen = parts
         for test, value in reversed(list(zip(pairs[0::2], pairs[1::2], strict=True))):
-            chosen = decimals.either(test, value, chosen)
+            chosen = _either(test, value, chosen)
         return chosen
 
     return choose
@@ -247,7 +263,7 @@ def _average_double(_site: Site) -> Construct:
 
     def average(total: Value, count: Value) -> Value:
         whole = pc.cast(pc.cast(total, pa.int64()), pa.float64(), safe=False)
-        under = pc.cast(decimals.unless_zero(count), pa.float64(), safe=False)
+        under = pc.cast(_unless_zero(count), pa.float64(), safe=False)
         return pc.divide(whole, under)
 
     return average
@@ -257,7 +273,7 @@ def _average_decimal(site: Site) -> Construct:
     divide = decimals.quotient((site.types[0], "decimal(19,0)"), site.result)
 
     def average(total: Value, count: Value, *_: Value) -> Value:
-        return divide(total, pc.cast(decimals.unless_zero(count), pa.decimal128(19, 0)))
+        return divide(total, pc.cast(_unless_zero(count), pa.decimal128(19, 0)))
 
     return average
 
