@@ -108,6 +108,28 @@ def test_groups_are_added_up_exactly(keys, data):
     assert Counter(shown) == Counter((*key, *total) for key, total in expected.items())
 
 
+_LARGE = st.integers(2**60, 2**63 - 1) | st.integers(1 - 2**63, -(2**60)) | st.integers(-9, 9)
+
+
+@given(
+    rows=st.lists(st.tuples(st.integers(0, 1), _LARGE, st.integers(-9, 9)), min_size=1),
+    weighted=st.booleans(),
+)
+def test_sums_that_need_more_than_64_bits_are_told_from_those_that_do_not(rows, weighted):
+    keys, units, weights = zip(*rows, strict=True)
+    factors = weights if weighted else [1] * len(rows)
+    of = pa.record_batch({"k": keys})
+    groups = grouping(of, ["k"])
+    values = pa.array(map(Decimal, units), pa.decimal128(19, 0))
+    given_ = np.array(factors, np.int64) if weighted else None
+    (sums,) = groups.totals([values], [pa.decimal128(38, 0)], given_)
+    expected: Counter[int] = Counter()
+    for key, unit, factor in zip(keys, units, factors, strict=True):
+        expected[key] += unit * factor
+    found = groups.keys(of, ["k"])["k"].to_pylist()
+    assert dict(zip(found, map(int, sums.to_pylist()), strict=True)) == expected
+
+
 def _decimals(units: list[int | None]) -> pa.Array:
     """Decimals that are part of a longer array, with something where they are null."""
     there = pa.array([False, *(unit is not None for unit in units)])

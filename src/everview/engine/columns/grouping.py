@@ -76,7 +76,7 @@ class Grouping:
         integers may need more than 64 bits.
         """
         found = units(columns)
-        if found is not None and bound(found) * self._most(found, weights) <= SAFE:
+        if found is not None and self._fit(found, weights):
             weighted = found if weights is None else found * weights
             return as_types(self._added(weighted), targets)
         if len(columns) > 1:
@@ -89,9 +89,16 @@ class Grouping:
             values = decimals.times(values, pa.array(weights))
         return [self._widely(values, type_)]
 
-    def _most(self, found: Places, weights: Places | None) -> int:
-        """How often a value may count."""
-        return int(found.shape[1]) * (1 if weights is None else max(1, bound(weights)))
+    def _fit(self, found: Places, weights: Places | None) -> bool:
+        """Whether no sum of whole numbers, each as often as its weight says, needs more bits.
+
+        Where not even the greatest as many times as there are rows would, nothing is added up.
+        """
+        most = 1 if weights is None else max(1, bound(weights))
+        if bound(found) * int(found.shape[1]) * most <= SAFE:
+            return True
+        sizes = np.abs(found.astype(np.float64) * (1 if weights is None else weights))
+        return bool(self._added(sizes).max() <= SAFE)
 
     def _added(self, rows: Places) -> Places:
         """The sum of whole numbers for each group."""
