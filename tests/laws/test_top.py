@@ -13,8 +13,8 @@ from everview.compiler import Maintenance, Table, View
 from everview.differentiate.derive import derive
 from everview.differentiate.top import top
 from everview.plan.build import add, filter_, negate, window
-from everview.plan.nodes import Order, Over, Source
-from everview.plan.traverse import schema_of
+from everview.plan.nodes import Map, Order, Over, Source
+from everview.plan.traverse import schema_of, walk
 from everview.rewrite.passes import rewrite
 from memory import Memory
 from strategies import SOURCES, Bag, T, after, bags, changes, first_rows, total
@@ -124,3 +124,25 @@ def test_the_input_is_read_only_where_too_few_rows_are_known(come, gone, read):
     whole = [name for name, by, _ in memory.fetched if name == "t" and by is None]
     assert len(whole) <= 1
     assert any(count for name, by, count in memory.fetched if name in whole and by is None) is read
+
+
+@pytest.mark.parametrize("plan", SECOND)
+@pytest.mark.parametrize(
+    ("old", "come", "gone", "asked"),
+    [
+        ((1, 2, 3), (9,), (), False),
+        ((1, 2, 3), (), (3,), False),
+        ((1, 2, 3), (4, 5), (3,), False),
+        ((1, 2, 3), (4,), (1,), True),
+        ((1, 2, 3), (2,), (), True),
+        ((1,), (9,), (), True),
+        ((), (9,), (), True),
+    ],
+)
+def test_nothing_is_done_for_what_comes_after_as_many_rows_as_are_wanted(
+    plan, old, come, gone, asked
+):
+    gate = next(n for n in walk(derive(plan)) if isinstance(n, Map) and not n.outputs)
+    change = rows(*come)
+    change.subtract(rows(*gone))
+    assert bool(evaluate(gate, {"t": rows(*old)}, {"t": change})) is asked

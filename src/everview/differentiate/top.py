@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import lru_cache
 
 from sqlglot import exp
@@ -15,14 +15,17 @@ from everview.plan.build import (
     filter_,
     fresh,
     identity,
+    join,
     map_,
     negate,
+    partition,
     project,
     restrict_to_keys,
     window,
 )
-from everview.plan.nodes import Filter, Order, Output, Over, Plan, Window
+from everview.plan.nodes import Aggregate, Filter, Order, Output, Over, Plan, Window
 from everview.plan.traverse import CACHED, schema_of
+from everview.plan.types import is_nested, names, type_in
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,32 +59,68 @@ def top(plan: Plan) -> Top | None:
 def changed_top(found: Top, d_child: Plan) -> Plan:
     """Δ of the first rows A = σₙ(ΩₖQ), with K the groups that may lack some of A + ΔQ.
 
-    σₙΩₖ(A ⋉ ΔQ − A ⋉ K + Q ⋉ K + ΔQ) − A ⋉ ΔQ: only the rows of the groups in K are read.
+    σₙΩₖ(A ⋉ ΔQ − A ⋉ K + Q ⋉ K + ΔQ) − A ⋉ ΔQ: only the rows of the groups in K are read. Of what
+    is no group but all rows, nothing is done unless some of the change come among the first.
     """
     keys, child = found.window.keys, found.window.child
     old = restrict_to_keys(found.plan, d_child, keys)
+    early = None if keys else _early(found, old, d_child)
+    if early is not None:
+        old, d_child = restrict_to_keys(old, early, ()), restrict_to_keys(d_child, early, ())
     held = project(old, columns_of(child))
-    short = _short(found, held, d_child)
+    short = _short(found, old, d_child)
     known = add(held, negate(restrict_to_keys(held, short, keys)))
     rows = add(known, restrict_to_keys(child, short, keys), d_child)
     after = filter_(window(rows, keys, found.window.columns), found.plan.predicate)
     return add(after, negate(old))
 
 
-def _short(found: Top, held: Plan, d_child: Plan) -> Plan:
+def _early(found: Top, old: Plan, d_child: Plan) -> Plan | None:
+    """The rows of a change that may come among the first of all rows, perhaps others too.
+
+    What comes after the last of as many rows as are wanted is not among them, neither before the
+    change nor after it. Only the first column of the order is looked at; None if it has no bounds.
+    """
+    (first, *_), schema = found.number.order, schema_of(d_child)
+    type_ = type_in(schema, first.column)
+    if is_nested(type_):
+        return None
+    bound = fresh("bound", names(schema))
+    values = project(_last(found, old), (first.column,))
+    last = partition(values, (), (Aggregate(bound, type_, "max", first.column),))
+    value, sign_ = scalar.column(first.column), ">=" if first.descending else "<="
+    known = f"{value} IS NULL OR {scalar.column(bound)} IS NULL"
+    within = scalar.canonical(f"{value} {sign_} {scalar.column(bound)} OR {known}")
+    return project(join(d_child, last, (), within), ())
+
+
+def _last(found: Top, old: Plan) -> Plan:
+    """The last of as many rows as are wanted, where there are as many; of equal ones any.
+
+    Numbers that are kept tell it, unless equal rows that are counted have the same number.
+    """
+    columns = columns_of(found.window.child)
+    if found.number.function == "rank":
+        place = fresh("place", columns_of(found.window))
+        number = Over(place, "int", "row_number", (), found.number.order)
+        counted = window(project(old, columns), found.window.keys, (number,))
+        return project(filter_(counted, _compare(place, "=", found.most)), columns)
+    return project(filter_(old, _compare(found.number.name, "=", found.most)), columns)
+
+
+def _short(found: Top, old: Plan, d_child: Plan) -> Plan:
     """The groups of which too few rows are known to come before all that are not held.
 
     A group that held all its rows is never among them. Of another, what is not held comes after
     the last row that is held: enough is known while as many rows as are wanted come up to it.
     """
-    schema, keys = schema_of(held), found.window.keys
+    held, keys = project(old, columns_of(found.window.child)), found.window.keys
+    schema = schema_of(held)
     place, last = (fresh(name, columns_of(found.window)) for name in ("place", "last"))
     function = "dense_rank" if found.number.function == "dense_rank" else "row_number"
-    number = Over(place, "int", function, (), found.number.order)
-    behind = replace(number, order=(*number.order, Order(last)))
-    final = filter_(window(held, keys, (number,)), _compare(place, "=", found.most))
+    behind = Over(place, "int", function, (), (*found.number.order, Order(last)))
     rows = map_(add(held, d_child), (*identity(schema), Output(last, "int", "0")))
-    marks = map_(final, (*identity(schema), Output(last, "int", "1")))
+    marks = map_(_last(found, old), (*identity(schema), Output(last, "int", "1")))
     early = f"{_compare(last, '=', 1)} AND {_compare(place, '<=', found.most)}"
     return filter_(window(add(rows, marks), keys, (behind,)), scalar.canonical(early))
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import lru_cache
+from functools import cache, lru_cache
 from operator import is_
 from typing import TypeAlias
 
@@ -124,9 +124,16 @@ class Columns:
 
     def _after(self, plan: Plan, child: Plan, then: Change) -> Evaluate:
         first = self._plan(child)
-        if isinstance(plan, Groups | Partition) and not plan.keys:
-            return lambda known: then(first(known))
-        return _then(first, then, schema_of(plan))
+        if not isinstance(plan, Groups | Partition) or plan.keys:
+            return _then(first, then, schema_of(plan))
+        none = nothing(arrow_schema(schema_of(child)))
+        group = cache(lambda: then(none))  # the one group of no rows
+
+        def evaluate(known: Known) -> pa.RecordBatch:
+            rows = first(known)
+            return then(rows) if rows.num_rows else group()
+
+        return evaluate
 
     def _part(self, plan: Plan, read: frozenset[str]) -> tuple[Evaluate, Schema]:
         """What evaluates the columns of a plan that are read, perhaps others too, and which."""
