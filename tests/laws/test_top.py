@@ -26,6 +26,10 @@ SECOND = [
     for function, order in (("row_number", ORDER), ("rank", ORDER[:1]), ("dense_rank", ORDER[:1]))
 ]
 """The rows up to the second one, the second rank, the second value."""
+LAST = filter_(
+    window(T, (), (Over("n", "int", "row_number", (), (Order("a", True, False), *ORDER[1:])),)),
+    "`n` <= 2",
+)
 
 
 @st.composite
@@ -40,7 +44,7 @@ def test_the_derivative_of_first_rows_is_the_difference_it_stands_for(data, plan
     for _ in range(3):
         change = data.draw(changes(world, most=5))
         new = after(world, change)
-        for each in (plan, *SECOND):
+        for each in (plan, *SECOND, LAST):
             difference = evaluate(derive(each), world, change)
             assert evaluate(each, new) == total(evaluate(each, world), difference)
         world = new

@@ -127,6 +127,11 @@ SLIPS: dict[ModuleType, tuple[Slip, ...]] = {
             "(fetch.relation, None)",
         ),
         ("a step forgets what was renamed", "Ref(renamed[node.name][0], node.schema)", "node"),
+        (
+            "slices by the keys of different results are one",
+            'replace(step, result="")',
+            'replace(step, result="", **({"keys": ()} if isinstance(step, Fetch) else {}))',
+        ),
     ),
     sql: (
         ("a join takes the left weight", "l.{WEIGHT} * r.{WEIGHT} AS", "l.{WEIGHT} AS"),
@@ -359,6 +364,11 @@ SLIPS: dict[ModuleType, tuple[Slip, ...]] = {
             "int(bound.name) - 1 if",
         ),
         ("a condition besides is forgotten", "if part != bound", "if part == bound"),
+        ("what comes early is taken for late", '">=" if first', '"<=" if first'),
+        ("an equal row is taken for a late one", "{value} {sign_} ", "{value} {sign_[0]} "),
+        ("a null comes late", 'f"{value} IS NULL OR {scalar', 'f"{scalar'),
+        ("what has no bound is passed over", " OR {scalar.column(bound)} IS NULL", ""),
+        ("equal rows have as many numbers", 'function == "rank"', 'function == "none"'),
     ),
     fixpoint: (
         ("a pair comes with its left row", 'f"GREATEST({_STEP}, {scalar.column(other)})"', "_STEP"),

@@ -55,7 +55,7 @@ def follow(
         relations.append(looped)
         found[total] = Ref(looped.sums, schema)
         found[trace_of(node, name)] = Ref(looped.changes, schema)
-    body = _varying(lowering, inner.steps, {name for r in relations for name in (r.now, r.before)})
+    body = _varying(lowering, inner.steps, relations)
     lowering.steps.append(Loop(label(node), tuple(relations), body, node.limit))
     return found
 
@@ -141,9 +141,10 @@ def _origin(plan: Plan, text: str) -> bool:
 
 
 def _varying(
-    lowering: Materializer, steps: list[Step], names: set[str]
+    lowering: Materializer, steps: list[Step], relations: list[Looped]
 ) -> tuple[Fetch | Compute, ...]:
     """The steps that another iteration may give another result; the others are taken before."""
+    names = {name for each in relations for name in (each.now, each.before)}
     kept: list[Fetch | Compute] = []
     for step in steps:
         assert isinstance(step, Fetch | Compute)
@@ -153,4 +154,5 @@ def _varying(
         else:
             names.add(step.result)
             kept.append(step)
-    return tuple(step for step in schedule(kept) if isinstance(step, Fetch | Compute))
+    made = schedule(kept, (each.later for each in relations))
+    return tuple(step for step in made if isinstance(step, Fetch | Compute))

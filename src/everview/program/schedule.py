@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import replace
 
 from everview.plan.nodes import Plan, Ref
-from everview.plan.traverse import transform
+from everview.plan.traverse import schema_of, transform
 from everview.plan.types import Schema
 from everview.program.steps import (
     Add,
@@ -21,8 +21,12 @@ from everview.program.steps import (
 )
 
 
-def schedule(steps: Iterable[Step]) -> tuple[Step, ...]:
-    """The same steps in rounds; fetches of one relation by one column in one round made one."""
+def schedule(steps: Iterable[Step], asked: Iterable[str] = ()) -> tuple[Step, ...]:
+    """The same steps in rounds; fetches of one relation by one column in one round made one.
+
+    Slices that are one make results equal that were not: of equal steps one is left. Results that
+    are `asked` for by their names keep them.
+    """
     levels: dict[str, int] = {}
     rounds: dict[int, list[Step]] = {}
     endings: list[Step] = []
@@ -48,13 +52,40 @@ def schedule(steps: Iterable[Step]) -> tuple[Step, ...]:
     checks = [step for step in endings if isinstance(step, Check)]
     writes = [step for step in endings if not isinstance(step, Check)]
     written = {step.change for step in writes if isinstance(step, Add | Publish)}
-    named = (_with_names(step, renamed) for step in (*ordered, *checks, *writes))
+    named = [_with_names(step, renamed) for step in (*ordered, *checks, *writes)]
     return tuple(
         replace(step, consolidated=True)
         if isinstance(step, Compute) and step.result in written
         else step
-        for step in named
+        for step in _once(named, written.union(asked, *map(_started, named)))
     )
+
+
+def _started(step: Step) -> set[str]:
+    """The results that a loop asks for by their names."""
+    relations = step.relations if isinstance(step, Loop) else ()
+    return {name for each in relations for name in (each.start, each.later)}
+
+
+def _once(steps: Iterable[Step], asked: set[str]) -> list[Step]:
+    """Of equal steps the first; a later one that is asked for by its name has the same rows."""
+    known: dict[Step, Ref] = {}
+    renamed: dict[str, tuple[str, Schema]] = {}
+    kept: list[Step] = []
+    for each in steps:
+        step = _with_names(each, renamed)
+        if not isinstance(step, Compute | Fetch):
+            kept.append(step)
+            continue
+        schema = step.schema if isinstance(step, Fetch) else schema_of(step.plan)
+        first = known.setdefault(replace(step, result=""), Ref(step.result, schema))
+        if first.name == step.result:
+            kept.append(step)
+        elif step.result in asked:
+            kept.append(Compute(step.result, first))
+        else:
+            renamed[step.result] = (first.name, schema)
+    return kept
 
 
 def _shared(fetches: list[Fetch], renamed: dict[str, tuple[str, Schema]]) -> list[Fetch]:
