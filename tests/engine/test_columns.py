@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from decimal import ROUND_HALF_UP, Decimal, localcontext
 from functools import cache
 from typing import Any
@@ -24,7 +25,7 @@ from everview.engine.columns.operators import Columns
 from everview.engine.columns.summing import sums
 from everview.engine.columns.unknown import Unknown
 from everview.engine.duckdb import functions
-from everview.plan.build import add, filter_, groups, negate, partition, totals, window
+from everview.plan.build import add, filter_, groups, negate, partition, restrict, totals, window
 from everview.plan.coercion import decimal_result
 from everview.plan.nodes import Aggregate, Change, Measure, Order, Over, Plan, Ref, Source
 from everview.plan.scalar import parse, text
@@ -143,12 +144,16 @@ def test_groups_before_and_after_are_told_apart(keys, data, world):
     change = Change("t", T.schema)
     sides = data.draw(st.permutations([T, change, add(T, change), negate(change)]))
     measures = (Measure("n", "bigint", "count", "a"), Measure("s", "decimal(38,2)", "sum", "x"))
-    after, before = (groups(totals(each, keys, measures), keys) for each in sides[:2])
-    plan = add(after, negate(before))
-    delta = data.draw(changes(world))
-    found = on_columns(plan, world, delta)
-    assert found is not None
-    assert found == evaluate(plan, world, delta)
+    one, other, *more = (totals(each, keys, measures) for each in sides)
+    more = more[: data.draw(st.integers(0, 2))]
+    after, before = groups(add(one, *more), keys), groups(add(other, *more[1:]), keys)
+    asked = restrict(add(after, negate(before)), change, ()), add(after, negate(before))
+    whole = add(restrict(after, change, ()), negate(restrict(before, change, ())))
+    delta = data.draw(changes(world) | st.just({**world, "t": Counter()}))
+    for plan in (*asked, whole):
+        found = on_columns(plan, world, delta)
+        assert found is not None
+        assert found == evaluate(plan, world, delta)
 
 
 SCHEMA = grid.schema()

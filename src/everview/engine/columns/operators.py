@@ -214,6 +214,14 @@ class Columns:
             case Add(Groups(after, keys), Negate(Groups(before, same))) if keys and keys == same:
                 whole = self._regrouped(after, before, keys)
                 return lambda known: picked(whole(known), wanted)
+            case Add(
+                Restrict(Groups(after, ()), to, ()), Negate(Restrict(Groups(before, ()), same, ()))
+            ) if to == same:
+                all_rows = self._regrouped(after, before, ())
+                asked, none = self._part(to, frozenset())[0], nothing(wanted)
+                return lambda known: (
+                    picked(all_rows(known), wanted) if asked(known).num_rows else none
+                )
         none = nothing(wanted)
         parts = [self._part(part, frozenset(names(kept)))[0] for part in _added(plan)]
 

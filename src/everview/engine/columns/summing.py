@@ -116,20 +116,32 @@ def groups(schema: Schema, keys: tuple[str, ...]) -> Change:
 def regrouped(
     schema: Schema, keys: tuple[str, ...]
 ) -> Callable[[pa.RecordBatch, pa.RecordBatch], pa.RecordBatch]:
-    """The groups that some rows make, by keys, minus those that others make."""
+    """The groups that some rows make, by keys, minus those that others make.
+
+    Without keys one is there on either side, whatever there is.
+    """
     _must_add_up(schema, keys)
     wanted = arrow_schema(schema)
+    alone = groups(schema, keys)
 
     def change(after: pa.RecordBatch, before: pa.RecordBatch) -> pa.RecordBatch:
+        if not (keys or (after.num_rows and before.num_rows)):
+            gone = alone(before)
+            return pa.concat_batches([alone(after), reweighted(gone, pc.negate(weights(gone)))])
         rows = pa.concat_batches([picked(after, wanted), picked(before, wanted)])
         signs = np.ones(rows.num_rows, np.int64)
         signs[after.num_rows :] = -1
-        found = grouping(rows, keys, signs)
+        found = grouping(rows, keys, signs) if keys else _sides(after.num_rows, rows.num_rows)
         made = _summed(found, rows, keys, wanted)
-        there = weights(made).to_numpy() > 0
+        there = weights(made).to_numpy() > 0 if keys else np.ones(2, bool)
         return reweighted(chosen(made, there), of_numbers(found.first(signs)[there]))
 
     return change
+
+
+def _sides(first: int, all_: int) -> Grouping:
+    """So many rows as one group, and those after them as another; both have some."""
+    return Grouping(np.arange(all_), np.array([0, first]))
 
 
 def _must_add_up(schema: Schema, keys: tuple[str, ...]) -> None:
