@@ -126,7 +126,7 @@ SLIPS: dict[ModuleType, tuple[Slip, ...]] = {
             "(fetch.relation, fetch.by)",
             "(fetch.relation, None)",
         ),
-        ("a step forgets what was renamed", "Ref(renamed[node.name][0], node.schema)", "node"),
+        ("a step forgets what was renamed", "Ref(renamed[node.name], node.schema)", "node"),
         (
             "slices by the keys of different results are one",
             'replace(step, result="")',

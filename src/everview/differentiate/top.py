@@ -86,8 +86,7 @@ def _early(found: Top, old: Plan, d_child: Plan) -> Plan | None:
     if is_nested(type_):
         return None
     bound = fresh("bound", names(schema))
-    values = project(_last(found, old), (first.column,))
-    last = partition(values, (), (Aggregate(bound, type_, "max", first.column),))
+    last = partition(_last(found, old), (), (Aggregate(bound, type_, "max", first.column),))
     value, sign_ = scalar.column(first.column), ">=" if first.descending else "<="
     known = f"{value} IS NULL OR {scalar.column(bound)} IS NULL"
     within = scalar.canonical(f"{value} {sign_} {scalar.column(bound)} OR {known}")
@@ -137,19 +136,12 @@ def _needs_no_later_row(over: Over, number: Over) -> bool:
 def _at_most(condition: str, name: str) -> int | None:
     """The greatest value that a condition leaves a column, if it is a bound of it."""
     tree = scalar.parse(condition)
-    match tree:
-        case exp.LTE() | exp.EQ():
-            column, bound, less = tree.this, tree.expression, 0
-        case exp.LT():
-            column, bound, less = tree.this, tree.expression, 1
-        case exp.GTE():
-            column, bound, less = tree.expression, tree.this, 0
-        case exp.GT():
-            column, bound, less = tree.expression, tree.this, 1
-        case exp.Between():
-            column, bound, less = tree.this, tree.args["high"], 0
-        case _:
-            return None
+    if not isinstance(tree, exp.LTE | exp.EQ | exp.LT | exp.GTE | exp.GT | exp.Between):
+        return None
+    column, bound = tree.this, tree.args.get("high") or tree.expression
+    if isinstance(tree, exp.GTE | exp.GT):
+        column, bound = bound, column
+    less = isinstance(tree, exp.LT | exp.GT)
     number = isinstance(bound, exp.Literal) and not bound.is_string and bound.name.isdigit()
     named = isinstance(column, exp.Column) and column.name == name
     return int(bound.name) - less if named and number else None

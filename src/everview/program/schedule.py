@@ -7,7 +7,6 @@ from dataclasses import replace
 
 from everview.plan.nodes import Plan, Ref
 from everview.plan.traverse import schema_of, transform
-from everview.plan.types import Schema
 from everview.program.steps import (
     Add,
     Check,
@@ -45,7 +44,7 @@ def schedule(steps: Iterable[Step], asked: Iterable[str] = ()) -> tuple[Step, ..
         levels[result] = level
         rounds.setdefault(level, []).append(step)
     ordered: list[Step] = []
-    renamed: dict[str, tuple[str, Schema]] = {}
+    renamed: dict[str, str] = {}
     for level in sorted(rounds):
         ordered += _shared([s for s in rounds[level] if isinstance(s, Fetch)], renamed)
         ordered += [s for s in rounds[level] if not isinstance(s, Fetch)]
@@ -53,24 +52,20 @@ def schedule(steps: Iterable[Step], asked: Iterable[str] = ()) -> tuple[Step, ..
     writes = [step for step in endings if not isinstance(step, Check)]
     written = {step.change for step in writes if isinstance(step, Add | Publish)}
     named = [_with_names(step, renamed) for step in (*ordered, *checks, *writes)]
+    looped = [each for step in named if isinstance(step, Loop) for each in step.relations]
+    kept = written.union(asked, *((each.start, each.later) for each in looped))
     return tuple(
         replace(step, consolidated=True)
         if isinstance(step, Compute) and step.result in written
         else step
-        for step in _once(named, written.union(asked, *map(_started, named)))
+        for step in _once(named, kept)
     )
-
-
-def _started(step: Step) -> set[str]:
-    """The results that a loop asks for by their names."""
-    relations = step.relations if isinstance(step, Loop) else ()
-    return {name for each in relations for name in (each.start, each.later)}
 
 
 def _once(steps: Iterable[Step], asked: set[str]) -> list[Step]:
     """Of equal steps the first; a later one that is asked for by its name has the same rows."""
     known: dict[Step, Ref] = {}
-    renamed: dict[str, tuple[str, Schema]] = {}
+    renamed: dict[str, str] = {}
     kept: list[Step] = []
     for each in steps:
         step = _with_names(each, renamed)
@@ -84,11 +79,11 @@ def _once(steps: Iterable[Step], asked: set[str]) -> list[Step]:
         elif step.result in asked:
             kept.append(Compute(step.result, first))
         else:
-            renamed[step.result] = (first.name, schema)
+            renamed[step.result] = first.name
     return kept
 
 
-def _shared(fetches: list[Fetch], renamed: dict[str, tuple[str, Schema]]) -> list[Fetch]:
+def _shared(fetches: list[Fetch], renamed: dict[str, str]) -> list[Fetch]:
     """Twenty readings of `orders` by the keys of the changed lines make one fetch."""
     merged: dict[tuple[str, str | None], Fetch] = {}
     for fetch in fetches:
@@ -100,11 +95,7 @@ def _shared(fetches: list[Fetch], renamed: dict[str, tuple[str, Schema]]) -> lis
         schema = tuple(dict.fromkeys(first.schema + fetch.schema))
         keys = tuple(dict.fromkeys(first.keys + fetch.keys)) if first.keys and fetch.keys else ()
         merged[mark] = replace(first, schema=schema, keys=_wanted(keys))
-        renamed[fetch.result] = (first.result, schema)
-    for fetch in merged.values():
-        renamed[fetch.result] = (fetch.result, fetch.schema)
-    for old, (new, _) in list(renamed.items()):
-        renamed[old] = (new, renamed[new][1])
+        renamed[fetch.result] = first.result
     return list(merged.values())
 
 
@@ -114,10 +105,9 @@ def _wanted(keys: tuple[KeySet, ...]) -> tuple[KeySet, ...]:
     return tuple(k for k in keys if not k.also or (k.relation, k.column) not in whole)
 
 
-def _with_names(step: Step, renamed: dict[str, tuple[str, Schema]]) -> Step:
+def _with_names(step: Step, renamed: dict[str, str]) -> Step:
     if isinstance(step, Fetch):
-        names = {old: new for old, (new, _) in renamed.items()}
-        keys = (replace(k, relation=names.get(k.relation, k.relation)) for k in step.keys)
+        keys = (replace(k, relation=renamed.get(k.relation, k.relation)) for k in step.keys)
         return replace(step, keys=tuple(dict.fromkeys(keys)))
     if isinstance(step, Loop):
         body = (_with_names(each, renamed) for each in step.body)
@@ -127,7 +117,7 @@ def _with_names(step: Step, renamed: dict[str, tuple[str, Schema]]) -> Step:
 
     def rename(node: Plan) -> Plan:
         if isinstance(node, Ref) and node.name in renamed:
-            return Ref(renamed[node.name][0], node.schema)
+            return Ref(renamed[node.name], node.schema)
         return node
 
     return replace(step, plan=transform(step.plan, rename))
