@@ -13,7 +13,7 @@ import pytest
 from everview.errors import UserError
 from everview.store.codec import decode, encode
 from everview.store.compaction import WHOLE, Policy, compact
-from everview.store.manifest import Manifest, Segment
+from everview.store.manifest import FORMAT, Manifest, Segment
 from everview.store.retention import retire
 from everview.store.store import Store, manifest_path
 from everview.store.together import FEW_ROWS, MANY_BYTES, MANY_ROWS, are_few
@@ -196,7 +196,7 @@ def test_a_store_of_the_format_before_is_read_and_goes_on(alone: Store) -> None:
     again = Store.open_existing(alone.place.root)
     assert again.latest().format == 1
     commit(again, again.write_together(2, {"orders": (rows((2, "b", 1)), ("k",))}))
-    assert Store.open_existing(alone.place.root).latest().format == 2
+    assert Store.open_existing(alone.place.root).latest().format == FORMAT
     assert value(again, again.latest()) == {(1, "a"): 1, (2, "b"): 1}
 
 

@@ -37,7 +37,7 @@ from everview.pipeline.explain import explain_query, explain_view
 from everview.pipeline.history import COLUMNS, SHOWN, Entry, history, history_rows
 from everview.pipeline.moving import Mover
 from everview.pipeline.system import Asked, Told, with_told
-from everview.pipeline.telling import placed_in, sound
+from everview.pipeline.telling import guarded, placed_in, sound
 from everview.pipeline.transaction import Transaction
 from everview.plan.nodes import Plan, Source
 from everview.store.compaction import Policy, compact, compactable
@@ -94,13 +94,7 @@ class Database:
         """The rows of a table or view, now or at an earlier epoch."""
         snapshot = self._snapshot(epoch)
         catalog = self.catalog if epoch is None else self._load(snapshot.manifest)
-        result = self.engine.read(catalog.relation(name), snapshot)
-
-        def arrow() -> pa.Table:
-            with sound(snapshot):
-                return result.to_arrow()
-
-        return Result(arrow, result.frame)
+        return guarded(self.engine.read(catalog.relation(name), snapshot), snapshot)
 
     def changes(self, name: str, *, after: int = 0) -> Result:
         """The change feed of a table or view: rows with `_w` and `_epoch`, oldest first."""
@@ -186,7 +180,7 @@ class Database:
     def _compact(self, due: tuple[str, ...], policy: Policy) -> int:
         clock, snapshot = Clock(), self._snapshot()
         stored = {n: s for n, s in snapshot.stored.items() if n in snapshot.manifest.relations}
-        with clock.phase("compute"):
+        with clock.phase("compute"), sound(snapshot):
             following = compact(
                 self.store,
                 snapshot.manifest,
@@ -279,7 +273,9 @@ class Database:
         found = tuple(name for each in reads if (name := self.catalog.find(each)) is not None)
         told = {"history": Told(COLUMNS, lambda: history_rows(self.history()))}
         asked = with_told(Asked(text, found, snapshot, pending), told)
-        return self.engine.query(asked.text, asked.reads, asked.snapshot, asked.pending)
+        with sound(snapshot):
+            result = self.engine.query(asked.text, asked.reads, asked.snapshot, asked.pending)
+        return guarded(result, snapshot)
 
     def _bracket(self, action: str, span: Any) -> None:
         if action == "begin":
@@ -366,7 +362,8 @@ class Database:
         catalog, snapshot = self.catalog, self._snapshot()
         chosen = tuple(catalog.views) if view is None else (catalog.relation(view),)
         whole = view is not None
-        found = (audit_view(n, catalog, self.engine, snapshot, whole=whole) for n in chosen)
+        with sound(snapshot):
+            found = [audit_view(n, catalog, self.engine, snapshot, whole=whole) for n in chosen]
         return Audit(snapshot.manifest.epoch, tuple(found))
 
     def status(self) -> list[statistics.RelationStatus]:

@@ -5,23 +5,49 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+import pyarrow as pa
+
 from everview.engine.protocol import Snapshot
+from everview.engine.results import Result
 from everview.errors import Span, UserError
 from everview.lang.sql.reading import too_deep
-from everview.store.faults import damaged_segment
+from everview.store.faults import damaged_segment, explained
+
+_UNREADABLE = "it cannot be read"
 
 
 @contextmanager
 def sound(snapshot: Snapshot) -> Iterator[None]:
-    """Name the damaged file when a failure comes from one."""
+    """Name the damaged file, or what the operating system refused, when a failure comes from it."""
+    store = snapshot.store
     try:
-        yield
+        with explained(store.place.shown):
+            yield
     except UserError:
         raise
     except Exception as problem:
-        for path, reason in snapshot.store.verify(snapshot.manifest).items():
-            raise damaged_segment(snapshot.store.absolute(path), reason) from problem
+        damaged = _named(problem, snapshot) or store.verify(snapshot.manifest)
+        for path, reason in damaged.items():
+            good = store.last_without(damaged)
+            raise damaged_segment(store.absolute(path), reason, good) from problem
         raise
+
+
+def _named(problem: Exception, snapshot: Snapshot) -> dict[str, str]:
+    """The stored files that a failure names, with what is wrong with each."""
+    store, spoken = snapshot.store, str(problem)
+    files = {file.path: file for file in snapshot.manifest.files if file.path in spoken}
+    return {path: store.damage(file) or _UNREADABLE for path, file in files.items()}
+
+
+def guarded(result: Result, snapshot: Snapshot) -> Result:
+    """A result that names the damaged file when it cannot be had for one."""
+
+    def arrow() -> pa.Table:
+        with sound(snapshot):
+            return result.to_arrow()
+
+    return Result(arrow, result.frame)
 
 
 @contextmanager

@@ -17,7 +17,7 @@ from typing import Any, Generic, TypeAlias, TypeVar
 
 from everview.store import faults
 from everview.store.bounds import Bound
-from everview.store.manifest import FORMAT, DataFile, Manifest, Opaque, Relation, Segment
+from everview.store.manifest import FORMAT, DataFile, Manifest, Opaque, Relation, Segment, Tail
 
 Json: TypeAlias = dict[str, Any]
 T = TypeVar("T")
@@ -121,16 +121,21 @@ def _segment(segment: Segment) -> str:
 
 
 def _file(file: DataFile) -> Json:
+    tail = {} if file.tail is None else {"tail": [file.tail.bytes, file.tail.checksum]}
     where = {} if file.start is None else {"start": file.start}
-    return where | {
-        "path": file.path,
-        "rows": file.rows,
-        "bytes": file.bytes,
-        "checksum": file.checksum,
-        "low": file.low,
-        "high": file.high,
-        "has_null": file.has_null,
-    }
+    return (
+        where
+        | tail
+        | {
+            "path": file.path,
+            "rows": file.rows,
+            "bytes": file.bytes,
+            "checksum": file.checksum,
+            "low": file.low,
+            "high": file.high,
+            "has_null": file.has_null,
+        }
+    )
 
 
 def _read_manifest(raw: Json, format_: int) -> Manifest:
@@ -174,6 +179,7 @@ def _read_file(raw: Json) -> DataFile:
         high=_read_bound(raw["high"]),
         has_null=raw["has_null"],
         start=raw.get("start"),
+        tail=None if raw.get("tail") is None else Tail(*raw["tail"]),
     )
 
 

@@ -1,8 +1,37 @@
-"""The store's errors, S001 to S009, each with its remedy."""
+"""The store's errors, S001 to S013, each with its remedy."""
 
 from __future__ import annotations
 
+import errno
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+
 from everview.errors import UserError
+
+_SYSTEM = {
+    errno.ENOSPC: "free some room on the disk, or remove old epochs with retain; then try again",
+    errno.EDQUOT: "free some room, or ask for a larger quota; then try again",
+    errno.EFBIG: "raise the limit on the size of a file (ulimit -f), then try again",
+    errno.EACCES: "give this user the right to read and write the folder, then try again",
+    errno.EPERM: "give this user the right to read and write the folder, then try again",
+    errno.EROFS: "make the file system writable, or open the store with read_only=True",
+    errno.EMFILE: "raise the limit on open files (ulimit -n), or close some; then try again",
+    errno.ENFILE: "let the system open more files, or close some; then try again",
+    errno.EIO: "check the disk and its connection, then try again",
+    errno.ESTALE: "mount the file system again, then try again",
+    errno.ENODEV: "mount the file system again, then try again",
+    errno.ENOTDIR: "put the folder back that was there, then try again",
+    errno.ENOENT: "put back what was removed or moved, then try again",
+    errno.ENAMETOOLONG: "choose a shorter path",
+    errno.ELOOP: "put a folder or a file in the place of the link",
+}
+"""What a user can do about what the operating system refuses."""
+_WORDS = {os.strerror(number): number for number in _SYSTEM}
+_SPOKEN = tuple(
+    words for words, number in _WORDS.items() if number not in (errno.ENOENT, errno.EPERM)
+)
+"""How other programs in the process speak of it; they say the rest of many things."""
 
 
 def newer_format(path: str, found: int, known: int) -> UserError:
@@ -14,22 +43,28 @@ def newer_format(path: str, found: int, known: int) -> UserError:
     )
 
 
-def damaged_manifest(path: str, reason: str) -> UserError:
-    """A manifest that is not what was written."""
+def damaged_manifest(path: str, reason: str, good: int | None = None) -> UserError:
+    """A manifest that is not what was written; `good` is the last epoch that is."""
     return UserError(
         "S002",
         f"manifest {path} is damaged: {reason}",
-        remedy="open the store at an earlier epoch, or restore this file from a backup",
+        remedy=f"restore this file from a backup, or {_at(good)}",
     )
 
 
-def damaged_segment(path: str, reason: str) -> UserError:
-    """A segment file that is not what the manifest says."""
+def damaged_segment(path: str, reason: str, good: int | None = None) -> UserError:
+    """A segment file that is not what the manifest says; the epoch `good` does not need it."""
     return UserError(
         "S003",
         f"segment file {path} is damaged: {reason}",
-        remedy="restore this file from a backup, or read an epoch that does not name it",
+        remedy=f"restore this file from a backup, run `everview repair`, or {_at(good)}",
     )
+
+
+def _at(good: int | None) -> str:
+    if good is None:
+        return "open the store at an earlier epoch"
+    return f"open the last good epoch, which can be read only: epoch={good}"
 
 
 def no_store(location: str, reason: str = "there is no store there") -> UserError:
@@ -85,3 +120,71 @@ def no_exclusive_create(location: str, reason: str) -> UserError:
         remedy="keep the store on a local disk, or open it with single_writer=True "
         "and see to it that only one process ever writes",
     )
+
+
+def out_of_reach(location: str, problem: str, number: int) -> UserError:
+    """What the operating system refuses; nothing is committed then."""
+    return UserError("S010", f"the store {location}: {problem}", remedy=_SYSTEM[number])
+
+
+def rows_lost(location: str, written: int, seen: int) -> UserError:
+    """Executors wrote rows into files that the driver does not see, or not all of them."""
+    return UserError(
+        "S011",
+        f"executors wrote {written:,} rows to {location}, and the driver sees {seen:,} of them",
+        remedy="keep the store where the driver and all executors see the same files: on a shared "
+        "disk or an object store, not on the local disk of each; nothing was committed",
+    )
+
+
+def a_link(location: str, path: str) -> UserError:
+    """A symbolic link in the place of a folder or a file of ours: it may lead anywhere."""
+    return UserError(
+        "S012",
+        f"{location} is not safe to use: {path} is a symbolic link",
+        remedy="put a folder or a file of the store in its place; the store's own folder may be "
+        "reached by a link",
+    )
+
+
+def unusable_catalog(location: str, reason: str) -> UserError:
+    """Declarations that cannot be read, or do not fit what is stored."""
+    return UserError(
+        "S013",
+        f"the declarations of {location} cannot be used: {reason}",
+        remedy="open the store at an earlier epoch, or restore it from a backup",
+    )
+
+
+@contextmanager
+def explained(location: str) -> Iterator[None]:
+    """Turn what the operating system refuses into an error that says what to do about it."""
+    try:
+        yield
+    except UserError:
+        raise
+    except Exception as problem:
+        if (found := of_system(problem, location)) is not None:
+            raise found from problem
+        raise
+
+
+def of_system(problem: BaseException, location: str) -> UserError | None:
+    """The error for what the operating system refused, None if a failure is anything else.
+
+    >>> of_system(OSError(errno.ENOSPC, "No space left on device"), "shop").problem
+    'the store shop: No space left on device'
+    """
+    seen: BaseException | None = problem
+    while seen is not None:
+        if isinstance(seen, OSError):
+            if seen.errno in _SYSTEM:
+                where = f": {seen.filename}" if isinstance(seen.filename, str) else ""
+                return out_of_reach(location, f"{os.strerror(seen.errno)}{where}", seen.errno)
+        elif isinstance(seen, Exception):
+            spoken = str(seen)
+            for words in _SPOKEN:
+                if words in spoken:
+                    return out_of_reach(location, words, _WORDS[words])
+        seen = seen.__cause__
+    return None

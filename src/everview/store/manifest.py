@@ -12,7 +12,7 @@ from typing import Literal, TypeAlias
 
 from everview.store.bounds import Bound
 
-FORMAT = 2
+FORMAT = 3
 
 Kind: TypeAlias = Literal["change", "base"]
 Opaque: TypeAlias = Mapping[str, object]
@@ -20,20 +20,30 @@ Opaque: TypeAlias = Mapping[str, object]
 
 
 @dataclass(frozen=True, slots=True)
+class Tail:
+    """What lies behind the last page of a Parquet file: its indexes and its footer."""
+
+    bytes: int
+    checksum: str
+
+
+@dataclass(frozen=True, slots=True)
 class DataFile:
     """An immutable Parquet file; `low` and `high` bound the first column it is sorted by.
 
-    What has a `start` is a piece of a file that holds few rows of many relations.
+    What has a `start` is a piece of a file that holds few rows of many relations. A file that
+    executors wrote has no checksum of all its bytes; a file of a format before 3 has no tail.
     """
 
     path: str
     rows: int
     bytes: int
-    checksum: str
+    checksum: str | None
     low: Bound | None = None
     high: Bound | None = None
     has_null: bool = True
     start: int | None = None
+    tail: Tail | None = None
 
 
 def parted(files: Iterable[DataFile]) -> tuple[tuple[DataFile, ...], tuple[DataFile, ...]]:

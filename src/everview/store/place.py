@@ -72,6 +72,14 @@ class Place:
         size: int | None = self._info(path).size
         return size
 
+    def require_no_links(self, path: str) -> None:
+        """Refuse a path below this folder on whose way there is a symbolic link, if it is local."""
+        at = path if self.is_local else ""
+        while at:
+            if os.path.islink(self.inside(at)):
+                raise faults.a_link(self.shown, at)
+            at = _above(at)
+
     def make_folder(self, path: str) -> None:
         """Make a folder and those above it; again does nothing."""
         self.filesystem.create_dir(self.inside(path), recursive=True)

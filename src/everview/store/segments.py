@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import re
-import zlib
 from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from hashlib import blake2b
@@ -17,9 +16,10 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 from pyarrow import types
 
-from everview.store import faults
+from everview.store import integrity
 from everview.store.bounds import UNKNOWN, Range, range_of_sorted, range_of_statistics
-from everview.store.manifest import DataFile, Kind, Segment
+from everview.store.integrity import Damage, checksum
+from everview.store.manifest import DataFile, Kind, Segment, Tail
 from everview.store.order import in_order
 from everview.store.place import Place
 
@@ -31,8 +31,6 @@ DIGITS = 18
 """A decimal of no more digits is a whole number of Parquet's."""
 SAMPLE, REPEATED = 1024, 8
 """A column whose values are repeated so often in a sample of so many rows gets a dictionary."""
-_CHUNK = 1 << 20
-_NOT_AS_WRITTEN = "its checksum does not match its content"
 _PLAIN = re.compile(r"[a-z][a-z0-9_]{0,99}")
 
 
@@ -126,51 +124,29 @@ def adopt(place: Place, epoch: int, directory: str, sort_by: Sequence[str], kind
     return Segment(id_, epoch, kind, tuple(file for file in files if file.rows), keys)
 
 
-def read(place: Place, file: DataFile, columns: Sequence[str] | None, check: bool) -> pa.Table:
-    """The rows of a file, refusing one that is not what the manifest says."""
-    problem = damage(place, file) if check else _size_damage(place, file)
-    if problem:
-        raise faults.damaged_segment(place.absolute(file.path), problem)
-    try:
-        if file.start is not None:
-            content = _bytes(place, file)
-            if checksum([content]) != file.checksum:
-                raise faults.damaged_segment(place.absolute(file.path), _NOT_AS_WRITTEN)
-            rows = pa.ipc.open_stream(content).read_all()
-            return rows if columns is None else rows.select(list(columns))
-        with place.filesystem.open_input_file(place.inside(file.path)) as source:
-            names = None if columns is None else list(columns)
-            table = pq.ParquetFile(source).read(columns=names)
-    except (OSError, pa.ArrowInvalid) as failure:
-        raise faults.damaged_segment(place.absolute(file.path), str(failure)) from failure
+def read(place: Place, file: DataFile, columns: Sequence[str] | None) -> pa.Table:
+    """The rows of a file; `Damage` is raised for one that is not what the manifest says.
+
+    A Parquet file without page checksums has to be verified whole before.
+    """
+    names = None if columns is None else list(columns)
+    integrity.verify_size(place, file)
+    if file.start is not None:
+        rows = integrity.verified_piece(place, file)
+        return rows if names is None else rows.select(names)
+    with place.filesystem.open_input_file(place.inside(file.path)) as source:
+        table = integrity.opened(source, file).read(columns=names)
     return table.replace_schema_metadata(None)
 
 
 def damage(place: Place, file: DataFile) -> str | None:
-    """What is wrong with a file, None when every byte is as it was written."""
-    problem = _size_damage(place, file)
-    if problem:
-        return problem
+    """What is wrong with a file, None when every byte that matters is as it was written."""
     try:
-        found = checksum(_chunks(place, file.path) if file.start is None else [_bytes(place, file)])
-        rows = _rows(place, file) if found == file.checksum else file.rows
-    except (OSError, pa.ArrowInvalid) as failure:
+        integrity.verify_size(place, file)
+        integrity.verify_whole(place, file)
+    except (Damage, OSError, pa.ArrowException) as failure:
         return str(failure)
-    if found != file.checksum:
-        return _NOT_AS_WRITTEN
-    return None if rows == file.rows else f"it has {rows} rows, not {file.rows}"
-
-
-def checksum(chunks: Iterable[pa.Buffer | bytes]) -> str:
-    """CRC-32 of the bytes: guards against damage, not malice, at the speed of memory.
-
-    >>> checksum([b"ever", b"view"]) == checksum([b"everview"])
-    True
-    """
-    value = 0
-    for chunk in chunks:
-        value = zlib.crc32(chunk, value)
-    return f"crc32:{value:08x}"
+    return None
 
 
 def _written(
@@ -180,7 +156,8 @@ def _written(
     content = _parquet(rows, _encoding(rows, keys, lasting))
     place.write(path, content)
     known = range_of_sorted(rows[keys[0]]) if keys else UNKNOWN
-    return _file(path, rows.num_rows, content.size, checksum([content]), known)
+    tail = _tail(pa.BufferReader(content))
+    return _file(path, rows.num_rows, content.size, checksum([content]), known, tail)
 
 
 def _parts(rows: pa.Table) -> list[pa.Table]:
@@ -192,7 +169,8 @@ def _parts(rows: pa.Table) -> list[pa.Table]:
 
 def _parquet(table: pa.Table, encoding: Mapping[str, Any]) -> pa.Buffer:
     sink = pa.BufferOutputStream()
-    pq.write_table(table, sink, row_group_size=ROW_GROUP, write_page_index=True, **encoding)
+    how = {"write_page_index": True, "write_page_checksum": True, **encoding}
+    pq.write_table(table, sink, row_group_size=ROW_GROUP, **how)
     return sink.getvalue()
 
 
@@ -242,11 +220,16 @@ def _is_few(some: pa.Array | pa.ChunkedArray) -> bool:
 
 
 def _inspect(place: Place, path: str, keys: tuple[str, ...]) -> DataFile:
-    """What the manifest has to know about a file, from its footer and its bytes."""
-    metadata = _metadata(place, path)
+    """What the manifest has to know about a file, from its tail alone: it may be large."""
+    with place.filesystem.open_input_file(place.inside(path)) as source:
+        metadata, size = pq.read_metadata(source), source.size()
+        tail = integrity.tail_of(source, metadata)
     known = _range(metadata, keys[0]) if keys else UNKNOWN
-    size = place.size(path) or 0
-    return _file(path, metadata.num_rows, size, checksum(_chunks(place, path)), known)
+    return _file(path, metadata.num_rows, size, None, known, tail)
+
+
+def _tail(source: pa.NativeFile) -> Tail:
+    return integrity.tail_of(source, pq.read_metadata(source))
 
 
 def _range(metadata: pq.FileMetaData, key: str) -> Range:
@@ -258,42 +241,8 @@ def _range(metadata: pq.FileMetaData, key: str) -> Range:
     return range_of_statistics((group.column(at).statistics for group in groups), type_)
 
 
-def _metadata(place: Place, path: str) -> pq.FileMetaData:
-    with place.filesystem.open_input_file(place.inside(path)) as source:
-        return pq.read_metadata(source)
-
-
-def _rows(place: Place, file: DataFile) -> int:
-    if file.start is None:
-        return int(_metadata(place, file.path).num_rows)
-    return int(pa.ipc.open_stream(_bytes(place, file)).read_all().num_rows)
-
-
-def _bytes(place: Place, file: DataFile) -> pa.Buffer:
-    """What is in a piece, as far as it is there."""
-    with place.filesystem.open_input_file(place.inside(file.path)) as source:
-        source.seek(file.start)
-        return source.read_buffer(file.bytes)
-
-
-def _chunks(place: Place, path: str) -> Iterable[pa.Buffer]:
-    with place.filesystem.open_input_stream(place.inside(path), compression=None) as stream:
-        while chunk := stream.read(_CHUNK):
-            yield chunk
-
-
-def _size_damage(place: Place, file: DataFile) -> str | None:
-    size = place.size(file.path)
-    if size is None:
-        return "it is missing"
-    if file.start is not None and size >= file.start + file.bytes:
-        return None
-    wanted = (file.start or 0) + file.bytes
-    return None if size == wanted else f"it has {size} bytes, not {wanted}"
-
-
-def _file(path: str, rows: int, size: int, check: str, known: Range) -> DataFile:
-    return DataFile(path, rows, size, check, known.low, known.high, known.has_null)
+def _file(path: str, rows: int, size: int, check: str | None, known: Range, tail: Tail) -> DataFile:
+    return DataFile(path, rows, size, check, known.low, known.high, known.has_null, tail=tail)
 
 
 def _is_data(name: str) -> bool:

@@ -8,7 +8,7 @@ Durability: `commit` returns after the manifest and each file it newly names are
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from concurrent.futures import Future
 from contextlib import suppress
 from dataclasses import replace
@@ -19,15 +19,17 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pyarrow import fs
 
+from everview.errors import UserError
 from everview.store import codec, faults, segments, together
 from everview.store.ahead import Ahead
+from everview.store.integrity import MISSING
 from everview.store.lock import WriterLock
 from everview.store.manifest import DataFile, Kind, Manifest, Opaque, Relation, Segment
 from everview.store.place import Location, Place, resolve
+from everview.store.reader import Reader
 from everview.store.skip import files_for
 
 _MANIFEST = re.compile(r"(\d{20})\.json")
-_MISSING = "it is missing"
 _OURS = frozenset(("manifests", "segments", together.FOLDER, "lock"))
 
 
@@ -40,6 +42,7 @@ class Store:
         self._lately = together.Lately()
         self._syncing: dict[str, Future[None] | None] = {}
         self._lasting: set[str] = set()
+        self._reader = Reader(place, self.last_without)
         self._lock: WriterLock | None = None
         self._ahead = Ahead(place)
         finalize(self, self._ahead.drop)
@@ -165,10 +168,17 @@ class Store:
         sort_by: Sequence[str] = (),
         *,
         kind: Kind = "change",
+        rows: int | None = None,
     ) -> Segment:
-        """Register what executors wrote into a `segment_directory` of the relation."""
+        """Register what executors wrote into a `segment_directory` of the relation.
+
+        `rows` is how many they say it was: where disks are not shared, fewer or none are here.
+        """
         assert directory.startswith(segments.folder_of(relation) + "/"), directory
-        return self._begun(segments.adopt(self.place, epoch, directory, sort_by, kind))
+        made = segments.adopt(self.place, epoch, directory, sort_by, kind)
+        if rows is not None and made.rows != rows:
+            raise faults.rows_lost(self.place.absolute(directory), rows, made.rows)
+        return self._begun(made)
 
     def absolute(self, path: str) -> str:
         """A relative path as other programs can open it."""
@@ -231,16 +241,13 @@ class Store:
         key: str | None = None,
         keys: pa.Array | None = None,
         schema: pa.Schema | None = None,
-        check: bool = False,
     ) -> pa.Table:
         """The weighted rows of all segments, not added up; with `keys`, those whose `key` is in it.
 
         `schema` gives the columns of a relation without rows, and the types for the others.
         """
         files = files_for(relation, key, keys)
-        return self.read_files(
-            files, columns=columns, key=key, keys=keys, schema=schema, check=check
-        )
+        return self.read_files(files, columns=columns, key=key, keys=keys, schema=schema)
 
     def read_files(
         self,
@@ -250,23 +257,42 @@ class Store:
         key: str | None = None,
         keys: pa.Array | None = None,
         schema: pa.Schema | None = None,
-        check: bool = False,
     ) -> pa.Table:
         """The rows of `files`, filtered as `read_segments` does; null is a key like any other."""
         needed = columns if columns is None or key is None else [*dict.fromkeys([*columns, key])]
-        tables = [segments.read(self.place, file, needed, check) for file in files]
-        if schema is not None:
-            chosen = schema if needed is None else pa.schema([schema.field(n) for n in needed])
-            tables = [table.select(chosen.names).cast(chosen) for table in tables]
+        chosen = schema
+        if schema is not None and needed is not None:
+            chosen = pa.schema([schema.field(name) for name in needed])
+        tables = [self._reader.rows(file, needed, chosen) for file in files]
+        if chosen is not None:
             tables = tables or [chosen.empty_table()]
         rows = pa.concat_tables(tables, promote_options="default") if tables else pa.table({})
         if key is not None and keys is not None and rows.num_columns:
             rows = rows.filter(pc.is_in(rows[key], value_set=keys.cast(rows[key].type)))
         return rows if columns is None or not rows.num_columns else rows.select(list(columns))
 
+    def require_sound(self, files: Iterable[DataFile], *, pages: bool) -> None:
+        """Refuse damaged Parquet files before another program reads them, as `Reader` does."""
+        self._reader.require_sound(files, pages=pages)
+
+    def damage(self, file: DataFile) -> str | None:
+        """What is wrong with a file, looked at as a whole and again each time."""
+        return self._reader.damage(file)
+
+    def last_without(self, damaged: Collection[str]) -> int | None:
+        """The newest epoch that can be read and names none of some files."""
+        for epoch in reversed(self.epochs()):
+            try:
+                manifest = self.read(epoch)
+            except UserError:
+                continue
+            if not any(file.path in damaged for file in manifest.files):
+                return epoch
+        return None
+
     def verify(self, manifest: Manifest) -> dict[str, str]:
         """Each damaged file of an epoch with what is wrong with it; empty when all is well."""
-        found = ((file.path, segments.damage(self.place, file)) for file in manifest.files)
+        found = ((file.path, self.damage(file)) for file in manifest.files)
         return {path: problem for path, problem in found if problem}
 
     def _create(self, created: str) -> None:
@@ -321,7 +347,7 @@ class Store:
             named = shared == self._ahead.lasting
             return self.place.create_from(shared, content, path, named=named)
         except FileNotFoundError:
-            raise faults.damaged_segment(self.place.absolute(shared), _MISSING) from None
+            raise faults.damaged_segment(self.place.absolute(shared), MISSING) from None
 
     def _make_lasting(self, paths: list[str]) -> None:
         """What is in the files, and their names, are on disk after this."""
@@ -331,7 +357,7 @@ class Store:
                 if begun is not None:
                     begun.result()
             if not self.place.is_file(path):
-                raise faults.damaged_segment(self.place.absolute(path), _MISSING)
+                raise faults.damaged_segment(self.place.absolute(path), MISSING)
         self._make_folders_lasting(paths)
 
     def _make_folders_lasting(self, paths: list[str]) -> None:

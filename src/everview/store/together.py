@@ -14,10 +14,11 @@ from dataclasses import dataclass, field
 import pyarrow as pa
 
 from everview.store.bounds import UNKNOWN, range_of_sorted
+from everview.store.integrity import checksum
 from everview.store.manifest import DataFile, Segment
 from everview.store.order import in_order
 from everview.store.place import Place
-from everview.store.segments import checksum, fresh_id
+from everview.store.segments import fresh_id
 
 FOLDER = "changes"
 FEW_ROWS, MANY_ROWS, MANY_BYTES = 100, 2_000, 1 << 20

@@ -54,8 +54,12 @@ def files_of(
     *,
     nullable: bool = True,
 ) -> Files:
-    """Files of a store as DuckDB reads them, for the relation that is to be called `name`."""
+    """Files of a store as DuckDB reads them, for the relation that is to be called `name`.
+
+    DuckDB verifies no checksum, so they are verified before.
+    """
     whole, pieces = parted(files)
+    store.require_sound(whole, pages=False)
     few = store.read_files(pieces, schema=arrow_schema(schema)) if pieces else None
     paths = tuple(store.absolute(file.path) for file in whole)
     return Files(paths, keys, nullable, few, f"few {name}")

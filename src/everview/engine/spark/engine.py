@@ -369,6 +369,7 @@ def _wanted(
 ) -> Wanted:
     """A slice for a job: it reads Parquet files; what is in none of them is at hand."""
     whole, pieces = parted(files)
+    store.require_sound(whole, pages=True)
     paths = tuple(store.absolute(file.path) for file in whole)
     few = store.read_files(pieces, key=step.by, keys=keys, schema=arrow_schema(step.schema))
     return Wanted(step.result, paths, step.schema, step.by, keys, few)

@@ -81,6 +81,8 @@ def slice_reader(wanted: Sequence[Wanted], limit: int) -> Read:
         import pyarrow.compute as compute
         import pyarrow.dataset as dataset
 
+        reading = dataset.ParquetFragmentScanOptions(page_checksum_verification=True)
+        verified = dataset.ParquetFileFormat(default_fragment_scan_options=reading)
         answer = arrow.schema([("slice", arrow.int32()), ("rows", arrow.binary())])
 
         def condition(by: str, low: Any, high: Any, values: bytes, null: bool) -> Any:
@@ -94,7 +96,7 @@ def slice_reader(wanted: Sequence[Wanted], limit: int) -> Read:
         for batch in batches:
             for number, path in zip(*(c.to_pylist() for c in batch.columns), strict=True):
                 filtered = filters[number] and condition(*filters[number])
-                files = dataset.dataset(path, format="parquet")
+                files = dataset.dataset(path, format=verified)
                 rows = files.to_table(columns=columns[number], filter=filtered)
                 packed = None
                 if rows.num_rows <= limit:

@@ -17,13 +17,19 @@ from everview.engine.protocol import Changes, Snapshot, Violation
 from everview.engine.spark import actions
 from everview.engine.spark.loops import without_loops
 from everview.engine.spark.problems import explained
-from everview.engine.spark.relations import Relations, as_frame, stored_frame
+from everview.engine.spark.relations import (
+    Relations,
+    as_frame,
+    files_frame,
+    stored_frame,
+    weighted_ddl,
+)
 from everview.errors import UserError
 from everview.plan.nodes import Plan, Ref
 from everview.plan.traverse import walk
 from everview.plan.types import WEIGHT, names
 from everview.program.steps import Add, Check, Compute, Fetch, Loop, Program, Publish, change_name
-from everview.store.manifest import Segment
+from everview.store.manifest import Kind, Segment
 
 SHOWN_ROWS = 10
 
@@ -119,12 +125,10 @@ class LargeGear:
         relations.give(change_name(table), self._frame_of(table, segment))
 
     def _frame_of(self, name: str, segment: Segment) -> DataFrame:
-        store = self.snapshot.store
-        paths = [store.absolute(file.path) for file in segment.files]
-        if not paths:
-            return stored_frame(self.session, name, self.snapshot).limit(0)
-        schema = stored_frame(self.session, name, self.snapshot).schema
-        return self.session.read.schema(schema).parquet(*paths)
+        schema = self.snapshot.stored[name].schema
+        if not segment.files:
+            return self.session.createDataFrame([], weighted_ddl(schema))
+        return files_frame(self.session, segment.files, self.snapshot.store, schema)
 
     def _fetch(self, step: Fetch, relations: Relations) -> DataFrame:
         frame = stored_frame(self.session, step.relation, self.snapshot)
@@ -160,10 +164,9 @@ class LargeGear:
     def _write(self, name: str, frame: DataFrame, *, base: bool = False) -> Segment:
         store, sort = self.snapshot.store, self.snapshot.stored[name].sort
         directory = store.segment_directory(name, self.epoch)
-        actions.write_sorted(frame, store.absolute(directory), sort)
-        return store.adopt_segment(
-            name, self.epoch, directory, sort, kind="base" if base else "change"
-        )
+        rows = actions.write_sorted(frame, store.absolute(directory), sort)
+        kind: Kind = "base" if base else "change"
+        return store.adopt_segment(name, self.epoch, directory, sort, kind=kind, rows=rows)
 
 
 def _uses(program: Program) -> Counter[str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import reduce
 from itertools import count
 from types import TracebackType
@@ -15,9 +16,12 @@ from everview.engine.protocol import Snapshot, Stored
 from everview.plan.nodes import Plan
 from everview.plan.traverse import sources
 from everview.plan.types import WEIGHT, Schema
-from everview.store.manifest import parted
+from everview.store.manifest import DataFile, parted
+from everview.store.store import Store
 
 _NUMBERS = count()
+_VERIFIED = {"parquet.page.verify-checksum.enabled": "true"}
+"""Spark writes a checksum with each page, and verifies none of them unless it is told to."""
 
 
 class Relations:
@@ -80,14 +84,22 @@ def stored_frame(session: SparkSession, name: str, snapshot: Snapshot) -> DataFr
     """The weighted rows of all segments of a relation, not added up."""
     schema = snapshot.stored[name].schema
     whole, pieces = parted(snapshot.relation(name).files)
-    paths = [snapshot.store.absolute(file.path) for file in whole]
-    if not pieces and not paths:
+    if not pieces and not whole:
         return session.createDataFrame([], weighted_ddl(schema))
-    parts = [session.read.schema(weighted_ddl(schema)).parquet(*paths)] if paths else []
+    parts = [files_frame(session, whole, snapshot.store, schema)] if whole else []
     if pieces:
         few = snapshot.store.read_files(pieces, schema=arrow_schema(schema))
         parts.append(as_frame(session, few))
     return reduce(DataFrame.unionByName, parts)
+
+
+def files_frame(
+    session: SparkSession, files: Sequence[DataFile], store: Store, schema: Schema
+) -> DataFrame:
+    """The weighted rows of Parquet files: executors verify the pages, we what is behind them."""
+    store.require_sound(files, pages=True)
+    paths = [store.absolute(file.path) for file in files]
+    return session.read.options(**_VERIFIED).schema(weighted_ddl(schema)).parquet(*paths)
 
 
 def weighted_ddl(schema: Schema) -> str:
