@@ -17,6 +17,8 @@ from everview.pipeline.database import Database
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
+    from conftest import Open
+
 PROGRAMS = {
     "linear": """
         .decl e(x: number, y: number) .input e
@@ -125,6 +127,55 @@ def test_a_program_over_facts_that_are_there_means_the_same(db: Database, name: 
     wanted = meaning(PROGRAMS[name], {"e": facts})
     for output in outputs:
         assert set(db.read(output).rows()) == wanted[output]
+
+
+READ_AS_NUMBERS = {
+    "0xcafe": (51966, 51966),
+    "-0b100": (-4, None),
+    "-0x10": (-16, None),
+    "0b101": (5, 5),
+    " 12 ": (12, 12),
+    "+7": (7, 7),
+    "12abc": (12, 12),
+    "1.9": (1, 1),
+    "0x": (0, 0),
+    " 0x1f": (0, 0),
+    "0X1f": (0, 0),
+    "0b": (None, None),
+    "0b2": (None, None),
+    "-0b-1": (None, None),
+    "x": (None, None),
+    "": (None, None),
+    "2147483647": (2147483647, 2147483647),
+    "2147483648": (None, 2147483648),
+    "-2147483648": (-2147483648, None),
+    "0x80000000": (None, 2147483648),
+    "4294967297": (None, 1),
+    "18446744073709551616": (None, None),
+    "00000000000000000000000000012": (12, 12),
+}
+"""Texts, and what C++'s stoi and stoul make of them after the prefix has chosen the base."""
+
+
+def test_texts_are_read_as_numbers_as_souffle_reads_them(open_db: Open, tmp_path: Path) -> None:
+    with open_db(tmp_path / "store") as db:
+        must_read_as_numbers(db)
+
+
+def must_read_as_numbers(db: Database) -> None:
+    db.datalog(
+        """
+        .decl w(s: symbol) .input w
+        .decl n(s: symbol, x: number) .output n
+        n(s, to_number(s)) :- w(s).
+        .decl u(s: symbol, x: unsigned) .output u
+        u(s, to_unsigned(s)) :- w(s).
+        """,
+        {"w": [(text,) for text in READ_AS_NUMBERS]},
+    )
+    for place, output in enumerate(("n", "u")):
+        wanted = {(s, x[place]) for s, x in READ_AS_NUMBERS.items() if x[place] is not None}
+        assert set(db.read(output).rows()) == wanted
 
 
 def test_functors_mean_what_they_do_in_souffle(db: Database) -> None:

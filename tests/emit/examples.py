@@ -255,6 +255,7 @@ _COUNT = "CASE WHEN l2 >= 0 THEN l2 END"
 AVERAGES = (
     *(f"ev_avg_double({total}, {_COUNT})" for total in ("w", "l", "i")),
     "ev_single(CAST(1 AS BIGINT), i)",
+    "ev_from_base(hex(l), 16)", "ev_from_base(bin(l), 2)", "ev_from_base('', 2)",
     *(f"ev_avg_decimal({total}, {_COUNT}, {p}, {s})" for total, p, s in (
         ("n", 10, 2), ("q", 20, 2), ("p", 18, 6), ("q", 20, 12))),
     "ev_avg_decimal(n, abs(k2), 10, 2)", "ev_avg_decimal(p, abs(k2), 18, 6)",

@@ -124,6 +124,12 @@ def _membership(site: Site) -> str:
     return f"({site.args[0]} IN ({', '.join(site.args[1:])}))"
 
 
+def _from_base(site: Site) -> str:
+    """DuckDB reads the digits after 0x and 0b; none are zero."""
+    mark = {"2": "0b0", "16": "0x0"}[site.literals[1] or ""]
+    return f"CAST(CAST('{mark}' || {site.args[0]} AS UBIGINT) AS DECIMAL(20,0))"
+
+
 def _average_double(site: Site) -> str:
     return averages.average_double_duckdb(site.args[0], site.args[1])
 
@@ -288,6 +294,7 @@ _ARITHMETIC = (
     Entry("~", "integer", "(~{0})"),
     Entry("ev_avg_double", "decimal bigint", _average_double),
     Entry("ev_avg_decimal", "decimal bigint int int", _average_decimal),
+    Entry("ev_from_base", "string int", _from_base),
     Entry(
         "ev_single",
         "bigint any",

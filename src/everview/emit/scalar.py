@@ -36,7 +36,7 @@ def to_spark(text_: str) -> str:
     >>> to_spark("`a` + 1")
     '`a` + 1'
     """
-    if not any(name in text_.lower() for name in ("ev_avg_", "ev_single")):
+    if not any(name in text_.lower() for name in ("ev_avg_", "ev_single", "ev_from_base")):
         return text_
     return text(parse(text_).transform(_spelled_for_spark))
 
@@ -133,6 +133,8 @@ def _spelled_for_spark(node: exp.Expr) -> exp.Expr:
         case "ev_single":
             error = "raise_error('a subquery used as a value has several rows')"
             return _paren(f"CASE WHEN {args[0]} > 1 THEN {error} ELSE {args[1]} END")
+        case "ev_from_base":
+            return _paren(f"CAST(CONV(CONCAT('0', {args[0]}), {args[1]}, 10) AS DECIMAL(20,0))")
         case _:
             return node
 

@@ -34,6 +34,7 @@ from everview.plan.signatures import (
     comparison,
     date_plus,
     either,
+    from_base,
     function,
     interval,
     membership,
@@ -169,5 +170,6 @@ RULES: dict[str, Rule] = {
     "ev_avg_double": average_double,
     "ev_avg_decimal": average_decimal,
     "ev_single": single,
+    "ev_from_base": from_base,
     **NESTED,
 }

@@ -315,6 +315,13 @@ def single(args: tuple[Operand, ...], _: str | None) -> Signature | None:
     return Signature(("bigint", args[1].type), args[1].type)
 
 
+def from_base(args: tuple[Operand, ...], _: str | None) -> Signature | None:
+    """ev_from_base(digits, base): the number that at most 64 bits of binary or hex digits make."""
+    if len(args) != 2 or args[0].type != "string" or args[1].literal not in ("2", "16"):
+        return None
+    return Signature(("string", "int"), decimal(20, 0))
+
+
 def by_format(args: tuple[Operand, ...], _: str | None) -> Signature | None:
     """to_number(text, format): a decimal as wide as the nines that a literal format consists of."""
     if len(args) != 2 or any(arg.type != "string" for arg in args):

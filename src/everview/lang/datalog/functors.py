@@ -137,6 +137,47 @@ def _cast(to: str, function: str = "CAST") -> Callable[..., str]:
     return lambda _, text: f"{function}({text} AS {SPARK[to].upper()})"
 
 
+_SPACES = r"\\s*"
+
+
+def _whole(text: str) -> str:
+    """The number that a text begins with, as C++ reads it: NULL where there is none in 64 bits.
+
+    Behind 0b a number of its own begins, in base 2; behind 0x there may be no digits, which is 0.
+    """
+    return (
+        f"CASE WHEN {text} RLIKE '^-?0x' THEN {_digits(text, '-?0x([0-9a-fA-F]*)', 16)} "
+        f"WHEN {text} RLIKE '^(0b{_SPACES}[+-]?|-0b)[01]' "
+        f"THEN {_digits(text, f'-?0b{_SPACES}[+-]?([01]+)', 2)} "
+        f"WHEN {text} RLIKE '^{_SPACES}[+-]?[0-9]' AND NOT {text} RLIKE '^-?0b' "
+        f"THEN {_digits(text, f'{_SPACES}[+-]?([0-9]+)', 10)} END"
+    )
+
+
+def _digits(text: str, form: str, base: int) -> str:
+    """The digits of a form as a number, with the sign before it; NULL beyond 64 bits."""
+    most = {2: 64, 10: 20, 16: 16}[base]
+    digits = f"TRIM(LEADING '0' FROM REGEXP_EXTRACT({text}, '^{form}', 1))"
+    first = f"SUBSTRING({digits}, 1, {most})"
+    decimal = f"CAST(CONCAT('0', {first}) AS DECIMAL(20,0))"
+    size = decimal if base == 10 else f"EV_FROM_BASE({first}, {base})"
+    signed = f"CASE WHEN {text} RLIKE '^{_SPACES}(0b{_SPACES})?-' THEN -{size} ELSE {size} END"
+    return f"CASE WHEN LENGTH({digits}) <= {most} THEN {signed} END"
+
+
+def _to_number(_: str, text: str) -> str:
+    whole = _whole(text)
+    return f"CASE WHEN {whole} BETWEEN {-_HALF} AND {_HALF - 1} THEN CAST({whole} AS INT) END"
+
+
+def _to_unsigned(_: str, text: str) -> str:
+    """Of 64 bits the last 32; a text that begins with a minus is none, one behind blanks wraps."""
+    whole = _whole(text)
+    within = f"{whole} BETWEEN {1 - 2**64} AND {2**64 - 1}"
+    low = f"CAST(PMOD({whole}, CAST({_TOP} AS DECIMAL(20,0))) AS BIGINT)"
+    return f"CASE WHEN NOT {text} RLIKE '^-' AND {within} THEN {low} END"
+
+
 def _substring(_: str, text: str, start: str, length: str) -> str:
     """From a place counted from zero; nothing outside the text, and all that is left below zero."""
     rest = f"SUBSTRING({text}, {start} + 1, GREATEST({length}, 0))"
@@ -174,14 +215,9 @@ FUNCTORS: dict[str, Functor] = {
     "strlen": Functor((SYMBOL,), NUMBER, _call("LENGTH")),
     "substr": Functor((SYMBOL, NUMBER, NUMBER), SYMBOL, _substring),
     "to_string": Functor((SAME,), SYMBOL, _cast(SYMBOL), (*INTEGER, SYMBOL)),
-    "to_number": Functor((SYMBOL,), NUMBER, _cast(NUMBER, "TRY_CAST"), partial=True),
+    "to_number": Functor((SYMBOL,), NUMBER, _to_number, partial=True),
     "to_float": Functor((SYMBOL,), FLOAT, _cast(FLOAT, "TRY_CAST"), partial=True),
-    "to_unsigned": Functor(
-        (SYMBOL,),
-        UNSIGNED,
-        lambda _, text: f"PMOD(TRY_CAST({text} AS BIGINT), {_TOP})",
-        partial=True,
-    ),
+    "to_unsigned": Functor((SYMBOL,), UNSIGNED, _to_unsigned, partial=True),
     "itof": Functor((NUMBER,), FLOAT, _cast(FLOAT)),
     "utof": Functor((UNSIGNED,), FLOAT, _cast(FLOAT)),
     "itou": Functor((NUMBER,), UNSIGNED, lambda _, text: f"PMOD(CAST({text} AS BIGINT), {_TOP})"),
