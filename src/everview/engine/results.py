@@ -8,6 +8,8 @@ from typing import Any
 
 import pyarrow as pa
 
+from everview.engine.calendar import must_be_in_calendar
+
 
 @dataclass(frozen=True, slots=True)
 class Result:
@@ -27,7 +29,9 @@ class Result:
 
     def rows(self) -> list[tuple[Any, ...]]:
         """All rows as tuples; arrays are lists, structs and maps are dicts."""
-        columns = (column.to_pylist(maps_as_pydicts="strict") for column in self.arrow().columns)
+        table = self.arrow()
+        must_be_in_calendar(table)
+        columns = (column.to_pylist(maps_as_pydicts="strict") for column in table.columns)
         return list(zip(*columns, strict=True))
 
     def to_pandas(self) -> Any:
@@ -44,4 +48,6 @@ class Result:
         """Print the first rows as a table."""
         from everview.engine.show import print_table
 
-        print_table(self.arrow(), limit)
+        table = self.arrow()
+        must_be_in_calendar(table)
+        print_table(table, limit)

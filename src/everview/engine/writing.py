@@ -10,6 +10,7 @@ from types import TracebackType
 
 import pyarrow as pa
 
+from everview.engine.calendar import must_be_in_calendar
 from everview.engine.outcome import Outcome
 from everview.engine.protocol import Snapshot
 from everview.store.manifest import Segment
@@ -28,7 +29,9 @@ class Writer:
 
     def write(self, name: str, rows: pa.Table) -> None:
         """Weighted rows as a segment of a relation."""
-        sort = self._snapshot.stored[name].sort
+        stored = self._snapshot.stored[name]
+        must_be_in_calendar(rows, "" if stored.ours else name)
+        sort = stored.sort
         if are_few(rows):
             self._few[name] = rows, sort
             return

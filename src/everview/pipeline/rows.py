@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, date, datetime
 from decimal import Context, Decimal, InvalidOperation
+from fractions import Fraction
 from functools import lru_cache
-from typing import Any
+from math import isfinite, isinf
+from operator import index as whole_number
+from typing import Any, NoReturn
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from everview.engine.arrow import arrow_schema, arrow_type, must_have_sound_maps
+from everview.engine.calendar import must_be_in_calendar
 from everview.errors import UserError
 from everview.plan.types import (
     FLOATS,
@@ -40,6 +46,7 @@ def weighted(rows: Any, table: str, schema: Schema, weight: int) -> pa.Table:
     """The rows, each with `weight`: dicts, tuples, pandas, Polars or Arrow."""
     plain = _table(rows, table, schema)
     must_have_sound_maps(plain, schema, table)
+    must_be_in_calendar(plain, table)
     weights = pa.repeat(pa.scalar(weight, pa.int64()), plain.num_rows)
     return plain.append_column(WEIGHT, weights)
 
@@ -115,9 +122,7 @@ def _as_type(value: Any, type_: Type) -> Any:
     if type_ in INTEGERS:
         return _integer(value)
     if type_ in FLOATS:
-        if isinstance(value, bool):
-            raise TypeError
-        return float(value)
+        return _fraction(value, type_)
     if type_ == "date":
         return _date(value)
     if type_ in ("timestamp", "timestamp_ntz"):
@@ -168,9 +173,37 @@ def _decimal(value: Any, precision: int, scale: int) -> Decimal:
 
 
 def _integer(value: Any) -> int:
-    if isinstance(value, bool | float):
+    """A whole number, whatever its type, as an int; a float is none, even where it is whole."""
+    if isinstance(value, str):
+        return int(value) if _WHOLE.fullmatch(value.strip()) else _refused()
+    if isinstance(value, Decimal | Fraction):
+        return int(value) if value == int(value) else _refused()
+    if isinstance(value, bool):
         raise TypeError
-    return int(value)
+    return int(whole_number(value))
+
+
+def _fraction(value: Any, type_: Type) -> float:
+    """The nearest float; a whole number that is not one, and what is too large, are refused."""
+    if isinstance(value, bool):
+        raise TypeError
+    nearest = float(value)
+    if isinstance(value, int) and nearest != value:
+        raise ValueError
+    if type_ == "float" and isfinite(nearest) and abs(nearest) > _FLOAT_MAX:
+        raise ValueError
+    if isinf(nearest) and isinstance(value, Decimal) and value.is_finite():
+        raise ValueError
+    return nearest
+
+
+def _refused() -> NoReturn:
+    raise ValueError
+
+
+_WHOLE = re.compile(r"[+-]?[0-9]+")
+_FLOAT_MAX = 3.4028235677973366e38
+"""What rounds to infinity as a float of 32 bits begins here."""
 
 
 def _date(value: Any) -> date:
@@ -185,9 +218,15 @@ def _timestamp(value: Any, type_: str) -> datetime:
     moment = datetime.fromisoformat(value) if isinstance(value, str) else value
     if not isinstance(moment, datetime):
         raise TypeError
+    if getattr(moment, "nanosecond", 0) or (isinstance(value, str) and _FINER.search(value)):
+        raise ValueError
     if type_ == "timestamp":
         return moment if moment.tzinfo else moment.replace(tzinfo=UTC)
     return moment.replace(tzinfo=None) if moment.tzinfo is None else _naive(moment)
+
+
+_FINER = re.compile(r"[.,][0-9]{6}0*[1-9]")
+"""Digits of a second that microseconds lose."""
 
 
 def _naive(moment: datetime) -> datetime:
@@ -216,7 +255,7 @@ def _cast(rows: pa.Table, table: str, schema: Schema) -> pa.Table:
             arrays.append(pa.nulls(rows.num_rows, field.type))
             continue
         try:
-            arrays.append(rows.column(name).cast(field.type))
+            arrays.append(_exactly(rows.column(name), field.type))
         except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as problem:
             raise _wrong(
                 table,
@@ -225,6 +264,34 @@ def _cast(rows: pa.Table, table: str, schema: Schema) -> pa.Table:
                 "convert the values first",
             ) from problem
     return pa.table(arrays, wanted)
+
+
+def _exactly(column: pa.ChunkedArray, wanted: pa.DataType) -> pa.ChunkedArray:
+    """A column cast to a type, ArrowInvalid where a value is not the same after it.
+
+    Arrow itself looks at whole numbers and decimals; it rounds floats to decimals, takes every
+    number for true, drops the time of a day, and lets a double that is too large become infinite.
+    """
+    cast = column.cast(wanted)
+    if _may_round(column.type, wanted) and not cast.cast(column.type, safe=False).equals(column):
+        raise pa.ArrowInvalid("a value would be rounded")
+    if pa.types.is_float64(column.type) and pa.types.is_float32(wanted):
+        lost = pc.and_(pc.is_finite(column), pc.is_inf(cast))
+        if pc.any(lost).as_py():
+            raise pa.ArrowInvalid("a value is too large")
+    return cast
+
+
+def _may_round(given: pa.DataType, wanted: pa.DataType) -> bool:
+    """Whether Arrow changes values of one type on the way to the other, and says nothing."""
+    if given.num_fields and given.num_fields == wanted.num_fields:
+        fields = ((given.field(i), wanted.field(i)) for i in range(given.num_fields))
+        return any(_may_round(ours.type, theirs.type) for ours, theirs in fields)
+    if pa.types.is_floating(given):
+        return bool(pa.types.is_decimal(wanted) or pa.types.is_boolean(wanted))
+    if pa.types.is_timestamp(given):
+        return bool(pa.types.is_date(wanted))
+    return bool(pa.types.is_boolean(wanted) and not pa.types.is_boolean(given))
 
 
 @lru_cache(maxsize=256)

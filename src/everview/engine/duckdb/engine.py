@@ -11,6 +11,7 @@ import pyarrow as pa
 from everview.emit.parity import NotEqual
 from everview.emit.sql import DUCKDB, emit_consolidated
 from everview.engine.arrow import arrow_schema, conform
+from everview.engine.calendar import must_be_in_calendar
 from everview.engine.care import Answer, twice
 from everview.engine.columns.batches import FEW
 from everview.engine.duckdb import queries
@@ -117,8 +118,8 @@ class DuckDBEngine(InProcess):
             if count > PART:
                 by = orderable(arrow_schema(schema), sort)
                 parts = self._calculator.parts(_MADE, schema, by, PART)
-                return store.write_parts(name, epoch, parts, sort)
-            rows = self._calculator.result(_MADE, schema)
+                return store.write_parts(name, epoch, map(_in_calendar, parts), sort)
+            rows = _in_calendar(self._calculator.result(_MADE, schema))
         finally:
             self._calculator.forget()
         return store.write_segment(name, epoch, rows, sort, kind="base")
@@ -242,6 +243,11 @@ class DuckDBEngine(InProcess):
         if self._hot.holds(name, snapshot) and not self._hot.is_tight(name):
             return self._hot.table(name, snapshot)
         return stored_item(name, snapshot, self._calculator)
+
+
+def _in_calendar(rows: pa.Table) -> pa.Table:
+    must_be_in_calendar(rows)
+    return rows
 
 
 def _written(plan: Plan, read: Mapping[str, str]) -> str:

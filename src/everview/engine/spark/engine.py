@@ -17,6 +17,7 @@ from pyspark.sql import DataFrame, SparkSession
 from everview.emit.parity import NotEqual
 from everview.emit.sql import DUCKDB, SPARK, emit_consolidated
 from everview.engine.arrow import arrow_schema, conform
+from everview.engine.calendar import must_be_in_calendar
 from everview.engine.care import CalculationError, twice
 from everview.engine.duckdb.calculator import Calculator
 from everview.engine.duckdb.files import files_of
@@ -224,6 +225,7 @@ class SparkEngine(InProcess):
             except (TooLarge, NotEqual, CalculationError):
                 gear = LargeGear(self.session, snapshot, epoch, None)
                 return twice(lambda careful: gear.build(name, plan, careful))
+        must_be_in_calendar(rows)
         return snapshot.store.write_segment(name, epoch, rows, stored.sort, kind="base")
 
     def _evaluate_small(self, plan: Plan, snapshot: Snapshot, careful: bool = False) -> pa.Table:

@@ -9,11 +9,12 @@ from dataclasses import dataclass
 from functools import reduce
 from typing import Any
 
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import DataFrame, SparkSession, functions
 
 from everview.emit.sql import SPARK, consolidate, emit, emit_consolidated, emit_step
+from everview.engine.calendar import outside_calendar, outside_on_spark
 from everview.engine.outcome import LARGE, Outcome
-from everview.engine.protocol import Changes, Snapshot, Violation
+from everview.engine.protocol import Changes, Snapshot, Stored, Violation
 from everview.engine.spark import actions
 from everview.engine.spark.loops import without_loops
 from everview.engine.spark.problems import explained
@@ -162,11 +163,25 @@ class LargeGear:
             raise self.violation(steps[broken[0]], rows)
 
     def _write(self, name: str, frame: DataFrame, *, base: bool = False) -> Segment:
-        store, sort = self.snapshot.store, self.snapshot.stored[name].sort
+        store, stored = self.snapshot.store, self.snapshot.stored[name]
+        sort = stored.sort
         directory = store.segment_directory(name, self.epoch)
-        rows = actions.write_sorted(frame, store.absolute(directory), sort)
+        rows = actions.write_sorted(_in_calendar(frame, stored), store.absolute(directory), sort)
         kind: Kind = "base" if base else "change"
         return store.adopt_segment(name, self.epoch, directory, sort, kind=kind, rows=rows)
+
+
+def _in_calendar(frame: DataFrame, stored: Stored) -> DataFrame:
+    """The rows, or an error where one that comes holds a moment that no one could read."""
+    for column in stored.schema:
+        name = "`" + column.name.replace("`", "``") + "`"
+        test = outside_on_spark(name, column.type)
+        if test is not None:
+            problem = functions.raise_error(functions.lit(outside_calendar(column.name).problem))
+            outside = functions.expr(f"{WEIGHT} > 0 AND ({test})")
+            kept = functions.when(outside, problem).otherwise(functions.col(name))
+            frame = frame.withColumn(column.name, kept)
+    return frame
 
 
 def _uses(program: Program) -> Counter[str]:

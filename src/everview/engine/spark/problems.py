@@ -10,8 +10,8 @@ from pyspark.errors import PySparkException, QueryContextType
 from everview.engine.care import not_computed
 from everview.errors import Span, UserError
 
-DATA_EXCEPTION = "22"
-"""The class of SQL states for values that cannot be computed with."""
+DATA_EXCEPTIONS = ("22", "P0001")
+"""SQL states for values that cannot be computed with, and for those that we refuse ourselves."""
 
 
 def not_accepted(problem: PySparkException, span: Span | None, sql: str = "") -> UserError:
@@ -34,7 +34,7 @@ def explained() -> Iterator[None]:
         yield
     except PySparkException as problem:
         # Anything else, an analysis error too, is our bug: the plan is ours.
-        if not (problem.getSqlState() or "").startswith(DATA_EXCEPTION):
+        if not (problem.getSqlState() or "").startswith(DATA_EXCEPTIONS):
             raise
         raise not_computed(_words(problem)) from problem
 

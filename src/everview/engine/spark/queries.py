@@ -10,7 +10,8 @@ from uuid import uuid4
 import pyarrow as pa
 from py4j.protocol import Py4JJavaError  # type: ignore[import-untyped]
 from pyspark.errors import AnalysisException, ParseException, PySparkException
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import Column as SparkColumn
+from pyspark.sql import DataFrame, SparkSession, functions
 
 from everview.emit.sql import SPARK, consolidate, emit_consolidated
 from everview.engine.arrow import conform
@@ -27,7 +28,15 @@ from everview.lang.sql.ordered import OrderedQuery, lower_recursive
 from everview.lang.sql.statements import Query
 from everview.plan.nodes import Plan, Source
 from everview.plan.traverse import schema_of, sources
-from everview.plan.types import WEIGHT, Column, Schema, names
+from everview.plan.types import (
+    FLOATS,
+    INTEGERS,
+    WEIGHT,
+    Column,
+    Schema,
+    decimal_parts,
+    names,
+)
 
 DIFFERENCES = 1_000_000
 """An audit looks at no more differing rows than these."""
@@ -136,16 +145,41 @@ def weighted(
             f"{table}: the DataFrame has an unknown column: {unknown[0]}",
             remedy=f"the columns are {', '.join(names(schema))}",
         )
-    casts = [
-        f"CAST({f'`{given[c.name.lower()]}`' if c.name.lower() in given else 'NULL'} AS {c.type}) "
-        f"AS `{c.name}`"
-        for c in schema
-    ]
     try:
         ours = _in_session(session, rows)
-        return ours.selectExpr(*casts, f"CAST({weight} AS BIGINT) AS {WEIGHT}")
+        types = {field.name: field.dataType.simpleString() for field in ours.schema.fields}
+        columns = [
+            _taken(found, types[found], c, table) if found else functions.lit(None).cast(c.type)
+            for c in schema
+            for found in (given.get(c.name.lower()),)
+        ]
+        named = [each.alias(c.name) for each, c in zip(columns, schema, strict=True)]
+        return ours.select(*named, functions.lit(weight).cast("bigint").alias(WEIGHT))
     except PySparkException as problem:
         raise not_accepted(problem, None) from None
+
+
+def _taken(name: str, given: str, column: Column, table: str) -> SparkColumn:
+    """A column of the user's in the type of the table's; an error where a value would change.
+
+    Spark's own assignment cuts fractions off, rounds decimals and drops the time of a day.
+    """
+    value = functions.col("`" + name.replace("`", "``") + "`")
+    cast = value.cast(column.type)
+    if not _may_round(given, column.type):
+        return cast
+    problem = f"{table}: a value of {name} is not a {column.type.upper()}"
+    changed = cast.cast(given) != value
+    return functions.when(changed, functions.raise_error(functions.lit(problem))).otherwise(cast)
+
+
+def _may_round(given: str, wanted: str) -> bool:
+    """Whether a cast may change a value without an error."""
+    if given in FLOATS or decimal_parts(given):
+        return wanted in INTEGERS or wanted == "boolean" or decimal_parts(wanted) is not None
+    if given.startswith("timestamp"):
+        return wanted == "date" or wanted in INTEGERS
+    return given in INTEGERS and wanted == "boolean"
 
 
 def _in_session(session: SparkSession, rows: DataFrame) -> DataFrame:
