@@ -189,3 +189,22 @@ def test_a_spark_frame_loses_nothing_either(spark: SparkSession, tmp_path: Path)
         frame = spark.sql("SELECT 2.0D AS i, 1.5D AS n, TIMESTAMP '2024-01-01 00:00:00' AS d")
         db.insert("t", frame)
         assert db.read("t").rows() == [(2, Decimal("1.50"), date(2024, 1, 1), None)]
+
+
+def test_a_null_argument_makes_a_call_null(open_db: Open, tmp_path: Path) -> None:
+    """Where Spark gives NULL for a NULL argument, whatever the others are."""
+    calls = (
+        *("split(s, NULL)", "split(s, ',', NULL)", "regexp_replace(s, NULL, 'x')"),
+        *("substring(s, NULL, 1)", "substring(s, 1, NULL)", "s LIKE NULL", "s RLIKE NULL"),
+        *(
+            "lpad(s, NULL, 'x')",
+            "date_format(d, NULL)",
+            "overlay(s, 'x', NULL)",
+        ),
+    )
+    with open_db(tmp_path / "store") as db:
+        db.sql("CREATE TABLE t (s STRING, d DATE)")
+        items = ", ".join(f"{call} AS c{at}" for at, call in enumerate(calls))
+        db.sql(f"CREATE VIEW v AS SELECT {items}, locate('a', s, NULL) AS z FROM t")
+        db.insert("t", [("abc", date(2024, 1, 1))])
+        assert db.read("v").rows() == [(*[None] * len(calls), 0)]

@@ -15,6 +15,7 @@ import pytest
 
 from emit import grid
 from emit.examples import EXAMPLES
+from emit.nulled import nulled
 from everview.emit.casts import CASTS
 from everview.emit.kinds import is_kind
 from everview.emit.parity import TABLE, entry_for
@@ -29,7 +30,24 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 SCHEMA = grid.schema()
-TEXTS = tuple(dict.fromkeys(text(parse(example)) for example in EXAMPLES))
+NULLED = nulled(EXAMPLES)
+
+
+def _is_answered(each: str) -> bool:
+    """Whether there is an answer on DuckDB, of a type that Arrow can hold."""
+    try:
+        to_duckdb(each, SCHEMA)
+    except NotEqual:
+        return False
+    found = annotate(each, SCHEMA).type or ""
+    return found == "void" or "void" not in found
+
+
+TEXTS = tuple(
+    dict.fromkeys(
+        [text(parse(example)) for example in EXAMPLES] + [*filter(_is_answered, NULLED)],
+    )
+)
 BATCH = 60
 ERROR = "error"
 ROWS = grid.table().to_pylist()
@@ -197,6 +215,14 @@ def test_both_engines_agree(
         if spark_says != duckdb_says
     ]
     assert not different, f"{len(different)} rows differ, first: {different[:4]}"
+
+
+def test_a_null_argument_is_answered_or_refused() -> None:
+    """Neither is a NULL read as the text of a literal, nor is anything else raised."""
+    refused = [each for each in NULLED if not _is_answered(each)]
+    assert len(NULLED) > 1000
+    assert len(refused) < len(NULLED) / 2
+    assert to_duckdb("split(s, NULL)", SCHEMA) == "CAST(NULL AS VARCHAR[])"
 
 
 def test_every_entry_has_an_example() -> None:

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from emit import grid
 from emit.examples import EXAMPLES
-from emit.test_parity import ERROR, _bits, _duckdb_answers
+from emit.test_parity import ERROR, NULLED, _bits, _duckdb_answers
 from evaluation import CALCULATOR, evaluate
 from everview.differentiate.derive import derive
 from everview.engine.columns import decimals, grouping, scalars
@@ -157,7 +157,7 @@ def test_groups_before_and_after_are_told_apart(keys, data, world):
 
 
 SCHEMA = grid.schema()
-TEXTS = tuple(dict.fromkeys(text(parse(example)) for example in EXAMPLES))
+TEXTS = tuple(dict.fromkeys((*(text(parse(example)) for example in EXAMPLES), *NULLED)))
 CELLS = batch(grid.table().select([column.name for column in SCHEMA]))
 
 

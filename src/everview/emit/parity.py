@@ -20,7 +20,7 @@ from everview.emit.kinds import NotEqual, raised
 from everview.emit.types import spark_type_to_duckdb
 from everview.plan.types import Type
 
-__all__ = ["STRICT", "TABLE", "Entry", "NotEqual", "Site", "entry_for"]
+__all__ = ["NULL_TOLERANT", "STRICT", "TABLE", "Entry", "NotEqual", "Site", "entry_for"]
 
 STRICT = "ev_strict_"
 """How the names of functions begin that an engine has to define in DuckDB."""
@@ -334,3 +334,14 @@ TABLE: tuple[Entry, ...] = (
     *parity_json.ENTRIES,
 )
 """Every construct that may run on DuckDB."""
+
+NULL_TOLERANT = frozenset(
+    (
+        *("and", "or", "<=>", "is distinct from", "is null", "is not null", "is true", "is false"),
+        *("in", "case", "coalesce", "greatest", "least", "isnan", "nanvl", "concat_ws", "locate"),
+        *("to_date", "to_timestamp"),  # a moment is not read, whatever the format is
+        *("array", "struct", "named_struct", "map", "ev_single"),
+        *("array_append", "array_prepend", "array_repeat", "array_join"),
+    )
+)
+"""Constructs that look at a NULL; all others are NULL where an argument is."""

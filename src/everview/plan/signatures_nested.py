@@ -180,8 +180,8 @@ def entries(types: Types) -> Signature | None:
 
 
 def contains_key(types: Types) -> Signature | None:
-    """map_contains_key(map, key)."""
-    entry = entry_of(types[0]) if len(types) == 2 else None
+    """map_contains_key(map, key), of a key that has a type."""
+    entry = entry_of(types[0]) if len(types) == 2 and types[1] != "void" else None
     if entry is None or common(entry[0], types[1], strings=False) != entry[0]:
         return None
     return Signature((types[0], entry[0]), "boolean")

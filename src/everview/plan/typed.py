@@ -23,5 +23,5 @@ class Typed:
 
     @property
     def literal(self) -> str | None:
-        """The text of a literal, None for anything else."""
-        return self.value if self.name == "literal" else None
+        """The text of a literal, None for anything else, and for NULL, which has none."""
+        return self.value if self.name == "literal" and self.type != "void" else None

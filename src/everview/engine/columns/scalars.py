@@ -65,7 +65,7 @@ def _compiled(node: Typed, places: dict[str, int], fold: Fold) -> Compute:
         node.name,
         node.operands,
         node.type,
-        tuple(None if arg.type == "void" else arg.literal for arg in node.args),
+        tuple(arg.literal for arg in node.args),
         node.value,
     )
     construct = _construct(site)
