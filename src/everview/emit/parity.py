@@ -18,9 +18,18 @@ from everview.emit import averages, numbers, parity_dates, parity_json, parity_n
 from everview.emit.entry import Entry, Site
 from everview.emit.kinds import NotEqual, raised
 from everview.emit.types import spark_type_to_duckdb
+from everview.plan.typed import Typed
 from everview.plan.types import Type
 
-__all__ = ["NULL_TOLERANT", "STRICT", "TABLE", "Entry", "NotEqual", "Site", "entry_for"]
+__all__ = [
+    "STRICT",
+    "TABLE",
+    "Entry",
+    "NotEqual",
+    "Site",
+    "entry_for",
+    "is_null_by_an_argument",
+]
 
 STRICT = "ev_strict_"
 """How the names of functions begin that an engine has to define in DuckDB."""
@@ -345,3 +354,15 @@ NULL_TOLERANT = frozenset(
     )
 )
 """Constructs that look at a NULL; all others are NULL where an argument is."""
+
+
+def is_null_by_an_argument(node: Typed) -> bool:
+    """Whether a call is NULL because one of its arguments is the literal NULL."""
+    return node.name not in NULL_TOLERANT and any(map(_is_null, node.args))
+
+
+def _is_null(node: Typed) -> bool:
+    """Whether a node is the literal NULL, cast or not."""
+    if node.name == "cast":
+        return _is_null(node.args[0])
+    return node.name == "literal" and node.type == "void"

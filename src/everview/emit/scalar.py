@@ -10,7 +10,7 @@ from everview.emit import averages
 from everview.emit.casts import cast, literal_cast
 from everview.emit.kinds import NotEqual
 from everview.emit.numbers import must_fit
-from everview.emit.parity import NULL_TOLERANT, Site, entry_for
+from everview.emit.parity import Site, entry_for, is_null_by_an_argument
 from everview.emit.types import spark_type_to_duckdb
 from everview.plan.functions import TRIED
 from everview.plan.scalar import parse, text
@@ -51,9 +51,7 @@ def spelled(node: Typed) -> str:
     if node.type is None:
         raise NotEqual(_unknown(node), "its type is not known without asking Spark")
     match node.name:
-        case "column":
-            return quoted(node.value or "")
-        case "variable":
+        case "column" | "variable":
             return quoted(node.value or "")
         case "index":
             return f"CAST({quoted(node.value or '')} - 1 AS INTEGER)"
@@ -90,18 +88,11 @@ def _refuse_hidden_errors(name: str, *args: Typed) -> None:
 
 def _applied(node: Typed, result: Type) -> str:
     entry = entry_for(node.name, node.operands)
-    if node.name not in NULL_TOLERANT and any(map(_is_null, node.args)):
+    if is_null_by_an_argument(node):
         return f"CAST(NULL AS {spark_type_to_duckdb(result)})"
     args = tuple(_cast(arg, to) for arg, to in zip(node.args, node.operands, strict=True))
     literals = tuple(arg.literal for arg in node.args)
     return entry.spell(Site(node.name, args, node.operands, result, literals, node.value))
-
-
-def _is_null(node: Typed) -> bool:
-    """Whether a node is the literal NULL, cast or not."""
-    if node.name == "cast":
-        return _is_null(node.args[0])
-    return node.name == "literal" and node.type == "void"
 
 
 def _cast(node: Typed, target: Type, *, safe: bool = False) -> str:
