@@ -11,9 +11,11 @@ from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
 
-from conformance import datalog, fixtures, openivm, report
-from conformance.cache import Verdicts
+from conformance import datalog, fixtures, golden, openivm, report
+from conformance.cache import Verdicts, Worlds
 from conformance.cases import Case
+from conformance.golden_maintained import maintain_world, only
+from conformance.golden_plain import Judged, judge_worlds
 from conformance.maintained import REFUSED, Outcome, maintain
 from conformance.plain import Plain, judge_all, start
 
@@ -24,19 +26,22 @@ PAGE = ROOT / "docs" / "conformance.md"
 SAMPLE = 10
 """On Spark, one case in so many is run, unless all are asked for."""
 WORKERS = 2
-_Case = TypeVar("_Case", Case, Plain, datalog.Program)
+_Case = TypeVar("_Case", Case, datalog.Program, golden.Candidate)
+_Work = TypeVar("_Work")
+_Found = TypeVar("_Found")
 
 _LOADERS: dict[str, Callable[[Path], list[Case]]] = {
     "openivm": openivm.load,
     "spark_fixtures": fixtures.load,
 }
 _DATALOG = "souffle"
+_GOLDEN = "spark_golden"
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run what is asked for; 0 when nothing is wrong."""
     asked = _arguments(arguments)
-    folders = [asked.suites / name for name in (*_LOADERS, _DATALOG)]
+    folders = [asked.suites / name for name in (*_LOADERS, _DATALOG, _GOLDEN)]
     present = [folder for folder in folders if (folder / "cases.jsonl").exists()]
     if not present:
         print(f"No suites in {asked.suites}: nothing was run.")
@@ -76,6 +81,11 @@ class _Runner:
         if folder.name == _DATALOG:
             programs = self._chosen(datalog.load(folder))
             return self._tallies(folder, programs, self._programs)
+        if folder.name == _GOLDEN:
+            worlds = golden.load(folder)
+            candidates = self._chosen([each for world in worlds for each in world.candidates])
+            judged = self._judged_worlds(folder, worlds, candidates)
+            return self._tallies(folder, candidates, partial(self._views, judged))
         cases = self._chosen(_LOADERS[folder.name](folder))
         plain = self._judged(folder, cases)
         return self._tallies(folder, cases, partial(self._outcomes, plain))
@@ -104,6 +114,29 @@ class _Runner:
         found = ((case.id, verdicts.get(case)) for case in cases)
         return {name: verdict for name, verdict in found if verdict is not None}
 
+    def _judged_worlds(
+        self, folder: Path, worlds: list[golden.World], chosen: list[golden.Candidate]
+    ) -> list[Judged]:
+        names = {each.id for each in chosen}
+        wanted = [world for world in worlds if any(c.id in names for c in world.candidates)]
+        kept = Worlds(folder, self.asked.cache)
+        missing = kept.missing(wanted)
+        if missing:
+            _say(f"{folder.name} on plain Spark: {len(missing)} sets of tables, once")
+            judge_worlds(missing, self.spark(), kept.add)
+        return [kept.get(world) for world in wanted]
+
+    def _views(
+        self, judged: list[Judged], candidates: list[golden.Candidate], engine: str
+    ) -> list[Outcome]:
+        names = {each.id for each in candidates}
+        worlds = [world for each in judged if (world := only(each, names)).answers]
+        if engine == "spark":
+            found = [maintain_world(each, engine, self.spark()) for each in worlds]
+        else:
+            found = _in_processes(partial(maintain_world, engine=engine), worlds, at_once=1)
+        return [outcome for outcomes in found for outcome in outcomes]
+
     def _outcomes(self, plain: dict[str, Plain], cases: list[Case], engine: str) -> list[Outcome]:
         verdicts = [plain[case.id] for case in cases]
         if engine == "spark":
@@ -121,10 +154,12 @@ class _Runner:
         return self._spark
 
 
-def _in_processes(work: Callable[[_Case], Outcome], cases: list[_Case]) -> list[Outcome]:
+def _in_processes(
+    work: Callable[[_Work], _Found], cases: Sequence[_Work], *, at_once: int = 4
+) -> list[_Found]:
     context = multiprocessing.get_context("spawn")
     with ProcessPoolExecutor(WORKERS, mp_context=context) as pool:
-        return list(pool.map(work, cases, chunksize=4))
+        return list(pool.map(work, cases, chunksize=at_once))
 
 
 def _show(tallies: Sequence[report.Tally]) -> None:

@@ -11,10 +11,13 @@ from typing import Any
 import pyspark
 
 from conformance.cases import Case, Change, Check, Drop, Statement, Step, Table, View
+from conformance.golden import World
+from conformance.golden_plain import Judged, decoded, encoded
 from conformance.plain import Plain
 from conformance.values import decode_row, encode_row
 
 _CODE = ("cases", "fixtures", "inserts", "openivm", "plain", "values")
+_GOLDEN_CODE = ("cases", "fixtures", "golden", "golden_plain", "plain", "printed", "values")
 _KINDS = {kind.__name__: kind for kind in (Table, View, Drop, Change, Statement, Check)}
 
 
@@ -28,13 +31,7 @@ class Verdicts:
     @classmethod
     def of(cls, suite: Path, folder: Path) -> Verdicts:
         """The verdicts that hold for this content of the suite, this code and this Spark."""
-        folder.mkdir(exist_ok=True)
-        here = Path(__file__).parent
-        parts = [suite / "cases.jsonl", *(here / f"{name}.py" for name in _CODE)]
-        digest = hashlib.sha256(pyspark.__version__.encode())
-        for part in parts:
-            digest.update(hashlib.sha256(part.read_bytes()).digest())
-        return cls(folder / f"{suite.name}-{digest.hexdigest()[:16]}.jsonl")
+        return cls(_path(suite, folder, _CODE))
 
     def get(self, case: Case) -> Plain | None:
         """What is known of a case."""
@@ -49,6 +46,38 @@ class Verdicts:
         self._known[verdict.case.id] = verdict
         with self.path.open("a", encoding="utf-8") as file:
             file.write(json.dumps(_encode(verdict)) + "\n")
+
+
+class Worlds:
+    """The verdicts on the golden files: a file with a line for each world."""
+
+    def __init__(self, suite: Path, folder: Path) -> None:
+        self.path = _path(suite, folder, _GOLDEN_CODE)
+        self._known = {record["id"]: record for record in _lines(self.path)}
+
+    def missing(self, worlds: Iterable[World]) -> list[World]:
+        """The worlds of which nothing is known yet."""
+        return [world for world in worlds if world.id not in self._known]
+
+    def get(self, world: World) -> Judged:
+        """What is known of a world."""
+        return decoded(self._known[world.id])
+
+    def add(self, judged: Judged) -> None:
+        """Keep a verdict, at once."""
+        self._known[judged.id] = encoded(judged)
+        with self.path.open("a", encoding="utf-8") as file:
+            file.write(json.dumps(self._known[judged.id]) + "\n")
+
+
+def _path(suite: Path, folder: Path, code: Iterable[str]) -> Path:
+    """A file for this content of the suite, this code and this Spark."""
+    folder.mkdir(exist_ok=True)
+    here = Path(__file__).parent
+    digest = hashlib.sha256(pyspark.__version__.encode())
+    for part in (suite / "cases.jsonl", *(here / f"{name}.py" for name in code)):
+        digest.update(hashlib.sha256(part.read_bytes()).digest())
+    return folder / f"{suite.name}-{digest.hexdigest()[:16]}.jsonl"
 
 
 def _lines(path: Path) -> list[dict[str, Any]]:

@@ -127,9 +127,9 @@ class _Run:
     def _change(self, change: Change) -> None:
         try:
             with self.db.transaction() as tx:
-                for table, rows in _by_table(change.delete).items():
+                for table, rows in by_table(change.delete).items():
                     tx.delete(table, rows)
-                for table, rows in _by_table(change.insert).items():
+                for table, rows in by_table(change.insert).items():
                     tx.insert(table, rows)
         except ev.UserError as problem:
             if problem.code != _COMPUTING and self.plain.left_out is None:
@@ -147,8 +147,8 @@ class _Run:
                 found = rows_of(self.db.read(name).to_arrow())
                 expected = [decode_row(row) for row in rows]
                 if self.collects:
-                    found, expected = map(_in_order, (found, expected))
-                _must_be_empty(f"{name} after step {number}", expected, found)
+                    found, expected = map(in_order, (found, expected))
+                must_be_empty(f"{name} after step {number}", expected, found)
         if self.every_batch:
             self._audit()
 
@@ -178,18 +178,20 @@ class _Run:
         return rows_of(result.to_arrow())
 
 
-def _in_order(rows: Sequence[tuple[Any, ...]]) -> list[tuple[Any, ...]]:
+def in_order(rows: Sequence[tuple[Any, ...]]) -> list[tuple[Any, ...]]:
     """The rows with their arrays sorted: Spark collects values as they come, Everview in order."""
     return [tuple(sorted(v, key=repr) if isinstance(v, list) else v for v in row) for row in rows]
 
 
-def _must_be_empty(what: str, expected: Sequence[Any], found: Sequence[Any]) -> None:
+def must_be_empty(what: str, expected: Sequence[Any], found: Sequence[Any]) -> None:
+    """Refuse rows that are not the expected ones, as bags."""
     missing, surplus = difference(expected, found, is_value)
     if missing or surplus:
         raise DifferenceError(f"{what}: missing {missing[:3]}, surplus {surplus[:3]}")
 
 
-def _by_table(pairs: Sequence[tuple[str, Any]]) -> Mapping[str, list[Any]]:
+def by_table(pairs: Sequence[tuple[str, Any]]) -> Mapping[str, list[Any]]:
+    """The rows of each table, in the order given."""
     tables: dict[str, list[Any]] = {}
     for table, row in pairs:
         tables.setdefault(table, []).append(row)

@@ -262,7 +262,7 @@ def start() -> SparkSession:
 
 def judge_all(cases: Sequence[Case], session: SparkSession, done: Callable[[Plain], None]) -> None:
     """Judge many cases, two at a time; `done` is called with each verdict in this thread."""
-    quick = [_uncompiled(session.newSession()) for _ in range(THREADS)]
+    quick = [uncompiled(session.newSession()) for _ in range(THREADS)]
     idle: SimpleQueue[SparkSession] = SimpleQueue()
     for each in quick:
         idle.put(each)
@@ -279,7 +279,7 @@ def judge_all(cases: Sequence[Case], session: SparkSession, done: Callable[[Plai
             done(verdict)
 
 
-def _uncompiled(session: SparkSession) -> SparkSession:
+def uncompiled(session: SparkSession) -> SparkSession:
     """A session in which nothing is compiled: for a handful of rows, compiling is the work."""
     session.conf.set("spark.sql.shuffle.partitions", "1")
     session.conf.set("spark.sql.adaptive.enabled", "false")
