@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from queue import SimpleQueue
+from random import Random
 from typing import Any
 
 import pyarrow as pa
@@ -112,10 +114,10 @@ def _answers(
         tables.apply(change)
         for each in asked.values():
             each.ask()
-        tables.turn_around()
-        for each in asked.values():
-            each.ask_again()
-        tables.turn_around()
+        for arranged in (tables.turned_around, tables.shuffled):
+            with arranged():
+                for each in asked.values():
+                    each.ask_again()
     if world.settings:
         for key, _ in world.settings:
             session.conf.unset(key)
@@ -156,9 +158,23 @@ class _Tables:
         for name in sorted({name for name, _ in change.insert + change.delete}):
             self._refresh(name)
 
-    def turn_around(self) -> None:
-        for name in self.rows:
-            self.rows[name].reverse()
+    def turned_around(self) -> AbstractContextManager[None]:
+        """The rows in the opposite order, for a moment."""
+        return self._arranged(lambda rows: rows[::-1])
+
+    def shuffled(self) -> AbstractContextManager[None]:
+        """The rows in an order of no meaning: a frame may be the same from either end."""
+        return self._arranged(lambda rows: Random(len(rows)).sample(rows, len(rows)))
+
+    @contextmanager
+    def _arranged(self, order: Callable[[list[Row]], list[Row]]) -> Iterator[None]:
+        kept = self.rows
+        self.rows = {name: order(rows) for name, rows in kept.items()}
+        for name in kept:
+            self._refresh(name)
+        yield
+        self.rows = kept
+        for name in kept:
             self._refresh(name)
 
     def _refresh(self, name: str) -> None:
@@ -208,7 +224,7 @@ class _Asked:
             self.batches.append(None)
 
     def ask_again(self) -> None:
-        """With the rows in the opposite order: an answer that depends on it is no measure."""
+        """With the rows in another order: an answer that depends on it is no measure."""
         last = self.batches[-1]
         if last is not None and _ORDER_MATTERS.search(self.candidate.sql):
             kept = self.rows

@@ -131,4 +131,11 @@ The programs of `souffle` are Datalog, which Spark does not read: their measure 
 answer, given with all facts at once, after they came in batches, and after batches went and came
 back; after every batch each relation must equal its rules evaluated from scratch.
 
+The cases of `spark_golden` are the queries of Spark's own golden files that can be views. Their
+tables are loaded in batches, with rows that come and go again; after every batch plain Spark's
+answer over the same rows is the measure, in the type it has. A query that has another answer when
+the same rows come in another order (ties, frames of rows without a total order) is measured by its
+own query evaluated from scratch. A query that a setting of its file gives another meaning is left
+out.
+
 """
