@@ -66,6 +66,17 @@ CONSTRUCTS: dict[str, str] = {
         WHERE s LIKE ANY ('a%', '%b', 'p') OR s ILIKE ANY ('Q') OR s NOT ILIKE ALL ('A%', '%C')""",
     "union_of_whole_tables": """SELECT q.v AS z FROM
         (SELECT * FROM t UNION ALL SELECT * FROM (SELECT * FROM t) AS i WHERE TRUE) AS q""",
+    "natural_then_on": """SELECT * FROM (SELECT * FROM (SELECT k, v FROM t) a
+        NATURAL JOIN (SELECT s AS w, k FROM u) b JOIN p ON a.k = p.k) q(a, b, c, d, e, f, g)""",
+    "natural_order": """SELECT * FROM (SELECT * FROM (SELECT s, k FROM t) a
+        NATURAL JOIN (SELECT k, s FROM u) b) q(a, b)""",
+    "using_twice": """SELECT * FROM (SELECT * FROM t a JOIN (SELECT k, v AS w FROM u) b USING (k)
+        LEFT JOIN (SELECT s, id FROM p) c USING (s)) q(a, b, c, d, e)""",
+    "semi_using": "SELECT * FROM (SELECT * FROM t LEFT SEMI JOIN u USING (s)) q(a, b, c)",
+    "fields_of_struct": """SELECT struct(x.*, v AS z) AS a, struct(t.*).s AS b, x.* FROM (
+        SELECT v, s, named_struct('p', k, 'q', s) AS x FROM t) t""",
+    "constant_limit": "SELECT k, v, s FROM t ORDER BY k, v, s LIMIT 2 + CAST(1 AS INT)",
+    "no_limit": "SELECT k, v FROM t ORDER BY k LIMIT ALL",
     # Groups of several kinds
     "rollup": "SELECT k, s, SUM(v) AS z, COUNT(*) AS n FROM t GROUP BY ROLLUP(k, s)",
     "cube": """SELECT k, s, MAX(v) AS z, GROUPING(k) AS a, GROUPING(s) AS b, GROUPING_ID(k, s) AS c

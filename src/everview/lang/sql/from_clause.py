@@ -88,17 +88,18 @@ def _join(lower: Lower, plan: Plan, node: exp.Join, scope: Scope) -> Plan:
         return _lateral_subquery(lower, plan, node, scope, kind)
     before = scope.copy()
     right = _joined(lower, node.this, scope)
-    fresh = scope.items[len(before.items) :]
+    fresh = scope.since(before)
     using = [each.name for each in node.args.get("using") or ()]
     if natural:
-        using = [n for item in fresh for n, _ in item.columns if before.has(n)]
+        using = before.common(fresh)
     both = join(plan, right)
-    conditions = [_equal(name, before, fresh, node, lower) for name in using]
+    conditions = [_equal(name, before, fresh, node) for name in using]
     if on := node.args.get("on"):
         conditions.append(lower.condition(on, both, scope, "ON"))
     made = _KINDS[kind](plan, right, scalar.conjunction(conditions))
     if kind.endswith(("SEMI", "ANTI")):
-        del scope.items[len(before.items) :]
+        scope.items, scope.visible = before.items, before.visible
+        scope.merge([(name, before.resolve(_named(name, node))) for name in using])
         return made
     return _merged(made, using, before, fresh, kind, scope, lower)
 
@@ -167,11 +168,17 @@ def _lateral(lower: Lower, plan: Plan, node: exp.Expr, scope: Scope, *, outer: b
     return map_(made, (*identity(schema_of(plan)), *outputs))
 
 
-def _equal(name: str, before: Scope, fresh: list[Item], node: exp.Join, lower: Lower) -> str:
-    """The equality that USING asks for of one name."""
+def _named(name: str, node: exp.Join) -> exp.Column:
+    """A column that USING names, at its place in the text."""
     asked = exp.Column(this=exp.Identifier(this=name))
     asked.this.meta.update(node.args["using"][0].meta if node.args.get("using") else {})
-    left, right = before.resolve(asked), Scope(lower.text, None, fresh).resolve(asked)
+    return asked
+
+
+def _equal(name: str, before: Scope, fresh: Scope, node: exp.Join) -> str:
+    """The equality that USING asks for of one name."""
+    asked = _named(name, node)
+    left, right = before.resolve(asked), fresh.resolve(asked)
     return scalar.canonical(f"{scalar.column(left)} = {scalar.column(right)}")
 
 
@@ -179,23 +186,25 @@ def _merged(
     plan: Plan,
     using: list[str],
     before: Scope,
-    fresh: list[Item],
+    fresh: Scope,
     kind: str,
     scope: Scope,
     lower: Lower,
 ) -> Plan:
     """One column for each name in USING: the one that is not NULL where one may be."""
     made = list(identity(schema_of(plan)))
+    merged = []
     for name in using:
         asked = exp.Column(this=exp.Identifier(this=name))
-        left, right = before.resolve(asked), Scope(lower.text, None, fresh).resolve(asked)
+        left, right = before.resolve(asked), fresh.resolve(asked)
         column = right if kind == "RIGHT" else left
         if kind == "FULL":
             text = scalar.canonical(f"COALESCE({scalar.column(left)}, {scalar.column(right)})")
             column = f"using.{name}"
             made = [each for each in made if each.name != column]
             made.append(Output(column, lower.type_(text, schema_of(plan), asked), text))
-        scope.merged[name.lower()] = (name, column)
+        merged.append((name, column))
+    scope.merge(merged)
     return map_(plan, tuple(made))
 
 

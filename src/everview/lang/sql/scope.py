@@ -35,23 +35,41 @@ class Around(Protocol):
 class Scope:
     """The items of a FROM clause, from left to right.
 
-    `merged` holds the columns that USING made one of two, by lower-case name.
+    `visible` holds the columns that `*` stands for and that need no alias, in order: those that
+    USING made one of two stand once.
     """
 
     text: str
     around: Around | None = None
     items: list[Item] = field(default_factory=list)
-    merged: dict[str, tuple[str, str]] = field(default_factory=dict)
+    visible: list[tuple[str, str]] = field(default_factory=list)
 
     def copy(self) -> Scope:
         """The scope as it is now, which learns nothing of what is added to this one."""
-        return Scope(self.text, self.around, list(self.items), dict(self.merged))
+        return Scope(self.text, self.around, list(self.items), list(self.visible))
+
+    def since(self, before: Scope) -> Scope:
+        """What was added after `before` was copied, alone."""
+        items, visible = self.items[len(before.items) :], self.visible[len(before.visible) :]
+        return Scope(self.text, None, items, visible)
+
+    def common(self, other: Scope) -> list[str]:
+        """The names that both have, in the order of this one: what NATURAL compares."""
+        theirs = {name.lower() for name, _ in other.visible}
+        return list(dict.fromkeys(name for name, _ in self.visible if name.lower() in theirs))
+
+    def merge(self, columns: list[tuple[str, str]]) -> None:
+        """Let columns stand once, before all others, for those of the same name."""
+        merged = {name.lower() for name, _ in columns}
+        rest = [(name, plan) for name, plan in self.visible if name.lower() not in merged]
+        self.visible = [*columns, *rest]
 
     def add(self, item: Item, node: exp.Expr) -> None:
         """Make an item visible that `node` stands for, if its alias is new."""
         if any(known.alias.lower() == item.alias.lower() for known in self.items):
             raise named_twice(node, "FROM", self.text, item.alias)
         self.items.append(item)
+        self.visible += item.columns
 
     def resolve(self, node: exp.Column) -> str:
         """The plan column that a name in the query stands for; case does not matter."""
@@ -72,7 +90,7 @@ class Scope:
             return outside
         items = self._items(node)
         if node.table and not items:
-            raise self._unknown_table(node)
+            raise self.unknown_table(node)
         raise self._unknown(node, [name for item in items for name, _ in item.columns])
 
     def find(self, node: exp.Column) -> str | None:
@@ -85,8 +103,9 @@ class Scope:
         if node.args.get("db"):
             return []
         wanted = node.name.lower()
-        if not node.table and wanted in self.merged:
-            return [(Item("", ()), self.merged[wanted][1])]
+        if not node.table:
+            found = [plan for name, plan in self.visible if name.lower() == wanted]
+            return [(self._item_of(plan), plan) for plan in found]
         return [
             (item, plan)
             for item in self._items(node)
@@ -100,20 +119,30 @@ class Scope:
         return [item for item in self.items if item.alias.lower() == node.table.lower()]
 
     def has(self, name: str) -> bool:
-        """Whether any item has a column of that name."""
-        wanted = name.lower()
-        return any(wanted == known.lower() for item in self.items for known, _ in item.columns)
+        """Whether a name alone stands for a column."""
+        return any(name.lower() == known.lower() for known, _ in self.visible)
+
+    def has_item(self, alias: str) -> bool:
+        """Whether FROM has an item of that name."""
+        return any(alias.lower() == item.alias.lower() for item in self.items)
+
+    def alias_of(self, plan: str) -> str:
+        """The name of the item that a column comes from; none where USING made it of two."""
+        return self._item_of(plan).alias
+
+    def _item_of(self, plan: str) -> Item:
+        """The item that a column comes from; USING may have made it of two."""
+        made = Item("", ())
+        return next((item for item in self.items if plan in dict(item.columns).values()), made)
 
     def star(self, table: str | None, node: exp.Expr) -> list[tuple[str, str]]:
         """The columns that `*` or `table.*` stands for, as (name, plan column)."""
         items = [i for i in self.items if table is None or i.alias.lower() == table.lower()]
         if not items:
-            raise self._unknown_table(node)
-        listed = [pair for item in items for pair in item.columns]
-        if table is not None:
-            return listed
-        rest = [(name, plan) for name, plan in listed if name.lower() not in self.merged]
-        return [*self.merged.values(), *rest]
+            raise self.unknown_table(node)
+        if table is None:
+            return list(self.visible)
+        return [pair for item in items for pair in item.columns]
 
     def _unknown(self, node: exp.Column, known: list[str]) -> UserError:
         near = get_close_matches(node.name.lower(), [k.lower() for k in known], 1)
@@ -125,7 +154,8 @@ class Scope:
             remedy=f"{hint}the columns here are {', '.join(known) or 'none'}",
         )
 
-    def _unknown_table(self, node: exp.Expr) -> UserError:
+    def unknown_table(self, node: exp.Expr) -> UserError:
+        """The error for a name before a dot that FROM does not have."""
         shown = ", ".join(item.alias for item in self.items) or "nothing"
         table = node.args.get("table") or node
         return UserError(

@@ -21,6 +21,7 @@ from everview.lang.sql.place import span_of
 from everview.lang.sql.refuse import refuse_clauses, refused
 from everview.lang.sql.resolve import resolve, resolve_having
 from everview.lang.sql.scope import Scope, named_twice, unlike
+from everview.lang.sql.stars import is_star, starred, with_stars
 from everview.lang.sql.subqueries import Inner, Marked, mark
 from everview.lang.sql.windows import Windows, first_rows
 from everview.plan import scalar
@@ -67,7 +68,7 @@ class Select:
         plan = lower_from(self.lower, self.tree, self.scope)
         if where := self.tree.args.get("where"):
             plan = self._where(plan, where.this)
-        self.wanted = self._projections()
+        self.wanted = self._projections(schema_of(plan))
         self.later = self._later()
         having = self.tree.args.get("having")
         if self.tree.args.get("group") or having or any(map(aggregates_in, self._operands())):
@@ -272,21 +273,30 @@ class Select:
 
     # The SELECT list and groups
 
-    def _projections(self) -> Wanted:
+    def _projections(self, schema: Schema) -> Wanted:
         """The SELECT list with stars expanded: output names and resolved expressions."""
         found: Wanted = []
         for node in self.tree.expressions:
-            star = node if isinstance(node, exp.Star) else node.this
-            if isinstance(star, exp.Star) and isinstance(node, exp.Star | exp.Column):
-                if any(star.args.get(part) for part in ("except_", "replace", "rename")):
-                    raise refused("* EXCEPT", node, self.text, "list the columns")
-                table = node.table if isinstance(node, exp.Column) else None
-                pairs = self.scope.star(table or None, node)
-                found += [(name, column_named(plan)) for name, plan in pairs]
+            if is_star(node):
+                found += self._starred(node, schema)
                 continue
             inner = node.this if isinstance(node, exp.Alias) else node
-            found.append((output_name(node), self._resolve(inner, dict(reversed(found)))))
+            written = with_stars(inner.copy(), self.scope, self.lower, schema)
+            found.append((output_name(node), self._resolve(written, dict(reversed(found)))))
         return found
+
+    def _starred(self, node: exp.Expr, schema: Schema) -> Wanted:
+        star = node if isinstance(node, exp.Star) else node.this
+        if any(star.args.get(part) for part in ("except_", "replace", "rename")):
+            raise refused("* EXCEPT", node, self.text, "list the columns")
+        parts = node.parts if isinstance(node, exp.Column) else ()
+        alias = parts[0].name if parts else None
+        if alias is None or (len(parts) == 2 and self.scope.has_item(alias)):
+            pairs = self.scope.star(alias, node)
+        else:
+            written = starred(node, self.scope, self.lower, schema)
+            return [(each.name, self._resolve(each)) for each in written]
+        return [(name, column_named(plan)) for name, plan in pairs]
 
     def _grouped(self, plan: Plan, having: exp.Expr | None) -> Plan:
         """Group the rows; all other expressions then speak of groups."""

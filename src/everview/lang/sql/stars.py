@@ -1,0 +1,89 @@
+"""What `*` stands for: the columns of FROM or of one of its items, or the fields of a struct."""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+from sqlglot import exp
+
+from everview.lang.sql.resolve import resolve
+from everview.lang.sql.scope import Scope
+from everview.plan import scalar
+from everview.plan.types import Schema, fields_of
+
+
+class Lower(Protocol):
+    """What a star needs of the lowering around it."""
+
+    def type_(self, text: str, schema: Schema, node: exp.Expr) -> str:
+        """The type of an expression over columns."""
+
+
+def is_star(node: exp.Expr) -> bool:
+    """Whether a node is `*` or something before `.*`."""
+    return isinstance(node, exp.Star) or (
+        isinstance(node, exp.Column) and isinstance(node.this, exp.Star)
+    )
+
+
+def starred(node: exp.Expr, scope: Scope, lower: Lower, schema: Schema) -> list[exp.Expr]:
+    """The names that a star in the SELECT list or among arguments stands for, as if written out.
+
+    An item of FROM goes before a column of the same name, as in Spark.
+    """
+    parts = list(node.parts)[:-1] if isinstance(node, exp.Column) else []
+    if not parts:
+        return [_name(name, scope.alias_of(plan)) for name, plan in scope.star(None, node)]
+    if len(parts) == 1 and scope.has_item(parts[0].name):
+        return [_name(name, parts[0].name) for name, _ in scope.star(parts[0].name, node)]
+    fields = _fields(parts, scope, lower, schema, node)
+    if not fields:
+        raise scope.unknown_table(node)
+    return [_column([*(part.copy() for part in parts), _quoted(name)]) for name in fields]
+
+
+def _fields(
+    parts: list[exp.Expr], scope: Scope, lower: Lower, schema: Schema, node: exp.Expr
+) -> list[str]:
+    """The fields of the struct that a name stands for; none where it stands for none."""
+    if not (scope.has(parts[0].name) or scope.has_item(parts[0].name)):
+        return []
+    struct = resolve(_column([part.copy() for part in parts]), scope)
+    type_ = lower.type_(scalar.text(struct), schema, node)
+    return [name for name, _ in fields_of(type_)] if type_.startswith("struct<") else []
+
+
+def with_stars(tree: exp.Expr, scope: Scope, lower: Lower, schema: Schema) -> exp.Expr:
+    """The expression with the stars among the arguments of functions written out."""
+    holders = [
+        node
+        for node in tree.find_all(exp.Func)
+        if any(map(is_star, node.expressions)) and not isinstance(node, exp.AggFunc)
+    ]
+    for node in holders:
+        arguments: list[exp.Expr] = []
+        for each in node.expressions:
+            names = starred(each, scope, lower, schema) if is_star(each) else [each]
+            named = is_star(each) and isinstance(node, exp.Struct)
+            arguments += map(_field, names) if named else names
+        node.set("expressions", arguments)
+    return tree
+
+
+def _field(column: exp.Expr) -> exp.Expr:
+    """A column as a field of the same name."""
+    return exp.PropertyEQ(this=_quoted(column.name), expression=column)
+
+
+def _name(name: str, alias: str) -> exp.Column:
+    return _column([*([_quoted(alias)] if alias else []), _quoted(name)])
+
+
+def _column(parts: list[exp.Expr]) -> exp.Column:
+    """A name with dots before it, the last of the parts being its own."""
+    places = dict(zip(("this", "table", "db", "catalog"), reversed(parts), strict=False))
+    return exp.Column(**places)
+
+
+def _quoted(name: str) -> exp.Identifier:
+    return exp.Identifier(this=name, quoted=True)
