@@ -36,12 +36,13 @@ _LOADERS: dict[str, Callable[[Path], list[Case]]] = {
 }
 _DATALOG = "souffle"
 _GOLDEN = "spark_golden"
+_SUITES = (*_LOADERS, _DATALOG, _GOLDEN)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run what is asked for; 0 when nothing is wrong."""
     asked = _arguments(arguments)
-    folders = [asked.suites / name for name in (*_LOADERS, _DATALOG, _GOLDEN)]
+    folders = [asked.suites / name for name in asked.suite or _SUITES]
     present = [folder for folder in folders if (folder / "cases.jsonl").exists()]
     if not present:
         print(f"No suites in {asked.suites}: nothing was run.")
@@ -56,13 +57,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def _arguments(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m conformance", description=__doc__)
     parser.add_argument("--suites", type=Path, default=SUITES, help="the folder of the suites")
+    parser.add_argument("--suite", action="append", choices=_SUITES, help="only these suites")
     parser.add_argument("--engine", action="append", choices=("duckdb", "spark"))
     parser.add_argument("--all", action="store_true", help="all cases on Spark, not a sample")
     parser.add_argument("--case", help="only cases with this text in their name")
     parser.add_argument("--page", type=Path, default=PAGE, help="where the document is written")
     parser.add_argument("--cache", type=Path, default=CACHE, help="where answers are kept")
     asked = parser.parse_args(arguments)
-    asked.whole = not (asked.engine or asked.all or asked.case)
+    asked.whole = not (asked.suite or asked.engine or asked.all or asked.case)
     asked.engine = asked.engine or ["duckdb", "spark"]
     return asked
 

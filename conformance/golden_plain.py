@@ -25,7 +25,7 @@ from conformance.values import decode_row, difference, encode_row, rows_of
 
 Encoded = list[list[Any]]
 _ORDER_MATTERS = re.compile(
-    r"\b(over|limit|first|last|first_value|last_value|any_value|collect_list|collect_set|array_agg"
+    r"\b(over|limit|asof|first|last|first_value|last_value|any_value|collect_list|collect_set|array_agg"
     r"|listagg|string_agg|max_by|min_by|mode)\b",
     re.IGNORECASE,
 )

@@ -11,6 +11,7 @@ from sqlglot import exp
 from everview.errors import UserError
 from everview.lang.sql import pivot, subqueries
 from everview.lang.sql.aggregates import must_be_plain
+from everview.lang.sql.asof import asof_subquery
 from everview.lang.sql.generators import generated, generator
 from everview.lang.sql.generators import renamed as named
 from everview.lang.sql.joining import inner_join, matched, outer_join, unmatched
@@ -77,6 +78,8 @@ def _joined(lower: Lower, node: exp.Expr, scope: Scope) -> Plan:
 
 def _join(lower: Lower, plan: Plan, node: exp.Join, scope: Scope) -> Plan:
     words = [str(node.args[p]).upper() for p in ("method", "side", "kind") if node.args.get(p)]
+    if "ASOF" in words:
+        return _asof_join(lower, plan, node, scope)
     natural = "NATURAL" in words
     kept = [word for word in words if word not in ("NATURAL", "OUTER", "INNER", "CROSS")]
     kind = " ".join(kept)
@@ -114,6 +117,37 @@ _KINDS: dict[str, Callable[[Plan, Plan, str | None], Plan]] = {
     "ANTI": unmatched,
     "LEFT ANTI": unmatched,
 }
+
+
+def _asof_join(lower: Lower, plan: Plan, node: exp.Join, scope: Scope) -> Plan:
+    """A join with the nearest row of the other side; LEFT keeps those that have none."""
+    before = scope.copy()
+    _joined(lower, node.this, scope)
+    fresh = scope.since(before)
+    scope.items, scope.visible = list(before.items), list(before.visible)
+    if len(fresh.items) != 1:
+        raise refused("ASOF JOIN with a join", node.this, lower.text, "join a table or subquery")
+    alias = fresh.items[0].alias
+    using = [each.name for each in node.args.get("using") or ()]
+    conditions = [_of_both(name, before, alias, node) for name in using]
+    if on := node.args.get("on"):
+        conditions.append(on)
+    lateral = asof_subquery(node, alias, conditions, fresh, lower.text)
+    kind = str(node.args.get("side") or "").upper()
+    joined = exp.Join(this=lateral, side=kind or None)
+    made = _lateral_subquery(lower, plan, joined, scope, kind)
+    return _merged(made, using, before, scope.since(before), kind, scope, lower)
+
+
+def _of_both(name: str, before: Scope, alias: str, node: exp.Join) -> exp.Expr:
+    """The equality that USING asks for of one name, as it would be written in ON."""
+    left = _named(name, node)
+    owner = before.alias_of(before.resolve(left))
+    if owner:
+        left.set("table", exp.Identifier(this=owner, quoted=True))
+    right = _named(name, node)
+    right.set("table", exp.Identifier(this=alias, quoted=True))
+    return exp.EQ(this=left, expression=right)
 
 
 def _lateral_subquery(lower: Lower, plan: Plan, node: exp.Join, scope: Scope, kind: str) -> Plan:
