@@ -6,7 +6,6 @@ from typing import Any, ClassVar
 
 from sqlglot import exp
 from sqlglot.dialects.spark import Spark
-from sqlglot.tokenizer_core import TokenType
 
 from everview.plan.arguments import READ, CountingParser, kept
 
@@ -41,10 +40,6 @@ class Spark4(Spark):
         """Reads a doubled quote as Spark 4 does."""
 
         STRING_ESCAPES: ClassVar[list[str]] = ["\\", "'", '"']
-        KEYWORDS: ClassVar[dict[str, Any]] = {
-            **Spark.Tokenizer.KEYWORDS,
-            "MATCH_CONDITION": TokenType.MATCH_CONDITION,
-        }
 
     class Parser(CountingParser):
         """Keeps the functions that sqlglot would rewrite."""
@@ -58,21 +53,6 @@ class Spark4(Spark):
             **Spark.Parser.FUNCTION_PARSERS,
             "PERCENTILE": lambda self: self._parse_distinct_arg_function(_Percentile),
         }
-
-        ID_VAR_TOKENS: ClassVar[set[Any]] = {
-            *Spark.Parser.ID_VAR_TOKENS,
-            TokenType.MATCH_CONDITION,
-        }
-
-        def _parse_join_parts(self) -> Any:
-            """The words before JOIN; ASOF comes after LEFT, where sqlglot looks for it first."""
-            start = self._index
-            side = self._prev if self._match_set((TokenType.LEFT, TokenType.INNER)) else None
-            self._match(TokenType.OUTER)
-            if side is not None and self._match(TokenType.ASOF):
-                return self._prev, side if side.token_type is TokenType.LEFT else None, None
-            self._retreat(start)
-            return super()._parse_join_parts()
 
         def _parse_table_alias(self, *args: Any, **kwargs: Any) -> Any:
             """An alias, and after one in WITH how many levels a recursion may have."""
@@ -89,10 +69,6 @@ class Spark4(Spark):
             alias = str(super().tablealias_sql(expression))
             limit = self.sql(expression, "limit")
             return f"{alias} MAX RECURSION LEVEL {limit}" if limit else alias
-
-        def join_sql(self, expression: exp.Join) -> str:
-            """A join; in an ASOF join the side comes first."""
-            return str(super().join_sql(expression)).replace("ASOF LEFT JOIN", "LEFT ASOF JOIN", 1)
 
         def dot_sql(self, expression: exp.Dot) -> str:
             """A field of a struct; a plain column is written in parentheses."""

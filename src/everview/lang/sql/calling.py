@@ -6,6 +6,7 @@ from dataclasses import replace
 
 from everview.errors import UserError
 from everview.lang.sql.functions import Functions, inlined
+from everview.lang.sql.grammar import QUERIES
 from everview.lang.sql.parse import parse_query
 from everview.lang.sql.statements import (
     CreateTable,
@@ -19,7 +20,6 @@ from everview.lang.sql.statements import (
     Statement,
     Update,
 )
-from everview.plan.dialect import DIALECT
 
 
 def written_out(statement: Statement, functions: Functions) -> Statement:
@@ -72,4 +72,4 @@ def calls_in(text: str, functions: Functions) -> tuple[str, tuple[str, ...]]:
         if problem.code == "Q001":
             return text, ()
         raise
-    return (tree.sql(dialect=DIALECT), calls) if calls else (text, ())
+    return (tree.sql(dialect=QUERIES), calls) if calls else (text, ())

@@ -11,11 +11,11 @@ from sqlglot import exp
 
 from everview.errors import Span, UserError
 from everview.lang.sql.create import reads_of
+from everview.lang.sql.grammar import QUERIES
 from everview.lang.sql.lower import Analyze, lower_query, lower_tree
 from everview.lang.sql.parse import parse_query
 from everview.lang.sql.repeatable import must_be_repeatable
 from everview.lang.sql.statements import Query
-from everview.plan.dialect import DIALECT
 from everview.plan.nodes import Source
 from everview.plan.types import Schema, names, storable_type, unusable_name
 
@@ -80,7 +80,7 @@ def divide(
         made, parts = division.divided(_without_ctes(parse_query(text), {}), whole=True)
         if not parts:
             raise
-        query = made.sql(dialect=DIALECT)
+        query = made.sql(dialect=QUERIES)
         known = {**relations, **{part.name.lower(): part.source for part in parts}}
         lower_query(query, known, analyze, columns)
         return Divided(query, parts)
@@ -134,7 +134,7 @@ class _Division:
 
     def _part(self, block: exp.Expr, refusal: UserError, *, whole: bool) -> Part | None:
         """The block as a part; None when it cannot stand alone, so one around it must."""
-        query = self.text if whole else block.sql(dialect=DIALECT)
+        query = self.text if whole else block.sql(dialect=QUERIES)
         found = [r for name in reads_of(block) if (r := self.relations.get(name.lower()))]
         try:
             columns = self.describe(query, {source.name: source.schema for source in found})

@@ -5,9 +5,9 @@ from __future__ import annotations
 from sqlglot import exp
 
 from everview.errors import Span, UserError
+from everview.lang.sql.grammar import QUERIES
 from everview.lang.sql.parse import parse_query
 from everview.lang.sql.refuse import refused
-from everview.plan.dialect import DIALECT
 from everview.plan.types import Schema, element_of, fields_of
 from everview.plan.typing import Typed, annotate
 
@@ -51,4 +51,4 @@ def with_sorted_lists(text: str) -> str:
         if not isinstance(call.parent, exp.ArraySort | exp.Window):
             parent = exp.ArraySort(this=call.copy(), nulls_first=exp.true())
             call.replace(parent)
-    return tree.sql(dialect=DIALECT)
+    return tree.sql(dialect=QUERIES)

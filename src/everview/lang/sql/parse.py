@@ -13,6 +13,7 @@ from everview.lang.sql.create import (
     reads_of,
     table_name,
 )
+from everview.lang.sql.grammar import QUERIES
 from everview.lang.sql.place import span_of
 from everview.lang.sql.reading import read_tree, read_trees, translated
 from everview.lang.sql.statements import (
@@ -141,14 +142,14 @@ def _insert(tree: exp.Insert, text: str, span: Span) -> Insert:
     if tree.args.get("with_"):
         query = query.copy()
         query.set("with_", tree.args["with_"].copy())
-    return Insert(table_name(target, text), columns, query.sql(dialect=DIALECT), span)
+    return Insert(table_name(target, text), columns, query.sql(dialect=QUERIES), span)
 
 
 def _merge(tree: exp.Merge, text: str, span: Span) -> Merge:
     table, alias = _target(tree.this, text)
     own = (table, alias)
     clauses = tuple(_clause(when, own, text, span) for when in tree.args["whens"].expressions)
-    source = tree.args["using"].sql(dialect=DIALECT)
+    source = tree.args["using"].sql(dialect=QUERIES)
     return Merge(table, alias, source, tree.args["on"].sql(dialect=DIALECT), clauses, span)
 
 

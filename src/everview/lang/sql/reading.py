@@ -13,7 +13,7 @@ from sqlglot.errors import ParseError, TokenError
 from sqlglot.tokenizer_core import Token, TokenType
 
 from everview.errors import Span, UserError
-from everview.plan.dialect import DIALECT
+from everview.lang.sql.grammar import QUERIES
 
 logging.getLogger("sqlglot").setLevel(logging.ERROR)
 
@@ -28,7 +28,7 @@ def read_trees(text: str) -> tuple[list[exp.Expr], list[list[Token]]]:
 
 def read_tree(tokens: list[Token], text: str) -> exp.Expr:
     """The tree of one statement; whatever goes wrong in reading it is an error in the text."""
-    parser = DIALECT().parser()
+    parser = QUERIES().parser()
     try:
         found = parser.parse(tokens, text)[0]
     except ParseError as problem:
@@ -46,7 +46,7 @@ def read_tree(tokens: list[Token], text: str) -> exp.Expr:
 def translated(text: str, dialect: str) -> str:
     """A text of another dialect as one of Spark's."""
     try:
-        parts = sqlglot.transpile(text, read=dialect, write=DIALECT)
+        parts = sqlglot.transpile(text, read=dialect, write=QUERIES)
     except ParseError as problem:
         raise _syntax_error(problem, text, ()) from None
     except TokenError as problem:
@@ -68,7 +68,7 @@ def too_deep(span: Span) -> UserError:
 
 def _tokens(text: str) -> list[Token]:
     try:
-        return list(DIALECT().tokenize(text))
+        return list(QUERIES().tokenize(text))
     except TokenError as problem:
         raise _open_literal(problem, text) from None
 

@@ -1,0 +1,51 @@
+"""How whole queries are read and printed: Spark's clauses that sqlglot reads otherwise."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+from sqlglot import exp
+from sqlglot.tokenizer_core import TokenType
+
+from everview.plan.dialect import Spark4
+
+
+class SparkQueries(Spark4):
+    """The dialect of scalars, with the words of an ASOF join in Spark's order."""
+
+    class Tokenizer(Spark4.Tokenizer):
+        """Knows the word before the condition of an ASOF join."""
+
+        KEYWORDS: ClassVar[dict[str, Any]] = {
+            **Spark4.Tokenizer.KEYWORDS,
+            "MATCH_CONDITION": TokenType.MATCH_CONDITION,
+        }
+
+    class Parser(Spark4.Parser):
+        """Reads LEFT before ASOF; MATCH_CONDITION is a name wherever it can be one."""
+
+        ID_VAR_TOKENS: ClassVar[set[Any]] = {
+            *Spark4.Parser.ID_VAR_TOKENS,
+            TokenType.MATCH_CONDITION,
+        }
+
+        def _parse_join_parts(self) -> Any:
+            """The words before JOIN; sqlglot looks for ASOF before the side only."""
+            start = self._index
+            side = self._prev if self._match_set((TokenType.LEFT, TokenType.INNER)) else None
+            self._match(TokenType.OUTER)
+            if side is not None and self._match(TokenType.ASOF):
+                return self._prev, side if side.token_type is TokenType.LEFT else None, None
+            self._retreat(start)
+            return super()._parse_join_parts()
+
+    class Generator(Spark4.Generator):
+        """Prints what the parser reads."""
+
+        def join_sql(self, expression: exp.Join) -> str:
+            """A join; in an ASOF join the side comes first."""
+            return str(super().join_sql(expression)).replace("ASOF LEFT JOIN", "LEFT ASOF JOIN", 1)
+
+
+QUERIES = SparkQueries
+"""The dialect of every text that holds a query."""
