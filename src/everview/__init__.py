@@ -20,11 +20,20 @@ def open(  # noqa: A001  (ev.open, as in io.open and gzip.open)
     spark: Any = None,
     read_only: bool = False,
     create: bool = True,
+    epoch: int | None = None,
 ) -> Database:
     """Open the store at `location`, and make it when there is none.
 
     `spark` is a SparkSession to use; without one, the active session or a local Spark is used.
+    With an `epoch` the store is opened read-only, as it was then, even if newer ones are damaged.
     """
     from everview.pipeline.opening import open_database
 
-    return open_database(location, engine=engine, spark=spark, read_only=read_only, create=create)
+    return open_database(
+        location,
+        engine=engine,
+        spark=spark,
+        read_only=read_only,
+        create=create,
+        epoch=epoch,
+    )

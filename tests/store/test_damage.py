@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 
 from everview.errors import UserError
-from everview.store.store import Store, manifest_path
+from everview.store.manifests import manifest_path
+from everview.store.store import Store
 from store.worlds import add, rows, value
 
 

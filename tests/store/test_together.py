@@ -14,8 +14,9 @@ from everview.errors import UserError
 from everview.store.codec import decode, encode
 from everview.store.compaction import WHOLE, Policy, compact
 from everview.store.manifest import FORMAT, Manifest, Segment
+from everview.store.manifests import manifest_path
 from everview.store.retention import retire
-from everview.store.store import Store, manifest_path
+from everview.store.store import Store
 from everview.store.together import FEW_ROWS, MANY_BYTES, MANY_ROWS, are_few
 from store.worlds import SCHEMA, combine, rows, value
 

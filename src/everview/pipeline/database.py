@@ -35,7 +35,9 @@ from everview.pipeline.catalog import Catalog
 from everview.pipeline.declaring import Declaration, Declared, declared, in_steps
 from everview.pipeline.explain import explain_query, explain_view
 from everview.pipeline.history import COLUMNS, SHOWN, Entry, history, history_rows
+from everview.pipeline.loading import load
 from everview.pipeline.moving import Mover
+from everview.pipeline.notes import note_of
 from everview.pipeline.system import Asked, Told, with_told
 from everview.pipeline.telling import guarded, placed_in, sound
 from everview.pipeline.transaction import Transaction
@@ -79,7 +81,7 @@ class Database:
         return self._catalog
 
     def _load(self, manifest: Manifest) -> Catalog:
-        return Catalog.from_json(manifest.catalog, self.engine.analyze, self.engine.describe)
+        return load(manifest, self.engine, self.store.place.shown)
 
     def _snapshot(self, epoch: int | None = None) -> Snapshot:
         """One epoch; an older one with the declarations it had."""
@@ -159,7 +161,7 @@ class Database:
     def _record(self, manifest: Manifest, clock: Clock) -> None:
         """Commit an epoch, its note with the time it took: all but writing the note itself."""
         assert manifest.parent is not None
-        began, known = clock.total, self.store.read(manifest.parent).note.get("samples", {})
+        began, known = clock.total, note_of(self.store.read(manifest.parent)).get("samples", {})
 
         def note() -> dict[str, Any]:
             clock.add("commit", clock.total - began)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from dataclasses import astuple, dataclass
 from datetime import datetime
 from typing import Any
@@ -11,6 +12,7 @@ import pyarrow as pa
 
 from everview.engine.arrow import arrow_schema
 from everview.pipeline.catalog import Catalog
+from everview.pipeline.notes import note_of
 from everview.pipeline.operators import states_for
 from everview.pipeline.prices import WAYS
 from everview.plan.types import Column, Schema
@@ -85,7 +87,7 @@ def history_rows(entries: Iterable[Entry]) -> pa.Table:
 def _entries(
     manifest: Manifest, needed: Mapping[str, Iterable[str]], states: Iterable[str]
 ) -> list[Entry]:
-    note: Any = manifest.note
+    note = note_of(manifest)
     kind = note.get("kind") or ("compaction" if "compacted" in note else None)
     if kind is None:
         return []
@@ -97,7 +99,7 @@ def _entries(
         kind,
         None,
         {"in": sum(note["written"][name] for name in tables) if tables else None},
-        sum(published[name] for name in views) if published else None,
+        sum(published.get(name, 0) for name in views) if published else None,
         states,
     )
     return [
@@ -122,14 +124,14 @@ def _entry(
     out: int | None,
     states: Iterable[str],
 ) -> Entry:
-    note: Any = manifest.note
+    note = note_of(manifest)
     ways, fetched = note.get("ways", {}), note.get("fetched", {})
     marks = [mark for mark in share.get("fetches", ways) if mark in ways]
     unknown = set(marks) - set(fetched)
     spent, expected = note.get("phases", {}), note.get("expected", {})
     return Entry(
         epoch=manifest.epoch,
-        created=datetime.fromisoformat(manifest.created) if manifest.created else None,
+        created=_created(manifest.created),
         kind=kind,
         view=view,
         gear=note.get("gear"),
@@ -151,6 +153,12 @@ def _entry(
         state_bytes=sum(_bytes(manifest, name) for name in states),
         fetches="; ".join(f"{mark}: {_told(fetched.get(mark), ways[mark])}" for mark in marks),
     )
+
+
+def _created(text: str) -> datetime | None:
+    with suppress(ValueError):
+        return datetime.fromisoformat(text)
+    return None
 
 
 def _told(rows: int | None, way: str) -> str:

@@ -14,6 +14,7 @@ from everview.pipeline import statistics
 from everview.pipeline.building import Built, rebuild, rows_read
 from everview.pipeline.catalog import Catalog
 from everview.pipeline.choosing import LEAST_ROWS, Choice, Question, choose, is_exact
+from everview.pipeline.notes import note_of
 from everview.pipeline.recomputing import with_parts
 from everview.pipeline.samples import SEPARATOR, Sample, Samples
 from everview.pipeline.shares import Share, shares, together
@@ -61,7 +62,7 @@ class Task:
     @property
     def samples(self) -> Samples:
         """What was measured before."""
-        return Samples.of(self.snapshot.manifest.note)
+        return Samples.of(note_of(self.snapshot.manifest))
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,19 +12,29 @@ from everview.store.store import Store
 
 
 def open_database(
-    location: str, *, engine: str, spark: Any, read_only: bool, create: bool
+    location: str,
+    *,
+    engine: str,
+    spark: Any,
+    read_only: bool,
+    create: bool,
+    epoch: int | None = None,
 ) -> Database:
-    """The database at `location`; everything that can be refused is refused before Spark starts."""
+    """The database at `location`; everything that can be refused is refused before Spark starts.
+
+    At an `epoch` it is read as it was then, even where newer ones are damaged.
+    """
     if engine not in ("spark", "duckdb"):
         raise UserError("E002", f"there is no engine {engine}", remedy="use 'spark' or 'duckdb'")
     if engine == "duckdb" and spark is not None:
         raise UserError(
             "E002", "the embedded engine uses no Spark session", remedy="leave out spark, or engine"
         )
+    read_only = read_only or epoch is not None
     if create and not read_only:
         store = Store.create_or_open(location)
     else:
-        store = Store.open_existing(location)
+        store = Store.open_existing(location, epoch=epoch)
     store.latest()
     lock = None if read_only else store.writer_lock()
     try:

@@ -12,6 +12,7 @@ from everview.pipeline.building import Built
 from everview.pipeline.catalog import Catalog
 from everview.pipeline.choosing import Choice
 from everview.pipeline.iterations import rows_at
+from everview.pipeline.notes import note_of
 from everview.pipeline.prices import Known, Measured
 from everview.pipeline.samples import Samples
 from everview.pipeline.shares import Share
@@ -79,7 +80,7 @@ def times(clock: Clock) -> dict[str, Any]:
 def built(made: Built, before: Manifest, catalog: Catalog) -> dict[str, Any]:
     """A declaration's statistics, for its manifest."""
     written = made.bases | made.changes
-    samples = Samples.of(before.note).after_building(made.spent)
+    samples = Samples.of(note_of(before)).after_building(made.spent)
     return {
         "kind": "declaration",
         "built": {name: segment.rows for name, segment in written.items()},
@@ -92,7 +93,7 @@ def known(store: Store, catalog: Catalog) -> Known:
     measured: dict[str, Measured] = {}
     iterations: dict[str, int] = {}
     for epoch in reversed(store.epochs()[-REMEMBERED:]):
-        note: Any = store.read(epoch).note
+        note = note_of(store.read(epoch))
         written, fetched = note.get("written", {}), note.get("fetched", {})
         changed = sum(rows for name, rows in written.items() if name in catalog.tables)
         for mark, way in (dict.fromkeys(fetched, "") | note.get("ways", {})).items():

@@ -28,7 +28,7 @@ def sound(snapshot: Snapshot) -> Iterator[None]:
     except Exception as problem:
         damaged = _named(problem, snapshot) or store.verify(snapshot.manifest)
         for path, reason in damaged.items():
-            good = store.last_without(damaged)
+            good = store.manifests.last_without(damaged)
             raise damaged_segment(store.absolute(path), reason, good) from problem
         raise
 

@@ -21,6 +21,16 @@ Bound: TypeAlias = tuple[str, int | str]
 
 Ordered: TypeAlias = int | str | Decimal
 
+TAGS: dict[str, type] = {
+    "int": int,
+    "string": str,
+    "decimal": Decimal,
+    "date": int,
+    "timestamp": int,
+    "timestamp_ntz": int,
+}
+"""What the value of a bound is, by its tag, once it is decoded."""
+
 LONGEST_TEXT = 64
 """Longer strings are shortened, down for a low bound and up for a high one."""
 

@@ -22,7 +22,7 @@ from everview.store.manifest import FORMAT, DataFile, Manifest, Opaque, Relation
 Json: TypeAlias = dict[str, Any]
 T = TypeVar("T")
 
-_HEAD = re.compile(rb'\{"format":(\d+),"checksum":"([0-9a-f]{32})","body":')
+_HEAD = re.compile(rb'\{"format":(\d{1,9}),"checksum":"([0-9a-f]{32})","body":')
 _TAIL = b"}\n"
 _json = json.JSONEncoder(separators=(",", ":"), sort_keys=True).encode
 MANY = 10_000
@@ -53,16 +53,16 @@ def decode(raw: bytes, path: str) -> Manifest:
     if format_ > FORMAT:
         raise faults.newer_format(path, format_, FORMAT)
     try:
-        return _read_manifest(json.loads(body), format_)
-    except (ValueError, KeyError, TypeError, AttributeError) as problem:
+        return _read_manifest(_loads(body), format_)
+    except (ValueError, KeyError, TypeError, RecursionError) as problem:
         raise faults.damaged_manifest(path, f"{type(problem).__name__} {problem}") from problem
 
 
 def _unreadable(raw: bytes, path: str) -> Exception:
     """A later format may have another layout; it still says its number at the top."""
     try:
-        format_ = json.loads(raw)["format"]
-    except (ValueError, KeyError, TypeError):
+        format_ = _loads(raw)["format"]
+    except (ValueError, KeyError, TypeError, RecursionError):
         return faults.damaged_manifest(path, "it is not a whole manifest")
     if isinstance(format_, int) and format_ > FORMAT:
         return faults.newer_format(path, format_, FORMAT)
@@ -138,14 +138,42 @@ def _file(file: DataFile) -> Json:
     )
 
 
-def _read_manifest(raw: Json, format_: int) -> Manifest:
+def _loads(raw: bytes) -> Any:
+    """JSON without numbers that JSON does not have."""
+    return json.loads(raw, parse_constant=_no_number)
+
+
+def _no_number(text: str) -> None:
+    raise ValueError(f"{text} is no number of JSON")
+
+
+def _a(kind: type[T], raw: object) -> T:
+    """A value that must be of a type; true and false are no numbers."""
+    if type(raw) is not kind:
+        raise ValueError(f"{raw!r:.40} is not of type {kind.__name__}")
+    return raw
+
+
+def _or_none(kind: type[T], raw: object) -> T | None:
+    return None if raw is None else _a(kind, raw)
+
+
+def _each(kind: type[T], raw: object) -> tuple[T, ...]:
+    return tuple(_a(kind, each) for each in _a(list, raw))
+
+
+def _read_manifest(raw: object, format_: int) -> Manifest:
+    told = _a(dict, raw)
     return Manifest(
-        epoch=raw["epoch"],
-        parent=raw["parent"],
-        created=raw["created"],
-        catalog=raw["catalog"],
-        relations={name: _read_relation(name, each) for name, each in raw["relations"].items()},
-        note=raw["note"],
+        epoch=_a(int, told["epoch"]),
+        parent=_or_none(int, told["parent"]),
+        created=_a(str, told["created"]),
+        catalog=_a(dict, told["catalog"]),
+        relations={
+            name: _read_relation(name, _a(dict, each))
+            for name, each in _a(dict, told["relations"]).items()
+        },
+        note=_a(dict, told["note"]),
         format=format_,
     )
 
@@ -153,35 +181,48 @@ def _read_manifest(raw: Json, format_: int) -> Manifest:
 def _read_relation(name: str, raw: Json) -> Relation:
     return Relation(
         name=name,
-        segments=tuple(_read_segment(each) for each in raw["segments"]),
-        feed=tuple(_read_segment(each) for each in raw["feed"]),
-        since=raw["since"],
+        segments=tuple(map(_read_segment, _each(dict, raw["segments"]))),
+        feed=tuple(map(_read_segment, _each(dict, raw["feed"]))),
+        since=_a(int, raw["since"]),
     )
 
 
 def _read_segment(raw: Json) -> Segment:
+    kind = raw["kind"]
+    if kind not in ("change", "base"):
+        raise ValueError(f"{kind!r:.40} is no kind of segment")
     return Segment(
-        id=raw["id"],
-        epoch=raw["epoch"],
-        kind=raw["kind"],
-        files=tuple(_read_file(each) for each in raw["files"]),
-        sort_by=tuple(raw["sort_by"]),
+        id=_a(str, raw["id"]),
+        epoch=_a(int, raw["epoch"]),
+        kind=kind,
+        files=tuple(map(_read_file, _each(dict, raw["files"]))),
+        sort_by=_each(str, raw["sort_by"]),
     )
 
 
 def _read_file(raw: Json) -> DataFile:
     return DataFile(
-        path=raw["path"],
-        rows=raw["rows"],
-        bytes=raw["bytes"],
-        checksum=raw["checksum"],
+        path=_a(str, raw["path"]),
+        rows=_a(int, raw["rows"]),
+        bytes=_a(int, raw["bytes"]),
+        checksum=_or_none(str, raw["checksum"]),
         low=_read_bound(raw["low"]),
         high=_read_bound(raw["high"]),
-        has_null=raw["has_null"],
-        start=raw.get("start"),
-        tail=None if raw.get("tail") is None else Tail(*raw["tail"]),
+        has_null=_a(bool, raw["has_null"]),
+        start=_or_none(int, raw.get("start")),
+        tail=_read_tail(raw.get("tail")),
     )
 
 
-def _read_bound(raw: list[Any] | None) -> Bound | None:
-    return None if raw is None else (raw[0], raw[1])
+def _read_bound(raw: object) -> Bound | None:
+    if raw is None:
+        return None
+    tag, value = _a(list, raw)
+    return _a(str, tag), _a(int, value) if type(value) is int else _a(str, value)
+
+
+def _read_tail(raw: object) -> Tail | None:
+    if raw is None:
+        return None
+    size, check = _a(list, raw)
+    return Tail(_a(int, size), _a(str, check))

@@ -4,10 +4,27 @@ from __future__ import annotations
 
 import errno
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import wraps
+from typing import Concatenate, ParamSpec, Protocol, TypeVar
 
 from everview.errors import UserError
+
+
+class _Shown(Protocol):
+    @property
+    def shown(self) -> str: ...
+
+
+class _Placed(Protocol):
+    @property
+    def place(self) -> _Shown: ...
+
+
+P = ParamSpec("P")
+T = TypeVar("T")
+S = TypeVar("S", bound=_Placed)
 
 _SYSTEM = {
     errno.ENOSPC: "free some room on the disk, or remove old epochs with retain; then try again",
@@ -59,6 +76,14 @@ def damaged_segment(path: str, reason: str, good: int | None = None) -> UserErro
         f"segment file {path} is damaged: {reason}",
         remedy=f"restore this file from a backup, run `everview repair`, or {_at(good)}",
     )
+
+
+def naming_good(problem: UserError, good: int | None) -> UserError:
+    """The error for the newest manifest, with the last epoch that can be opened."""
+    if problem.code != "S002" or good is None:
+        return problem
+    remedy = f"restore this file from a backup, or {_at(good)}"
+    return UserError(problem.code, problem.problem, remedy=remedy)
 
 
 def _at(good: int | None) -> str:
@@ -157,16 +182,30 @@ def unusable_catalog(location: str, reason: str) -> UserError:
 
 
 @contextmanager
-def explained(location: str) -> Iterator[None]:
-    """Turn what the operating system refuses into an error that says what to do about it."""
+def explained(location: str, but: type[Exception] = UserError) -> Iterator[None]:
+    """Turn what the operating system refuses into an error that says what to do about it.
+
+    What the caller deals with itself, `but`, goes on as it is.
+    """
     try:
         yield
-    except UserError:
+    except (UserError, but):
         raise
     except Exception as problem:
         if (found := of_system(problem, location)) is not None:
             raise found from problem
         raise
+
+
+def told(method: Callable[Concatenate[S, P], T]) -> Callable[Concatenate[S, P], T]:
+    """A method of the store that tells what the operating system refuses."""
+
+    @wraps(method)
+    def call(self: S, /, *args: P.args, **kwargs: P.kwargs) -> T:
+        with explained(self.place.shown):
+            return method(self, *args, **kwargs)
+
+    return call
 
 
 def of_system(problem: BaseException, location: str) -> UserError | None:

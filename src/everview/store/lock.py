@@ -7,8 +7,10 @@ Readers take no lock.
 
 from __future__ import annotations
 
+import errno
 import os
 import socket
+import stat
 from types import TracebackType
 
 from everview.store import faults
@@ -23,7 +25,7 @@ class WriterLock:
     """The right to write, held from construction until `release`."""
 
     def __init__(self, path: str, shown: str) -> None:
-        self._handle: int | None = os.open(path, os.O_RDWR | os.O_CREAT, 0o644)
+        self._handle: int | None = _opened(path, shown)
         try:
             _take(self._handle)
         except BlockingIOError as problem:
@@ -64,6 +66,21 @@ class WriterLock:
         trace: TracebackType | None,
     ) -> None:
         self.release()
+
+
+def _opened(path: str, shown: str) -> int:
+    """The lock file itself: through a link, somebody else's file would be emptied."""
+    flags = os.O_RDWR | os.O_CREAT | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
+    try:
+        handle = os.open(path, flags, 0o644)
+    except OSError as problem:
+        if problem.errno == errno.ELOOP:
+            raise faults.a_link(shown, "lock") from problem
+        raise faults.of_system(problem, shown) or problem from problem
+    if stat.S_ISREG(os.fstat(handle).st_mode):
+        return handle
+    os.close(handle)
+    raise faults.not_a_store(shown, "its lock is not a file")
 
 
 def _take(handle: int) -> None:

@@ -9,8 +9,10 @@ from __future__ import annotations
 
 import errno
 import os
+import shutil
 from collections.abc import Iterable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache
 from typing import TypeAlias
@@ -52,6 +54,7 @@ class Place:
 
     def names(self, folder: str) -> list[str]:
         """What lies directly in a folder, sorted; nothing when there is no such folder."""
+        self.require_no_links(folder)
         selector = fs.FileSelector(self.inside(folder), allow_not_found=True)
         return sorted(info.base_name for info in self.filesystem.get_file_info(selector))
 
@@ -106,8 +109,15 @@ class Place:
             self._write(path, content)
 
     def remove(self, path: str) -> None:
-        """Delete a file or a folder with all that is in it."""
-        if self.is_file(path):
+        """Delete a file or a folder with all that is in it; what a link leads to stays."""
+        if self.is_local:
+            self.require_no_links(_above(path))
+            whole = self.inside(path)
+            if os.path.isdir(whole) and not os.path.islink(whole):
+                shutil.rmtree(whole)
+            else:
+                os.unlink(whole)
+        elif self.is_file(path):
             self.filesystem.delete_file(self.inside(path))
         else:
             self.filesystem.delete_dir(self.inside(path))
@@ -180,11 +190,21 @@ class Place:
 
     def _write(self, path: str, content: pa.Buffer | bytes) -> None:
         if self.is_local:
-            with open(self.inside(path), "wb") as file:
-                file.write(content)
+            try:
+                with open(self.inside(path), "wb") as file:
+                    file.write(content)
+            except OSError as problem:
+                if problem.errno != errno.ENOENT:
+                    self._discard(path)
+                raise
             return
         with self.filesystem.open_output_stream(self.inside(path), compression=None) as stream:
             stream.write(content)
+
+    def _discard(self, path: str) -> None:
+        """Delete what is left of a file that could not be written: it takes room on a full disk."""
+        with suppress(OSError):
+            os.unlink(self.inside(path))
 
     def _info(self, path: str) -> fs.FileInfo:
         return self.filesystem.get_file_info(self.inside(path))
@@ -207,6 +227,16 @@ class Place:
             return False
         self.filesystem.move(self.inside(temporary), self.inside(path))
         return True
+
+
+def folders_of(path: str) -> list[str]:
+    """The folders that a file is in, below that of the store.
+
+    >>> folders_of("segments/orders/1.parquet")
+    ['segments/orders', 'segments']
+    """
+    above = path.split("/")[:-1]
+    return ["/".join(above[:end]) for end in range(len(above), 0, -1)]
 
 
 def _above(path: str) -> str:

@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+import re
+
+from everview.store.manifests import manifest_path
 from everview.store.segments import epoch_of
-from everview.store.store import Store, manifest_path
+from everview.store.store import Store
 from everview.store.together import FOLDER
+
+_TEMPORARY = re.compile(r"\.(\d{20})\..*\.tmp")
 
 
 def retire(store: Store, keep_epochs: int) -> list[str]:
@@ -41,7 +46,7 @@ def _abandoned(store: Store, newest: int) -> list[str]:
     return [
         f"manifests/{name}"
         for name in store.place.names("manifests")
-        if name.startswith(".") and name.endswith(".tmp") and int(name[1:21]) <= newest
+        if (found := _TEMPORARY.fullmatch(name)) and int(found[1]) <= newest
     ]
 
 

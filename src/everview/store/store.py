@@ -7,8 +7,7 @@ Durability: `commit` returns after the manifest and each file it newly names are
 
 from __future__ import annotations
 
-import re
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import Future
 from contextlib import suppress
 from dataclasses import replace
@@ -19,30 +18,31 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pyarrow import fs
 
-from everview.errors import UserError
 from everview.store import codec, faults, segments, together
 from everview.store.ahead import Ahead
 from everview.store.integrity import MISSING
 from everview.store.lock import WriterLock
 from everview.store.manifest import DataFile, Kind, Manifest, Opaque, Relation, Segment
-from everview.store.place import Location, Place, resolve
+from everview.store.manifests import Manifests, manifest_path
+from everview.store.place import Location, Place, folders_of, resolve
 from everview.store.reader import Reader
 from everview.store.skip import files_for
 
-_MANIFEST = re.compile(r"(\d{20})\.json")
 _OURS = frozenset(("manifests", "segments", together.FOLDER, "lock"))
 
 
 class Store:
     """Epochs of relations, in one place; safe to read from any number of processes."""
 
-    def __init__(self, place: Place) -> None:
+    def __init__(self, place: Place, epoch: int | None = None) -> None:
         self.place = place
+        self.manifests = Manifests(place)
+        self._pinned = epoch
         self._last: Manifest | None = None
         self._lately = together.Lately()
         self._syncing: dict[str, Future[None] | None] = {}
         self._lasting: set[str] = set()
-        self._reader = Reader(place, self.last_without)
+        self._reader = Reader(place, self.manifests.last_without)
         self._lock: WriterLock | None = None
         self._ahead = Ahead(place)
         finalize(self, self._ahead.drop)
@@ -69,35 +69,33 @@ class Store:
         *,
         filesystem: fs.FileSystem | None = None,
         single_writer: bool = False,
+        epoch: int | None = None,
     ) -> Store:
-        """The store at `location`, which must be there."""
-        store = cls(resolve(location, filesystem, single_writer=single_writer))
+        """The store at `location`, which must be there; with an `epoch`, as it was then."""
+        store = cls(resolve(location, filesystem, single_writer=single_writer), epoch)
         if not store.epochs():
             raise faults.no_store(store.place.shown)
         return store
 
     def epochs(self) -> list[int]:
         """The epochs that can be read, ascending and without gaps."""
-        found = (_MANIFEST.fullmatch(name) for name in self.place.names("manifests"))
-        return [int(each[1]) for each in found if each]
+        return self.manifests.epochs()
 
+    @faults.told
     def latest(self) -> Manifest:
         """The newest epoch; costs two existence checks, or none if nobody else may write."""
+        if self._pinned is not None:
+            return self.read(self._pinned)
         alone = self._lock is not None and self._lock.is_alone
         if self._last is None or not (alone or self._is_newest(self._last.epoch)):
-            self._last = self._read_newest()
+            self._last = self.manifests.newest()
         return self._last
 
     def read(self, epoch: int) -> Manifest:
         """The manifest of a retained epoch."""
         if self._last is not None and self._last.epoch == epoch:
             return self._last
-        path = manifest_path(epoch)
-        try:
-            raw = self.place.last_line(path)
-        except FileNotFoundError:
-            raise self._not_retained(f"epoch {epoch}", "read one of those epochs") from None
-        return codec.decode(raw, self.place.absolute(path))
+        return self.manifests.read(epoch)
 
     def feed(self, name: str, after: int, upto: int | None = None) -> tuple[Segment, ...]:
         """The changes of a relation after one epoch up to another, oldest first.
@@ -108,10 +106,19 @@ class Store:
         first = max(after + 1, newest.relations[name].since)
         if first <= newest.epoch and first < self.epochs()[0]:
             remedy = f"read {name} whole, and follow its changes from that epoch on"
-            raise self._not_retained(f"the change feed of {name} after epoch {after}", remedy)
+            raise self.manifests.not_retained(
+                f"the change feed of {name} after epoch {after}", remedy
+            )
         walked = (self.read(epoch) for epoch in range(first, newest.epoch + 1))
-        return tuple(segment for each in walked for segment in each.relations[name].feed)
+        return tuple(segment for each in walked for segment in self._told(each, name))
 
+    def _told(self, manifest: Manifest, name: str) -> tuple[Segment, ...]:
+        if name in manifest.relations:
+            return manifest.relations[name].feed
+        path = self.place.absolute(manifest_path(manifest.epoch))
+        raise faults.damaged_manifest(path, f"it has no relation {name!r}")
+
+    @faults.told
     def write_segment(
         self,
         relation: str,
@@ -129,6 +136,7 @@ class Store:
         made = segments.write(self.place, relation, epoch, table, sort_by, kind, lasting=lasting)
         return self._begun(made)
 
+    @faults.told
     def write_parts(
         self, relation: str, epoch: int, parts: Iterable[pa.Table], sort_by: Sequence[str]
     ) -> Segment:
@@ -137,6 +145,7 @@ class Store:
             segments.write_parts(self.place, relation, epoch, parts, sort_by, "base")
         )
 
+    @faults.told
     def write_together(
         self, epoch: int, few: Mapping[str, tuple[pa.Table, Sequence[str]]]
     ) -> dict[str, Segment]:
@@ -160,6 +169,7 @@ class Store:
         """A fresh directory, relative and not yet made, for executors to write into."""
         return f"{segments.folder_of(relation)}/{segments.fresh_id(epoch)}"
 
+    @faults.told
     def adopt_segment(
         self,
         relation: str,
@@ -184,6 +194,7 @@ class Store:
         """A relative path as other programs can open it."""
         return self.place.absolute(path)
 
+    @faults.told
     def commit(self, manifest: Manifest, note: Callable[[], Opaque] | None = None) -> None:
         """Make `manifest` the newest epoch, or raise S007 when another writer was first.
 
@@ -227,6 +238,9 @@ class Store:
     def writer_lock(self) -> WriterLock | None:
         """Take the right to write; None where only `single_writer=True` keeps writers apart."""
         self.place.require_exclusive_create()
+        relations = (f"segments/{name}" for name in self.place.names("segments"))
+        for folder in ("manifests", together.FOLDER, *relations):
+            self.place.require_no_links(folder)
         if not self.place.is_local:
             return None
         self._lock = WriterLock(self.place.inside("lock"), self.place.shown)
@@ -279,22 +293,12 @@ class Store:
         """What is wrong with a file, looked at as a whole and again each time."""
         return self._reader.damage(file)
 
-    def last_without(self, damaged: Collection[str]) -> int | None:
-        """The newest epoch that can be read and names none of some files."""
-        for epoch in reversed(self.epochs()):
-            try:
-                manifest = self.read(epoch)
-            except UserError:
-                continue
-            if not any(file.path in damaged for file in manifest.files):
-                return epoch
-        return None
-
     def verify(self, manifest: Manifest) -> dict[str, str]:
         """Each damaged file of an epoch with what is wrong with it; empty when all is well."""
         found = ((file.path, self.damage(file)) for file in manifest.files)
         return {path: problem for path, problem in found if problem}
 
+    @faults.told
     def _create(self, created: str) -> None:
         place = self.place
         if place.is_file(""):
@@ -317,12 +321,6 @@ class Store:
         """
         successor = self.place.exists(manifest_path(epoch + 1))
         return not successor and self.place.exists(manifest_path(epoch))
-
-    def _read_newest(self) -> Manifest:
-        epochs = self.epochs()
-        if not epochs:
-            raise faults.no_store(self.place.shown)
-        return self.read(epochs[-1])
 
     def _added(self, manifest: Manifest) -> list[str]:
         """The files of segments that the parent does not name."""
@@ -365,24 +363,3 @@ class Store:
         fresh = {folder for path in paths for folder in folders_of(path)} - self._lasting
         self.place.sync_folders({folder.rpartition("/")[0] for folder in fresh})
         self._lasting |= fresh
-
-    def _not_retained(self, wanted: str, remedy: str) -> Exception:
-        epochs = self.epochs()
-        if not epochs:
-            return faults.no_store(self.place.shown)
-        return faults.not_retained(wanted, epochs[0], epochs[-1], remedy)
-
-
-def folders_of(path: str) -> list[str]:
-    """The folders that a file is in, below that of the store.
-
-    >>> folders_of("segments/orders/1.parquet")
-    ['segments/orders', 'segments']
-    """
-    above = path.split("/")[:-1]
-    return ["/".join(above[:end]) for end in range(len(above), 0, -1)]
-
-
-def manifest_path(epoch: int) -> str:
-    """Zero-padded, so that the order of the names is the order of the epochs."""
-    return f"manifests/{epoch:020d}.json"

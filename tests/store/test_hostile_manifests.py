@@ -1,0 +1,312 @@
+"""A store may come from anybody: what its manifest says is refused with a remedy, or harmless.
+
+Manifests are changed in their structure, with a checksum that is right again. Whoever wrote one
+may leave rows out, which no reader can know; but nothing is read twice or outside the store, and
+nothing fails in words of ours.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+from collections import Counter
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from shutil import copytree
+from typing import Any
+
+import pytest
+
+import everview as ev
+from everview.errors import UserError
+from everview.store.codec import _checksum, decode
+from everview.store.lock import WriterLock
+from everview.store.manifest import FORMAT
+from everview.store.manifests import manifest_path
+from everview.store.store import Store
+from everview.store.validity import wrong_with
+
+ROWS = [(number, number % 3, f"value {number}") for number in range(2_500)]
+MORE = [(number, number % 3, None) for number in range(9_000, 9_005)]
+DEEP: list[Any] = []
+for _ in range(200):
+    DEEP = [DEEP]
+VALUES: list[Any] = [
+    *(None, True, -1, 0, 1, 10**30, 1.5, "", "x", "\0", "../x", "/etc/passwd", [], {}),
+    *(DEEP, [None], {"": None}, "segments/../../x.parquet", "a`\"'; DROP TABLE t --", "\ud800"),
+    *("segments/t/../t/1.parquet", "s3://bucket/x.parquet", "changes/x.arrow", "segments/t/x.txt"),
+]
+
+
+@pytest.fixture(scope="module")
+def shop(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Rows in files of their own and in pieces, views over both."""
+    at = tmp_path_factory.mktemp("hostile") / "shop"
+    with ev.open(str(at), engine="duckdb") as db:
+        db.sql("CREATE TABLE t (id BIGINT PRIMARY KEY, g INT NOT NULL, v STRING)")
+        db.sql("CREATE VIEW n AS SELECT g, COUNT(*) AS n, MIN(v) AS least FROM t GROUP BY g")
+        db.sql("CREATE VIEW pairs AS SELECT a.id, b.v FROM t a JOIN t b ON a.id = b.id")
+        db.insert("t", ROWS)
+        db.insert("t", MORE)
+    return at
+
+
+def newest(at: Path) -> Path:
+    return at / manifest_path(Store.open_existing(at).epochs()[-1])
+
+
+def body_of(path: Path) -> Any:
+    return json.loads(path.read_bytes().splitlines()[-1])["body"]
+
+
+def put(path: Path, body: Any, format_: int = FORMAT) -> None:
+    """Write a manifest in the place of another, with the checksum that it should have."""
+    text = body if isinstance(body, bytes) else json.dumps(body).encode()
+    head = f'{{"format":{format_},"checksum":"{_checksum(format_, text)}","body":'
+    path.unlink()  # it is another name of a file with rows
+    path.write_bytes(head.encode() + text + b"}\n")
+
+
+def places(value: Any) -> Iterator[tuple[Any, Any]]:
+    """Every place in a JSON value: what holds it, and by which key."""
+    found = value.items() if isinstance(value, dict) else enumerate(value)
+    for key, inner in list(found):
+        yield value, key
+        if isinstance(inner, dict | list):
+            yield from places(inner)
+
+
+def changed(body: Any, chance: random.Random) -> None:
+    """One change of a manifest's structure."""
+    every = list(places(body))
+    holder, key = chance.choice(every)
+    match chance.randrange(6):
+        case 0:
+            del holder[key]
+        case 1:
+            other, at = chance.choice(every)
+            holder[key] = json.loads(json.dumps(other[at]))
+        case 2 if isinstance(holder, list):
+            holder.append(json.loads(json.dumps(holder[key])))
+        case 3 if isinstance(holder, dict):
+            holder[chance.choice(("", "t", "../x", str(key) + "x"))] = holder.pop(key)
+        case 4 if type(holder[key]) is int:
+            holder[key] += chance.choice((-1, 1, -(10**6), 10**12))
+        case _:
+            holder[key] = chance.choice(VALUES)
+
+
+def test_no_change_of_a_manifest_is_anything_but_refused_or_a_manifest(shop: Path) -> None:
+    path, chance, refused = newest(shop), random.Random(23), 0
+    epoch, whole = int(path.stem), body_of(path)
+    for _ in range(1_500):
+        body = json.loads(json.dumps(whole))
+        for _ in range(chance.choice((1, 1, 1, 2, 5))):
+            changed(body, chance)
+        text = json.dumps(body).encode()
+        head = f'{{"format":{FORMAT},"checksum":"{_checksum(FORMAT, text)}","body":'
+        try:
+            manifest = decode(head.encode() + text + b"}\n", "m")
+        except UserError as problem:
+            if problem.code != "S002":
+                raise
+            refused += 1
+            continue
+        if wrong_with(manifest, epoch) is not None:
+            refused += 1
+            continue
+        named = [(f.path, f.start) for r in manifest.relations.values() for f in r.files]
+        assert len(named) == len(set(named))
+        for file in manifest.files:
+            inside = os.path.normpath(shop / file.path)
+            assert inside.startswith(str(shop) + os.sep)
+    assert refused > 700
+
+
+def used(at: Path) -> Counter[Any]:
+    """All that a user does with a store; the rows of its table."""
+    with ev.open(str(at), engine="duckdb", read_only=True) as db:
+        rows = Counter(db.read("t").rows())
+        for each in db.status():
+            if each.kind != "state":
+                db.read(each.name).rows()
+                db.changes(each.name).rows()
+        db.sql("SELECT g, COUNT(*) FROM t GROUP BY g").rows()
+        db.history()
+        db.audit()
+    with ev.open(str(at), engine="duckdb") as db:
+        db.insert("t", [(100_000, 1, "new")])
+        db.retain(2)
+    return rows
+
+
+@pytest.mark.parametrize("times", [40, pytest.param(600, marks=pytest.mark.slow)])
+def test_whatever_a_manifest_says_nothing_fails_in_our_words(
+    shop: Path, tmp_path: Path, times: int
+) -> None:
+    chance, right, refused = random.Random(times), Counter([*ROWS, *MORE]), 0
+    whole = body_of(newest(shop))
+    for number in range(times):
+        at = tmp_path / str(number)
+        copytree(shop, at)
+        body = json.loads(json.dumps(whole))
+        changed(body, chance)
+        put(newest(at), body)
+        try:
+            rows = used(at)
+        except UserError as problem:
+            assert problem.remedy  # noqa: PT017
+            refused += 1
+        else:
+            assert rows <= right, body
+    assert times / 4 < refused < times
+
+
+TEXTS = {
+    "no JSON": b"{",
+    "deep": b"[" * 100_000 + b"]" * 100_000,
+    "deep objects": b'{"a":' * 100_000 + b"1" + b"}" * 100_000,
+    "a huge number": b'{"epoch":' + b"9" * 10_000 + b"}",
+    "no number": b'{"epoch":NaN}',
+    "no text": b"\xff\xfe",
+    "a list": b"[]",
+    "nothing": b"null",
+}
+
+
+@pytest.mark.parametrize("text", TEXTS.values(), ids=TEXTS)
+def test_what_is_no_manifest_is_damaged(shop: Path, tmp_path: Path, text: bytes) -> None:
+    copytree(shop, tmp_path / "shop")
+    put(newest(tmp_path / "shop"), text)
+    with pytest.raises(UserError, match="S002") as caught:
+        ev.open(str(tmp_path / "shop"), engine="duckdb", read_only=True)
+    assert "epoch=" in caught.value.remedy
+
+
+def test_an_unknown_format_asks_for_an_upgrade(shop: Path, tmp_path: Path) -> None:
+    copytree(shop, tmp_path / "shop")
+    path = newest(tmp_path / "shop")
+    put(path, body_of(path), format_=FORMAT + 1)
+    with pytest.raises(UserError, match=r"(?s)S001.*upgrade"):
+        ev.open(str(tmp_path / "shop"), engine="duckdb")
+
+
+def edited(name: str) -> Callable[[Any], Any]:
+    return lambda body: body["relations"].pop(name)
+
+
+def column_type(body: Any) -> None:
+    body["catalog"]["tables"][0]["columns"][2][1] = "STRING) FROM x --"
+
+
+def twice(body: Any) -> None:
+    segments = body["relations"]["t"]["segments"]
+    segments.append({**segments[0], "id": "another"})
+
+
+def of_another(body: Any) -> None:
+    relations = body["relations"]
+    relations["n"]["segments"][0]["files"] = relations["t"]["segments"][0]["files"]
+
+
+def outside(body: Any) -> None:
+    body["relations"]["t"]["segments"][0]["files"][0]["path"] = "../other/segments/t/1.parquet"
+
+
+WRONG: dict[str, tuple[Callable[[Any], Any], str]] = {
+    "a table without rows": (edited("t"), "S013.*no rows of 't'"),
+    "a view without rows": (edited("n"), "S013.*no rows of 'n'"),
+    "a type that is SQL": (column_type, "S013.*type"),
+    "a file named twice": (twice, "S002.*twice"),
+    "a file of another relation": (of_another, "S002.*twice"),
+    "a file outside the store": (outside, r"S002.*\.\./other"),
+    "no tables": (lambda body: body["catalog"].update(tables=7), "S013"),
+    "another epoch": (lambda body: body.update(epoch=99, parent=98), "S002.*epoch 99"),
+}
+
+
+@pytest.mark.parametrize(("change", "message"), WRONG.values(), ids=WRONG)
+def test_what_cannot_be_is_refused_by_name(
+    shop: Path, tmp_path: Path, change: Callable[[Any], Any], message: str
+) -> None:
+    copytree(shop, tmp_path / "shop")
+    path = newest(tmp_path / "shop")
+    body = body_of(path)
+    change(body)
+    put(path, body)
+    for read_only in (True, False):
+        with pytest.raises(UserError, match=message):
+            ev.open(str(tmp_path / "shop"), engine="duckdb", read_only=read_only)
+
+
+def linked(at: Path, name: str) -> Path:
+    """Move a part of a store elsewhere, and leave a link to it."""
+    aside = at.parent / "aside" / name
+    aside.parent.mkdir(parents=True, exist_ok=True)
+    (at / name).rename(aside)
+    (at / name).symlink_to(aside)
+    return aside
+
+
+@pytest.mark.parametrize("name", ["segments", "segments/t", "changes", "manifests"])
+def test_no_folder_of_a_store_is_a_link(shop: Path, tmp_path: Path, name: str) -> None:
+    copytree(shop, tmp_path / "shop")
+    aside = linked(tmp_path / "shop", name)
+    before = sorted(aside.rglob("*"))
+    with (
+        pytest.raises(UserError, match="S012"),
+        ev.open(str(tmp_path / "shop"), engine="duckdb") as db,
+    ):
+        db.insert("t", MORE[:1])
+    with (
+        pytest.raises(UserError, match=r"S0(12|03)"),
+        ev.open(str(tmp_path / "shop"), engine="duckdb", read_only=True) as db,
+    ):
+        db.read("t").rows()
+    assert sorted(aside.rglob("*")) == before
+
+
+def test_a_file_behind_a_link_is_not_read(shop: Path, tmp_path: Path) -> None:
+    copytree(shop, tmp_path / "shop")
+    store = Store.open_existing(tmp_path / "shop")
+    file = next(f for f in store.latest().relations["t"].files if f.start is None)
+    linked(tmp_path / "shop", file.path)
+    with pytest.raises(UserError, match=r"S012"):
+        store.read_files([file])
+    with pytest.raises(UserError, match=r"S012"):
+        store.require_sound([file], pages=True)
+    assert "link" in store.verify(store.latest())[file.path]
+
+
+def test_retention_follows_no_link(shop: Path, tmp_path: Path) -> None:
+    at = tmp_path / "shop"
+    copytree(shop, at)
+    with ev.open(str(at), engine="duckdb") as db:
+        aside = tmp_path / "aside"
+        aside.mkdir()
+        theirs = [aside / name for name in ("0000000001-00ff00ff00ff00ff.parquet", "notes.txt")]
+        for each in theirs:
+            each.write_text("theirs")
+        (at / "segments/t/0000000001-11ff00ff00ff00ff").symlink_to(aside)
+        (at / "segments/t/0000000001-22ff00ff00ff00ff.parquet").symlink_to(theirs[0])
+        (at / "manifests/.no number.tmp").write_text("")
+        db.retain(1)
+        assert all(each.read_text() == "theirs" for each in theirs)
+        (at / "segments/other").symlink_to(aside)
+        with pytest.raises(UserError, match="S012"):
+            db.retain(1)
+    assert all(each.read_text() == "theirs" for each in theirs)
+
+
+def test_the_lock_follows_no_link(tmp_path: Path) -> None:
+    theirs = tmp_path / "theirs"
+    theirs.write_text("theirs")
+    (tmp_path / "lock").symlink_to(theirs)
+    with pytest.raises(UserError, match="S012"):
+        WriterLock(str(tmp_path / "lock"), "shop")
+    assert theirs.read_text() == "theirs"
+    (tmp_path / "lock").unlink()
+    os.mkfifo(tmp_path / "lock")
+    with pytest.raises(UserError, match="S005"):
+        WriterLock(str(tmp_path / "lock"), "shop")
