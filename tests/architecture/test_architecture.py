@@ -15,7 +15,7 @@ SOURCE = Path(everview.__file__).parent
 CORE = ("algebra", "plan", "analysis", "rewrite", "differentiate", "program", "emit")
 TABLES = (
     *("aggregates", "arguments", "averages", "numbers", "ordering"),
-    *("calls", "casts", "functions", "lambdas", "parity", "parity_dates", "parity_json"),
+    *("calls", "casts", "dialect", "functions", "lambdas", "parity", "parity_dates", "parity_json"),
     *("parameters", "parity_nested", "parity_texts", "patterns", "signatures", "signatures_nested"),
 )
 """Facts about the functions of two engines, and how one says what the other does: they grow with

@@ -26,7 +26,7 @@ BAD_SQL = {
     "CREATE VIEW v AS SELECT amuont FROM orders": ("Q007", "amuont", "amount"),
     "CREATE VIEW v AS SELECT x.id FROM orders": ("Q006", "x", "orders"),
     "CREATE VIEW v AS SELECT frobnicate(id) FROM orders": {
-        "spark": ("Q010", "frobnicate(id", "spelling"),
+        "spark": ("Q023", "frobnicate(id", "spelling"),
         "duckdb": ("E011", "frobnicate(id", "engine='spark'"),
     },
     "CREATE VIEW v AS SELECT id FROM orders o JOIN customers c ON o.customer = c.id": (
@@ -263,7 +263,7 @@ BAD_SQL = {
         "duckdb": ("Q007", "nope", "amount"),
     },
     "SELECT * FROM nowhere": {
-        "spark": ("Q010", "nowhere", "create the table"),
+        "spark": ("Q006", "nowhere", "create the table"),
         "duckdb": ("Q006", "nowhere", "there are: big, customers, orders, revenue"),
     },
     "COMMIT": ("T008", "COMMIT", "BEGIN"),

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from everview.emit import scalar as scalars
 from everview.emit.ordering import place, sorted_list
+from everview.plan.quoting import duckdb_name, spark_name
 from everview.plan.types import WEIGHT, Schema, Type, element_of, entry_of, fields_of, is_nested
 
 
@@ -99,7 +100,8 @@ def _comparable(sql: str, type_: Type) -> str:
         pair = f"named_struct('k', e.key, 'v', {_comparable('e.value', entry[1])})"
         return f"transform(map_entries({sql}), e -> {pair})"
     fields = ", ".join(
-        f"'{name}', {_comparable(f'{sql}.`{name}`', inner)}" for name, inner in fields_of(type_)
+        f"'{name}', {_comparable(f'{sql}.{spark_name(name)}', inner)}"
+        for name, inner in fields_of(type_)
     )
     return f"CASE WHEN {sql} IS NULL THEN NULL ELSE named_struct({fields}) END"
 
@@ -121,7 +123,7 @@ def _times_spark(sql: str, parts: tuple[int, int]) -> str:
 
 SPARK = Dialect(
     "spark",
-    lambda name: f"`{name}`",
+    spark_name,
     lambda text, _schema: scalars.to_spark(text),
     lambda type_: type_,
     "<=>",
@@ -139,7 +141,7 @@ SPARK = Dialect(
 )
 DUCKDB = Dialect(
     "duckdb",
-    lambda name: f'"{name}"',
+    duckdb_name,
     scalars.to_duckdb,
     scalars.spark_type_to_duckdb,
     "IS NOT DISTINCT FROM",

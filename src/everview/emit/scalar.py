@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import lru_cache
 
 from sqlglot import exp
 
@@ -12,7 +13,9 @@ from everview.emit.kinds import NotEqual
 from everview.emit.numbers import must_fit
 from everview.emit.parity import Site, entry_for, is_null_by_an_argument
 from everview.emit.types import spark_type_to_duckdb
+from everview.errors import UserError
 from everview.plan.functions import TRIED
+from everview.plan.quoting import duckdb_name as quoted
 from everview.plan.scalar import parse, text
 from everview.plan.types import Schema, Type, decimal_parts
 from everview.plan.typing import Typed, annotate
@@ -30,20 +33,23 @@ def to_duckdb(text_: str, schema: Schema) -> str:
     return spelled(annotate(text_, schema))
 
 
+@lru_cache(maxsize=8192)
 def to_spark(text_: str) -> str:
-    """Spark SQL: the text itself, but for the functions that only we know.
+    """Spark SQL: the text as we write it, but for the functions that only we know.
 
-    >>> to_spark("`a` + 1")
+    >>> to_spark("`a` + 1 -- and more")
     '`a` + 1'
     """
-    if not any(name in text_.lower() for name in ("ev_avg_", "ev_single", "ev_from_base")):
-        return text_
-    return text(parse(text_).transform(_spelled_for_spark))
-
-
-def quoted(name: str) -> str:
-    """A column's name as DuckDB reads it."""
-    return '"' + name.replace('"', '""') + '"'
+    tree = parse(text_)
+    if tree.find(exp.Query, exp.Table, exp.Command, exp.Placeholder, exp.Parameter):
+        raise UserError(
+            "Q023",
+            f"{text_} is more than an expression",
+            remedy="write an expression over columns",
+        )
+    if any(name in text_.lower() for name in ("ev_avg_", "ev_single", "ev_from_base")):
+        tree = tree.transform(_spelled_for_spark)
+    return text(tree)
 
 
 def spelled(node: Typed) -> str:

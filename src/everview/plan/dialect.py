@@ -6,6 +6,12 @@ from typing import Any, ClassVar
 
 from sqlglot import exp
 from sqlglot.dialects.spark import Spark
+from sqlglot.transforms import (
+    any_to_exists,
+    eliminate_distinct_on,
+    preprocess,
+    unnest_to_explode,
+)
 
 from everview.plan.arguments import READ, CountingParser, kept
 
@@ -62,7 +68,33 @@ class Spark4(Spark):
             return alias
 
     class Generator(Spark.Generator):  # type: ignore[valid-type, misc]
-        """Keeps a column before a field apart from a table before a column."""
+        """Writes what was read, and keeps a column before a field apart from a table before one.
+
+        sqlglot takes the WITH of a subquery out of it, where it has another meaning, puts QUALIFY
+        into a subquery, has one percentile for all of them and no times of day.
+        """
+
+        EXPRESSIONS_WITHOUT_NESTED_CTES: ClassVar[set[type[exp.Expr]]] = set()
+        TYPE_MAPPING: ClassVar[dict[Any, str]] = {
+            **Spark.Generator.TYPE_MAPPING,
+            exp.DataType.Type.TIME: "TIME",
+        }
+        TRANSFORMS: ClassVar[dict[type[exp.Expr], Any]] = {
+            **{k: v for k, v in Spark.Generator.TRANSFORMS.items() if k is not exp.WithinGroup},
+            exp.Select: preprocess([eliminate_distinct_on, unnest_to_explode, any_to_exists]),
+        }
+
+        def lateral_sql(self, expression: exp.Lateral) -> str:
+            """LATERAL VIEW with the name of its rows in quotes, as any other name."""
+            alias = expression.args.get("alias")
+            if not expression.args.get("view") or alias is None:
+                return str(super().lateral_sql(expression))
+            made = self.sql(expression, "this")
+            outer = " OUTER" if expression.args.get("outer") else ""
+            rows = f" {self.sql(alias, 'this')}" if alias.name else ""
+            columns = self.expressions(alias, key="columns", flat=True)
+            named = f" AS {columns}" if columns else ""
+            return f"{self.seg(f'LATERAL VIEW{outer}')}{self.sep()}{made}{rows}{named}"
 
         def tablealias_sql(self, expression: exp.TableAlias) -> str:
             """An alias, with the levels that a recursion may have."""

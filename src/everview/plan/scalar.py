@@ -24,7 +24,7 @@ def text(tree: exp.Expr) -> str:
     >>> text(parse("a+1 >= 0 and b is not null"))
     '`a` + 1 >= 0 AND NOT `b` IS NULL'
     """
-    return tree.sql(dialect=DIALECT, identify=True)
+    return tree.sql(dialect=DIALECT, identify=True, comments=False)
 
 
 @lru_cache(maxsize=8192)
@@ -68,7 +68,7 @@ def substitute(text_: str, mapping: Mapping[str, str]) -> str:
 
     if not columns(text_) & mapping.keys():
         return text_
-    return parse(text_).transform(replaced).sql(dialect=DIALECT, identify=True, copy=False)
+    return text(parse(text_).transform(replaced))
 
 
 def rename(text_: str, mapping: Mapping[str, str]) -> str:

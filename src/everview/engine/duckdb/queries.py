@@ -8,7 +8,6 @@ from contextlib import contextmanager
 from sqlglot import exp
 
 from everview.emit.parity import NotEqual
-from everview.emit.scalar import quoted
 from everview.emit.sql import DUCKDB, emit_consolidated
 from everview.engine.protocol import Snapshot
 from everview.engine.written import declared
@@ -16,6 +15,7 @@ from everview.errors import Span, UserError
 from everview.lang.sql.ordered import OrderedQuery, lower_ordered
 from everview.plan import scalar as scalars
 from everview.plan.nodes import Source
+from everview.plan.quoting import duckdb_name as quoted
 from everview.plan.traverse import loop_free, schema_of
 from everview.plan.types import WEIGHT, Schema, Type, type_in
 from everview.plan.typing import type_of

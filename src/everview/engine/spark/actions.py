@@ -12,6 +12,7 @@ from pyspark.sql import DataFrame, Observation, SparkSession
 from pyspark.sql import functions as F  # noqa: N812
 
 from everview.engine.spark.fetch import ANSWER_TYPE, Read
+from everview.plan.quoting import spark_name
 
 ROW_GROUP_BYTES = 8 << 20
 """Small row groups let a lookup by key skip most of a file."""
@@ -43,7 +44,7 @@ def write_sorted(frame: DataFrame, path: str, sort: Sequence[str]) -> int:
     They are counted as they are written, by the same job.
     """
     unordered = {f.name for f in frame.schema.fields if "map<" in f.dataType.simpleString()}
-    keys = [f"`{column}`" for column in sort if column not in unordered]
+    keys = [spark_name(column) for column in sort if column not in unordered]
     if keys:
         frame = frame.repartitionByRange(*keys[:1]).sortWithinPartitions(*keys)
     written = Observation()

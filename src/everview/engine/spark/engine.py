@@ -15,6 +15,7 @@ from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 
 from everview.emit.parity import NotEqual
+from everview.emit.scalar import to_spark
 from everview.emit.sql import DUCKDB, SPARK, emit_consolidated
 from everview.engine.arrow import arrow_schema, conform
 from everview.engine.calendar import must_be_in_calendar
@@ -30,7 +31,8 @@ from everview.engine.outcome import DRIVER, JOB, MEMORY, Outcome
 from everview.engine.protocol import SIGN, Changes, Snapshot, Violation, Written
 from everview.engine.results import Result
 from everview.engine.small import InProcess, is_idle, run_small
-from everview.engine.spark import actions, queries
+from everview.engine.spark import actions, door, queries
+from everview.engine.spark.door import ask
 from everview.engine.spark.fetch import DRIVER_BYTES, TooLarge, Wanted, fetch_by_job
 from everview.engine.spark.large import LargeGear
 from everview.engine.spark.problems import explained, not_accepted
@@ -41,6 +43,7 @@ from everview.errors import Span, UserError
 from everview.lang.sql.ordered import lower_recursive
 from everview.lang.sql.statements import Query
 from everview.plan.nodes import Plan, Ref, Source
+from everview.plan.quoting import spark_name
 from everview.plan.ties import hangs_on_ties
 from everview.plan.traverse import has_loops, schema_of, sources, walk
 from everview.plan.types import WEIGHT, Schema, Type
@@ -94,12 +97,13 @@ class SparkEngine(InProcess):
 
     def analyze(self, scalar: str, schema: Schema, span: Span | None) -> Type:
         """The type that Spark's own analyzer gives a scalar."""
-        columns = ", ".join(f"CAST(NULL AS {c.type}) AS `{c.name}`" for c in schema)
+        columns = ", ".join(f"CAST(NULL AS {c.type}) AS {spark_name(c.name)}" for c in schema)
         try:
-            frame = self.session.sql(f"SELECT {scalar} AS x FROM (SELECT {columns or 1}) AS t")
+            sql = f"SELECT {to_spark(scalar)} AS x FROM (SELECT {columns or 1}) AS t"
+            frame = ask(self.session, sql, span=span)
             return str(frame.schema["x"].dataType.simpleString())
         except PySparkException as problem:
-            raise not_accepted(problem, span) from None
+            raise not_accepted(problem, span=span) from None
 
     def describe(self, sql: str, relations: Mapping[str, Schema]) -> Schema:
         """The columns that Spark's own analyzer gives a query."""
@@ -108,6 +112,7 @@ class SparkEngine(InProcess):
     def register(self, name: str, function: Callable[..., Any], gives: Type) -> None:
         """Make a function of the user's known to Spark; steps that call it run there."""
         self.session.udf.register(name, function, gives)
+        door.register(self.session, name)
 
     def run(
         self,
@@ -214,7 +219,7 @@ class SparkEngine(InProcess):
                 rows = self._calculator.result(node.name, node.schema)
                 relations.give(node.name, as_frame(self.session, rows))
             sql = emit_consolidated(plan, SPARK, relations.names, careful=careful)
-            return conform(actions.collect(self.session.sql(sql)), schema_of(plan))
+            return conform(actions.collect(ask(self.session, sql)), schema_of(plan))
 
     def build(self, name: str, plan: Plan, snapshot: Snapshot, epoch: int) -> Segment:
         """The value of `plan` over the stored relations, as the base of a new relation."""

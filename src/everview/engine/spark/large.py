@@ -16,6 +16,7 @@ from everview.engine.calendar import outside_calendar, outside_on_spark
 from everview.engine.outcome import LARGE, Outcome
 from everview.engine.protocol import Changes, Snapshot, Stored, Violation
 from everview.engine.spark import actions
+from everview.engine.spark.door import ask
 from everview.engine.spark.loops import without_loops
 from everview.engine.spark.problems import explained
 from everview.engine.spark.relations import (
@@ -27,6 +28,7 @@ from everview.engine.spark.relations import (
 )
 from everview.errors import UserError
 from everview.plan.nodes import Plan, Ref
+from everview.plan.quoting import spark_name
 from everview.plan.traverse import walk
 from everview.plan.types import WEIGHT, names
 from everview.program.steps import Add, Check, Compute, Fetch, Loop, Program, Publish, change_name
@@ -61,8 +63,9 @@ class LargeGear:
                         relations.give(step.result, self._fetch(step, relations))
                         outcome.took(step, LARGE)
                     elif isinstance(step, Compute):
-                        frame = self.session.sql(
-                            emit_step(step, SPARK, relations.names, careful=careful)
+                        frame = ask(
+                            self.session,
+                            emit_step(step, SPARK, relations.names, careful=careful),
                         )
                         if uses[step.result] > 1:
                             frame = held.enter_context(actions.kept(frame))
@@ -96,7 +99,7 @@ class LargeGear:
         with Relations(self.session) as relations:
             relations.give_stored(plan, self.snapshot, careful=careful)
             with without_loops(plan, self.session, relations) as left:
-                frame = self.session.sql(emit_consolidated(left, SPARK, relations.names))
+                frame = ask(self.session, emit_consolidated(left, SPARK, relations.names))
                 return self._write(name, frame, base=True)
 
     def fixed(self, table: str, frame: DataFrame) -> DataFrame:
@@ -121,7 +124,7 @@ class LargeGear:
         rows = f"SELECT * FROM {relations.names[f'given {table}']}"
         if removes:
             rows = consolidate(rows, stored.schema, stored.rings, SPARK)
-        segment = self._write(table, self.session.sql(rows))
+        segment = self._write(table, ask(self.session, rows))
         outcome.segments[table] = segment
         relations.give(change_name(table), self._frame_of(table, segment))
 
@@ -133,17 +136,19 @@ class LargeGear:
 
     def _fetch(self, step: Fetch, relations: Relations) -> DataFrame:
         frame = stored_frame(self.session, step.relation, self.snapshot)
-        columns = [f"`{column}`" for column in (*names(step.schema), WEIGHT)]
+        columns = [spark_name(column) for column in (*names(step.schema), WEIGHT)]
         frame = frame.select(*columns)
         if step.by is None:
             return frame
         relations.give(f"stored {step.result}", frame)
         keys = " UNION ".join(
-            f"SELECT `{key.column}` AS k FROM {relations.names[key.relation]}" for key in step.keys
+            f"SELECT {spark_name(key.column)} AS k FROM {relations.names[key.relation]}"
+            for key in step.keys
         )
-        return self.session.sql(
+        return ask(
+            self.session,
             f"SELECT r.* FROM {relations.names[f'stored {step.result}']} AS r "
-            f"LEFT SEMI JOIN ({keys}) AS k ON r.`{step.by}` <=> k.k"
+            f"LEFT SEMI JOIN ({keys}) AS k ON r.{spark_name(step.by)} <=> k.k",
         )
 
     def _check(self, steps: Sequence[Check], relations: Relations) -> None:
@@ -156,10 +161,10 @@ class LargeGear:
             f"(SELECT {number} AS step FROM ({text}) AS q LIMIT 1)"
             for number, text in enumerate(texts)
         )
-        found = actions.collect(self.session.sql(" UNION ALL ".join(asked)))
+        found = actions.collect(ask(self.session, " UNION ALL ".join(asked)))
         broken = sorted(found.column("step").to_pylist())
         if broken:
-            rows = actions.collect_some(self.session.sql(texts[broken[0]]), SHOWN_ROWS)
+            rows = actions.collect_some(ask(self.session, texts[broken[0]]), SHOWN_ROWS)
             raise self.violation(steps[broken[0]], rows)
 
     def _write(self, name: str, frame: DataFrame, *, base: bool = False) -> Segment:

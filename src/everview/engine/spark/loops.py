@@ -13,6 +13,7 @@ from everview.emit.sql import SPARK, emit_consolidated
 from everview.engine.arrow import conform
 from everview.engine.fixpoint import Solver
 from everview.engine.spark import actions
+from everview.engine.spark.door import ask
 from everview.engine.spark.relations import Relations, as_frame
 from everview.errors import UserError
 from everview.plan.nodes import Plan
@@ -50,7 +51,7 @@ class _Iterations:
         self.relations.replace(name, as_frame(self.session, table))
 
     def _frame(self, plan: Plan) -> DataFrame:
-        return self.session.sql(emit_consolidated(plan, SPARK, self.relations.names))
+        return ask(self.session, emit_consolidated(plan, SPARK, self.relations.names))
 
 
 @contextmanager

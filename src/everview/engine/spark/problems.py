@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 
@@ -14,17 +15,24 @@ DATA_EXCEPTIONS = ("22", "P0001")
 """SQL states for values that cannot be computed with, and for those that we refuse ourselves."""
 
 
-def not_accepted(problem: PySparkException, span: Span | None, sql: str = "") -> UserError:
-    """What Spark's analyzer does not accept, without its plan dump; its place in `sql`."""
-    if span is None and sql:
-        span = _place(problem, sql)
+NOT_ACCEPTED = "Q010"
+
+
+def not_accepted(
+    problem: PySparkException, written: str = "", asked: str = "", span: Span | None = None
+) -> UserError:
+    """What Spark's analyzer does not accept, without its plan dump.
+
+    Spark read what was `written` of a text that was `asked`: its place is shown in that one.
+    """
+    span = span or _place(problem, written, asked)
     condition = problem.getCondition() or ""
     remedy = "correct the query; Spark's SQL reference lists the functions and types"
     if condition.startswith("UNRESOLVED_ROUTINE"):
         remedy = "check the spelling of the function"
     elif condition.startswith("TABLE_OR_VIEW_NOT_FOUND"):
         remedy = "create the table or view first, or correct its name"
-    return UserError("Q010", _words(problem), span=span, remedy=remedy)
+    return UserError(NOT_ACCEPTED, _words(problem), span=span, remedy=remedy)
 
 
 @contextmanager
@@ -44,10 +52,13 @@ def ends_early(problem: Exception) -> bool:
     return any(words in str(problem) for words in ("RECURSION_LEVEL_LIMIT", "RECURSION_ROW_LIMIT"))
 
 
-def _place(problem: PySparkException, sql: str) -> Span | None:
+def _place(problem: PySparkException, written: str, asked: str) -> Span | None:
+    """Where the words that Spark complains of stand in what was asked, if they stand there once."""
     for context in problem.getQueryContext():
         if context.contextType() is QueryContextType.SQL and context.startIndex() >= 0:
-            return Span(sql, context.startIndex(), context.stopIndex() + 1)
+            words = written[context.startIndex() : context.stopIndex() + 1].replace("`", "")
+            found = list(re.finditer(re.escape(words), asked, re.IGNORECASE)) if words else []
+            return Span(asked, found[0].start(), found[0].end()) if len(found) == 1 else None
     return None
 
 

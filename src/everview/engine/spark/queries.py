@@ -9,7 +9,7 @@ from uuid import uuid4
 
 import pyarrow as pa
 from py4j.protocol import Py4JJavaError  # type: ignore[import-untyped]
-from pyspark.errors import AnalysisException, ParseException, PySparkException
+from pyspark.errors import PySparkException
 from pyspark.sql import Column as SparkColumn
 from pyspark.sql import DataFrame, SparkSession, functions
 
@@ -18,15 +18,19 @@ from everview.engine.arrow import conform
 from everview.engine.protocol import Changes, Snapshot
 from everview.engine.results import Result
 from everview.engine.spark import actions
+from everview.engine.spark.door import ask, callable_in
 from everview.engine.spark.loops import without_loops
-from everview.engine.spark.problems import ends_early, explained, not_accepted
-from everview.engine.spark.relations import Relations, as_frame, stored_frame
+from everview.engine.spark.problems import NOT_ACCEPTED, ends_early, explained, not_accepted
+from everview.engine.spark.relations import Relations, as_frame, ddl, stored_frame
 from everview.errors import UserError
+from everview.lang.sql.checked import checked_text
 from everview.lang.sql.lower import Analyze
 from everview.lang.sql.nested import with_sorted_lists
 from everview.lang.sql.ordered import OrderedQuery, lower_recursive
+from everview.lang.sql.parse import parse_query
 from everview.lang.sql.statements import Query
 from everview.plan.nodes import Plan, Source
+from everview.plan.quoting import spark_name
 from everview.plan.traverse import schema_of, sources
 from everview.plan.types import (
     FLOATS,
@@ -80,10 +84,7 @@ def described(
     session: SparkSession, sql: str, relations: Mapping[str, Schema], analyze: Analyze
 ) -> Schema:
     """The columns of a query over relations of which only the columns are known."""
-    empty = {
-        name: session.createDataFrame([], ", ".join(f"`{c.name}` {c.type}" for c in schema))
-        for name, schema in relations.items()
-    }
+    empty = {name: session.createDataFrame([], ddl(schema)) for name, schema in relations.items()}
     try:
         found = _over(session, sql, empty).schema
     except UserError:
@@ -96,16 +97,17 @@ def described(
 
 
 def _over(session: SparkSession, sql: str, frames: Mapping[str, DataFrame]) -> DataFrame:
-    """A query in which each frame has the name of a table."""
-    for name, frame in frames.items():
-        frame.createOrReplaceTempView(f"`{name}`")
-    try:
-        return session.sql(with_sorted_lists(sql))
-    except PySparkException as problem:
-        raise not_accepted(problem, None, sql) from None
-    finally:
-        for name in frames:
-            session.catalog.dropTempView(name)
+    """A query in which each frame has the name of a table, and nothing else has one."""
+    with Relations(session) as relations:
+        for name, frame in frames.items():
+            relations.give(name, frame)
+        known = {name.lower(): view for name, view in relations.names.items()}
+        tree = with_sorted_lists(parse_query(sql))
+        written = checked_text(tree, known, callable_in(session), sql)
+        try:
+            return ask(session, written)
+        except PySparkException as problem:
+            raise not_accepted(problem, written, sql) from None
 
 
 def plain_frame(
@@ -114,7 +116,7 @@ def plain_frame(
     """A relation as an ordinary table: each row as often as its weight says."""
     with Relations(session) as relations:
         relations.give(name, _weighted_frame(session, name, snapshot, pending))
-        return session.sql(_plain(relations.names[name], snapshot.stored[name].schema))
+        return ask(session, _plain(relations.names[name], snapshot.stored[name].schema))
 
 
 def _weighted_frame(
@@ -127,10 +129,14 @@ def _weighted_frame(
 
 
 def _plain(name: str, schema: Schema) -> str:
-    columns = ", ".join(f"`{column}`" for column in names(schema))
+    columns = _listed(names(schema))
     total = consolidate(f"SELECT * FROM {name}", schema, (), SPARK)
     repeated = f"explode(array_repeat(0, CAST({WEIGHT} AS INT)))"
     return f"SELECT {columns} FROM ({total}) AS q LATERAL VIEW {repeated} AS _copy"
+
+
+def _listed(columns: Sequence[str]) -> str:
+    return ", ".join(map(spark_name, columns))
 
 
 def weighted(
@@ -156,7 +162,7 @@ def weighted(
         named = [each.alias(c.name) for each, c in zip(columns, schema, strict=True)]
         return ours.select(*named, functions.lit(weight).cast("bigint").alias(WEIGHT))
     except PySparkException as problem:
-        raise not_accepted(problem, None) from None
+        raise not_accepted(problem) from None
 
 
 def _taken(name: str, given: str, column: Column, table: str) -> SparkColumn:
@@ -164,7 +170,7 @@ def _taken(name: str, given: str, column: Column, table: str) -> SparkColumn:
 
     Spark's own assignment cuts fractions off, rounds decimals and drops the time of a day.
     """
-    value = functions.col("`" + name.replace("`", "``") + "`")
+    value = functions.col(spark_name(name))
     cast = value.cast(column.type)
     if not _may_round(given, column.type):
         return cast
@@ -203,24 +209,25 @@ def evaluated(
             if careful or pending.get(source.name):
                 relations.add_up(source.name, snapshot.stored[source.name])
         with without_loops(plan, session, relations) as left:
-            frame = session.sql(emit_consolidated(left, SPARK, relations.names))
+            frame = ask(session, emit_consolidated(left, SPARK, relations.names))
             return conform(actions.collect(frame), schema_of(plan))
 
 
 def shown(session: SparkSession, query: OrderedQuery, rows: pa.Table) -> DataFrame:
     """The weighted rows of a query as it shows them: some columns, sorted and cut."""
     keys = ", ".join(
-        f"`{key.column}` {'DESC' if key.descending else 'ASC'} "
+        f"{spark_name(key.column)} {'DESC' if key.descending else 'ASC'} "
         f"NULLS {'FIRST' if key.nulls_first else 'LAST'}"
         for key in query.order
     )
     with Relations(session) as relations:
         relations.give("asked", as_frame(session, rows))
         plain = _plain(relations.names["asked"], schema_of(query.plan))
-        columns = ", ".join(f"`{column}`" for column in query.columns)
-        sql = f"SELECT {columns} FROM ({plain}) AS q" + (f" ORDER BY {keys}" if keys else "")
+        sql = f"SELECT {_listed(query.columns)} FROM ({plain}) AS q" + (
+            f" ORDER BY {keys}" if keys else ""
+        )
         sql += f" LIMIT {query.limit}" if query.limit is not None else ""
-        return session.sql(sql + (f" OFFSET {query.offset}" if query.offset else ""))
+        return ask(session, sql + (f" OFFSET {query.offset}" if query.offset else ""))
 
 
 def difference(
@@ -235,24 +242,24 @@ def difference(
     The query is the user's own text, evaluated by Spark over the tables alone: views that it reads
     are evaluated from their own texts. `text` gives those, in order of declaration.
     """
-    columns = names(snapshot.stored[name].schema)
-    listed = ", ".join(f"`{column}`" for column in columns)
-    made = [*tables]
-    for table in tables:
-        plain_frame(session, table, snapshot, {}).createOrReplaceTempView(f"`{table}`")
+    listed = _listed(names(snapshot.stored[name].schema))
+    known = {table: plain_frame(session, table, snapshot, {}) for table in tables}
     try:
         for view, sql in text.items():
             try:
-                frame = session.sql(with_sorted_lists(sql))
-            except (AnalysisException, ParseException):
+                frame = _over(session, sql, known)
+            except UserError as problem:
+                if problem.code != NOT_ACCEPTED:
+                    raise
                 return None
-            frame.toDF(*names(snapshot.stored[view].schema)).createOrReplaceTempView(f"`{view}`")
-            made.append(view)
+            known[view] = frame.toDF(*names(snapshot.stored[view].schema))
         with Relations(session) as relations:
-            relations.give(name, stored_frame(session, name, snapshot))
+            relations.give("asked", known[name])
+            relations.give("stored", stored_frame(session, name, snapshot))
             both = (
-                f"SELECT {listed}, 1 AS {WEIGHT}, 0 AS _rows FROM `{name}` UNION ALL "
-                f"SELECT {listed}, -{WEIGHT}, {WEIGHT} FROM {relations.names[name]}"
+                f"SELECT {listed}, 1 AS {WEIGHT}, 0 AS _rows "
+                f"FROM {relations.names['asked']} UNION ALL "
+                f"SELECT {listed}, -{WEIGHT}, {WEIGHT} FROM {relations.names['stored']}"
             )
             return _added_up(session, both, snapshot.stored[name].schema)
     except Py4JJavaError as problem:
@@ -261,9 +268,6 @@ def difference(
         if "java.lang.ClassCastException" not in str(problem) and not ends_early(problem):
             raise
         return None
-    finally:
-        for each in made:
-            session.catalog.dropTempView(each)
 
 
 def recomputed(
@@ -285,24 +289,24 @@ def recomputed(
         for view, plan in views.items():
             with without_loops(plan, session, relations) as left:
                 rows = emit_consolidated(left, SPARK, relations.names)
-                relations.give(view, session.sql(rows))
+                relations.give(view, ask(session, rows))
         plain = {n: _plain(relations.names[n], snapshot.stored[n].schema) for n in query.reads}
-        frames = {each: session.sql(sql) for each, sql in plain.items()}
+        frames = {each: ask(session, sql) for each, sql in plain.items()}
         relations.give("made", _over(session, query.text, frames).toDF(*names(schema)))
         relations.give("stored", stored_frame(session, name, snapshot))
         both = (
             f"SELECT *, CAST(1 AS BIGINT) AS {WEIGHT} FROM {relations.names['made']} UNION ALL "
-            f"SELECT {', '.join(f'`{c}`' for c in names(schema))}, -{WEIGHT} "
+            f"SELECT {_listed(names(schema))}, -{WEIGHT} "
             f"FROM {relations.names['stored']}"
         )
-        return session.sql(consolidate(both, schema, (), SPARK))
+        return ask(session, consolidate(both, schema, (), SPARK))
 
 
 def plan_difference(
     session: SparkSession, name: str, plan: Plan, snapshot: Snapshot
 ) -> tuple[int, pa.Table]:
     """How many rows a view has, and `plan`, which is its query minus the view."""
-    listed = ", ".join(f"`{column}`" for column in names(snapshot.stored[name].schema))
+    listed = _listed(names(snapshot.stored[name].schema))
     with Relations(session) as relations:
         relations.give_stored(plan, snapshot, careful=True)
         rows = emit_consolidated(plan, SPARK, relations.names)
@@ -315,7 +319,7 @@ def plan_difference(
 
 def _added_up(session: SparkSession, both: str, schema: Schema) -> tuple[int, pa.Table]:
     counted = (*schema, Column("_rows", "bigint"))
-    held = session.sql(consolidate(both, counted, ("_rows",), SPARK))
+    held = ask(session, consolidate(both, counted, ("_rows",), SPARK))
     with actions.kept(held) as rows:
         wrong = rows.where(f"{WEIGHT} <> 0").drop("_rows")
         found = actions.collect_some(wrong, DIFFERENCES)

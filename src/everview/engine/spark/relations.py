@@ -13,7 +13,9 @@ from pyspark.sql import DataFrame, SparkSession
 from everview.emit.sql import SPARK, consolidate
 from everview.engine.arrow import arrow_schema
 from everview.engine.protocol import Snapshot, Stored
+from everview.engine.spark.door import ask
 from everview.plan.nodes import Plan
+from everview.plan.quoting import spark_name
 from everview.plan.traverse import sources
 from everview.plan.types import WEIGHT, Schema
 from everview.store.manifest import DataFile, parted
@@ -55,7 +57,7 @@ class Relations:
         """Let rows of a known relation that cancel leave."""
         every = self.names[name]
         rows = consolidate(f"SELECT * FROM {every}", stored.schema, stored.rings, SPARK)
-        self.give(name, self._session.sql(rows))
+        self.give(name, ask(self._session, rows))
         self._session.catalog.dropTempView(every)
 
     def __enter__(self) -> Relations:
@@ -104,5 +106,9 @@ def files_frame(
 
 def weighted_ddl(schema: Schema) -> str:
     """A schema with its weight as Spark's DDL text."""
-    columns = [f"`{column.name}` {column.type}" for column in schema]
-    return ", ".join((*columns, f"{WEIGHT} bigint"))
+    return f"{ddl(schema)}, {WEIGHT} bigint"
+
+
+def ddl(schema: Schema) -> str:
+    """A schema as Spark's DDL text."""
+    return ", ".join(f"{spark_name(column.name)} {column.type}" for column in schema)

@@ -14,12 +14,18 @@ from everview.errors import UserError
 # Every refused query is also logged as JSON on stderr; the error that we raise says it better.
 logging.getLogger("SQLQueryContextLogger").setLevel(logging.CRITICAL)
 
+_OFF = (
+    *("runSQLOnFiles", "variable.substitute", "parser.escapedStringLiterals", "caseSensitive"),
+    *("ansi.doubleQuotedIdentifiers", "parser.quotedRegexColumnNames"),
+)
+"""What would let a text read files and settings, or end a string or a name elsewhere."""
 _OURS = {
     "spark.sql.ansi.enabled": "true",
     "spark.sql.session.timeZone": "UTC",
     "spark.sql.execution.arrow.pyspark.enabled": "true",
     "spark.sql.parquet.outputTimestampType": "TIMESTAMP_MICROS",
     "spark.sql.execution.arrow.maxRecordsPerBatch": "100000",
+    **{f"spark.sql.{name}": "false" for name in _OFF},
 }
 _LOCAL = {
     "spark.ui.enabled": "false",

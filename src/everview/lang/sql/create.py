@@ -260,21 +260,23 @@ def table_name(node: exp.Expr, text: str) -> str:
 def reads_of(tree: exp.Expr) -> tuple[str, ...]:
     """The tables a query names, those it defines itself left out."""
     named = (table for table in tree.find_all(exp.Table) if table.name)
-    return tuple(dict.fromkeys(table.name for table in named if not _is_of_with(table)))
+    return tuple(dict.fromkeys(table.name for table in named if cte_of(table) is None))
 
 
-def _is_of_with(table: exp.Table) -> bool:
-    """Whether a table is what a WITH around it defines: of those before it, where it is inside."""
+def cte_of(table: exp.Table) -> exp.CTE | None:
+    """What a WITH around a table defines under its name: of those before it, where it is inside."""
     below: exp.Expr = table
     while (node := below.parent) is not None:
         clause = node if isinstance(node, exp.With) else node.args.get("with_")
-        if clause is not None and clause is not below:
+        if clause is not None and clause is not below and not table.db:
             ctes = clause.expressions
-            seen = ctes[: ctes.index(below)] if clause is node else ctes
-            names = {cte.alias.lower() for cte in seen}
+            names = {
+                cte.alias.lower() for cte in (ctes[: ctes.index(below)] if clause is node else ctes)
+            }
             if isinstance(node, exp.With) and node.args.get("recursive"):
                 names |= {*circles(node).get(below.alias.lower(), ())}
             if table.name.lower() in names:
-                return True
+                found = (cte for cte in ctes if cte.alias.lower() == table.name.lower())
+                return next((cte for cte in found if isinstance(cte, exp.CTE)), None)
         below = node
-    return False
+    return None

@@ -5,8 +5,6 @@ from __future__ import annotations
 from sqlglot import exp
 
 from everview.errors import Span, UserError
-from everview.lang.sql.grammar import QUERIES
-from everview.lang.sql.parse import parse_query
 from everview.lang.sql.refuse import refused
 from everview.plan.types import Schema, element_of, fields_of
 from everview.plan.typing import Typed, annotate
@@ -40,15 +38,12 @@ def refuse_unknown_fields(text: str, schema: Schema, span: Span | None) -> None:
     refuse(annotate(text, schema))
 
 
-def with_sorted_lists(text: str) -> str:
+def with_sorted_lists(query: exp.Expr) -> exp.Expr:
     """The query with collected values in the order that views have them in."""
-    lowered = text.lower()
-    if not any(name in lowered for name in ("collect_list", "collect_set", "array_agg")):
-        return text
-    tree = parse_query(text).copy()
+    tree = query.copy()
     for node in list(tree.find_all(exp.ArrayAgg, exp.ArrayUniqueAgg)):
         call = node.parent if isinstance(node.parent, exp.Filter) else node
         if not isinstance(call.parent, exp.ArraySort | exp.Window):
             parent = exp.ArraySort(this=call.copy(), nulls_first=exp.true())
             call.replace(parent)
-    return tree.sql(dialect=QUERIES)
+    return tree

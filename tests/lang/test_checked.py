@@ -1,0 +1,73 @@
+"""What is handed to Spark: written from the tree that was checked, and of known words alone."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given, settings
+from sqlglot import exp
+
+from everview.emit.sql import SPARK, emit_consolidated
+from everview.errors import UserError
+from everview.lang.sql.checked import checked_query
+from everview.lang.sql.parse import parse_query
+from everview.lang.sql.words import stranger
+from everview.plan.traverse import has_loops
+from strategies import plans
+
+
+def plain(query: str) -> str:
+    """The tree of a query, as text that no dialect rewrites."""
+    return repr(parse_query(query).transform(_quoted))
+
+
+def _quoted(node: exp.Expr) -> exp.Expr:
+    return exp.to_identifier(node.name, quoted=True) if isinstance(node, exp.Identifier) else node
+
+
+NAMES = {"t": "everview_1", "u": "everview_2"}
+
+
+def test_a_query_reads_what_was_given_to_spark_under_its_own_name():
+    assert checked_query("SELECT t.a FROM t -- and so on", NAMES) == (
+        "SELECT `t`.`a` FROM `everview_1` AS `t`"
+    )
+
+
+def test_what_with_defines_has_a_name_that_no_catalog_has():
+    asked = "WITH u AS (SELECT a FROM t) SELECT * FROM u, (WITH t AS (SELECT 1) SELECT * FROM t)"
+    assert checked_query(asked, NAMES) == (
+        "WITH `everview with 0` AS (SELECT `a` FROM `everview_1` AS `t`) "
+        "SELECT * FROM `everview with 0` AS `u` CROSS JOIN "
+        "(WITH `everview with 1` AS (SELECT 1) SELECT * FROM `everview with 1` AS `t`)"
+    )
+
+
+def test_a_name_of_with_does_not_reach_before_its_definition():
+    with pytest.raises(UserError, match="no table or view later"):
+        checked_query("WITH a AS (SELECT * FROM later), later AS (SELECT 1) SELECT * FROM a", NAMES)
+
+
+@pytest.mark.parametrize(
+    "asked",
+    [
+        "SELECT PERCENTILE_CONT(0.5) WITHIN GROUP (ORDER BY a) FROM t",
+        "SELECT a FROM t QUALIFY ROW_NUMBER() OVER (ORDER BY a) = 1",
+        "SELECT (WITH c AS (SELECT 1) SELECT * FROM c) FROM t",
+        "SELECT CAST(a AS TIME) FROM t",
+        "SELECT * FROM t LATERAL VIEW OUTER EXPLODE(a) `x y` AS `z``z`",
+        "SELECT 'it''s', '\\\\', '\\'', 'a -- b', 'c /* d', `a``b` FROM t",
+    ],
+)
+def test_what_is_written_is_what_was_read(asked):
+    written = checked_query(asked, NAMES)
+    for one, other in (("`everview_1` AS `t`", "`t`"), ("`everview with 0` AS `c`", "`c`")):
+        written = written.replace(one, other)
+    written = written.replace("`everview with 0`", "`c`")
+    assert plain(written) == plain(asked)
+
+
+@given(plans())
+@settings(max_examples=50, deadline=None)
+def test_the_words_of_our_own_sql_are_known(plan):
+    if not has_loops(plan):
+        assert stranger(emit_consolidated(plan, SPARK)) is None
