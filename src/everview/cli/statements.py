@@ -10,8 +10,8 @@ import pyarrow as pa
 
 from everview.cli.opening import reading, writing
 from everview.errors import UserError
-from everview.lang.sql.parse import parse_statements
-from everview.lang.sql.statements import Explain, Query, Statement, Transaction
+from everview.lang.sql.parse import only_reads, parse_statements
+from everview.lang.sql.statements import Statement, Transaction
 from everview.pipeline.database import Database
 
 Show = Callable[[pa.Table], None]
@@ -21,9 +21,8 @@ QUIT = ("\\q", "quit", "exit")
 
 def run_text(location: str, engine: str, text: str, dialect: str | None, show: Show) -> None:
     """Run all statements of a text; one that only reads takes no lock and makes no store."""
-    statements = parse_statements(text, dialect)
-    only_reads = bool(statements) and all(isinstance(s, Query | Explain) for s in statements)
-    with (reading if only_reads else writing)(location, engine) as db:
+    with (reading if only_reads(text, dialect) else writing)(location, engine) as db:
+        statements = parse_statements(text, dialect, db.catalog.schemas)
         _run(db, statements, show)
     brackets = [s.action for s in statements if isinstance(s, Transaction)]
     if brackets and brackets[-1] == "begin":
@@ -38,7 +37,7 @@ def run_prompt(location: str, engine: str, dialect: str | None, show: Show) -> N
         click.echo("Statements end with a semicolon; \\q quits.", err=True)
         for text in _typed():
             try:
-                _run(db, parse_statements(text, dialect), show)
+                _run(db, parse_statements(text, dialect, db.catalog.schemas), show)
             except UserError as problem:
                 click.echo(problem.render(), err=True)
 

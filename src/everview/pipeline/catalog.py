@@ -240,6 +240,10 @@ class Catalog:
             return self.tables[name].columns
         return self.compiled(name).source.schema
 
+    def schemas(self) -> dict[str, Schema]:
+        """The columns of every table and view."""
+        return {name: self.schema(name) for name in (*self.tables, *self.views)}
+
     def source(self, name: str) -> Source:
         """A table or view as plans read it."""
         found = self.relation(name)

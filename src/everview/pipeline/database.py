@@ -225,7 +225,7 @@ class Database:
 
         Neighbouring declarations are one step: all of them are made, in one epoch, or none.
         """
-        *_, last = (None, *self.run(parse_statements(text, dialect)))
+        *_, last = (None, *self.run(parse_statements(text, dialect, self.catalog.schemas)))
         return last
 
     def run(self, statements: Iterable[Statement]) -> Iterator[Result | None]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
+
 from sqlglot import exp
 from sqlglot.tokenizer_core import Token, TokenType
 
@@ -15,7 +17,7 @@ from everview.lang.sql.create import (
 )
 from everview.lang.sql.grammar import QUERIES
 from everview.lang.sql.place import span_of
-from everview.lang.sql.reading import read_tree, read_trees, translated
+from everview.lang.sql.reading import read_foreign, read_tree, read_trees
 from everview.lang.sql.statements import (
     Delete,
     Drop,
@@ -28,15 +30,31 @@ from everview.lang.sql.statements import (
     Transaction,
     Update,
 )
+from everview.lang.sql.translate import translated
 from everview.plan.dialect import DIALECT
+from everview.plan.types import Schema
 
 
-def parse_statements(text: str, dialect: str | None = None) -> tuple[Statement, ...]:
-    """The statements of a text, in order. Another dialect is first turned into Spark's."""
+def parse_statements(
+    text: str, dialect: str | None = None, tables: Callable[[], Mapping[str, Schema]] = dict
+) -> tuple[Statement, ...]:
+    """The statements of a text, in order. Another dialect is first turned into Spark's.
+
+    What its operators mean depends on the types of their operands, so of the `tables` named.
+    """
     if dialect is not None and dialect.lower() != "spark":
-        text = translated(text, dialect)
+        text = translated(text, dialect, tables())
     parts = zip(*read_trees(text), strict=True)
     return tuple(_statement(tree, text, tokens) for tree, tokens in parts)
+
+
+def only_reads(text: str, dialect: str | None = None) -> bool:
+    """Whether a text has statements, and none of them changes anything."""
+    if dialect is None or dialect.lower() == "spark":
+        found = parse_statements(text)
+        return bool(found) and all(isinstance(each, Query | Explain) for each in found)
+    trees = read_foreign(text, dialect)
+    return bool(trees) and all(isinstance(tree, exp.Query | exp.Values) for tree in trees)
 
 
 def parse_query(text: str) -> exp.Expr:

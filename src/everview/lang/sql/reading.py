@@ -43,17 +43,16 @@ def read_tree(tokens: list[Token], text: str) -> exp.Expr:
     return found
 
 
-def translated(text: str, dialect: str) -> str:
-    """A text of another dialect as one of Spark's."""
+def read_foreign(text: str, dialect: str) -> list[exp.Expr]:
+    """The tree of each statement of a text of another dialect."""
     try:
-        parts = sqlglot.transpile(text, read=dialect, write=QUERIES)
+        return [tree for tree in sqlglot.parse(text, read=dialect) if isinstance(tree, exp.Expr)]
     except ParseError as problem:
         raise _syntax_error(problem, text, ()) from None
     except TokenError as problem:
         raise _open_literal(problem, text) from None
     except ValueError as problem:
         raise UserError("Q002", str(problem), remedy="name a dialect that sqlglot knows") from None
-    return ";\n".join(parts)
 
 
 def too_deep(span: Span) -> UserError:

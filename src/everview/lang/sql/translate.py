@@ -1,0 +1,115 @@
+"""Text of another dialect as Spark's, with the meaning that its constructs have there."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+from sqlglot import exp
+
+from everview.lang.sql import foreign_numbers as numbers
+from everview.lang.sql import foreign_texts as texts
+from everview.lang.sql.foreign_site import Reading, Rewrite, Site, kind_of
+from everview.lang.sql.grammar import QUERIES
+from everview.lang.sql.kinds import FLOAT, INTEGER, Columns, Kinds, kind_of_type
+from everview.lang.sql.meanings import AS_SPARK, MEANINGS, WHOLE, Meaning
+from everview.lang.sql.reading import read_foreign
+from everview.plan.dialect import DIALECT
+from everview.plan.types import Schema
+
+
+def translated(text: str, dialect: str, tables: Mapping[str, Schema]) -> str:
+    """A text of another dialect as one of Spark's, over tables whose columns are known."""
+    trees = read_foreign(text, dialect)
+    name = dialect.lower()
+    known: dict[str, Columns] = {
+        table.lower(): {column.name.lower(): kind_of_type(column.type) for column in schema}
+        for table, schema in tables.items()
+    }
+    if name not in AS_SPARK:
+        meaning = MEANINGS.get(name, Meaning())
+        for tree in trees:
+            _translate(tree, Reading(name, meaning, text), known)
+    return ";\n".join(tree.sql(dialect=QUERIES) for tree in trees)
+
+
+def _translate(tree: exp.Expr, reading: Reading, known: dict[str, Columns]) -> None:
+    """Rewrite a statement in place; what it declares is known to those after it."""
+    _declared_types(tree, reading)
+    quotient = INTEGER if reading.meaning.division.get(INTEGER) == WHOLE else FLOAT
+    kinds = Kinds(tree, known, reading.meaning.fractions, quotient)
+    declared = _declared(tree, kinds)
+    rewrites: list[tuple[exp.Expr, Rewrite]] = []
+    for node in tree.walk():
+        rule = next((rule for types, rule in _RULES if isinstance(node, types)), None)
+        rewrite = rule(Site(node, reading, kinds)) if rule else None
+        if rewrite is not None:
+            rewrites.append((node, rewrite))
+    for node, rewrite in reversed(rewrites):
+        parent, key, index = node.parent, node.arg_key, node.index
+        assert parent is not None
+        assert key is not None
+        made = rewrite()
+        parent.set(key, made, index)
+    known |= declared
+
+
+def _declared(tree: exp.Expr, kinds: Kinds) -> dict[str, Columns]:
+    """The table or view that a statement makes, with the kinds of its columns."""
+    if not isinstance(tree, exp.Create):
+        return {}
+    target, query = tree.this, tree.args.get("expression")
+    name = target.this.name if isinstance(target, exp.Schema) else target.name
+    parts = target.expressions if isinstance(target, exp.Schema) else []
+    if not isinstance(query, exp.Query):
+        defined = (part for part in parts if isinstance(part, exp.ColumnDef))
+        columns = {each.name.lower(): kind_of(each.args.get("kind")) for each in defined}
+        return {name.lower(): columns}
+    outputs = kinds.outputs(query)
+    if parts:
+        outputs = {p.name.lower(): kind for p, kind in zip(parts, outputs.values(), strict=False)}
+    return {name.lower(): outputs}
+
+
+def _declared_types(tree: exp.Expr, reading: Reading) -> None:
+    """Give each type the name it has in Spark, where sqlglot gives it another one."""
+    for convert in list(tree.find_all(exp.Convert)):
+        if convert.args.get("style"):
+            reading.refuse(convert, "CONVERT with a style", "write CAST")
+        convert.replace(exp.Cast(this=convert.expression, to=convert.this))
+    for type_ in list(tree.find_all(exp.DataType)):
+        name = type_.this.name if isinstance(type_.this, exp.DataType.Type) else str(type_.this)
+        wanted = reading.meaning.types.get(name)
+        if name in ("DECIMAL", "BIGDECIMAL", "BIGNUMERIC") and not type_.expressions:
+            wanted = reading.meaning.decimal if name == "DECIMAL" else None
+            if wanted is None:
+                remedy = "write how many digits it has: DECIMAL(38, 9), for instance"
+                reading.refuse(type_, f"a {name} without a number of digits", remedy)
+        if wanted == "" or name in ("TIME", "TIMETZ"):
+            reading.refuse(type_, f"the type {name}", "use DOUBLE, or a type that Spark has too")
+        if wanted:
+            type_.replace(exp.DataType.build(wanted, dialect=DIALECT))
+
+
+_RULES: tuple[tuple[tuple[type[exp.Expr], ...], Callable[[Site], Rewrite | None]], ...] = (
+    ((exp.Div,), numbers.division),
+    ((exp.IntDiv,), numbers.whole_division),
+    ((exp.Mod,), numbers.remainder),
+    ((exp.Avg,), numbers.average),
+    ((exp.Round,), numbers.rounded),
+    ((exp.Log,), numbers.logarithm),
+    ((exp.Greatest, exp.Least), numbers.extreme),
+    ((exp.Cast,), numbers.converted),
+    ((exp.Concat, exp.ConcatWs, exp.DPipe), texts.joined),
+    ((exp.Add, exp.Sub), texts.added),
+    ((exp.Like, exp.ILike), texts.like),
+    ((exp.Upper, exp.Lower), texts.cased),
+    ((exp.Substring,), texts.substring),
+    ((exp.Left, exp.Right), texts.ends),
+    ((exp.Length,), texts.length),
+    ((exp.Extract,), texts.part),
+    ((exp.DayOfWeek, exp.DayOfWeekIso), texts.day_of_week),
+    ((exp.Week,), texts.week),
+    ((exp.DateDiff, exp.TimestampDiff), texts.difference),
+    ((exp.DateTrunc, exp.TimestampTrunc), texts.truncated),
+)
+"""Every construct that is looked at, and the rule that gives it its meaning or refuses it."""
