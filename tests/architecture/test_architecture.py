@@ -62,3 +62,13 @@ def test_importing_everview_loads_no_engine():
     code = f"import everview, sys; print([m for m in {engines} if m in sys.modules])"
     shown = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert shown.stdout.strip() == "[]"
+
+
+def test_the_types_are_shipped():
+    """A checker believes annotations only of a package that says so, in the wheel too."""
+    from hatchling.builders.wheel import WheelBuilder
+
+    root = Path(everview.__file__).parents[2]
+    shipped = {file.distribution_path for file in WheelBuilder(str(root)).recurse_included_files()}
+    assert "everview/py.typed" in shipped
+    assert "everview/__init__.py" in shipped
