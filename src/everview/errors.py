@@ -23,6 +23,18 @@ class Span:
         """The 1-based column at which the stretch begins."""
         return self.start - self.text.rfind("\n", 0, self.start)
 
+    @property
+    def stretch(self) -> str:
+        """What stands there, with the brackets closed that it opens.
+
+        >>> Span("SELECT f(g(a)), b", 7, 12).stretch
+        'f(g(a))'
+        """
+        stop = self.stop
+        while stop < len(self.text) and _opened(self.text[self.start : stop]):
+            stop += 1
+        return " ".join(self.text[self.start : stop].split())
+
     def underline(self) -> str:
         """The line of the stretch with a marker below it.
 
@@ -35,6 +47,10 @@ class Span:
         stop = max(min(self.stop, begin + len(line)), self.start + 1)
         marker = " " * (self.start - begin) + "^" * (stop - self.start)
         return f"{self.line:>4} | {line}\n     | {marker}"
+
+
+def _opened(text: str) -> bool:
+    return text.count("(") > text.count(")") or text.count("[") > text.count("]")
 
 
 class UserError(Exception):

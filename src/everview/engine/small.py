@@ -9,6 +9,7 @@ from typing import Any
 import pyarrow as pa
 
 from everview.engine.arrow import arrow_schema
+from everview.engine.care import in_step
 from everview.engine.doubts import Doubts
 from everview.engine.duckdb.calculator import Calculator
 from everview.engine.duckdb.hot import Hot
@@ -148,13 +149,13 @@ def _run_steps(
             for step in steps:
                 match step:
                     case Compute(result):
-                        with outcome.step(result):
+                        with outcome.step(result), in_step(result):
                             gear.compute(step, outcome)
                     case Loop(name):
-                        with outcome.step(name):
+                        with outcome.step(name), in_step(name):
                             run_loop(step, gear, calculator, snapshot, outcome)
                     case Add(name, change) | Publish(name, change):
-                        with outcome.step(name):
+                        with outcome.step(name), in_step(change):
                             rows = calculator.result(change, snapshot.stored[name].schema)
                             writer.write(name, rows)
                         if isinstance(step, Publish):

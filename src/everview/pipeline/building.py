@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
-from contextlib import AbstractContextManager, nullcontext
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, field, replace
 from time import perf_counter
 from typing import Any
 
+from everview.engine.care import CalculationError
 from everview.engine.protocol import Engine, Snapshot
 from everview.lang.sql.divide import Part
 from everview.pipeline.catalog import Catalog
 from everview.pipeline.samples import Sample
-from everview.pipeline.telling import sound
+from everview.pipeline.telling import in_views, sound
 from everview.pipeline.violations import violation
 from everview.plan.build import add, negate
 from everview.plan.nodes import Plan, Source
@@ -75,7 +76,19 @@ def build(
         for name in set(new.tables) - set(manifest.relations)
     }
     told = new.views.keys() & (gone - reshaped)
-    _build(made, _to_build(new, present), told, engine, before, around)
+    wanted = _to_build(new, present)
+    views = [name for name, _ in wanted if name in new.views]
+
+    @contextmanager
+    def blaming(name: str, which: str) -> Iterator[None]:
+        with around(name, which):
+            try:
+                yield
+            except CalculationError as problem:
+                asked = (name,) if name in views else views
+                raise in_views(problem, {n: new.views[n].query for n in asked}) from problem
+
+    _build(made, wanted, told, engine, before, blaming)
     return made
 
 

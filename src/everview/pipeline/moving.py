@@ -8,6 +8,7 @@ from typing import Any
 
 import pyarrow as pa
 
+from everview.engine.care import CalculationError
 from everview.engine.outcome import Clock, Outcome
 from everview.engine.protocol import Changes, Engine, Snapshot
 from everview.pipeline import statistics
@@ -18,6 +19,7 @@ from everview.pipeline.notes import note_of
 from everview.pipeline.recomputing import with_parts
 from everview.pipeline.samples import SEPARATOR, Sample, Samples
 from everview.pipeline.shares import Share, shares, together
+from everview.pipeline.telling import in_views
 from everview.pipeline.violations import violation
 from everview.plan.nodes import Plan
 from everview.program.steps import Fetch, Loop, Program, fetch_mark
@@ -105,7 +107,10 @@ class Mover:
             compiled = self._compile({name: name in ours for name in changes})
         task = Task(compiled, changes, snapshot)
         choice = self._choice(task)
-        done = self._build(task, choice) if choice.way == "recompute" else self._maintain(task)
+        try:
+            done = self._build(task, choice) if choice.way == "recompute" else self._maintain(task)
+        except CalculationError as problem:
+            raise self._blamed(problem, compiled) from problem
         if not done.built.changes:
             return None
         for phase, spent in done.outcome.clock.phases.items():
@@ -117,6 +122,12 @@ class Mover:
             "samples": done.samples.kept(snapshot.stored),
         }
         return Moved(done.built, note, clock)
+
+    def _blamed(self, problem: CalculationError, compiled: Compiled) -> CalculationError:
+        """The error with the views that the step which failed is for."""
+        views = {n: share for n, share in compiled.shares.items() if n in self.catalog.views}
+        failed = [n for n, share in views.items() if problem.step in share.results]
+        return in_views(problem, {n: self.catalog.views[n].query for n in failed or views})
 
     def _compile(self, touched: Mapping[str, bool]) -> Compiled:
         key = tuple(sorted(touched.items()))

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 
 import pyarrow as pa
 
+from everview.engine.care import CalculationError
 from everview.engine.protocol import Snapshot
 from everview.engine.results import Result
 from everview.errors import Span, UserError
+from everview.lang.sql.failing import failing_expressions
 from everview.lang.sql.reading import too_deep
 from everview.store.faults import damaged_segment, explained
 
@@ -46,6 +48,39 @@ def guarded(result: Result, snapshot: Snapshot) -> Result:
     def arrow() -> pa.Table:
         with sound(snapshot):
             return result.to_arrow()
+
+    return Result(arrow, result.frame)
+
+
+def in_views(problem: CalculationError, queries: Mapping[str, str]) -> CalculationError:
+    """The error with the views whose expressions can have failed, by name and as written."""
+    found = {view: failing_expressions(problem.why, query) for view, query in queries.items()}
+    certain = {view: expressions for view, expressions in found.items() if expressions}
+    where = (
+        f"{' or '.join(expressions)} in the view {view}" if expressions else f"the view {view}"
+        for view, expressions in (certain or found).items()
+    )
+    return CalculationError(problem.why, "; ".join(where))
+
+
+@contextmanager
+def in_text(span: Span) -> Iterator[None]:
+    """Name the expressions of a statement in which a value cannot be computed."""
+    try:
+        yield
+    except CalculationError as problem:
+        found = failing_expressions(problem.why, span.text[span.start : span.stop])
+        if problem.where or not found:
+            raise
+        raise CalculationError(problem.why, " or ".join(found)) from problem
+
+
+def placed_rows(result: Result, span: Span) -> Result:
+    """The rows of a query that are read later; what goes wrong then is told as if it were now."""
+
+    def arrow() -> pa.Table:
+        with placed_in(span), in_text(span):
+            return result.arrow()
 
     return Result(arrow, result.frame)
 

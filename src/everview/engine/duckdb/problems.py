@@ -19,9 +19,23 @@ _RAISED = re.compile(r"string '([A-Z0-9_]+): (.*)' to ")
 """How DuckDB speaks of what `emit.kinds.raised` let fail, with the value that was at fault."""
 
 
+_SAID: tuple[tuple[str, str], ...] = (
+    (r"(?i)(divide|division) by zero.*", "division by zero"),
+    (r"^\w[\w ]* Error: ", ""),
+    (r'invalid \w+ field format: "(?:CAST_INVALID_INPUT: )?(.*?)".*', r"cast invalid input (\1)"),
+    (r"Type \w+ with value (.*?) can't be cast .* out of range.*", r"\1 does not fit its type"),
+    (r'Casting value "(.*?)" to type (.*?) failed: value is out of range!', r"\1 does not fit \2"),
+    (r"^Overflow (in|on) (\w+)(?: of \w+)? ?(\(.*?\))!?.*", r"overflow \1 \2 \3"),
+)
+"""What DuckDB says in words about its own query and types, and what a user is told."""
+
+
 def _words(problem: str) -> str:
     found = _RAISED.search(problem)
-    return f"{found[1].replace('_', ' ').lower()} ({found[2]})" if found else problem
+    words = f"{found[1].replace('_', ' ').lower()} ({found[2]})" if found else problem
+    for said, told in _SAID:
+        words = re.sub(said, told, words)
+    return words
 
 
 @contextmanager
