@@ -328,8 +328,9 @@ def test_the_embedded_engine_says_what_to_do_with_a_spark_dataframe(spark, tmp_p
         with pytest.raises(ev.UserError) as caught:
             db.insert("orders", spark.range(1))
         assert caught.value.code == "E012"
-        with pytest.raises(TypeError):
+        with pytest.raises(ev.UserError) as caught:
             db.read("orders").to_spark()
+        assert caught.value.code == "E012"
 
 
 def test_a_key_column_may_have_any_name(db):

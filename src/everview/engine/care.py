@@ -12,25 +12,25 @@ Answer = TypeVar("Answer")
 
 
 class CalculationError(UserError):
-    """A value that an engine cannot compute: why, and where, once that is known.
+    """A value that an engine cannot compute; `step` is that of a program in which it failed."""
 
-    `step` is the step of a program in which it failed, if it was in one.
-    """
+    step: str | None = None
+    where: str = ""
 
-    def __init__(self, why: str, where: str = "") -> None:
-        super().__init__(
-            "E010",
-            f"a value cannot be computed: {why}" + (f", in {where}" if where else ""),
-            remedy="change the data, or guard the expression with CASE or a try_ function",
-        )
-        self.why = why
-        self.where = where
-        self.step: str | None = None
+    def located(self, where: str) -> CalculationError:
+        """The same error, with the expressions that it can come from."""
+        found = CalculationError(self.code, f"{self.problem}, in {where}", remedy=self.remedy)
+        found.where = where
+        return found
 
 
 def not_computed(why: str) -> CalculationError:
     """The error for a value that cannot be computed."""
-    return CalculationError(why)
+    return CalculationError(
+        "E010",
+        f"a value cannot be computed: {why}",
+        remedy="change the data, or guard the expression with CASE or a try_ function",
+    )
 
 
 @contextmanager

@@ -8,7 +8,9 @@ from typing import Any
 
 import pyarrow as pa
 
+from everview import arguments
 from everview.engine.calendar import must_be_in_calendar
+from everview.errors import UserError
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,13 +43,19 @@ class Result:
     def to_spark(self) -> Any:
         """The rows as a Spark DataFrame, not collected."""
         if self.frame is None:
-            raise TypeError("this engine has no Spark DataFrames; use to_arrow()")
+            raise UserError(
+                "E012",
+                "this result is no Spark DataFrame",
+                remedy="use to_arrow() or to_pandas(), or open the store with engine='spark'",
+            )
         return self.frame()
 
-    def show(self, limit: int = 20) -> None:
-        """Print the first rows as a table."""
+    def show(self, limit: int | None = 20) -> None:
+        """Print the first rows as a table, or all of them."""
         from everview.engine.show import print_table
 
+        if limit is not None:
+            limit = arguments.count("limit", limit)
         table = self.arrow()
         must_be_in_calendar(table)
-        print_table(table, limit)
+        print_table(table, limit if limit is None else min(limit, table.num_rows))

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import lru_cache
+from typing import get_args
 
 from sqlglot.errors import SqlglotError
 
+from everview.arguments import shown
 from everview.errors import Span, UserError
 from everview.lang.sql.recursion import falling
 from everview.plan import scalar
@@ -30,7 +33,7 @@ from everview.plan.nodes import (
     Unnest,
     Window,
 )
-from everview.plan.text import parse_plan
+from everview.plan.text import parse_plan, print_plan
 from everview.plan.traverse import children, recurs, schema_of, sources, with_children
 from everview.plan.types import BEGUN, Schema, Type, names, storable_type, unusable_name
 from everview.plan.typing import type_of
@@ -42,6 +45,20 @@ Loops = Mapping[str, Schema]
 @lru_cache(maxsize=1024)
 def _read(text: str) -> Plan:
     return parse_plan(text)
+
+
+def written(plan: Plan) -> str:
+    """The text of a plan, which must be built of operators throughout."""
+    if isinstance(plan, get_args(Plan)):
+        with suppress(Exception):  # whatever it is built of instead fails in its own way
+            text = print_plan(plan)
+            if _read(text) == plan:
+                return text
+    raise _refused(
+        "P002",
+        f"{shown(plan)} is no plan, or is built of something else than operators",
+        "build it over db.source(…) with the functions of everview.plan.build",
+    )
 
 
 def reads_of(text: str) -> tuple[str, ...]:

@@ -7,10 +7,12 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from everview.analysis.keys import keys
+from everview.arguments import did_you_mean, named
 from everview.compiler import Maintenance, Table, View
 from everview.emit.sql import ring_columns
 from everview.engine.protocol import Stored
 from everview.errors import UserError
+from everview.lang import built
 from everview.lang.datalog.lower import Known
 from everview.lang.sql.divide import Describe, Part, divide, recomputation_offered
 from everview.lang.sql.functions import Function, inlined
@@ -26,6 +28,7 @@ from everview.pipeline.definitions import (
     function_json,
     table_from,
     table_json,
+    unusable_relation,
     view_from,
     view_json,
 )
@@ -33,9 +36,8 @@ from everview.pipeline.languages import lower_view, read_names
 from everview.plan.build import columns_of
 from everview.plan.dialect import DIALECT
 from everview.plan.nodes import Plan, Source
-from everview.plan.text import print_plan
 from everview.plan.traverse import schema_of
-from everview.plan.types import Schema, names, unusable_name
+from everview.plan.types import Schema, names
 from everview.rewrite.passes import rewrite
 
 
@@ -75,9 +77,7 @@ class Catalog:
 
     def with_plan(self, name: str, plan: Plan) -> Catalog:
         """The catalog with one more view, of a plan that was built in Python."""
-        if problem := unusable_name(name):
-            raise UserError("Q011", problem, remedy="choose another name")
-        return self.with_view(ViewDefinition(name, print_plan(plan), language=PLAN))
+        return self.with_view(ViewDefinition(name, built.written(plan), language=PLAN))
 
     def with_view(self, view: ViewDefinition) -> Catalog:
         """The catalog with one more view, compiled."""
@@ -192,6 +192,8 @@ class Catalog:
         return self._like(tables, views)
 
     def _must_be_free(self, name: str) -> None:
+        if problem := unusable_relation(name):
+            raise UserError("Q011", problem, remedy="choose another name")
         taken = self.find(name)
         if taken is not None:
             raise UserError(
@@ -220,11 +222,12 @@ class Catalog:
 
     def unknown(self, name: str) -> UserError:
         """The error for a name that nothing has."""
-        known = ", ".join((*self.tables, *self.views))
+        every = (*self.tables, *self.views)
+        near, known = did_you_mean(name, every), ", ".join(every)
         return UserError(
             "C002",
-            f"there is no table or view {name}",
-            remedy=f"there are: {known}" if known else "create it with CREATE TABLE",
+            f"there is no table or view {named(name)}",
+            remedy=f"{near}there are: {known}" if known else "create it with CREATE TABLE",
         )
 
     def relation(self, name: str) -> str:

@@ -10,13 +10,13 @@ from typing import Any
 
 import pyarrow as pa
 
+from everview import arguments
 from everview.engine.arrow import arrow_schema
 from everview.engine.outcome import Clock
 from everview.engine.protocol import Engine, Snapshot
 from everview.engine.results import Result
 from everview.errors import Span, UserError
 from everview.lang.sql.calling import written_out
-from everview.lang.sql.functions import must_be_free
 from everview.lang.sql.parse import parse_statements
 from everview.lang.sql.statements import (
     Delete,
@@ -34,12 +34,14 @@ from everview.pipeline.building import build
 from everview.pipeline.catalog import Catalog
 from everview.pipeline.declaring import Declaration, Declared, declared, in_steps
 from everview.pipeline.explain import explain_query, explain_view
+from everview.pipeline.feed import feed
 from everview.pipeline.history import COLUMNS, SHOWN, Entry, history, history_rows
 from everview.pipeline.loading import load
 from everview.pipeline.moving import Mover
 from everview.pipeline.notes import note_of
+from everview.pipeline.python_functions import checked_function
 from everview.pipeline.system import Asked, Told, with_told
-from everview.pipeline.telling import guarded, placed_in, sound
+from everview.pipeline.telling import guarded, in_text, placed_in, placed_rows, sound
 from everview.pipeline.transaction import Transaction
 from everview.plan.nodes import Plan, Source
 from everview.store.compaction import Policy, compact, compactable
@@ -94,25 +96,18 @@ class Database:
 
     def read(self, name: str, *, epoch: int | None = None) -> Result:
         """The rows of a table or view, now or at an earlier epoch."""
+        arguments.text("name", name)
+        if epoch is not None:
+            epoch = arguments.count("epoch", epoch)
         snapshot = self._snapshot(epoch)
         catalog = self.catalog if epoch is None else self._load(snapshot.manifest)
         return guarded(self.engine.read(catalog.relation(name), snapshot), snapshot)
 
     def changes(self, name: str, *, after: int = 0) -> Result:
         """The change feed of a table or view: rows with `_w` and `_epoch`, oldest first."""
-        found = self.catalog.relation(name)
-        schema = arrow_schema(self.catalog.schema(found))
-        wanted = schema.append(pa.field("_epoch", pa.int64()))
-
-        def arrow() -> pa.Table:
-            parts = []
-            for segment in self.store.feed(found, after):
-                rows = self.store.read_files(segment.files, schema=schema)
-                stamp = pa.array([segment.epoch] * rows.num_rows, pa.int64())
-                parts.append(rows.append_column(wanted.field("_epoch"), stamp))
-            return pa.concat_tables([wanted.empty_table(), *parts])
-
-        return Result(arrow)
+        after = arguments.count("after", after)
+        found = self.catalog.relation(arguments.text("name", name))
+        return feed(self.store, found, self.catalog.schema(found), after)
 
     # Changing
 
@@ -199,7 +194,7 @@ class Database:
     def retain(self, epochs: int) -> list[str]:
         """Keep the newest `epochs` epochs readable and delete what only older ones need."""
         self._must_write()
-        return retire(self.store, epochs)
+        return retire(self.store, arguments.count("epochs", epochs, least=1))
 
     def function(
         self, name: str, function: Callable[..., Any], gives: str, *, deterministic: bool = False
@@ -209,14 +204,9 @@ class Database:
         A view that calls it needs it again whenever the store is opened. It must give the same
         answer for the same values, and its caller says so.
         """
-        if not deterministic:
-            raise UserError(
-                "Q021",
-                f"{name} may give another answer every time: no view can stay equal to it",
-                remedy="pass deterministic=True if its answer depends on its arguments alone",
-            )
-        must_be_free(name)
-        self.engine.register(name, function, gives)
+        arguments.flag("deterministic", deterministic)
+        type_ = checked_function(name, function, gives, deterministic=deterministic)
+        self.engine.register(name, function, type_)
 
     # Declaring and running SQL
 
@@ -225,6 +215,9 @@ class Database:
 
         Neighbouring declarations are one step: all of them are made, in one epoch, or none.
         """
+        arguments.text("text", text)
+        if dialect is not None:
+            arguments.text("dialect", dialect)
         *_, last = (None, *self.run(parse_statements(text, dialect, self.catalog.schemas)))
         return last
 
@@ -235,26 +228,29 @@ class Database:
             if isinstance(step[0], Declaration):
                 self._declare([each for each in step if isinstance(each, Declaration)])
             else:
-                with placed_in(step[0].span):
+                with placed_in(step[0].span), in_text(step[0].span):
                     result = self._execute(written_out(step[0], self.catalog.functions))
-            yield result
+            yield result if result is None else placed_rows(result, step[0].span)
 
     def datalog(self, text: str, facts: Mapping[str, Any] | None = None) -> tuple[str, ...]:
         """Declare the relations of a Datalog program; the names of those it puts out.
 
         What is given becomes tables, what is derived views. `facts` are rows by relation.
         """
+        arguments.text("text", text)
+        given = {} if facts is None else arguments.mapping("facts", facts)
         self._must_declare(Span(text, 0, len(text)))
-        return datalog.declare(self, text, facts or {}).outputs
+        return datalog.declare(self, text, given).outputs
 
     def view(self, name: str, plan: Plan) -> None:
         """Declare a view by a plan that was built in Python, over what `source` gives."""
+        arguments.text("name", name)
         self._must_declare()
         self.install(Declared(self._catalog.with_plan(name, plan)))
 
     def source(self, name: str) -> Source:
         """A table or view as plans read it."""
-        return self.catalog.source(name)
+        return self.catalog.source(arguments.text("name", name))
 
     def _execute(self, statement: Statement) -> Result | None:
         match statement:
@@ -346,6 +342,8 @@ class Database:
 
     def explain(self, view: str, stage: str = "operators") -> str:
         """How a view is kept fresh: by operator, or as plan, derivative, program or sql."""
+        arguments.text("view", view)
+        arguments.text("stage", stage)
         catalog, known = self.catalog, statistics.known(self.store, self.catalog)
         return explain_view(catalog, catalog.relation(view), stage, known)
 
@@ -361,6 +359,8 @@ class Database:
         One view is evaluated from the tables alone. Where all are audited, each is evaluated from
         what it reads: if every view equals its query over those, it does over the tables too.
         """
+        if view is not None:
+            arguments.text("view", view)
         catalog, snapshot = self.catalog, self._snapshot()
         chosen = tuple(catalog.views) if view is None else (catalog.relation(view),)
         whole = view is not None
@@ -374,7 +374,7 @@ class Database:
 
     def history(self, epochs: int = SHOWN) -> list[Entry]:
         """What the newest epochs cost, oldest first: each as a whole, and each view it changed."""
-        return history(self.store, self.catalog, epochs)
+        return history(self.store, self.catalog, arguments.count("epochs", epochs, least=1))
 
     def close(self) -> None:
         """Release the store and the engine."""

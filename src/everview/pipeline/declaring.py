@@ -6,8 +6,9 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from itertools import groupby
-from typing import TypeAlias
+from typing import TypeAlias, get_args
 
+from everview.arguments import shown
 from everview.engine.protocol import SIGN, Engine, Snapshot
 from everview.errors import Span, UserError
 from everview.lang.sql.calling import written_out
@@ -78,9 +79,26 @@ def in_steps(statements: Iterable[Statement]) -> Iterator[tuple[Statement, ...]]
     What begins with rows needs those of the relations before it, and a name that is dropped may
     be declared anew. States that serve some of what is dropped are not built for the rest of it.
     """
-    for kind, run in groupby(statements, _kind):
+    for kind, run in groupby(_read(statements), _kind):
         step = tuple(run)
         yield from (step,) if kind != "alone" else ((each,) for each in step)
+
+
+def _read(statements: Iterable[Statement]) -> Iterator[Statement]:
+    """The statements, each of which was read from a text."""
+    try:
+        given = iter(statements)
+    except TypeError:
+        raise _no_statement(statements) from None
+    for each in given:
+        if not isinstance(each, get_args(Statement)):
+            raise _no_statement(each)
+        yield each
+
+
+def _no_statement(given: object) -> UserError:
+    problem = f"{shown(given)} is no statement that was read"
+    return UserError("X002", problem, remedy="give texts to db.sql")
 
 
 def _names(statement: Declaration, relation: str) -> bool:

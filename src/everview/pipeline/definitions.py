@@ -10,10 +10,27 @@ from everview.lang.sql.divide import Part
 from everview.lang.sql.functions import Function
 from everview.lang.sql.statements import STRICT
 from everview.plan.nodes import Source
-from everview.plan.types import Column, Schema
+from everview.plan.types import Column, Schema, unusable_name
 
 SQL, DATALOG, PLAN = "sql", "datalog", "plan"
 """The languages that the query of a view may be written in."""
+
+
+_LONGEST = 200
+"""So many bytes of a name leave room for what is added to it in the names of files."""
+
+
+def unusable_relation(name: str) -> str | None:
+    """Why a name cannot be given to a table or a view, which has a folder of that name.
+
+    >>> unusable_relation("orders"), unusable_relation("..")
+    (None, "'..' is what folders call each other")
+    """
+    if name in (".", ".."):
+        return f"{name!r} is what folders call each other"
+    if len(name.encode()) > _LONGEST:
+        return f"{name[:20]}… is longer than {_LONGEST} bytes"
+    return unusable_name(name)
 
 
 @dataclass(frozen=True, slots=True)

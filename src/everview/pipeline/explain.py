@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from everview.arguments import did_you_mean, named
 from everview.differentiate.derive import derive
 from everview.emit.sql import SPARK, emit_step
 from everview.errors import UserError
@@ -22,7 +23,9 @@ def explain_view(catalog: Catalog, name: str, stage: str, known: Known) -> str:
         raise UserError("C006", f"{name} is a table", remedy="explain a view")
     if stage not in STAGES:
         raise UserError(
-            "X001", f"there is no stage {stage}", remedy=f"choose among {', '.join(STAGES)}"
+            "X001",
+            f"there is no stage {named(stage)}",
+            remedy=f"{did_you_mean(stage, STAGES)}choose among {', '.join(STAGES)}",
         )
     plan = catalog.compiled(name).plan
     if stage == "operators":

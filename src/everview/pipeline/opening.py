@@ -4,11 +4,17 @@ from __future__ import annotations
 
 from typing import Any
 
+from everview import arguments
 from everview.engine.protocol import Engine
 from everview.errors import UserError
 from everview.pipeline.database import Database
 from everview.pipeline.declaring import Declared
+from everview.store.faults import no_store
 from everview.store.store import Store
+
+ENGINES = ("spark", "duckdb")
+_SHOWN = 200
+"""So many characters of a location, and of what is wrong with it, are shown."""
 
 
 def open_database(
@@ -24,17 +30,24 @@ def open_database(
 
     At an `epoch` it is read as it was then, even where newer ones are damaged.
     """
-    if engine not in ("spark", "duckdb"):
-        raise UserError("E002", f"there is no engine {engine}", remedy="use 'spark' or 'duckdb'")
+    location = arguments.location(location)
+    arguments.flag("read_only", read_only)
+    arguments.flag("create", create)
+    if epoch is not None:
+        epoch = arguments.count("epoch", epoch)
+    if arguments.text("engine", engine) not in ENGINES:
+        near = arguments.did_you_mean(engine, ENGINES)
+        raise UserError(
+            "E002",
+            f"there is no engine {arguments.shown(engine)}",
+            remedy=f"{near}use 'spark' or 'duckdb'",
+        )
     if engine == "duckdb" and spark is not None:
         raise UserError(
             "E002", "the embedded engine uses no Spark session", remedy="leave out spark, or engine"
         )
     read_only = read_only or epoch is not None
-    if create and not read_only:
-        store = Store.create_or_open(location)
-    else:
-        store = Store.open_existing(location, epoch=epoch)
+    store = _store(location, create=create and not read_only, epoch=epoch)
     store.latest()
     lock = None if read_only else store.writer_lock()
     try:
@@ -46,6 +59,17 @@ def open_database(
         if lock is not None:
             lock.release()
         raise
+
+
+def _store(location: str, *, create: bool, epoch: int | None) -> Store:
+    """The store at `location`, if there can be one; what a file system says of it is told."""
+    try:
+        if create:
+            return Store.create_or_open(location)
+        return Store.open_existing(location, epoch=epoch)
+    except (OSError, ValueError) as problem:  # Arrow's errors are either
+        reason = str(problem).splitlines()[0]
+        raise no_store(location[:_SHOWN], reason[:_SHOWN]) from problem
 
 
 def _make_whole(db: Database) -> None:

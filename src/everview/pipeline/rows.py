@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence, Set
 from datetime import UTC, date, datetime
 from decimal import Context, Decimal, InvalidOperation
 from fractions import Fraction
@@ -15,6 +15,7 @@ from typing import Any, NoReturn
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from everview.arguments import did_you_mean, named, shown
 from everview.engine.arrow import arrow_schema, arrow_type, must_have_sound_maps
 from everview.engine.calendar import must_be_in_calendar
 from everview.errors import UserError
@@ -33,8 +34,15 @@ from everview.plan.types import (
     names,
 )
 
+_UNFIT = (pa.ArrowException, OverflowError, TypeError, ValueError)
+"""What Arrow raises for values that it cannot make a column of."""
+
 _WIDE = Context(prec=80)
 """Digits enough for any decimal, shifted by any scale."""
+
+
+_DIGITS = 20
+"""No whole number of more digits fits a column."""
 
 
 def is_frame(rows: Any) -> bool:
@@ -52,17 +60,36 @@ def weighted(rows: Any, table: str, schema: Schema, weight: int) -> pa.Table:
 
 
 def _table(rows: Any, table: str, schema: Schema) -> pa.Table:
-    if isinstance(rows, pa.RecordBatch):
-        rows = pa.Table.from_batches([rows])
-    if isinstance(rows, pa.Table):
-        return _cast(rows, table, schema)
-    if hasattr(rows, "__arrow_c_stream__"):
-        return _cast(pa.table(rows), table, schema)
-    if type(rows).__module__.startswith("pandas."):
-        return _cast(pa.Table.from_pandas(rows, preserve_index=False), table, schema)
-    if isinstance(rows, str | bytes | Mapping) or not isinstance(rows, Iterable):
-        raise _wrong(table, f"rows cannot be a {type(rows).__name__}", "give a list of rows")
-    return _from_python(list(rows), table, schema)
+    arrow = _as_arrow(rows, table)
+    if arrow is not None:
+        return _cast(arrow, table, schema)
+    if isinstance(rows, str | bytes | Mapping | Set):
+        raise _no_rows(table, rows)
+    try:
+        given = iter(rows)
+    except Exception:
+        raise _no_rows(table, rows) from None
+    return _from_python(list(given), table, schema)
+
+
+def _as_arrow(rows: Any, table: str) -> pa.Table | None:
+    """Rows in columns as an Arrow table whose buffers are what they say; None for other rows."""
+    try:
+        if isinstance(rows, pa.RecordBatch):
+            rows = pa.Table.from_batches([rows])
+        elif type(rows).__module__.startswith("pandas."):
+            rows = pa.Table.from_pandas(rows, preserve_index=False)
+        elif hasattr(type(rows), "__arrow_c_stream__") and not isinstance(rows, pa.Table):
+            rows = pa.table(rows)
+        if isinstance(rows, pa.Table):
+            rows.validate(full=True)
+            return rows
+    except (pa.ArrowException, TypeError, ValueError, AttributeError) as problem:
+        column = re.search(r"for column (\S+) with", str(problem))
+        told = f"the column {column[1]} has values" if column else f"{shown(rows)} holds columns"
+        remedy = "convert the values first, or give a list of rows"
+        raise _wrong(table, f"{told} that cannot be read", remedy) from problem
+    return None
 
 
 def _from_python(rows: list[Any], table: str, schema: Schema) -> pa.Table:
@@ -74,7 +101,7 @@ def _from_python(rows: list[Any], table: str, schema: Schema) -> pa.Table:
         ]
         try:
             arrays.append(pa.array(converted, arrow_type(column.type)))
-        except (pa.ArrowInvalid, pa.ArrowTypeError, OverflowError, TypeError) as problem:
+        except _UNFIT as problem:
             bad = _first_bad(converted, column)
             raise _mismatch(table, column, *bad) from problem
     return pa.table(arrays, names=list(names(schema)))
@@ -83,19 +110,18 @@ def _from_python(rows: list[Any], table: str, schema: Schema) -> pa.Table:
 def _values(row: Any, number: int, table: str, schema: Schema) -> Sequence[Any]:
     if isinstance(row, Mapping):
         known = {name.lower(): name for name in names(schema)}
-        given = {str(key).lower(): value for key, value in row.items()}
-        for key in given:
-            if key not in known:
-                raise _wrong(
-                    table,
-                    f"row {number} names an unknown column: {key}",
-                    f"the columns are {', '.join(names(schema))}",
-                )
+        given: dict[str, Any] = {}
+        for key, value in row.items():
+            name = key.lower() if isinstance(key, str) else ""
+            if name not in known:
+                raise _unknown_column(table, f"row {number} names", key, schema)
+            if name in given:
+                remedy = "name each column once"
+                raise _wrong(table, f"row {number} names {known[name]} twice", remedy)
+            given[name] = value
         return [given.get(name.lower()) for name in names(schema)]
     if isinstance(row, str | bytes) or not isinstance(row, Sequence):
-        raise _wrong(
-            table, f"row {number} is a {type(row).__name__}", "write each row as a tuple or a dict"
-        )
+        raise _wrong(table, f"row {number} is {shown(row)}", "write each row as a tuple or a dict")
     if len(row) != len(schema):
         raise _wrong(
             table,
@@ -176,6 +202,8 @@ def _integer(value: Any) -> int:
     """A whole number, whatever its type, as an int; a float is none, even where it is whole."""
     if isinstance(value, str):
         return int(value) if _WHOLE.fullmatch(value.strip()) else _refused()
+    if isinstance(value, Decimal) and value.is_finite() and value.adjusted() > _DIGITS:
+        raise OverflowError  # writing out a large exponent would take all memory
     if isinstance(value, Decimal | Fraction):
         return int(value) if value == int(value) else _refused()
     if isinstance(value, bool):
@@ -240,27 +268,29 @@ def _cast(rows: pa.Table, table: str, schema: Schema) -> pa.Table:
         return rows
     if rows.schema.names == wanted.names and rows.schema.types == wanted.types:
         return pa.table(rows.columns, wanted)
-    known = {name.lower(): name for name in rows.column_names}
-    extra = set(known) - {name.lower() for name in names(schema)}
-    if extra:
-        raise _wrong(
-            table,
-            f"the rows have an unknown column: {sorted(extra)[0]}",
-            f"the columns are {', '.join(names(schema))}",
-        )
+    known: dict[str, str] = {}
+    for name in rows.column_names:
+        if name.lower() not in {each.lower() for each in names(schema)}:
+            raise _unknown_column(table, "the rows have", name, schema)
+        if name.lower() in known:
+            raise _wrong(table, f"the rows have {name} twice", "give each column once")
+        known[name.lower()] = name
     arrays = []
     for column, field in zip(schema, wanted, strict=True):
-        name = known.get(column.name.lower())
-        if name is None:
+        found = known.get(column.name.lower())
+        if found is None:
             arrays.append(pa.nulls(rows.num_rows, field.type))
             continue
         try:
-            arrays.append(_exactly(rows.column(name), field.type))
-        except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as problem:
+            if isinstance(rows.column(found).type, pa.BaseExtensionType):
+                told = f"the column {column.name} has a meaning that {column.type.upper()} loses"
+                raise _wrong(table, told, "convert the values first")
+            arrays.append(_exactly(rows.column(found), field.type))
+        except (pa.ArrowException, ValueError) as problem:
             raise _wrong(
                 table,
-                f"the column {column.name} is {rows.column(name).type} and does not fit "
-                f"{column.type.upper()}: {problem}",
+                f"the column {column.name} is {rows.column(found).type} and does not fit "
+                f"{column.type.upper()}: {_line(problem)}",
                 "convert the values first",
             ) from problem
     return pa.table(arrays, wanted)
@@ -303,7 +333,7 @@ def _first_bad(values: list[Any], column: Column) -> tuple[int, Any]:
     for number, value in enumerate(values, 1):
         try:
             pa.array([value], arrow_type(column.type))
-        except (pa.ArrowInvalid, pa.ArrowTypeError, OverflowError, TypeError):
+        except _UNFIT:
             return number, value
     return 0, values
 
@@ -311,9 +341,24 @@ def _first_bad(values: list[Any], column: Column) -> tuple[int, Any]:
 def _mismatch(table: str, column: Column, number: int, value: Any) -> UserError:
     return _wrong(
         table,
-        f"row {number} has {value!r} in {column.name}, which is not a {column.type.upper()}",
+        f"row {number} has {shown(value)} in {column.name}, which is not a {column.type.upper()}",
         "convert the value, or declare the column with another type",
     )
+
+
+def _unknown_column(table: str, told: str, name: object, schema: Schema) -> UserError:
+    shown_name = named(name) if isinstance(name, str) else shown(name)
+    near = did_you_mean(str(shown_name), names(schema))
+    remedy = f"{near}the columns are {', '.join(names(schema))}"
+    return _wrong(table, f"{told} an unknown column: {shown_name}", remedy)
+
+
+def _no_rows(table: str, rows: object) -> UserError:
+    return _wrong(table, f"rows cannot be {shown(rows)}", "give a list of rows")
+
+
+def _line(problem: Exception) -> str:
+    return str(problem).partition("\n")[0]
 
 
 def _wrong(table: str, problem: str, remedy: str) -> UserError:

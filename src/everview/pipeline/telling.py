@@ -54,13 +54,13 @@ def guarded(result: Result, snapshot: Snapshot) -> Result:
 
 def in_views(problem: CalculationError, queries: Mapping[str, str]) -> CalculationError:
     """The error with the views whose expressions can have failed, by name and as written."""
-    found = {view: failing_expressions(problem.why, query) for view, query in queries.items()}
+    found = {view: failing_expressions(problem.problem, query) for view, query in queries.items()}
     certain = {view: expressions for view, expressions in found.items() if expressions}
     where = (
         f"{' or '.join(expressions)} in the view {view}" if expressions else f"the view {view}"
         for view, expressions in (certain or found).items()
     )
-    return CalculationError(problem.why, "; ".join(where))
+    return problem.located("; ".join(where))
 
 
 @contextmanager
@@ -69,10 +69,10 @@ def in_text(span: Span) -> Iterator[None]:
     try:
         yield
     except CalculationError as problem:
-        found = failing_expressions(problem.why, span.text[span.start : span.stop])
+        found = failing_expressions(problem.problem, span.text[span.start : span.stop])
         if problem.where or not found:
             raise
-        raise CalculationError(problem.why, " or ".join(found)) from problem
+        raise problem.located(" or ".join(found)) from problem
 
 
 def placed_rows(result: Result, span: Span) -> Result:

@@ -9,6 +9,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from everview import arguments
 from everview.engine.protocol import Engine, Snapshot
 from everview.engine.results import Result
 from everview.errors import UserError
@@ -48,15 +49,15 @@ class Transaction:
 
     def insert(self, table: str, rows: Any) -> None:
         """Add rows: dicts, tuples, pandas, Arrow, Polars or a Spark DataFrame."""
-        self._change(self.catalog.table(table), rows, 1)
+        self._change(self._table(table), rows, 1)
 
     def delete(self, table: str, rows: Any) -> None:
         """Remove rows, given whole; each must be there."""
-        self._change(self.catalog.table(table), rows, -1)
+        self._change(self._table(table), rows, -1)
 
     def upsert(self, table: str, rows: Any) -> None:
         """Insert rows, each in the place of the row with the same primary key, if there is one."""
-        found = self.catalog.table(table)
+        found = self._table(table)
         self._must_be_open()
         if not found.key:
             raise UserError(
@@ -115,6 +116,9 @@ class Transaction:
             self.commit()
         else:
             self.rollback()
+
+    def _table(self, name: str) -> TableDefinition:
+        return self.catalog.table(arguments.text("table", name))
 
     def _change(self, table: TableDefinition, rows: Any, weight: int) -> None:
         self._must_be_open()

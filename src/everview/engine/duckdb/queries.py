@@ -7,11 +7,13 @@ from contextlib import contextmanager
 
 from sqlglot import exp
 
+from everview.arguments import did_you_mean
 from everview.emit.parity import NotEqual
 from everview.emit.sql import DUCKDB, emit_consolidated
 from everview.engine.protocol import Snapshot
 from everview.engine.written import declared
 from everview.errors import Span, UserError
+from everview.lang.sql.functions import CALLED
 from everview.lang.sql.ordered import OrderedQuery, lower_ordered
 from everview.plan import scalar as scalars
 from everview.plan.nodes import Source
@@ -54,21 +56,30 @@ def known_to_spark() -> Iterator[None]:
 
 def analyze(scalar: str, schema: Schema, span: Span | None) -> Type:
     """Types that our own rules do not know are known to Spark alone."""
+    unknown = _unknown(scalar, schema)
+    near = did_you_mean(unknown, CALLED) if unknown and unknown not in CALLED else ""
+    told = f"the function {unknown}" if unknown else "this"
     raise UserError(
         "E011",
-        f"the embedded engine does not know how Spark types {_unknown(scalar, schema)}",
+        f"the embedded engine does not know how Spark types {told}"
+        + (f": {span.stretch[:_SHOWN]}" if span else ""),
         span=span,
-        remedy="write it with functions it knows, or open the store with engine='spark'",
+        remedy=f"{near}write it with functions it knows, or open the store with engine='spark'",
     )
 
 
+_SHOWN = 100
+"""So many characters of an expression are shown in an error."""
+
+
 def _unknown(text: str, schema: Schema) -> str:
-    """The innermost part of a scalar whose type is not known, as a user would write it."""
+    """The innermost function of a scalar whose type is not known; nothing if it is an operator."""
     nodes = list(scalars.parse(text).walk(bfs=False))
     for node in reversed(nodes):
         if isinstance(node, exp.Func) and type_of(scalars.text(node), schema) is None:
-            return node.sql(dialect="spark").replace("`", "")
-    return text
+            named = isinstance(node, exp.Anonymous)
+            return (node.name if named else node.sql_name()).lower()
+    return ""
 
 
 @contextmanager

@@ -216,11 +216,11 @@ class _Parser(Terms):
     def _literal(self) -> Choices:
         if self.takes("!"):
             return _none_of(self._literal())
-        if self.next.text in ("true", "false") and self.tokens[self.at + 1].text != "(":
+        following = self.tokens[min(self.at + 1, len(self.tokens) - 1)].text
+        if self.next.text in ("true", "false") and following != "(":
             return ((),) if self.take().text == "true" else ()
         if self.next.text == "(" and (group := self._group()) is not None:
             return group
-        following = self.tokens[self.at + 1].text
         if self.next.kind == "name" and following == "(":
             if self.next.text in _TESTS:
                 return ((self._test(),),)

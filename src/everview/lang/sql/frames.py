@@ -56,6 +56,9 @@ def _at(bound: str) -> float:
 def _bound(value: exp.Expr | str | None, side: object, text: str) -> str:
     if isinstance(value, str):
         return f"{value} {side}".strip().upper() if side else value
+    if not side:
+        node = value if isinstance(value, exp.Expr) else exp.Null()
+        raise refused("a frame bound without a side", node, text, "write PRECEDING or FOLLOWING")
     shown = str(side).upper()
     if isinstance(value, exp.Interval):
         return f"INTERVAL '{value.this.name}' {_unit(value)} {shown}"

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from sqlglot import exp
 
+from everview.arguments import named
 from everview.errors import Span, UserError
 from everview.lang.sql.reading import read_trees
 from everview.plan.dialect import DIALECT
@@ -32,6 +33,10 @@ class Function:
 
 Functions = Mapping[str, Function]
 """The functions there are, by lower-case name."""
+
+
+CALLED = frozenset(name.lower() for name in DIALECT.Parser.FUNCTIONS)
+"""The names of functions that are read as such, for those who misspell one."""
 
 
 def check_function(function: Function, span: Span) -> None:
@@ -66,7 +71,7 @@ def must_be_free(name: str, span: Span | None = None) -> None:
     if not plain or not _is_unknown(f"{name}(1)"):
         raise UserError(
             "Q022",
-            f"{name} cannot be a function: "
+            f"{named(name)} cannot be a function: "
             + ("Spark has one of that name" if plain else "it is not a plain name"),
             span=span,
             remedy="choose another name",

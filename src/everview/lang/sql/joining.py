@@ -72,7 +72,7 @@ def beside_nulls(plan: Plan, like: Plan) -> Plan:
 
 def null_of(type_: str) -> str:
     """NULL of a type."""
-    return scalar.canonical(f"CAST(NULL AS {type_})")
+    return "NULL" if type_ == "void" else scalar.canonical(f"CAST(NULL AS {type_})")
 
 
 def _keys_of(

@@ -8,6 +8,7 @@ from itertools import count
 
 from sqlglot import exp
 
+from everview.arguments import did_you_mean
 from everview.errors import Span, UserError
 from everview.lang.sql.aggregates import must_be_plain
 from everview.lang.sql.desugar import desugared
@@ -179,12 +180,13 @@ class Lowering:
                 return self.ctes[name]
             if name in self.relations:
                 return self.relations[name]
-        known = ", ".join(sorted(source.name for source in self.relations.values()))
+        known = sorted(source.name for source in self.relations.values())
+        near = did_you_mean(node.name, (*known, *self.ctes))
         raise UserError(
             "Q006",
             f"there is no table or view {node.sql(dialect='spark').split(' AS ')[0]}",
             span=span_of(node.this, self.text),
-            remedy=f"create it first; there are: {known}" if known else "create it first",
+            remedy=f"{near}there are: {', '.join(known)}" if known else "create it first",
         )
 
     def condition(self, tree: exp.Expr, plan: Plan, scope: Scope, clause: str) -> str:

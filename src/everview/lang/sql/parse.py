@@ -187,6 +187,8 @@ def _clause(when: exp.When, own: tuple[str, str], text: str, span: Span) -> Merg
             given = then.args["expressions"]
             if isinstance(given, exp.Star) or given == [exp.Star()]:
                 return MergeClause(matched, shown, "update", (), ())
+            if not isinstance(given, list) or not given:
+                raise _not_in_language("UPDATE without SET", span, "write SET column = value")
             pairs = [_assignment(pair, own, span) for pair in given]
             columns, values = zip(*pairs, strict=True)
             return MergeClause(matched, shown, "update", columns, values)
@@ -194,6 +196,8 @@ def _clause(when: exp.When, own: tuple[str, str], text: str, span: Span) -> Merg
             names, given = then.this, then.expression
             if isinstance(names, exp.Star) or given is None:
                 return MergeClause(matched, shown, "insert", (), ())
+            if not isinstance(given, exp.Tuple):
+                raise _not_in_language("INSERT without VALUES", span, "write VALUES (…)")
             values = tuple(value.sql(dialect=DIALECT) for value in given.expressions)
             columns = tuple(name.name for name in names.expressions) if names else ()
             return MergeClause(matched, shown, "insert", columns, values)

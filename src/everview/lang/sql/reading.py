@@ -12,6 +12,7 @@ from sqlglot import exp
 from sqlglot.errors import ParseError, TokenError
 from sqlglot.tokenizer_core import Token, TokenType
 
+from everview.arguments import did_you_mean, shown
 from everview.errors import Span, UserError
 from everview.lang.sql.grammar import QUERIES
 
@@ -45,6 +46,7 @@ def read_tree(tokens: list[Token], text: str) -> exp.Expr:
 
 def read_foreign(text: str, dialect: str) -> list[exp.Expr]:
     """The tree of each statement of a text of another dialect."""
+    must_be_dialect(dialect)
     try:
         return [tree for tree in sqlglot.parse(text, read=dialect) if isinstance(tree, exp.Expr)]
     except ParseError as problem:
@@ -53,6 +55,17 @@ def read_foreign(text: str, dialect: str) -> list[exp.Expr]:
         raise _open_literal(problem, text) from None
     except ValueError as problem:
         raise UserError("Q002", str(problem), remedy="name a dialect that sqlglot knows") from None
+
+
+def must_be_dialect(name: str) -> None:
+    """Refuse a dialect that sqlglot has no reader of its own for."""
+    known = sorted(name for name in sqlglot.Dialect.classes if name not in ("", "dialect"))
+    if name.lower() not in known:
+        raise UserError(
+            "Q002",
+            f"there is no dialect {shown(name)}",
+            remedy=f"{did_you_mean(name, known)}there are: {', '.join(known)}",
+        )
 
 
 def too_deep(span: Span) -> UserError:
@@ -112,6 +125,9 @@ _LISTS = (TokenType.IN, TokenType.USING, TokenType.VALUES)
 def _must_be_finished(tokens: list[Token], text: str) -> None:
     """Refuse what the parser reads as if it were not there: a lone comma, an empty list, …"""
     kinds = [token.token_type for token in tokens]
+    for token in tokens:
+        if "\0" in token.text and token.token_type is not TokenType.STRING:
+            raise _error("a character NUL is in a name", text, token)
     for at, (kind, following) in enumerate(pairwise([*kinds, TokenType.R_PAREN])):
         compared = kind is TokenType.DISTINCT and at and kinds[at - 1] in _BEFORE_DISTINCT_FROM
         if kind in _OPEN and following in _ENDS and not compared:

@@ -153,7 +153,7 @@ def refuse_parts(tree: exp.Expr, text: str) -> None:
         if isinstance(node, exp.Literal) and not node.is_string and isinf(_float(node.name)):
             raise UserError(
                 "Q013",
-                f"the number {node.name} is too large",
+                f"the number {node.name[:40]}{'…' * (len(node.name) > 40)} is too large",
                 span=span_of(node, text),
                 remedy="write a number that a DOUBLE can hold",
             )

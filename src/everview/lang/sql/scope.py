@@ -6,11 +6,11 @@ import re
 from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, field
-from difflib import get_close_matches
 from typing import Protocol
 
 from sqlglot import exp
 
+from everview.arguments import did_you_mean
 from everview.errors import UserError
 from everview.lang.sql.place import span_of
 from everview.plan.types import Schema, names
@@ -145,13 +145,12 @@ class Scope:
         return [pair for item in items for pair in item.columns]
 
     def _unknown(self, node: exp.Column, known: list[str]) -> UserError:
-        near = get_close_matches(node.name.lower(), [k.lower() for k in known], 1)
-        hint = f"did you mean {near[0]}? " if near else ""
+        near, listed = did_you_mean(node.name, known), ", ".join(known)
         return UserError(
             "Q007",
             f"unknown column {node.sql(dialect='spark')}",
             span=span_of(node, self.text),
-            remedy=f"{hint}the columns here are {', '.join(known) or 'none'}",
+            remedy=f"{near}the columns here are {listed or 'none'}",
         )
 
     def unknown_table(self, node: exp.Expr) -> UserError:

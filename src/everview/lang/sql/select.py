@@ -307,7 +307,22 @@ class Select:
             text = scalar.text(node)
             type_ = self.lower.type_(text, schema_of(plan), node)
             refuse_maps((Column(output_name(node), type_),), "GROUP BY", node, self.text)
+            if type_ == "void" and sets:
+                raise UserError(
+                    "Q014",
+                    "NULL as a key of GROUPING SETS, ROLLUP or CUBE has no type",
+                    span=span_of(node, self.text) or Span(self.text, 0, len(self.text)),
+                    remedy="leave it out, or CAST NULL to a type",
+                )
             grouping.keys[text] = grouping.input(text, type_, "key")
+        for key in (key for each in sets for key in each):
+            if scalar.text(key) not in grouping.keys:
+                raise UserError(
+                    "Q009",
+                    "GROUPING SETS has a key that is not before it in GROUP BY",
+                    span=span_of(key, self.text),
+                    remedy="list it in GROUP BY too, or leave out the list before GROUPING SETS",
+                )
         grouping.sets = tuple(tuple(grouping.keys[scalar.text(k)] for k in each) for each in sets)
         if having is not None:
             self.later[_HAVING] = self._marked(

@@ -28,7 +28,7 @@ from everview.plan.build import (
 from everview.plan.nodes import Order, Output, Over, Plan
 from everview.plan.ties import BY_PLACE
 from everview.plan.traverse import schema_of
-from everview.plan.types import FLOATS, Type
+from everview.plan.types import FLOATS, Type, storable_type
 
 if TYPE_CHECKING:
     from everview.lang.sql.lower import Lowering
@@ -108,7 +108,7 @@ class Windows:
                     span=span_of(inner, self.lower.text),
                     remedy="compute it in a subquery in FROM first",
                 )
-        asked = (self._input(each) for each in node.args.get("partition_by") or ())
+        asked = (self._key(each) for each in node.args.get("partition_by") or ())
         keys = tuple(dict.fromkeys((*self.lower.carried, *asked)))
         order = tuple(self._order(each) for each in _ordered(node))
         types = [self._type_of(each.column) for each in order]
@@ -158,8 +158,22 @@ class Windows:
             self._extra[text] = Output(name, type_, text)
         return self._extra[text].name
 
+    def _key(self, tree: exp.Expr) -> str:
+        """The column that holds what rows are told apart by, which is of a type of columns."""
+        type_ = self.lower.type_(scalar.text(tree), schema_of(self.plan), tree)
+        if type_ == "void":
+            tree = scalar.parse("CAST(NULL AS INT)")
+        elif storable_type(type_) is None:
+            raise UserError(
+                "Q014",
+                f"rows cannot be told apart by values of the type {type_}",
+                span=span_of(tree, self.lower.text),
+                remedy="CAST it to a plain type",
+            )
+        return self._input(tree)
+
     def _order(self, node: exp.Expr) -> Order:
-        return placed(node, self._input(node.this))
+        return placed(node, self._key(node.this))
 
     def _type_of(self, column: str) -> Type:
         own = {c.name: c.type for c in schema_of(self.plan)}

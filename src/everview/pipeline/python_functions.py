@@ -1,0 +1,40 @@
+"""Whether a function in Python can be called by queries."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from everview import arguments
+from everview.errors import UserError
+from everview.lang.sql.functions import must_be_free
+from everview.plan.types import Type, storable_type
+
+
+def checked_function(
+    name: str, function: Callable[..., Any], gives: str, *, deterministic: bool
+) -> Type:
+    """The type that a function of the user's gives, if it is one and may have the name."""
+    arguments.text("name", name)
+    if not deterministic:
+        raise UserError(
+            "Q021",
+            f"{arguments.named(name)} may give another answer every time: "
+            "no view can stay equal to it",
+            remedy="pass deterministic=True if its answer depends on its arguments alone",
+        )
+    must_be_free(name)
+    if not callable(function):
+        raise UserError(
+            "X002",
+            f"{name} is to be {arguments.shown(function)}, which cannot be called",
+            remedy="give a Python function",
+        )
+    type_ = storable_type(arguments.text("gives", gives))
+    if type_ is None:
+        raise UserError(
+            "Q005",
+            f"{name} is to give {arguments.shown(gives)}, which is no type of a column",
+            remedy="name a type of SQL, such as 'int' or 'decimal(12,2)'",
+        )
+    return type_

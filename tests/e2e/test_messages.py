@@ -1,0 +1,96 @@
+"""What messages say: the nearest name that there is, and where a value cannot be computed."""
+
+from __future__ import annotations
+
+import pytest
+
+import everview as ev
+
+SETUP = """
+CREATE TABLE orders (id INT, price INT, pieces INT, note STRING);
+CREATE VIEW each AS SELECT id, price / pieces AS one FROM orders;
+CREATE VIEW above AS SELECT one FROM each WHERE one > 1;
+CREATE VIEW other AS SELECT id, price * 2 AS double_price FROM orders
+"""
+
+
+@pytest.fixture(scope="module")
+def db(open_db, tmp_path_factory):
+    opened = open_db(tmp_path_factory.mktemp("messages") / "store")
+    opened.sql(SETUP)
+    yield opened
+    opened.close()
+
+
+def refusal(run) -> ev.UserError:
+    with pytest.raises(ev.UserError) as caught:
+        run()
+    return caught.value
+
+
+@pytest.mark.parametrize(
+    ("run", "near"),
+    [
+        (lambda db: db.sql("CREATE VIEW v AS SELECT id FROM ordres"), "orders"),
+        (lambda db: db.read("ordres"), "orders"),
+        (lambda db: db.insert("Ordesr", []), "orders"),
+        (lambda db: db.sql("CREATE VIEW v AS SELECT pirce FROM orders"), "price"),
+        (lambda db: db.insert("orders", [{"pirce": 1}]), "price"),
+        (lambda db: db.sql("SELECT 1 AS x", dialect="postgress"), "postgres"),
+        (lambda db: db.explain("each", "operator"), "operators"),
+        (
+            lambda db: db.sql("CREATE VIEW v AS SELECT substrng(note, 1) AS x FROM orders"),
+            "substring",
+        ),
+        (lambda db: ev.open("x", engine="sparc"), "spark"),
+        (lambda db: db.sql("DROP FUNCTION substrin"), None),
+    ],
+)
+def test_a_name_that_is_nearly_one_is_asked_back(db, run, near):
+    error = refusal(lambda: run(db))
+    assert near is None or f"did you mean {near}?" in error.remedy, error.render()
+
+
+@pytest.mark.parametrize("way", ["insert", "statement"])
+def test_a_division_by_zero_names_its_view_and_expression(db, way):
+    before = db.epoch
+    if way == "insert":
+        error = refusal(lambda: db.insert("orders", [(1, 5, 0, None)]))
+    else:
+        error = refusal(lambda: db.sql("INSERT INTO orders VALUES (1, 5, 0, NULL)"))
+    assert error.code == "E010"
+    assert "division by zero" in error.problem.lower(), error.render()
+    assert "price / pieces in the view each" in error.problem, error.render()
+    assert "other" not in error.problem
+    assert "above" not in error.problem
+    assert db.epoch == before
+
+
+def test_a_view_that_cannot_be_built_names_its_expression(db):
+    db.insert("orders", [(1, 5, 1, "abc")])
+    try:
+        text = "CREATE VIEW v AS SELECT CAST(note AS INT) AS n, price + 1 AS m FROM orders"
+        error = refusal(lambda: db.sql(text))
+        assert error.code == "E010"
+        assert "CAST(note AS INT) in the view v" in error.problem, error.render()
+    finally:
+        db.delete("orders", [(1, 5, 1, "abc")])
+
+
+def test_an_overflow_names_its_expression(db):
+    error = refusal(lambda: db.insert("orders", [(1, 2**31 - 1, 1, None)]))
+    assert "price * 2 in the view other" in error.problem, error.render()
+
+
+@pytest.mark.parametrize(
+    ("text", "expression"),
+    [
+        ("SELECT 7 % (1 - 1) AS x", "7 % (1 - 1)"),
+        ("SELECT CAST('a' AS INT) AS x", "CAST('a' AS INT)"),
+        ("INSERT INTO orders VALUES (1 / 0, 1, 1, NULL)", "1 / 0"),
+    ],
+)
+def test_a_statement_names_its_expression(db, text, expression):
+    error = refusal(lambda: (found := db.sql(text)) and found.rows())
+    assert error.code in ("E010", "Q010")
+    assert expression in error.render(), error.render()
