@@ -77,6 +77,18 @@ CONSTRUCTS: dict[str, str] = {
         SELECT v, s, named_struct('p', k, 'q', s) AS x FROM t) t""",
     "constant_limit": "SELECT k, v, s FROM t ORDER BY k, v, s LIMIT 2 + CAST(1 AS INT)",
     "no_limit": "SELECT k, v FROM t ORDER BY k LIMIT ALL",
+    "time_window": """SELECT window.start AS a, window.end AS b, SUM(v) AS z FROM (
+        SELECT timestamp_seconds(k * 70) AS at, v FROM t) GROUP BY window(at, '2 minutes')""",
+    "sliding_windows": """SELECT window, s, COUNT(*) AS n FROM (
+        SELECT timestamp_seconds(k * 70 - 100) AS at, s FROM t)
+        GROUP BY s, window(at, '7 minutes', '3 minutes', INTERVAL 1 MINUTE) HAVING COUNT(*) > 1""",
+    "window_of_window": """SELECT window(x, '5 minutes').end AS a, SUM(n) AS n FROM (
+        SELECT window(timestamp_seconds(k * 70), '1 minute') AS x, COUNT(*) AS n FROM t
+        GROUP BY window(timestamp_seconds(k * 70), '1 minute')) GROUP BY ALL""",
+    "window_of_rows": """SELECT k, window(timestamp_seconds(k), '4 seconds', '2 seconds').start AS a
+        FROM t WHERE EXISTS (SELECT 1 FROM u WHERE u.k = t.k)""",
+    "window_of_windows_at_once": """SELECT COUNT(*) AS n FROM t
+        GROUP BY window(window(timestamp_seconds(k * 70), '1 minute'), '1 hour')""",
     # Groups of several kinds
     "rollup": "SELECT k, s, SUM(v) AS z, COUNT(*) AS n FROM t GROUP BY ROLLUP(k, s)",
     "cube": """SELECT k, s, MAX(v) AS z, GROUPING(k) AS a, GROUPING(s) AS b, GROUPING_ID(k, s) AS c

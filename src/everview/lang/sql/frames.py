@@ -84,6 +84,8 @@ def whole_number(node: exp.Expr | None) -> int | None:
             return int(node.name)
         case exp.Paren():
             return whole_number(node.this)
+        case exp.Cast() if node.to.this is exp.DType.INT:
+            return whole_number(node.this)
         case exp.Neg():
             inner = whole_number(node.this)
             return None if inner is None else -inner

@@ -12,7 +12,7 @@ from everview.errors import UserError
 from everview.lang.sql import pivot, subqueries
 from everview.lang.sql.aggregates import must_be_plain
 from everview.lang.sql.asof import asof_subquery
-from everview.lang.sql.generators import generated, generator
+from everview.lang.sql.generators import Generator, generated, generator
 from everview.lang.sql.generators import renamed as named
 from everview.lang.sql.joining import inner_join, matched, outer_join, unmatched
 from everview.lang.sql.lateral import keep_lonely, lateral_pairs
@@ -171,6 +171,17 @@ def _lateral_join(lower: Lower, plan: Plan, node: exp.Join, kind: str, scope: Sc
     if told or not isinstance(on, exp.Expr):
         return plan
     return filter_(plan, lower.condition(on, plan, scope, "ON"))
+
+
+def lateral_rows(
+    lower: Lower, plan: Plan, array: exp.Expr, name: str, scope: Scope, node: exp.Expr
+) -> Plan:
+    """Each row once for each element of an array over plan columns, which is a column `name`."""
+    call = Generator(node, array)
+    made, columns = generated(lower, plan, call, scalar.text(array))
+    outputs = tuple(replace(each, name=f"{name}.{name}") for each in columns)
+    scope.add(Item(name, ((name, f"{name}.{name}"),)), node)
+    return map_(made, (*identity(schema_of(plan)), *outputs))
 
 
 def _lateral(lower: Lower, plan: Plan, node: exp.Expr, scope: Scope, *, outer: bool) -> Plan:

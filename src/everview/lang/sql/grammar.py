@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, ClassVar
 
 from sqlglot import exp
-from sqlglot.tokenizer_core import TokenType
+from sqlglot.tokenizer_core import Token, TokenType
 
 from everview.plan.dialect import Spark4
 
@@ -38,6 +38,19 @@ class SparkQueries(Spark4):
                 return self._prev, side if side.token_type is TokenType.LEFT else None, None
             self._retreat(start)
             return super()._parse_join_parts()
+
+        def _parse_group(self, skip_group_by_token: bool = False) -> Any:
+            """GROUP BY, whose first key may call WINDOW; sqlglot takes it for a WINDOW clause."""
+            place = self._index + (0 if skip_group_by_token else 1)
+            tokens: list[Token] = list(self._tokens)  # type: ignore[has-type]
+            kinds = [token.token_type for token in tokens[place : place + 2]]
+            if kinds == [TokenType.WINDOW, TokenType.L_PAREN]:
+                word = tokens[place]
+                spot = (word.line, word.col, word.start, word.end)
+                tokens[place] = Token(TokenType.VAR, word.text, *spot, word.comments)
+                self._tokens = tokens
+                self._advance(0)
+            return super()._parse_group(skip_group_by_token)
 
     class Generator(Spark4.Generator):
         """Prints what the parser reads."""

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import operator
-from collections.abc import Callable
-
 from sqlglot import exp
 
 from everview.errors import Span, UserError
+from everview.lang.sql.frames import whole_number
 from everview.lang.sql.place import span_of
 from everview.lang.sql.refuse import refused
 from everview.plan.nodes import Order
@@ -26,7 +24,7 @@ def number(node: exp.Expr | None, text: str) -> int | None:
     value = node.expression
     if isinstance(value, exp.Column | exp.All | exp.Var) and value.name.lower() in ("all", ""):
         return None
-    found = _constant(value) if isinstance(value, exp.Expr) else None
+    found = whole_number(value) if isinstance(value, exp.Expr) else None
     if found is not None and 0 <= found < 2**31 and not node.args.get("limit_options"):
         return found
     raise UserError(
@@ -35,39 +33,6 @@ def number(node: exp.Expr | None, text: str) -> int | None:
         span=span_of(value, text) if isinstance(value, exp.Expr) else Span(text, 0, len(text)),
         remedy="write a whole number",
     )
-
-
-def _constant(node: exp.Expr) -> int | None:
-    """The value of an expression over whole numbers, None for one that is not constant.
-
-    >>> from sqlglot import parse_one
-    >>> _constant(parse_one("(2 + CAST(3 AS INT)) * 4")), _constant(parse_one("a + 1"))
-    (20, None)
-    """
-    match node:
-        case exp.Literal() if not node.is_string and node.name.isdigit():
-            return int(node.name)
-        case exp.Paren():
-            return _constant(node.this)
-        case exp.Cast() if node.to.this in _WHOLE:
-            return _constant(node.this)
-        case exp.Neg():
-            inner = _constant(node.this)
-            return None if inner is None else -inner
-        case exp.Add() | exp.Sub() | exp.Mul():
-            left, right = _constant(node.left), _constant(node.right)
-            return None if left is None or right is None else _COMPUTED[type(node)](left, right)
-        case _:
-            return None
-
-
-_WHOLE = (exp.DType.INT,)
-"""LIMIT takes integers of 32 bits only."""
-_COMPUTED: dict[type[exp.Expr], Callable[[int, int], int]] = {
-    exp.Add: operator.add,
-    exp.Sub: operator.sub,
-    exp.Mul: operator.mul,
-}
 
 
 def ordered(tree: exp.Expr, text: str) -> list[exp.Expr]:

@@ -23,6 +23,7 @@ from everview.lang.sql.resolve import resolve, resolve_having
 from everview.lang.sql.scope import Scope, named_twice, unlike
 from everview.lang.sql.stars import is_star, starred, with_stars
 from everview.lang.sql.subqueries import Inner, Marked, mark
+from everview.lang.sql.time_windows import with_time_window
 from everview.lang.sql.windows import Windows, first_rows
 from everview.plan import scalar
 from everview.plan.build import columns_of, distinct, filter_, identity, map_, project
@@ -66,6 +67,7 @@ class Select:
                 lambda tree: Select(self.lower, tree).lowered(),
             )
         plan = lower_from(self.lower, self.tree, self.scope)
+        plan, self.tree = with_time_window(self.lower, plan, self.tree, self.scope)
         if where := self.tree.args.get("where"):
             plan = self._where(plan, where.this)
         self.wanted = self._projections(schema_of(plan))
