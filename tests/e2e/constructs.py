@@ -76,12 +76,17 @@ CONSTRUCTS: dict[str, str] = {
     "fields_of_struct": """SELECT struct(x.*, v AS z) AS a, struct(t.*).s AS b, x.* FROM (
         SELECT v, s, named_struct('p', k, 'q', s) AS x FROM t) t""",
     "constant_limit": "SELECT k, v, s FROM t ORDER BY k, v, s LIMIT 2 + CAST(1 AS INT)",
+    "limit_in_exists": """SELECT k FROM t WHERE NOT EXISTS (
+        SELECT 1 FROM u WHERE u.k = t.k LIMIT 3) OR EXISTS (SELECT 1 FROM p LIMIT 1)""",
+    "limit_of_one_row": "SELECT COUNT(*) AS n, (SELECT MAX(v) FROM u LIMIT 1) AS m FROM t LIMIT 2",
+    "joins_with_a_name": """SELECT x.a, d FROM (t JOIN u ON t.k = u.k) x(a, b, c, d, e, f)
+        WHERE x.f > '' """,
     "no_limit": "SELECT k, v FROM t ORDER BY k LIMIT ALL",
     "time_window": """SELECT window.start AS a, window.end AS b, SUM(v) AS z FROM (
         SELECT timestamp_seconds(k * 70) AS at, v FROM t) GROUP BY window(at, '2 minutes')""",
     "sliding_windows": """SELECT window, s, COUNT(*) AS n FROM (
         SELECT timestamp_seconds(k * 70 - 100) AS at, s FROM t)
-        GROUP BY s, window(at, '7 minutes', '3 minutes', INTERVAL 1 MINUTE) HAVING COUNT(*) > 1""",
+        GROUP BY s, window(at, '7 minutes', '3 minutes', 60000000) HAVING COUNT(*) > 1""",
     "window_of_window": """SELECT window(x, '5 minutes').end AS a, SUM(n) AS n FROM (
         SELECT window(timestamp_seconds(k * 70), '1 minute') AS x, COUNT(*) AS n FROM t
         GROUP BY window(timestamp_seconds(k * 70), '1 minute')) GROUP BY ALL""",

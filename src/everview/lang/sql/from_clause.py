@@ -261,8 +261,12 @@ def _item(lower: Lower, node: exp.Expr, scope: Scope) -> Plan:
             plan, alias = lower.relation(node), node.alias or node.name
         case exp.Table() | exp.Lateral() if generator(node.this) is not None:
             return _lateral(lower, Values((), ((),)), node, scope, outer=False)
-        case exp.Paren() | exp.Subquery() if isinstance(node.this, exp.Table):
+        case exp.Paren() | exp.Subquery() if isinstance(node.this, exp.Table) and not node.alias:
             return _joined(lower, node.this, scope)
+        case exp.Subquery() if isinstance(node.this, exp.Table):
+            # Joins in parentheses that have a name are a table of all their columns.
+            joined = exp.Select(expressions=[exp.Star()]).from_(node.this)
+            plan, alias = lower.derived(joined), node.alias
         case exp.Subquery() | exp.Values() | exp.Lateral(this=exp.Subquery()):
             # There is nothing before the first item that LATERAL could let it read.
             whole = node.this if isinstance(node, exp.Lateral) else node

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import TypeVar
+
 from sqlglot import exp
 
 from everview.errors import Span, UserError
@@ -9,6 +11,8 @@ from everview.lang.sql.frames import whole_number
 from everview.lang.sql.place import span_of
 from everview.lang.sql.refuse import refused
 from everview.plan.nodes import Order
+
+_Query = TypeVar("_Query", bound=exp.Expr)
 
 
 def limits(tree: exp.Expr, text: str) -> tuple[int | None, int]:
@@ -33,6 +37,20 @@ def number(node: exp.Expr | None, text: str) -> int | None:
         span=span_of(value, text) if isinstance(value, exp.Expr) else Span(text, 0, len(text)),
         remedy="write a whole number",
     )
+
+
+def unlimited(tree: _Query) -> _Query:
+    """The query without a LIMIT that keeps a row if there is one, and without an order."""
+    limit = tree.args.get("limit")
+    kept = whole_number(limit.expression) if limit is not None else None
+    if limit is None or not kept or kept < 1:
+        return tree
+    if tree.args.get("offset") or limit.args.get("limit_options"):
+        return tree
+    made = tree.copy()
+    made.set("limit", None)
+    made.set("order", None)
+    return made
 
 
 def ordered(tree: exp.Expr, text: str) -> list[exp.Expr]:

@@ -14,7 +14,7 @@ from everview.lang.sql.from_clause import lower_from
 from everview.lang.sql.generators import in_projections, lower_projections
 from everview.lang.sql.grouping import add_aggregate, group_keys, grouped, single_row
 from everview.lang.sql.grouping_sets import add_mark
-from everview.lang.sql.limits import limits, ordered, placed, shown_column
+from everview.lang.sql.limits import limits, ordered, placed, shown_column, unlimited
 from everview.lang.sql.naming import output_name
 from everview.lang.sql.nested import refuse_maps
 from everview.lang.sql.place import span_of
@@ -48,7 +48,8 @@ class Select:
 
     def __init__(self, lower: Lowering, tree: exp.Select) -> None:
         self.lower = lower
-        self.tree = tree
+        whole = unlimited(tree)
+        self.tree = whole if single_row(whole) else tree
         self.text = lower.text
         self.scope = Scope(lower.text, lower.domain)
         self.pending: dict[str, Marked] = {}

@@ -16,6 +16,7 @@ from sqlglot import exp
 
 from everview.errors import UserError
 from everview.lang.sql.aggregates import column_named
+from everview.lang.sql.limits import unlimited
 from everview.lang.sql.place import span_of
 from everview.lang.sql.scope import Scope, shown_name
 from everview.plan.build import (
@@ -146,7 +147,7 @@ def _subquery(
 ) -> tuple[Kind, exp.Expr, tuple[exp.Expr, ...]] | None:
     match node:
         case exp.Exists(this=exp.Query(), expression=None):
-            return "exists", node.this, ()
+            return "exists", unlimited(node.this), ()
         case exp.Not(this=inner) if _is_not_in(inner.unnest()):
             return "in", *_sides(inner.unnest().this.unnest())
         case exp.Not() if _is_in(node.this.unnest()):

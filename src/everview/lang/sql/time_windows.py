@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from sqlglot import exp
 
 from everview.errors import Span, UserError
+from everview.lang.sql.frames import whole_number
 from everview.lang.sql.from_clause import Lower, lateral_rows
 from everview.lang.sql.place import span_of
 from everview.lang.sql.refuse import refused
@@ -166,16 +167,13 @@ def _durations(call: exp.Expr, text: str) -> tuple[int, int, int]:
 
 
 def _microseconds(node: exp.Expr) -> int | None:
-    """A duration in a text, None if it is none or has months.
+    """A duration as a text or a number of microseconds, None if it is none or has months.
 
     >>> _microseconds(exp.Literal.string("1 minute 500 milliseconds"))
     60500000
     """
-    if isinstance(node, exp.Interval) and isinstance(node.this, exp.Literal):
-        named = f" {node.unit.name}" if isinstance(node.unit, exp.Expr) else ""
-        return _microseconds(exp.Literal.string(node.this.name + named))
     if not isinstance(node, exp.Literal) or not node.is_string:
-        return None
+        return whole_number(node)
     rest = re.sub(r"^\s*interval\b", "", node.name, flags=re.IGNORECASE).rstrip()
     total, place = 0, 0
     while found := _PART.match(rest, place):
