@@ -86,7 +86,9 @@ def test_an_audit_reads_the_text_itself_where_spark_does_not_or_may_answer_other
     world.db.sql(
         f"CREATE VIEW ties AS {TIES} FROM t;"
         "CREATE VIEW every AS SELECT k FROM t WHERE v >= ALL (SELECT v FROM u WHERE u.k = t.k);"
-        "CREATE VIEW mixed AS SELECT (SELECT COUNT(u.v) * t.k FROM u) AS n FROM t"
+        "CREATE VIEW mixed AS SELECT (SELECT COUNT(u.v) * t.k FROM u) AS n FROM t;"
+        "CREATE VIEW beside AS SELECT s, (SELECT COUNT(*) FROM t a WHERE a.s = b.s) AS m, "
+        "COUNT(k) AS n FROM t b GROUP BY ALL"
     )
     for number in range(3):
         world.transact(number)

@@ -230,6 +230,10 @@ def shown(session: SparkSession, query: OrderedQuery, rows: pa.Table) -> DataFra
         return ask(session, sql + (f" OFFSET {query.offset}" if query.offset else ""))
 
 
+_FAULTS = ("java.lang.ClassCastException", "java.util.NoSuchElementException")
+"""What Spark's optimizer raises on texts that it should not fail on."""
+
+
 def difference(
     session: SparkSession,
     name: str,
@@ -263,9 +267,10 @@ def difference(
             )
             return _added_up(session, both, snapshot.stored[name].schema)
     except Py4JJavaError as problem:
-        # Spark's optimizer fails on some texts, like LISTAGG(DISTINCT …) beside COUNT(DISTINCT …).
+        # Spark's optimizer fails on some texts, like LISTAGG(DISTINCT …) beside COUNT(DISTINCT …),
+        # or a correlated COUNT beside a key of GROUP BY under UNION ALL.
         # It also ends a recursion that ours does not.
-        if "java.lang.ClassCastException" not in str(problem) and not ends_early(problem):
+        if not any(fault in str(problem) for fault in _FAULTS) and not ends_early(problem):
             raise
         return None
 
