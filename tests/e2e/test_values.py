@@ -17,6 +17,7 @@ import pytest
 import everview as ev
 from everview.errors import UserError
 from everview.pipeline.database import Database
+from everview.pipeline.definitions import table_from, table_json
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -208,3 +209,55 @@ def test_a_null_argument_makes_a_call_null(open_db: Open, tmp_path: Path) -> Non
         db.sql(f"CREATE VIEW v AS SELECT {items}, locate('a', s, NULL) AS z FROM t")
         db.insert("t", [("abc", date(2024, 1, 1))])
         assert db.read("v").rows() == [(*[None] * len(calls), 0)]
+
+
+def test_a_varchar_holds_what_it_holds_in_spark(open_db: Open, tmp_path: Path) -> None:
+    """Texts of at most so many characters; blanks beyond that are cut, nothing else is."""
+    with open_db(tmp_path / "store") as db:
+        db.sql("CREATE TABLE t (id INT PRIMARY KEY, s VARCHAR(3))")
+        db.sql("CREATE VIEW v AS SELECT id, s, length(s) AS n, CAST(id AS VARCHAR(1)) AS c FROM t")
+        db.sql("INSERT INTO t VALUES (1, 'äöü'), (20, 'ab    '), (3, 'a'), (4, NULL)")
+        db.insert("t", [(5, "b     ")])
+        db.insert("t", pa.table({"id": pa.array([6], pa.int32()), "s": ["cd  "]}))
+        for change in (
+            lambda: db.sql("INSERT INTO t VALUES (9, 'abcd')"),
+            lambda: db.sql("UPDATE t SET s = concat(s, 'xyz') WHERE id = 3"),
+            lambda: db.insert("t", [(9, "abcd")]),
+            lambda: db.upsert("t", [(3, " abc")]),
+            lambda: db.insert("t", pd.DataFrame({"id": [9], "s": ["abcd"]})),
+        ):
+            with pytest.raises(UserError, match=r"VARCHAR\(3\)"):
+                change()
+        assert sorted(db.read("v").rows()) == [
+            (1, "äöü", 3, "1"),
+            (3, "a", 1, "3"),
+            (4, None, None, "4"),
+            (5, "b  ", 3, "5"),
+            (6, "cd ", 3, "6"),
+            (20, "ab ", 3, "20"),
+        ]
+    with open_db(tmp_path / "store") as db, pytest.raises(UserError, match=r"VARCHAR\(3\)"):
+        db.insert("t", [(9, "abcd")])
+
+
+@pytest.mark.parametrize("type_", ["CHAR(3)", "ARRAY<VARCHAR(3)>", "STRUCT<a: CHAR(2)>"])
+def test_texts_that_spark_pads_are_refused(db: Database, type_: str) -> None:
+    with pytest.raises(UserError) as refusal:
+        db.sql(f"CREATE TABLE u (c {type_})")
+    assert refusal.value.code == "Q005"
+
+
+def test_a_table_of_an_older_store_has_no_lengths() -> None:
+    raw = {"name": "t", "columns": [["s", "string"]], "key": [], "not_null": []}
+    assert table_from(raw).lengths == ()
+    assert table_json(table_from(raw)) == raw
+
+
+@pytest.mark.spark
+def test_a_spark_frame_fits_a_varchar_too(spark: SparkSession, tmp_path: Path) -> None:
+    with ev.open(str(tmp_path / "store"), spark=spark) as db:
+        db.sql("CREATE TABLE t (s VARCHAR(3))")
+        db.insert("t", spark.sql("SELECT 'ab     ' AS s UNION ALL SELECT NULL"))
+        with pytest.raises(UserError, match=r"VARCHAR\(3\)"):
+            db.insert("t", spark.sql("SELECT 'abcd' AS s"))
+        assert sorted(db.read("t").rows(), key=repr) == [("ab ",), (None,)]

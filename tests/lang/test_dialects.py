@@ -377,6 +377,10 @@ def test_nulls_are_ordered_as_in_the_dialect(
         ("sqlite", "NUMERIC", None),
         ("bigquery", "BIGNUMERIC", None),
         ("postgres", "TIME", None),
+        ("postgres", "CHAR(3)", None),
+        ("postgres", "VARCHAR(3)", "string"),
+        ("sqlite", "CHAR(3)", "string"),
+        ("duckdb", "VARCHAR(3)", "string"),
         ("mysql", "FLOAT", None),
     ],
 )

@@ -109,6 +109,9 @@ class Engine(Protocol):
     def weighted(self, rows: Any, table: str, schema: Schema, weight: int) -> Any:
         """A frame of the user's as weighted rows of a table."""
 
+    def limited(self, rows: Any, table: str, lengths: Sequence[tuple[str, int]]) -> Any:
+        """Rows of a frame whose texts are no longer than a table's types say."""
+
     def lookup(self, name: str, by: str, keys: pa.ChunkedArray, snapshot: Snapshot) -> pa.Table:
         """The weighted rows of a relation whose column `by` is among `keys`."""
 

@@ -148,7 +148,8 @@ def _declared(
         case CreateTable(name, columns, key, not_null):
             if statement.query is not None:
                 return _filled(name, statement.query, catalog, engine, now)
-            return Declared(catalog.with_table(TableDefinition(name, columns, key, not_null)))
+            table = TableDefinition(name, columns, key, not_null, statement.lengths)
+            return Declared(catalog.with_table(table))
         case CreateView(name, query, given):
             view = ViewDefinition(name, query, given, statement.refresh, calls=statement.calls)
             return Declared(_with_view(view, catalog, replaces=statement.replaces))

@@ -35,12 +35,13 @@ def unusable_relation(name: str) -> str | None:
 
 @dataclass(frozen=True, slots=True)
 class TableDefinition:
-    """A declared table."""
+    """A declared table; `lengths` says how long the texts of a column may be."""
 
     name: str
     columns: Schema
     key: tuple[str, ...]
     not_null: tuple[str, ...]
+    lengths: tuple[tuple[str, int], ...] = ()
 
     @property
     def source(self) -> Source:
@@ -75,17 +76,20 @@ class ViewDefinition:
 def table_from(raw: Mapping[str, Any]) -> TableDefinition:
     """A table as `table_json` wrote it."""
     columns = _columns_from(raw["columns"])
-    return TableDefinition(raw["name"], columns, tuple(raw["key"]), tuple(raw["not_null"]))
+    lengths = tuple((name, int(length)) for name, length in raw.get("lengths", ()))
+    key, not_null = tuple(raw["key"]), tuple(raw["not_null"])
+    return TableDefinition(raw["name"], columns, key, not_null, lengths)
 
 
 def table_json(table: TableDefinition) -> dict[str, Any]:
-    """A table, as JSON."""
-    return {
+    """A table, as JSON; lengths are left out where there are none."""
+    plain = {
         "name": table.name,
         "columns": _columns_json(table.columns),
         "key": list(table.key),
         "not_null": list(table.not_null),
     }
+    return plain | ({"lengths": [list(each) for each in table.lengths]} if table.lengths else {})
 
 
 def view_from(raw: Mapping[str, Any]) -> ViewDefinition:

@@ -59,6 +59,26 @@ def weighted(rows: Any, table: str, schema: Schema, weight: int) -> pa.Table:
     return plain.append_column(WEIGHT, weights)
 
 
+def limited(rows: pa.Table, table: str, lengths: Sequence[tuple[str, int]]) -> pa.Table:
+    """Rows whose texts are as long as they may be; blanks at the end give way, as in Spark."""
+    for name, length in lengths:
+        place, column = rows.schema.get_field_index(name), rows.column(name)
+        long = pc.greater(pc.utf8_length(column), length)
+        if not pc.any(long).as_py():
+            continue
+        bare = pc.utf8_rtrim(column, " ")
+        beyond = column.filter(pc.greater(pc.utf8_length(bare), length))
+        if len(beyond):
+            raise _wrong(
+                table,
+                f"{beyond[0].as_py()!r} in {name} is longer than VARCHAR({length}) may be",
+                "shorten the text, or declare the column as STRING",
+            )
+        kept = pc.if_else(long, pc.utf8_rpad(bare, length), column)
+        rows = rows.set_column(place, rows.schema.field(place), kept)
+    return rows
+
+
 def _table(rows: Any, table: str, schema: Schema) -> pa.Table:
     arrow = _as_arrow(rows, table)
     if arrow is not None:

@@ -86,7 +86,8 @@ class Transaction:
         self._must_be_open()
         if isinstance(rows, pa.Table) and not rows.num_rows:
             return
-        self._pending.setdefault(table, []).append(rows)
+        limited = self._limited(self.catalog.table(table), rows)
+        self._pending.setdefault(table, []).append(limited)
         if removes:
             self._removes.add(table)
 
@@ -126,7 +127,12 @@ class Transaction:
 
     def _weighted(self, table: TableDefinition, rows: Any, weight: int) -> Any:
         convert = self.engine.weighted if given.is_frame(rows) else given.weighted
-        return convert(rows, table.name, table.columns, weight)
+        return self._limited(table, convert(rows, table.name, table.columns, weight))
+
+    def _limited(self, table: TableDefinition, rows: Any) -> Any:
+        """The rows, their texts no longer than the table's types say."""
+        limited = given.limited if isinstance(rows, pa.Table) else self.engine.limited
+        return limited(rows, table.name, table.lengths) if table.lengths else rows
 
     def _current(self, table: TableDefinition, like: pa.Table) -> pa.Table:
         """The rows with the same keys as `like`, stored or pending in this transaction."""

@@ -132,6 +132,10 @@ class DuckDBEngine(InProcess):
             remedy="hand over df.toArrow(), or open the store with engine='spark'",
         )
 
+    def limited(self, rows: Any, table: str, lengths: Sequence[tuple[str, int]]) -> Any:
+        """There are no frames."""
+        raise AssertionError(type(rows))
+
     def read(self, name: str, snapshot: Snapshot) -> Result:
         """The rows of a stored relation."""
         schema = snapshot.stored[name].schema

@@ -250,6 +250,8 @@ class SparkEngine(InProcess):
         """A Spark DataFrame as weighted rows of a table, still on Spark."""
         return queries.weighted(self.session, rows, table, schema, weight)
 
+    limited = staticmethod(queries.limited)
+
     def read(self, name: str, snapshot: Snapshot) -> Result:
         """The rows of a stored relation: read here when they are few, else by Spark."""
 

@@ -165,6 +165,21 @@ def weighted(
         raise not_accepted(problem) from None
 
 
+def limited(rows: DataFrame, table: str, lengths: Sequence[tuple[str, int]]) -> DataFrame:
+    """Rows whose texts are as long as they may be; blanks at the end give way, as in Spark."""
+    for name, length in lengths:
+        value = functions.col("`" + name.replace("`", "``") + "`")
+        bare = functions.rtrim(value)
+        problem = f"{table}: a text in {name} is longer than VARCHAR({length}) may be"
+        kept = (
+            functions.when(functions.length(value) <= length, value)
+            .when(functions.length(bare) <= length, functions.rpad(bare, length, " "))
+            .when(value.isNotNull(), functions.raise_error(functions.lit(problem)))
+        )
+        rows = rows.withColumn(name, kept)
+    return rows
+
+
 def _taken(name: str, given: str, column: Column, table: str) -> SparkColumn:
     """A column of the user's in the type of the table's; an error where a value would change.
 

@@ -52,9 +52,11 @@ def _with_columns(schema: exp.Schema, text: str, span: Span, *, lenient: bool) -
     columns: list[Column] = []
     keys: list[tuple[str, ...]] = []
     not_null: list[str] = []
+    lengths: list[tuple[str, int]] = []
     for part in schema.expressions:
         if isinstance(part, exp.ColumnDef):
             columns.append(Column(part.name, _column_type(part, text)))
+            lengths += _length(part)
             rules = [constraint.args["kind"] for constraint in part.args["constraints"]]
         else:
             rules = part.expressions if isinstance(part, exp.Constraint) else [part]
@@ -83,7 +85,35 @@ def _with_columns(schema: exp.Schema, text: str, span: Span, *, lenient: bool) -
     key = tuple(spelled[each.lower()] for each in key)
     name = table_name(schema.this, text)
     required = tuple(dict.fromkeys((*key, *not_null)))
-    return CreateTable(name, tuple(columns), key, required, lenient, span)
+    return CreateTable(name, tuple(columns), key, required, lenient, span, None, tuple(lengths))
+
+
+def _length(column: exp.ColumnDef) -> list[tuple[str, int]]:
+    """How long the texts of a column may be, where its type says so."""
+    kind = column.args.get("kind")
+    if not isinstance(kind, exp.DataType) or kind.this not in _LIMITED or not kind.expressions:
+        return []
+    return [(column.name, int(kind.expressions[0].name))]
+
+
+_LIMITED = (exp.DataType.Type.VARCHAR, exp.DataType.Type.NVARCHAR)
+_PADDED = (exp.DataType.Type.CHAR, exp.DataType.Type.NCHAR, exp.DataType.Type.BPCHAR)
+
+
+def _must_not_be_padded(kind: exp.Expr | None, what: str, node: exp.Expr, text: str) -> None:
+    """Refuse CHAR, which Spark pads with blanks, and lengths inside of other types."""
+    inner = list(kind.find_all(exp.DataType)) if kind is not None else []
+    limited = [each for each in inner if each.this in _LIMITED and each.expressions]
+    padded = [each for each in inner if each.this in _PADDED]
+    if padded or any(each is not kind for each in limited):
+        found = (padded or limited)[0].sql(dialect=DIALECT)
+        why = "pads with blanks what it compares" if padded else "limits inside of other types"
+        raise UserError(
+            "Q005",
+            f"{what} has a type that is not supported: {found}, which Spark {why}",
+            span=span_of(node, text),
+            remedy="use STRING, or VARCHAR(n) for a column of texts of limited length",
+        )
 
 
 def _one_key(keys: list[tuple[str, ...]], span: Span) -> tuple[str, ...]:
@@ -146,6 +176,7 @@ def _check_columns(
 
 
 def _column_type(column: exp.ColumnDef, text: str) -> str:
+    _must_not_be_padded(column.args.get("kind"), f"the column {column.name}", column, text)
     return _stored_type(column.args.get("kind"), f"the column {column.name}", column, text)
 
 

@@ -15,7 +15,10 @@ STRICT, AUTO = "strict", "auto"
 
 @dataclass(frozen=True, slots=True)
 class CreateTable:
-    """CREATE TABLE with its columns and constraints, or AS a query."""
+    """CREATE TABLE with its columns and constraints, or AS a query.
+
+    `lengths` says how many characters the texts of a column may have.
+    """
 
     name: str
     columns: Schema
@@ -24,6 +27,7 @@ class CreateTable:
     if_not_exists: bool
     span: Span
     query: Query | None = None
+    lengths: tuple[tuple[str, int], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

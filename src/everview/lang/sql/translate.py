@@ -70,6 +70,9 @@ def _declared(tree: exp.Expr, kinds: Kinds) -> dict[str, Columns]:
     return {name.lower(): outputs}
 
 
+_TEXTS = ("VARCHAR", "NVARCHAR", "CHAR", "NCHAR", "BPCHAR")
+
+
 def _declared_types(tree: exp.Expr, reading: Reading) -> None:
     """Give each type the name it has in Spark, where sqlglot gives it another one."""
     for convert in list(tree.find_all(exp.Convert)):
@@ -84,8 +87,14 @@ def _declared_types(tree: exp.Expr, reading: Reading) -> None:
             if wanted is None:
                 remedy = "write how many digits it has: DECIMAL(38, 9), for instance"
                 reading.refuse(type_, f"a {name} without a number of digits", remedy)
+        if name in _TEXTS and reading.meaning.cuts_varchar is False:
+            wanted = "STRING" if isinstance(type_.parent, exp.ColumnDef) else None
+        elif name in ("CHAR", "NCHAR", "BPCHAR") and isinstance(type_.parent, exp.ColumnDef):
+            wanted = ""
         if wanted == "" or name in ("TIME", "TIMETZ"):
-            reading.refuse(type_, f"the type {name}", "use DOUBLE, or a type that Spark has too")
+            reading.refuse(
+                type_, f"the type {name}", "use a type that Spark has too: DOUBLE, VARCHAR(n)"
+            )
         if wanted:
             type_.replace(exp.DataType.build(wanted, dialect=DIALECT))
 
