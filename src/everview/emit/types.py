@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from everview.plan.quoting import duckdb_name
 from everview.plan.types import Type, decimal_parts, fields_of, parts_of
 
 _NAMES = {
@@ -45,4 +46,4 @@ def spark_type_to_duckdb(type_: Type) -> str:
 
 
 def _field(name: str, type_: Type) -> str:
-    return f'"{name}" {spark_type_to_duckdb(type_)}'
+    return f"{duckdb_name(name)} {spark_type_to_duckdb(type_)}"

@@ -81,6 +81,9 @@ class Engine(Protocol):
 
     name: str
 
+    def confine(self, store: Store) -> None:
+        """Let what computes in this process open the files of a store, and no others."""
+
     def analyze(self, scalar: str, schema: Schema, span: Span | None) -> Type:
         """The type of a scalar by Spark's rules, or a UserError at `span`."""
 

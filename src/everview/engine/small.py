@@ -32,6 +32,7 @@ from everview.program.steps import (
     Step,
     change_name,
 )
+from everview.store.store import Store
 
 
 class InProcess:
@@ -40,6 +41,10 @@ class InProcess:
     def __init__(self, calculator: Calculator, held: float = EMBEDDED) -> None:
         self._calculator = calculator
         self._hot = Hot(calculator, part(held))
+
+    def confine(self, store: Store) -> None:
+        """Let DuckDB open the files of a store, and no others."""
+        self._calculator.confine(store.absolute(""))
 
     @property
     def loading(self) -> float:

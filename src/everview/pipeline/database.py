@@ -61,6 +61,7 @@ class Database:
     ) -> None:
         self.store = store
         self.engine = engine
+        engine.confine(store)
         self._lock = lock
         self._read_only = read_only
         self._transaction: Transaction | None = None

@@ -12,6 +12,7 @@ from everview.lang.sql.parse import parse_query
 from everview.lang.sql.statements import Delete, Insert, Merge, MergeClause, Update
 from everview.pipeline.definitions import TableDefinition
 from everview.pipeline.transaction import Transaction
+from everview.plan.quoting import spark_name
 
 
 def apply(tx: Transaction, statement: Insert | Delete | Update | Merge) -> None:
@@ -34,7 +35,7 @@ def insert(tx: Transaction, statement: Insert) -> None:
     width = _width(statement.query)
     if width is not None:
         _must_fit(width, columns, table, statement)
-    aliases = ", ".join(f"`{name}`" for name in columns)
+    aliases = ", ".join(map(spark_name, columns))
     rows = (
         f"SELECT {_cast(table, columns)}, CAST(1 AS BIGINT) AS `{SIGN}` "
         f"FROM ({statement.query}) AS t({aliases})"
@@ -55,7 +56,7 @@ def update(tx: Transaction, statement: Update) -> None:
     where = f" WHERE {statement.where}" if statement.where else ""
     fresh = (
         f"SELECT {_replaced(table, statement.alias, changed)}, CAST(1 AS BIGINT) AS `{SIGN}` "
-        f"FROM `{table.name}` AS {statement.alias}{where}"
+        f"FROM {spark_name(table.name)} AS {spark_name(statement.alias)}{where}"
     )
     old = _old(table, statement.alias, statement.where)
     _apply(tx, table, f"{old} UNION ALL {fresh}", removes=True)
@@ -77,24 +78,25 @@ def merge(tx: Transaction, statement: Merge) -> None:
 def _merge_rows(
     table: TableDefinition, statement: Merge, clause: MergeClause, guard: str
 ) -> list[str]:
-    target = f"`{table.name}` AS {statement.alias}"
+    target = f"{spark_name(table.name)} AS {spark_name(statement.alias)}"
     if not clause.matched:
         columns = _columns(table, clause.columns, statement)
-        values = clause.values or tuple(f"`{name}`" for name in columns)
+        values = clause.values or tuple(map(spark_name, columns))
         _must_fit(len(values), columns, table, statement)
         given = dict(zip(columns, values, strict=True))
         fresh = ", ".join(
-            f"CAST({given.get(c.name, 'NULL')} AS {c.type}) AS `{c.name}`" for c in table.columns
+            f"CAST({given.get(c.name, 'NULL')} AS {c.type}) AS {spark_name(c.name)}"
+            for c in table.columns
         )
         anti = f"FROM {statement.source} LEFT ANTI JOIN {target} ON {statement.on}"
         return [f"SELECT {fresh}, CAST(1 AS BIGINT) AS `{SIGN}` {anti} WHERE {guard}"]
     joined = f"FROM {target} JOIN {statement.source} ON {statement.on} WHERE {guard}"
-    own = ", ".join(f"{statement.alias}.`{c.name}` AS `{c.name}`" for c in table.columns)
+    own = _own(table, statement.alias)
     parts = [f"SELECT {own}, CAST(-1 AS BIGINT) AS `{SIGN}` {joined}"]
     if clause.action == "update":
         if not clause.columns:
             source = _source_alias(statement)
-            changed = {c.name: f"{source}.`{c.name}`" for c in table.columns}
+            changed = {c.name: _of(source, c.name) for c in table.columns}
         else:
             pairs = tuple(zip(clause.columns, clause.values, strict=True))
             changed = _assigned(table, pairs, statement)
@@ -106,7 +108,7 @@ def _merge_rows(
 def _replaced(table: TableDefinition, alias: str, changed: Mapping[str, str]) -> str:
     """The columns of a row after assignments, cast to the table's types."""
     return ", ".join(
-        f"CAST({changed.get(c.name, f'{alias}.`{c.name}`')} AS {c.type}) AS `{c.name}`"
+        f"CAST({changed.get(c.name, _of(alias, c.name))} AS {c.type}) AS {spark_name(c.name)}"
         for c in table.columns
     )
 
@@ -115,9 +117,9 @@ def _must_match_once(tx: Transaction, table: TableDefinition, statement: Merge) 
     """A target row matched by two source rows would have two new values."""
     if not any(clause.matched for clause in statement.clauses) or not table.key:
         return
-    keys = ", ".join(f"{statement.alias}.`{name}`" for name in table.key)
+    keys = ", ".join(_of(statement.alias, name) for name in table.key)
     twice = (
-        f"SELECT {keys} FROM `{table.name}` AS {statement.alias} "
+        f"SELECT {keys} FROM {spark_name(table.name)} AS {spark_name(statement.alias)} "
         f"JOIN {statement.source} ON {statement.on} GROUP BY {keys} HAVING COUNT(*) > 1"
     )
     found = tx.engine.query(twice, _reads(tx, twice), tx.snapshot, tx.pending).to_arrow()
@@ -151,9 +153,20 @@ def _guard(clause: MergeClause, earlier: Sequence[MergeClause]) -> str:
 
 
 def _old(table: TableDefinition, alias: str, where: str | None) -> str:
-    own = ", ".join(f"{alias}.`{column.name}` AS `{column.name}`" for column in table.columns)
     condition = f" WHERE {where}" if where else ""
-    return f"SELECT {own}, CAST(-1 AS BIGINT) AS `{SIGN}` FROM `{table.name}` AS {alias}{condition}"
+    return (
+        f"SELECT {_own(table, alias)}, CAST(-1 AS BIGINT) AS `{SIGN}` "
+        f"FROM {spark_name(table.name)} AS {spark_name(alias)}{condition}"
+    )
+
+
+def _own(table: TableDefinition, alias: str) -> str:
+    """The columns of a row as they are."""
+    return ", ".join(f"{_of(alias, c.name)} AS {spark_name(c.name)}" for c in table.columns)
+
+
+def _of(alias: str, column: str) -> str:
+    return f"{spark_name(alias)}.{spark_name(column)}"
 
 
 def _apply(tx: Transaction, table: TableDefinition, sql: str, *, removes: bool) -> None:
@@ -226,7 +239,8 @@ def _unknown(table: TableDefinition, name: str, statement: Insert | Update | Mer
 
 def _cast(table: TableDefinition, columns: tuple[str, ...]) -> str:
     return ", ".join(
-        f"CAST({f'`{c.name}`' if c.name in columns else 'NULL'} AS {c.type}) AS `{c.name}`"
+        f"CAST({spark_name(c.name) if c.name in columns else 'NULL'} AS {c.type}) "
+        f"AS {spark_name(c.name)}"
         for c in table.columns
     )
 

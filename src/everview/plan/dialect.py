@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any, ClassVar
 
 from sqlglot import exp
@@ -101,6 +102,12 @@ class Spark4(Spark):
             alias = str(super().tablealias_sql(expression))
             limit = self.sql(expression, "limit")
             return f"{alias} MAX RECURSION LEVEL {limit}" if limit else alias
+
+        def var_sql(self, expression: exp.Var) -> str:
+            """A word; what sqlglot took for one, and is none, was a string."""
+            word = expression.name
+            plain = re.fullmatch(r"[A-Za-z_][A-Za-z_0-9 ]*", word, re.ASCII)
+            return word if plain else self.sql(exp.Literal.string(word))
 
         def dot_sql(self, expression: exp.Dot) -> str:
             """A field of a struct; a plain column is written in parentheses."""

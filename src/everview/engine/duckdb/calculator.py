@@ -3,16 +3,12 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import lru_cache
-from pathlib import Path
-from tempfile import gettempdir
 from typing import TypeVar
-from uuid import uuid4
 from weakref import finalize
 
-import duckdb
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -27,11 +23,12 @@ from everview.engine.columns.batches import FEW, Batches, batch, nothing, picked
 from everview.engine.columns.operators import Columns
 from everview.engine.columns.unknown import Unknown
 from everview.engine.duckdb import functions
+from everview.engine.duckdb.connection import confine, connect, planned
 from everview.engine.duckdb.files import Files
 from everview.engine.duckdb.problems import explained
 from everview.engine.fixpoint import Solver
-from everview.engine.memory import CALCULATING, part
 from everview.plan.nodes import Empty, Plan, Ref
+from everview.plan.quoting import duckdb_name
 from everview.plan.traverse import has_loops, referred, schema_of, transform
 from everview.plan.types import WEIGHT, Schema
 from everview.plan.typing import Typed
@@ -51,8 +48,7 @@ class Calculator:
 
     def __init__(self, memory: str | None = None, few: int = FEW) -> None:
         self._few = few
-        self._connection = duckdb.connect(config=_settings(memory))
-        self._connection.execute("SET TimeZone = 'UTC'")
+        self._connection = connect(memory)
         self._given: dict[str, pa.Table | pa.RecordBatch] = {}
         self._registered: set[str] = set()
         self._counts: dict[str, int] = {}
@@ -61,7 +57,13 @@ class Calculator:
         self._columns = Columns(self._constant)
         self._empty = True
         self._strict = False
+        self._confined = False
         self._connection.execute(f"CREATE SCHEMA {_SPACE}; USE {_SPACE}")
+
+    def confine(self, folder: str | None = None) -> None:
+        """Let DuckDB open files of one folder alone, or none; it refuses to be let out again."""
+        confine(self._connection, folder)
+        self._confined = True
 
     def give(self, name: str, rows: pa.Table | pa.RecordBatch) -> None:
         """Make Arrow rows known under a name."""
@@ -100,7 +102,7 @@ class Calculator:
 
     def keep(self, name: str, sql: str) -> int:
         """Name the rows of a query, whatever had the name before; how many there are."""
-        made = self.execute(f'CREATE OR REPLACE TABLE "{name}" AS {sql}')
+        made = self.execute(f"CREATE OR REPLACE TABLE {duckdb_name(name)} AS {sql}")
         self._empty = False
         for known in (self._nothing, self._given, self._batches):
             known.pop(name, None)
@@ -172,7 +174,7 @@ class Calculator:
             return nothing(arrow_schema(self._nothing[name]))
         rows = self._given.get(name)
         if rows is None:
-            rows = self.rows(f'SELECT * FROM "{name}"')
+            rows = self.rows(f"SELECT * FROM {duckdb_name(name)}")
         return rows if isinstance(rows, pa.RecordBatch) else batch(rows)
 
     def _table(self, name: str) -> pa.Table:
@@ -205,8 +207,8 @@ class Calculator:
             return arrow_schema(schema).empty_table()
         if name in self._given:
             return conform(self._table(name), schema)
-        columns = ", ".join(f'"{column}"' for column in arrow_schema(schema).names)
-        return conform(self.rows(f'SELECT {columns} FROM "{name}"'), schema)
+        columns = ", ".join(map(duckdb_name, arrow_schema(schema).names))
+        return conform(self.rows(f"SELECT {columns} FROM {duckdb_name(name)}"), schema)
 
     def parts(self, name: str, schema: Schema, by: Sequence[str], size: int) -> Iterator[pa.Table]:
         """The rows of a table that was kept, in the order of some columns, nulls first.
@@ -214,9 +216,9 @@ class Calculator:
         Each part has `size` rows, the last one fewer: what they are sorted by goes to disk if need
         be, and only a part is in memory.
         """
-        columns = ", ".join(f'"{column}"' for column in arrow_schema(schema).names)
-        order = ", ".join(f'"{column}" NULLS FIRST' for column in by)
-        sql = f'SELECT {columns} FROM "{name}"' + (f" ORDER BY {order}" if by else "")
+        columns = ", ".join(map(duckdb_name, arrow_schema(schema).names))
+        order = ", ".join(f"{duckdb_name(column)} NULLS FIRST" for column in by)
+        sql = f"SELECT {columns} FROM {duckdb_name(name)}" + (f" ORDER BY {order}" if by else "")
         with explained():
             reader = self._connection.sql(sql).to_arrow_reader(MANY)
             held: list[pa.RecordBatch] = []
@@ -244,7 +246,9 @@ class Calculator:
         if name in self._given:
             found = self._given[name].column(column)
             return pa.chunked_array([found]) if isinstance(found, pa.Array) else found
-        return self.rows(f'SELECT DISTINCT "{column}" AS k FROM "{name}"').column("k")
+        return self.rows(
+            f"SELECT DISTINCT {duckdb_name(column)} AS k FROM {duckdb_name(name)}"
+        ).column("k")
 
     def columns(self, name: str, columns: Sequence[str]) -> list[pa.Array] | None:
         """Columns of the same rows, None where not all of them are at hand."""
@@ -274,7 +278,7 @@ class Calculator:
         plain = rows.drop_columns([WEIGHT])
         if pc.all(pc.equal(rows.column(WEIGHT), 1)).as_py() is not False:
             return plain
-        columns = ", ".join(f'"{name}"' for name in plain.column_names)
+        columns = ", ".join(map(duckdb_name, plain.column_names))
         self._connection.register("__rows", rows)
         sql = f'SELECT {columns} FROM (SELECT *, unnest(range({WEIGHT})) FROM "__rows")'
         try:
@@ -312,31 +316,20 @@ class Calculator:
         # A relation would be planned twice, which costs more than the copy that is warned of.
         with explained(), warnings.catch_warnings():
             warnings.filterwarnings("ignore", "Arrow output on a DB-API result")
-            return self._planned(lambda: self._connection.execute(sql).to_arrow_table())
+            return planned(self._connection, lambda: self._connection.execute(sql).to_arrow_table())
 
     def execute(self, sql: str) -> list[tuple[object, ...]]:
         """Run a statement that defines or changes a table."""
         self._define(sql)
         with explained():
-            return self._planned(lambda: self._connection.execute(sql).fetchall())
-
-    def _planned(self, ask: Callable[[], T]) -> T:
-        """What is asked, planned without statistics if DuckDB fails to plan it with them."""
-        try:
-            return ask()
-        except duckdb.InvalidInputException as problem:
-            if _UNPLANNED not in str(problem):
-                raise
-        self._connection.execute("SET disabled_optimizers = 'statistics_propagation'")
-        try:
-            return ask()
-        finally:
-            self._connection.execute("RESET disabled_optimizers")
+            return planned(self._connection, lambda: self._connection.execute(sql).fetchall())
 
     def _define(self, sql: str) -> None:
         """Make known what a statement reads: tables given, and our own functions."""
+        if not self._confined:
+            self.confine()
         for name in self._given.keys() - self._registered:
-            if name in sql:
+            if duckdb_name(name) in sql:
                 self._connection.register(name, self._table(name))
                 self._registered.add(name)
         if STRICT in sql and not self._strict:
@@ -344,16 +337,6 @@ class Calculator:
             # A connection that knows functions in Python has to be closed before Python ends.
             finalize(self, self._connection.close)
             self._strict = True
-
-
-def _settings(memory: str | None) -> dict[str, str | bool | int | float | list[str]]:
-    """What does not fit in memory goes to files that are gone when the connection is closed."""
-    spill = Path(gettempdir()) / f"everview-{uuid4().hex}"
-    return {"temp_directory": str(spill), "memory_limit": memory or f"{part(CALCULATING)}B"}
-
-
-_UNPLANNED = "did not return a BoundFunctionExpression"
-"""How DuckDB 2.0 fails on `x <> x` when its statistics say that x is null in every row."""
 
 
 @lru_cache(maxsize=4096)

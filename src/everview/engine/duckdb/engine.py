@@ -29,6 +29,7 @@ from everview.errors import Span, UserError
 from everview.lang.sql.ordered import OrderedQuery
 from everview.lang.sql.statements import Query
 from everview.plan.nodes import Plan, Source
+from everview.plan.quoting import duckdb_name
 from everview.plan.traverse import schema_of, sources
 from everview.plan.types import WEIGHT, Schema, Type, names
 from everview.program.steps import (
@@ -222,8 +223,9 @@ class DuckDBEngine(InProcess):
         held = {each.name: self._current(each.name, snapshot) for each in sources(plan)}
         for name in [name for name in held if pending.get(name)]:
             self._calculator.give(change_name(name), pa.concat_tables(pending[name]))
-            columns = ", ".join(f'"{c}"' for c in (*names(snapshot.stored[name].schema), WEIGHT))
-            both = (held[name], f'"{change_name(name)}"')
+            listed = (*names(snapshot.stored[name].schema), WEIGHT)
+            columns = ", ".join(map(duckdb_name, listed))
+            both = (held[name], duckdb_name(change_name(name)))
             rows = " UNION ALL ".join(f"SELECT {columns} FROM {each}" for each in both)
             held[name] = f"({rows})"
         return held

@@ -10,6 +10,7 @@ import pyarrow as pa
 from everview.emit.sql import DUCKDB, emit
 from everview.engine.arrow import arrow_schema
 from everview.plan.nodes import Empty
+from everview.plan.quoting import duckdb_name
 from everview.plan.types import WEIGHT, Schema
 from everview.program.steps import KeySet
 from everview.store.manifest import DataFile, parted
@@ -32,7 +33,9 @@ class Files:
     def rows(self, schema: Schema, by: str | None = None) -> str:
         """SQL for the weighted rows of the files: all, or those with a key in the column `by`."""
         columns = "".join(
-            f'CAST("{c.name}" AS {DUCKDB.type_(c.type)}) AS "{c.name}", ' for c in schema
+            f"CAST({name} AS {DUCKDB.type_(c.type)}) AS {name}, "
+            for c in schema
+            for name in (duckdb_name(c.name),)
         )
         every = [f"SELECT {columns}{WEIGHT} FROM {item}" for item in self._items()]
         if by is not None:
@@ -42,7 +45,7 @@ class Files:
     def _items(self) -> list[str]:
         listed = ", ".join("'" + path.replace("'", "''") + "'" for path in self.paths)
         parquet = [f"read_parquet([{listed}])"] if self.paths else []
-        return parquet + ([f'"{self.known}"'] if self.few is not None else [])
+        return parquet + ([duckdb_name(self.known)] if self.few is not None else [])
 
 
 def files_of(
@@ -70,9 +73,12 @@ def among(every: str, by: str, keys: tuple[KeySet, ...], *, nullable: bool) -> s
 
     Null keys are looked for apart, so that the others are found by a pushed-down filter.
     """
-    wanted = " UNION ALL ".join(f'SELECT "{k.column}" AS k FROM "{k.relation}"' for k in keys)
-    some = f'{every} WHERE "{by}" IN (SELECT k FROM ({wanted}))'
+    wanted = " UNION ALL ".join(
+        f"SELECT {duckdb_name(k.column)} AS k FROM {duckdb_name(k.relation)}" for k in keys
+    )
+    column = duckdb_name(by)
+    some = f"{every} WHERE {column} IN (SELECT k FROM ({wanted}))"
     if not nullable:
         return some
     nulls = f"EXISTS (SELECT 1 FROM ({wanted}) WHERE k IS NULL)"
-    return f'{some} UNION ALL {every} WHERE "{by}" IS NULL AND {nulls}'
+    return f"{some} UNION ALL {every} WHERE {column} IS NULL AND {nulls}"

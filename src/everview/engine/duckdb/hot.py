@@ -20,6 +20,7 @@ from everview.engine.duckdb.calculator import Calculator
 from everview.engine.duckdb.keys import Keys
 from everview.engine.duckdb.runs import Run, Tight, among, in_pieces, joined
 from everview.engine.protocol import Snapshot, Stored
+from everview.plan.quoting import duckdb_name
 from everview.plan.types import Schema
 from everview.store.manifest import Manifest, Segment
 from everview.store.together import is_piece
@@ -110,7 +111,7 @@ class Hot:
         """The SQL name of a relation, for the time until all that is known is forgotten."""
         known = f"hot {name}"
         self.calculator.give(known, self.rows(name, snapshot.stored[name].schema, snapshot))
-        return f'"{known}"'
+        return duckdb_name(known)
 
     def moved(self, before: Snapshot, after: Manifest) -> None:
         """Relations have other segments now, with the same sum."""

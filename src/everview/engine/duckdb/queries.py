@@ -104,7 +104,7 @@ def must_be_known(query: OrderedQuery) -> None:
 
 def rows_sql(query: OrderedQuery, relations: Mapping[str, str]) -> str:
     """SQL for the rows of a query, each as often as its weight says, in the order asked for."""
-    shown = ", ".join(f'"{name}"' for name in query.columns)
+    shown = ", ".join(map(quoted, query.columns))
     weighted = emit_consolidated(query.plan, DUCKDB, relations)
     sql = f"SELECT {shown} FROM (SELECT *, unnest(range({WEIGHT})) FROM ({weighted}))"
     if query.order:

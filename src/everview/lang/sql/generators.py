@@ -114,7 +114,9 @@ def _columns(name: str, place: str, element: Type, apart: bool) -> Iterator[Outp
         yield Output("col", element, scalar.column(name))
         return
     for field, type_ in fields_of(element):
-        yield Output(field, type_, scalar.canonical(f"({scalar.column(name)}).`{field}`"))
+        yield Output(
+            field, type_, scalar.canonical(f"({scalar.column(name)}).{scalar.column(field)}")
+        )
 
 
 def renamed(

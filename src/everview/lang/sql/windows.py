@@ -308,8 +308,8 @@ def first_rows(
         return plan
     name, columns = "place", columns_of(plan)
     placed = Over(name, "int", "row_number", (), with_ties(order, keys, columns))
-    bounds = [f"`{name}` > {offset}"] if offset else []
-    bounds += [f"`{name}` <= {offset + limit}"] if limit is not None else []
+    bounds = [f"{scalar.column(name)} > {offset}"] if offset else []
+    bounds += [f"{scalar.column(name)} <= {offset + limit}"] if limit is not None else []
     kept = filter_(window(plan, keys, (placed,)), scalar.canonical(" AND ".join(bounds)))
     return project(kept, columns)
 
