@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from everview.errors import Span, UserError
@@ -21,11 +22,16 @@ def open(  # noqa: A001  (ev.open, as in io.open and gzip.open)
     read_only: bool = False,
     create: bool = True,
     epoch: int | None = None,
+    allow: Sequence[str] = (),
 ) -> Database:
     """Open the store at `location`, and make it when there is none.
 
     `spark` is a SparkSession to use; without one, the active session or a local Spark is used.
     With an `epoch` the store is opened read-only, as it was then, even if newer ones are damaged.
+
+    On Spark, statements reach the tables and views of the store, and functions that are pure. What
+    they need beyond that is named in `allow`: `table:NAME` for a table of Spark's catalogs,
+    `files:PREFIX` for files under a path, `function:NAME`. It is not stored; no view may use it.
     """
     from everview.pipeline.opening import open_database
 
@@ -36,4 +42,5 @@ def open(  # noqa: A001  (ev.open, as in io.open and gzip.open)
         read_only=read_only,
         create=create,
         epoch=epoch,
+        allow=allow,
     )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
 import click
@@ -16,16 +16,16 @@ _NO_STORE = "S004"
 
 
 @contextmanager
-def reading(location: str, engine: str) -> Iterator[Database]:
+def reading(location: str, engine: str, allow: Sequence[str] = ()) -> Iterator[Database]:
     """The database at `location`, which must be there; Spark starts only if it is needed."""
-    with everview.open(location, engine=engine, read_only=True) as db:
+    with everview.open(location, engine=engine, read_only=True, allow=allow) as db:
         yield db
 
 
 @contextmanager
-def writing(location: str, engine: str) -> Iterator[Database]:
+def writing(location: str, engine: str, allow: Sequence[str] = ()) -> Iterator[Database]:
     """The database at `location`, made when there is none; says what came of it on stderr."""
-    with _create_or_open(location, engine) as db:
+    with _create_or_open(location, engine, allow) as db:
         before = db.epoch
         if sys.stderr.isatty():
             db.tell = _tell
@@ -41,12 +41,12 @@ def _tell(doing: str) -> None:
     click.echo(f"\r\x1b[K{doing}", err=True, nl=False)
 
 
-def _create_or_open(location: str, engine: str) -> Database:
+def _create_or_open(location: str, engine: str, allow: Sequence[str]) -> Database:
     try:
-        return everview.open(location, engine=engine, create=False)
+        return everview.open(location, engine=engine, create=False, allow=allow)
     except UserError as problem:
         if problem.code != _NO_STORE:
             raise
-    db = everview.open(location, engine=engine)
+    db = everview.open(location, engine=engine, allow=allow)
     click.echo(f"created the store {location}", err=True)
     return db

@@ -14,4 +14,10 @@ ENGINE = click.option(
     show_envvar=True,
     help="What computes: Spark, or DuckDB in this process, without Java.",
 )
+ALLOW = click.option(
+    "--allow",
+    multiple=True,
+    metavar="WHAT",
+    help="Let statements on Spark reach table:NAME, files:PREFIX or function:NAME as well.",
+)
 JSON = click.option("--json", "as_json", is_flag=True, help="Print JSON, one object a line.")

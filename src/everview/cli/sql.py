@@ -7,7 +7,7 @@ from typing import IO, TYPE_CHECKING
 
 import click
 
-from everview.cli.options import ENGINE, JSON, STORE
+from everview.cli.options import ALLOW, ENGINE, JSON, STORE
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 @click.option("-c", "--command", metavar="TEXT", help="Run TEXT instead of a file.")
 @click.option("--dialect", metavar="D", help="Read another dialect, such as postgres or duckdb.")
 @ENGINE
+@ALLOW
 @JSON
 def sql(
     store: str,
@@ -26,6 +27,7 @@ def sql(
     command: str | None,
     dialect: str | None,
     engine: str,
+    allow: tuple[str, ...],
     as_json: bool,
 ) -> None:
     """Run SQL statements on STORE.
@@ -53,9 +55,9 @@ def sql(
     show = _show_json if as_json else _show_table
     text = _text(file, command)
     if text is None:
-        statements.run_prompt(store, engine, dialect, show)
+        statements.run_prompt(store, engine, dialect, show, allow)
     else:
-        statements.run_text(store, engine, text, dialect, show)
+        statements.run_text(store, engine, text, dialect, show, allow)
 
 
 def _text(file: IO[str] | None, command: str | None) -> str | None:

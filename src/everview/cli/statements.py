@@ -19,9 +19,16 @@ Show = Callable[[pa.Table], None]
 QUIT = ("\\q", "quit", "exit")
 
 
-def run_text(location: str, engine: str, text: str, dialect: str | None, show: Show) -> None:
+def run_text(
+    location: str,
+    engine: str,
+    text: str,
+    dialect: str | None,
+    show: Show,
+    allow: Sequence[str] = (),
+) -> None:
     """Run all statements of a text; one that only reads takes no lock and makes no store."""
-    with (reading if only_reads(text, dialect) else writing)(location, engine) as db:
+    with (reading if only_reads(text, dialect) else writing)(location, engine, allow) as db:
         statements = parse_statements(text, dialect, db.catalog.schemas)
         _run(db, statements, show)
     brackets = [s.action for s in statements if isinstance(s, Transaction)]
@@ -29,11 +36,13 @@ def run_text(location: str, engine: str, text: str, dialect: str | None, show: S
         click.echo("the last transaction was rolled back: it has no COMMIT", err=True)
 
 
-def run_prompt(location: str, engine: str, dialect: str | None, show: Show) -> None:
+def run_prompt(
+    location: str, engine: str, dialect: str | None, show: Show, allow: Sequence[str] = ()
+) -> None:
     """Run statements as they are typed; an error ends the statement, not the session."""
     with suppress(ImportError):
         import readline  # noqa: F401  (line editing and history, where there is one)
-    with writing(location, engine) as db:
+    with writing(location, engine, allow) as db:
         click.echo("Statements end with a semicolon; \\q quits.", err=True)
         for text in _typed():
             try:

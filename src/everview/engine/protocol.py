@@ -87,8 +87,11 @@ class Engine(Protocol):
     def analyze(self, scalar: str, schema: Schema, span: Span | None) -> Type:
         """The type of a scalar by Spark's rules, or a UserError at `span`."""
 
-    def describe(self, sql: str, relations: Mapping[str, Schema]) -> Schema:
-        """The columns of a query over relations, or a UserError when it cannot be answered."""
+    def describe(self, sql: str, relations: Mapping[str, Schema], *, once: bool = False) -> Schema:
+        """The columns of a query over relations, or a UserError when it cannot be answered.
+
+        A query that is asked `once`, and not kept, may reach what whoever opened the store allows.
+        """
 
     def register(self, name: str, function: Callable[..., Any], gives: Type) -> None:
         """Make a function of the user's, written in Python, known to queries."""

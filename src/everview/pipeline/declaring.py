@@ -198,7 +198,8 @@ def _without_function(statement: Drop, catalog: Catalog) -> Declared | None:
 def _filled(name: str, query: Query, catalog: Catalog, engine: Engine, now: Snapshot) -> Declared:
     """A table with the columns and rows of a query."""
     reads = [found for each in query.reads if (found := catalog.find(each)) is not None]
-    columns = _storable(engine.describe(query.text, {n: catalog.schema(n) for n in reads}), query)
+    known = {name: catalog.schema(name) for name in reads}
+    columns = _storable(engine.describe(query.text, known, once=True), query)
     grown = catalog.with_table(TableDefinition(name, columns, (), ()))
     after = Snapshot(now.store, now.manifest, grown.stored())
     with sound(now):

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 from everview import arguments
 from everview.engine.protocol import Engine
 from everview.errors import UserError
+from everview.lang.sql.allow import NOTHING, Allow, allowed
 from everview.pipeline.database import Database
 from everview.pipeline.declaring import Declared
 from everview.store.faults import no_store
@@ -25,6 +27,7 @@ def open_database(
     read_only: bool,
     create: bool,
     epoch: int | None = None,
+    allow: Iterable[str] = (),
 ) -> Database:
     """The database at `location`; everything that can be refused is refused before Spark starts.
 
@@ -46,12 +49,19 @@ def open_database(
         raise UserError(
             "E002", "the embedded engine uses no Spark session", remedy="leave out spark, or engine"
         )
+    reached = allowed(allow)
+    if engine == "duckdb" and reached != NOTHING:
+        raise UserError(
+            "E002",
+            "the embedded engine reaches nothing beside the store",
+            remedy="leave out allow, or open the store with engine='spark'",
+        )
     read_only = read_only or epoch is not None
     store = _store(location, create=create and not read_only, epoch=epoch)
     store.latest()
     lock = None if read_only else store.writer_lock()
     try:
-        db = Database(store, _engine(engine, spark), lock, read_only=read_only)
+        db = Database(store, _engine(engine, spark, reached), lock, read_only=read_only)
         if not read_only:
             _make_whole(db)
         return db
@@ -78,11 +88,11 @@ def _make_whole(db: Database) -> None:
         db.install(Declared(db.catalog))
 
 
-def _engine(name: str, session: Any) -> Engine:
+def _engine(name: str, session: Any, allow: Allow) -> Engine:
     if name == "duckdb":
         from everview.engine.duckdb.engine import DuckDBEngine
 
         return DuckDBEngine()
     from everview.engine.spark.engine import SparkEngine
 
-    return SparkEngine(session)
+    return SparkEngine(session, allow=allow)

@@ -59,7 +59,7 @@ class DuckDBEngine(InProcess):
         """Refuse by name: what our own rules do not type is known to Spark alone."""
         return queries.analyze(scalar, schema, span)
 
-    def describe(self, sql: str, relations: Mapping[str, Schema]) -> Schema:
+    def describe(self, sql: str, relations: Mapping[str, Schema], *, once: bool = False) -> Schema:
         """The columns of a query in the language of views; others are known to Spark alone."""
         return queries.described(sql, relations)
 

@@ -5,9 +5,13 @@ from __future__ import annotations
 from weakref import WeakKeyDictionary
 
 from pyspark.sql import DataFrame, SparkSession
+from sqlglot import exp
 
 from everview.errors import Span, UserError
+from everview.lang.sql.allow import Allow
+from everview.lang.sql.checked import spelled
 from everview.lang.sql.words import stranger
+from everview.plan.quoting import spark_name
 
 _REGISTERED: WeakKeyDictionary[SparkSession, frozenset[str]] = WeakKeyDictionary()
 
@@ -28,6 +32,14 @@ def ask(
             remedy="check its spelling, or register it with db.function",
         )
     return session.sql(sql)
+
+
+def allowed_frame(session: SparkSession, table: exp.Table, allow: Allow) -> DataFrame | None:
+    """A table of Spark's, or files, that may be read; None for any other."""
+    if spelled(table) in allow.tables:
+        return session.table(".".join(spark_name(part.name) for part in table.parts))
+    found = allow.file(table)
+    return session.read.format(found[0]).load(found[1]) if found is not None else None
 
 
 def register(session: SparkSession, name: str) -> None:

@@ -40,6 +40,7 @@ from everview.engine.spark.relations import Relations, as_frame
 from everview.engine.spark.session import session_for
 from everview.engine.written import declared, written_minus_stored
 from everview.errors import Span, UserError
+from everview.lang.sql.allow import NOTHING, Allow
 from everview.lang.sql.ordered import lower_recursive
 from everview.lang.sql.statements import Query
 from everview.plan.nodes import Plan, Ref, Source
@@ -81,10 +82,12 @@ class SparkEngine(InProcess):
         large_rows: int = LARGE_ROWS,
         driver_bytes: int = DRIVER_BYTES,
         held_bytes: int | None = None,
+        allow: Allow = NOTHING,
     ) -> None:
         super().__init__(Calculator(), BESIDE_SPARK)
         self._given = spark
         self._owns = False
+        self._allow = allow
         self._large_rows = large_rows
         self._driver_bytes = driver_bytes
         self._held_bytes = _room() if held_bytes is None else held_bytes
@@ -105,9 +108,10 @@ class SparkEngine(InProcess):
         except PySparkException as problem:
             raise not_accepted(problem, span=span) from None
 
-    def describe(self, sql: str, relations: Mapping[str, Schema]) -> Schema:
+    def describe(self, sql: str, relations: Mapping[str, Schema], *, once: bool = False) -> Schema:
         """The columns that Spark's own analyzer gives a query."""
-        return queries.described(self.session, sql, relations, self.analyze)
+        allow = self._allow if once else NOTHING
+        return queries.described(self.session, sql, relations, self.analyze, allow)
 
     def register(self, name: str, function: Callable[..., Any], gives: Type) -> None:
         """Make a function of the user's known to Spark; steps that call it run there."""
@@ -278,7 +282,7 @@ class SparkEngine(InProcess):
                 rows = twice(lambda careful: self._whole(query.plan, snapshot, careful, kept))
             return queries.shown(self.session, query, rows)
 
-        return queries.asked(self.session, sql, reads, snapshot, pending, own)
+        return queries.asked(self.session, sql, reads, snapshot, pending, own, self._allow)
 
     def change_of(self, result: Result, schema: Schema) -> pa.Table | DataFrame:
         """Few rows come to the driver; many stay a DataFrame and go the large way."""

@@ -18,12 +18,13 @@ from everview.engine.arrow import conform
 from everview.engine.protocol import Changes, Snapshot
 from everview.engine.results import Result
 from everview.engine.spark import actions
-from everview.engine.spark.door import ask, callable_in
+from everview.engine.spark.door import allowed_frame, ask, callable_in
 from everview.engine.spark.loops import without_loops
 from everview.engine.spark.problems import NOT_ACCEPTED, ends_early, explained, not_accepted
 from everview.engine.spark.relations import Relations, as_frame, ddl, stored_frame
 from everview.errors import UserError
-from everview.lang.sql.checked import checked_text
+from everview.lang.sql.allow import NOTHING, Allow
+from everview.lang.sql.checked import checked_text, outside, spelled
 from everview.lang.sql.lower import Analyze
 from everview.lang.sql.nested import with_sorted_lists
 from everview.lang.sql.ordered import OrderedQuery, lower_recursive
@@ -53,6 +54,7 @@ def asked(
     snapshot: Snapshot,
     pending: Changes,
     own: Callable[[], DataFrame | None],
+    allow: Allow = NOTHING,
 ) -> Result:
     """A query in which every relation read is an ordinary table of its own name.
 
@@ -60,7 +62,7 @@ def asked(
     """
     frames = {name: plain_frame(session, name, snapshot, pending) for name in reads}
     try:
-        frame = _over(session, sql, frames)
+        frame = _over(session, sql, frames, allow)
     except UserError:
         found = own()
         if found is None:
@@ -81,12 +83,16 @@ def asked(
 
 
 def described(
-    session: SparkSession, sql: str, relations: Mapping[str, Schema], analyze: Analyze
+    session: SparkSession,
+    sql: str,
+    relations: Mapping[str, Schema],
+    analyze: Analyze,
+    allow: Allow = NOTHING,
 ) -> Schema:
     """The columns of a query over relations of which only the columns are known."""
     empty = {name: session.createDataFrame([], ddl(schema)) for name, schema in relations.items()}
     try:
-        found = _over(session, sql, empty).schema
+        found = _over(session, sql, empty, allow).schema
     except UserError:
         known = {name.lower(): Source(name, schema) for name, schema in relations.items()}
         own = lower_recursive(sql, known, analyze)
@@ -96,16 +102,24 @@ def described(
     return tuple(Column(field.name, field.dataType.simpleString()) for field in found)
 
 
-def _over(session: SparkSession, sql: str, frames: Mapping[str, DataFrame]) -> DataFrame:
-    """A query in which each frame has the name of a table, and nothing else has one."""
+def _over(
+    session: SparkSession, sql: str, frames: Mapping[str, DataFrame], allow: Allow = NOTHING
+) -> DataFrame:
+    """A query in which each frame has the name of a table; beside them it reads what is allowed."""
     with Relations(session) as relations:
         for name, frame in frames.items():
             relations.give(name, frame)
         known = {name.lower(): view for name, view in relations.names.items()}
-        tree = with_sorted_lists(parse_query(sql))
-        written = checked_text(tree, known, callable_in(session), sql)
+        tree, written = with_sorted_lists(parse_query(sql)), ""
+        callable_ = callable_in(session) | allow.functions
         try:
-            return ask(session, written)
+            for table in outside(tree, known):
+                found = allowed_frame(session, table, allow)
+                if found is not None:
+                    relations.give(spelled(table), found)
+                    known[spelled(table)] = relations.names[spelled(table)]
+            written = checked_text(tree, known, callable_, sql)
+            return ask(session, written, callable_)
         except PySparkException as problem:
             raise not_accepted(problem, written, sql) from None
 

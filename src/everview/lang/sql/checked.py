@@ -18,6 +18,7 @@ from everview.lang.sql.place import span_of
 from everview.lang.sql.pure import NEVER
 from everview.lang.sql.reading import too_deep
 from everview.lang.sql.words import stranger
+from everview.plan.quoting import spark_name
 
 _KINDS = (
     *(exp.Func, exp.Identifier, exp.Literal, exp.Column, exp.Star, exp.Boolean, exp.Null),
@@ -85,8 +86,9 @@ def outside(tree: exp.Expr, declared: Mapping[str, str]) -> tuple[exp.Table, ...
 
 
 def spelled(table: exp.Table) -> str:
-    """The name of a table as a query writes it, in lower case, its parts joined by dots."""
-    return ".".join(part.name for part in table.parts).lower()
+    """The name of a table in lower case; of several parts, each is in quotes."""
+    parts = [part.name for part in table.parts]
+    return (parts[0] if len(parts) == 1 else ".".join(map(spark_name, parts))).lower()
 
 
 def _written(tree: exp.Expr) -> str:
