@@ -11,11 +11,9 @@ from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
-from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 
 from everview.emit.parity import NotEqual
-from everview.emit.scalar import to_spark
 from everview.emit.sql import DUCKDB, SPARK, emit_consolidated
 from everview.engine.arrow import arrow_schema, conform
 from everview.engine.calendar import must_be_in_calendar
@@ -35,7 +33,7 @@ from everview.engine.spark import actions, door, queries
 from everview.engine.spark.door import ask
 from everview.engine.spark.fetch import DRIVER_BYTES, TooLarge, Wanted, fetch_by_job
 from everview.engine.spark.large import LargeGear
-from everview.engine.spark.problems import explained, not_accepted
+from everview.engine.spark.problems import explained
 from everview.engine.spark.relations import Relations, as_frame
 from everview.engine.spark.session import session_for
 from everview.engine.written import declared, written_minus_stored
@@ -44,7 +42,6 @@ from everview.lang.sql.allow import NOTHING, Allow
 from everview.lang.sql.ordered import lower_recursive
 from everview.lang.sql.statements import Query
 from everview.plan.nodes import Plan, Ref, Source
-from everview.plan.quoting import spark_name
 from everview.plan.ties import hangs_on_ties
 from everview.plan.traverse import has_loops, schema_of, sources, walk
 from everview.plan.types import WEIGHT, Schema, Type
@@ -100,13 +97,7 @@ class SparkEngine(InProcess):
 
     def analyze(self, scalar: str, schema: Schema, span: Span | None) -> Type:
         """The type that Spark's own analyzer gives a scalar."""
-        columns = ", ".join(f"CAST(NULL AS {c.type}) AS {spark_name(c.name)}" for c in schema)
-        try:
-            sql = f"SELECT {to_spark(scalar)} AS x FROM (SELECT {columns or 1}) AS t"
-            frame = ask(self.session, sql, span=span)
-            return str(frame.schema["x"].dataType.simpleString())
-        except PySparkException as problem:
-            raise not_accepted(problem, span=span) from None
+        return queries.analyzed(self.session, scalar, schema, span)
 
     def describe(self, sql: str, relations: Mapping[str, Schema], *, once: bool = False) -> Schema:
         """The columns that Spark's own analyzer gives a query."""

@@ -13,6 +13,7 @@ from pyspark.errors import PySparkException
 from pyspark.sql import Column as SparkColumn
 from pyspark.sql import DataFrame, SparkSession, functions
 
+from everview.emit.scalar import to_spark
 from everview.emit.sql import SPARK, consolidate, emit_consolidated
 from everview.engine.arrow import conform
 from everview.engine.protocol import Changes, Snapshot
@@ -22,7 +23,7 @@ from everview.engine.spark.door import allowed_frame, ask, callable_in
 from everview.engine.spark.loops import without_loops
 from everview.engine.spark.problems import NOT_ACCEPTED, ends_early, explained, not_accepted
 from everview.engine.spark.relations import Relations, as_frame, ddl, stored_frame
-from everview.errors import UserError
+from everview.errors import Span, UserError
 from everview.lang.sql.allow import NOTHING, Allow
 from everview.lang.sql.checked import checked_text, outside, spelled
 from everview.lang.sql.lower import Analyze
@@ -39,6 +40,7 @@ from everview.plan.types import (
     WEIGHT,
     Column,
     Schema,
+    Type,
     decimal_parts,
     names,
 )
@@ -80,6 +82,16 @@ def asked(
             return actions.collect(found)
 
     return Result(arrow, lambda: frame)
+
+
+def analyzed(session: SparkSession, scalar: str, schema: Schema, span: Span | None) -> Type:
+    """The type that Spark's own analyzer gives a scalar."""
+    columns = ", ".join(f"CAST(NULL AS {c.type}) AS {spark_name(c.name)}" for c in schema)
+    sql = f"SELECT {to_spark(scalar)} AS x FROM (SELECT {columns or 1}) AS t"
+    try:
+        return str(ask(session, sql, span=span).schema["x"].dataType.simpleString())
+    except PySparkException as problem:
+        raise not_accepted(problem, span=span) from None
 
 
 def described(
