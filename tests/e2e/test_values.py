@@ -211,6 +211,29 @@ def test_a_null_argument_makes_a_call_null(open_db: Open, tmp_path: Path) -> Non
         assert db.read("v").rows() == [(*[None] * len(calls), 0)]
 
 
+def test_a_null_argument_of_an_aggregate_is_nulls_or_refused(db: Database) -> None:
+    """Spark gives NULL of these, and refuses the others."""
+    calls = (
+        "sum(NULL)",
+        "avg(NULL)",
+        "count(NULL)",
+        "stddev(NULL)",
+        "corr(NULL, d)",
+        "bool_and(NULL)",
+    )
+    db.insert("t", [{"i": 1, "d": 2.0}])
+    found = db.sql(f"SELECT {', '.join(f'{c} AS c{n}' for n, c in enumerate(calls))} FROM t")
+    assert found is not None
+    assert found.rows() == [(None, None, 0, None, None, None)]
+    for call in (
+        *("mode(i, NULL)", "percentile(i, NULL)", "max_by(i, NULL)"),
+        *("lead(NULL, 1, 5) OVER (ORDER BY i)", "lag(i, NULL) OVER (ORDER BY i)"),
+        *("ntile(NULL) OVER (ORDER BY i)", "nth_value(i, NULL) OVER (ORDER BY i)"),
+    ):
+        with pytest.raises(UserError):
+            db.sql(f"SELECT {call} AS x FROM t")
+
+
 def test_a_varchar_holds_what_it_holds_in_spark(open_db: Open, tmp_path: Path) -> None:
     """Texts of at most so many characters; blanks beyond that are cut, nothing else is."""
     with open_db(tmp_path / "store") as db:
@@ -242,9 +265,13 @@ def test_a_varchar_holds_what_it_holds_in_spark(open_db: Open, tmp_path: Path) -
 
 @pytest.mark.parametrize("type_", ["CHAR(3)", "ARRAY<VARCHAR(3)>", "STRUCT<a: CHAR(2)>"])
 def test_texts_that_spark_pads_are_refused(db: Database, type_: str) -> None:
-    with pytest.raises(UserError) as refusal:
-        db.sql(f"CREATE TABLE u (c {type_})")
-    assert refusal.value.code == "Q005"
+    for statement in (
+        f"CREATE TABLE u (c {type_})",
+        f"CREATE FUNCTION f(x {type_}) RETURNS STRING RETURN 'a'",
+    ):
+        with pytest.raises(UserError) as refusal:
+            db.sql(statement)
+        assert refusal.value.code == "Q005"
 
 
 def test_a_table_of_an_older_store_has_no_lengths() -> None:

@@ -55,8 +55,8 @@ def _with_columns(schema: exp.Schema, text: str, span: Span, *, lenient: bool) -
     lengths: list[tuple[str, int]] = []
     for part in schema.expressions:
         if isinstance(part, exp.ColumnDef):
-            columns.append(Column(part.name, _column_type(part, text)))
             lengths += _length(part)
+            columns.append(Column(part.name, _column_type(part, text, limited=True)))
             rules = [constraint.args["kind"] for constraint in part.args["constraints"]]
         else:
             rules = part.expressions if isinstance(part, exp.Constraint) else [part]
@@ -100,17 +100,17 @@ _LIMITED = (exp.DataType.Type.VARCHAR, exp.DataType.Type.NVARCHAR)
 _PADDED = (exp.DataType.Type.CHAR, exp.DataType.Type.NCHAR, exp.DataType.Type.BPCHAR)
 
 
-def _must_not_be_padded(kind: exp.Expr | None, what: str, node: exp.Expr, text: str) -> None:
-    """Refuse CHAR, which Spark pads with blanks, and lengths inside of other types."""
-    inner = list(kind.find_all(exp.DataType)) if kind is not None else []
-    limited = [each for each in inner if each.this in _LIMITED and each.expressions]
-    padded = [each for each in inner if each.this in _PADDED]
-    if padded or any(each is not kind for each in limited):
-        found = (padded or limited)[0].sql(dialect=DIALECT)
-        why = "pads with blanks what it compares" if padded else "limits inside of other types"
+def _must_not_be_padded(
+    kind: exp.Expr | None, what: str, node: exp.Expr, text: str, *, limited: bool
+) -> None:
+    """Refuse CHAR, which Spark pads with blanks, and lengths of what is no column of a table."""
+    for each in kind.find_all(exp.DataType) if kind is not None else ():
+        length = each.this in _LIMITED and each.expressions and not (limited and each is kind)
+        if not length and each.this not in _PADDED:
+            continue
         raise UserError(
             "Q005",
-            f"{what} has a type that is not supported: {found}, which Spark {why}",
+            f"{what} has a type that is not supported: {each.sql(dialect=DIALECT)}",
             span=span_of(node, text),
             remedy="use STRING, or VARCHAR(n) for a column of texts of limited length",
         )
@@ -175,12 +175,15 @@ def _check_columns(
             )
 
 
-def _column_type(column: exp.ColumnDef, text: str) -> str:
-    _must_not_be_padded(column.args.get("kind"), f"the column {column.name}", column, text)
-    return _stored_type(column.args.get("kind"), f"the column {column.name}", column, text)
+def _column_type(column: exp.ColumnDef, text: str, *, limited: bool = False) -> str:
+    what = f"the column {column.name}"
+    return _stored_type(column.args.get("kind"), what, column, text, limited=limited)
 
 
-def _stored_type(kind: exp.Expr | None, what: str, node: exp.Expr, text: str) -> str:
+def _stored_type(
+    kind: exp.Expr | None, what: str, node: exp.Expr, text: str, *, limited: bool = False
+) -> str:
+    _must_not_be_padded(kind, what, node, text, limited=limited)
     declared = kind.sql(dialect=DIALECT) if kind is not None else "nothing"
     found = storable_type(declared)
     if found is None:

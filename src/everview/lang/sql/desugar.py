@@ -108,7 +108,11 @@ def _ordered(node: exp.Expr) -> exp.Expr:
             return _call(_PERCENTILES[type(call)], by.this, place, by)
         case exp.WithinGroup(this=exp.Mode(), expression=exp.Order(expressions=[by])):
             return _call("mode", by.this, exp.Null(), by)
-        case exp.Mode() if node.this and not isinstance(node.this, exp.Distinct):
+        case exp.Mode() if (
+            node.this
+            and not isinstance(node.this, exp.Distinct)
+            and not isinstance(node.args.get("deterministic"), exp.Null)
+        ):
             least = exp.Ordered(this=node.this.copy(), nulls_first=True)
             return _call("mode", node.this, exp.Null(), least)
         case exp.GroupConcat(this=exp.Order() as order) if isinstance(

@@ -200,6 +200,9 @@ class Windows:
             least = 1 if function == "nth_value" else None
             arguments.append(self._whole(offset, function, least))
         if default is not None:
+            if type_ == "void":
+                name = f"{function.upper()} of NULL with a default"
+                raise refused(name, node, self.lower.text, "cast the NULL to a type")
             self.lower.type_(f"CAST({scalar.text(default)} AS {type_})", schema_of(self.plan), node)
             arguments.append(scalar.text(default))
         if function in ("lag", "lead"):
