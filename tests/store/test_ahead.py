@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 import everview as ev
+from everview.errors import UserError
 from everview.store import ahead
 from everview.store.place import Place
 from everview.store.retention import retire
@@ -251,7 +252,7 @@ def test_what_happened_is_looked_up_where_a_commit_ended_in_an_error(
 
     with monkeypatch.context() as patched:
         patched.setattr(Place, "_fsync", failing)
-        with pytest.raises(OSError, match="gone"):
+        with pytest.raises(UserError, match=r"S010.*epoch 2 is committed.*gone"):
             commit(store, 2)
     assert store.latest().epoch == 2, "it has its name"
     commit(store, 3)

@@ -8,6 +8,7 @@ from typing import Any
 import click
 
 from everview.errors import UserError
+from everview.store.faults import of_system
 
 USER_ERROR = 1
 DIFFERENCE = 3
@@ -30,7 +31,10 @@ class ExitCodes(click.Group):
             ctx.exit(USER_ERROR)
         except (click.ClickException, click.exceptions.Exit, click.Abort, BrokenPipeError):
             raise  # click has its own way with these
-        except Exception:
+        except Exception as problem:
+            if (refused := of_system(problem, None)) is not None:
+                click.echo(refused.render(), err=True)
+                ctx.exit(USER_ERROR)
             click.echo(traceback.format_exc(), err=True, nl=False)
             click.echo("This is a bug in everview: please report it with the text above.", err=True)
             ctx.exit(OUR_BUG)

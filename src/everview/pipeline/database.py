@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from datetime import UTC, datetime
 from types import TracebackType
 from typing import Any
 
@@ -45,6 +44,7 @@ from everview.pipeline.telling import guarded, in_text, placed_in, placed_rows, 
 from everview.pipeline.transaction import Transaction
 from everview.plan.nodes import Plan, Source
 from everview.store.compaction import Policy, compact, compactable
+from everview.store.faults import later
 from everview.store.lock import WriterLock
 from everview.store.manifest import Manifest
 from everview.store.retention import retire
@@ -149,7 +149,7 @@ class Database:
             moved = self._mover.move(tx.pending, tx.removes, snapshot)
         if moved is None:
             return snapshot.manifest.epoch
-        following = moved.built.on(snapshot.manifest, _now(), note=moved.note)
+        following = moved.built.on(snapshot.manifest, statistics.now(), note=moved.note)
         self._record(following, moved.clock)
         self._compact_if_due(moved.built.changes, following)
         return following.epoch
@@ -173,7 +173,8 @@ class Database:
     def _compact_if_due(self, changed: Iterable[str], newest: Manifest) -> None:
         due = tuple(n for n in changed if compactable(newest.relations[n], COMPACTION))
         if due:
-            self._compact(due, COMPACTION)
+            with later():
+                self._compact(due, COMPACTION)
 
     def _compact(self, due: tuple[str, ...], policy: Policy) -> int:
         clock, snapshot = Clock(), self._snapshot()
@@ -185,7 +186,7 @@ class Database:
                 [name for name in due if name in stored],
                 {name: arrow_schema(each.schema) for name, each in stored.items()},
                 lambda name, rows: self.engine.add_up(rows, stored[name]),
-                created=_now(),
+                created=statistics.now(),
                 policy=policy,
             )
         self._record(following, clock)
@@ -318,7 +319,7 @@ class Database:
             built = build(self._catalog, catalog, self.engine, snapshot, made.building(self.tell))
         built.bases |= made.filled
         note = statistics.built(built, manifest, catalog)
-        self._record(built.on(manifest, _now(), catalog.to_json(), note), clock)
+        self._record(built.on(manifest, statistics.now(), catalog.to_json(), note), clock)
         self._catalog = catalog
         self._mover = replace(self._mover, catalog=catalog, _compiled={})
         self.engine.moved(self._snapshot(), self.store.latest())
@@ -394,7 +395,3 @@ class Database:
         trace: TracebackType | None,
     ) -> None:
         self.close()
-
-
-def _now() -> str:
-    return datetime.now(UTC).isoformat(timespec="milliseconds")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from typing import Any
 
 from everview.differentiate.fixpoint import is_lifted
@@ -75,6 +76,11 @@ def times(clock: Clock) -> dict[str, Any]:
     """What a clock shows, for a manifest."""
     phases = {name: round(spent, 2) for name, spent in clock.phases.items()}
     return {"milliseconds": round(clock.total, 1), "phases": phases}
+
+
+def now() -> str:
+    """When an epoch is made, for its manifest."""
+    return datetime.now(UTC).isoformat(timespec="milliseconds")
 
 
 def built(made: Built, before: Manifest, catalog: Catalog) -> dict[str, Any]:

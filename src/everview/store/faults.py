@@ -147,9 +147,20 @@ def no_exclusive_create(location: str, reason: str) -> UserError:
     )
 
 
-def out_of_reach(location: str, problem: str, number: int) -> UserError:
+def out_of_reach(location: str | None, problem: str, number: int) -> UserError:
     """What the operating system refuses; nothing is committed then."""
-    return UserError("S010", f"the store {location}: {problem}", remedy=_SYSTEM[number])
+    where = "" if location is None else f"the store {location}: "
+    return UserError("S010", f"{where}{problem}", remedy=_SYSTEM[number])
+
+
+def perhaps_lost(location: str, epoch: int, problem: OSError) -> UserError:
+    """An epoch that everybody sees, and that a power cut may still take away."""
+    return UserError(
+        "S010",
+        f"the store {location}: epoch {epoch} is committed, but may not be on disk: "
+        f"{problem.strerror or problem}",
+        remedy="do not run the transaction again; check the disk, and commit another one",
+    )
 
 
 def rows_lost(location: str, written: int, seen: int) -> UserError:
@@ -197,6 +208,16 @@ def explained(location: str, but: type[Exception] = UserError) -> Iterator[None]
         raise
 
 
+@contextmanager
+def later() -> Iterator[None]:
+    """Leave for later what the operating system refuses now and nobody waits for."""
+    try:
+        yield
+    except UserError as problem:
+        if problem.code != "S010":
+            raise
+
+
 def told(method: Callable[Concatenate[S, P], T]) -> Callable[Concatenate[S, P], T]:
     """A method of the store that tells what the operating system refuses."""
 
@@ -208,7 +229,7 @@ def told(method: Callable[Concatenate[S, P], T]) -> Callable[Concatenate[S, P], 
     return call
 
 
-def of_system(problem: BaseException, location: str) -> UserError | None:
+def of_system(problem: BaseException, location: str | None) -> UserError | None:
     """The error for what the operating system refused, None if a failure is anything else.
 
     >>> of_system(OSError(errno.ENOSPC, "No space left on device"), "shop").problem

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 
+from everview.store import faults
 from everview.store.manifests import manifest_path
 from everview.store.segments import epoch_of
 from everview.store.store import Store
@@ -12,6 +13,7 @@ from everview.store.together import FOLDER
 _TEMPORARY = re.compile(r"\.(\d{20})\..*\.tmp")
 
 
+@faults.told
 def retire(store: Store, keep_epochs: int) -> list[str]:
     """Keep the newest `keep_epochs` epochs, and return the paths that were deleted.
 

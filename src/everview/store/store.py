@@ -219,8 +219,11 @@ class Store:
             else:
                 self._make_folders_lasting([shared])
                 made = self._create_from(shared, codec.following(content), path)
-        except OSError:
+        except OSError as problem:
             self._last = None  # the epoch may be there all the same
+            if self.place.exists(path):
+                shown = self.place.shown
+                raise faults.perhaps_lost(shown, manifest.epoch, problem) from problem
             raise
         if not made:
             self._last = None
