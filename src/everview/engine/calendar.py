@@ -15,25 +15,25 @@ _FIRST, _LAST = date.min, date.max
 _MOMENTS = ("date", "timestamp", "timestamp_ntz")
 
 
-def must_be_in_calendar(rows: pa.Table, relation: str = "") -> None:
-    """Refuse rows with a date or a timestamp that no one could read; rows that go are let go."""
+def must_be_in_calendar(rows: pa.Table, what: str = "a value computed here") -> None:
+    """Refuse rows with a date or a timestamp that no one could read; rows that go are let go.
+
+    In `what` the name of the column may stand for {}.
+    """
     for name in rows.column_names:
         if not _is_outside(rows.column(name)):
             continue
-        coming = (
-            rows.filter(pc.greater(rows.column(WEIGHT), 0)) if WEIGHT in rows.schema.names else rows
-        )
+        weighted = WEIGHT in rows.column_names
+        coming = rows.filter(pc.greater(rows.column(WEIGHT), 0)) if weighted else rows
         if _is_outside(coming.column(name)):
-            raise outside_calendar(
-                f"{relation}: the column {name}" if relation else f"the column {name}"
-            )
+            raise outside_calendar(what.format(name))
 
 
 def outside_calendar(what: str) -> CalculationError:
     """The error for a moment outside the calendar."""
     return CalculationError(
         "E010",
-        f"{what} has a date or timestamp outside the years 1 to 9999",
+        f"{what} is a date or timestamp outside the years 1 to 9999",
         remedy="change the data, or guard the expression with CASE",
     )
 

@@ -32,7 +32,7 @@ class Result:
     def rows(self) -> list[tuple[Any, ...]]:
         """All rows as tuples; arrays are lists, structs and maps are dicts."""
         table = self.arrow()
-        must_be_in_calendar(table)
+        must_be_in_calendar(table, "a value of the column {}")
         columns = (column.to_pylist(maps_as_pydicts="strict") for column in table.columns)
         return list(zip(*columns, strict=True))
 
@@ -57,5 +57,5 @@ class Result:
         if limit is not None:
             limit = arguments.count("limit", limit)
         table = self.arrow()
-        must_be_in_calendar(table)
+        must_be_in_calendar(table, "a value of the column {}")
         print_table(table, limit if limit is None else min(limit, table.num_rows))

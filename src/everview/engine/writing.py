@@ -30,7 +30,7 @@ class Writer:
     def write(self, name: str, rows: pa.Table) -> None:
         """Weighted rows as a segment of a relation."""
         stored = self._snapshot.stored[name]
-        must_be_in_calendar(rows, "" if stored.ours else name)
+        must_be_in_calendar(rows)
         sort = stored.sort
         if are_few(rows):
             self._few[name] = rows, sort

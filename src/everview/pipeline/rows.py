@@ -17,7 +17,6 @@ import pyarrow.compute as pc
 
 from everview.arguments import did_you_mean, named, shown
 from everview.engine.arrow import arrow_schema, arrow_type, must_have_sound_maps
-from everview.engine.calendar import must_be_in_calendar
 from everview.errors import UserError
 from everview.plan.types import (
     FLOATS,
@@ -54,7 +53,6 @@ def weighted(rows: Any, table: str, schema: Schema, weight: int) -> pa.Table:
     """The rows, each with `weight`: dicts, tuples, pandas, Polars or Arrow."""
     plain = _table(rows, table, schema)
     must_have_sound_maps(plain, schema, table)
-    must_be_in_calendar(plain, table)
     weights = pa.repeat(pa.scalar(weight, pa.int64()), plain.num_rows)
     return plain.append_column(WEIGHT, weights)
 

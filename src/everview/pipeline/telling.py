@@ -60,7 +60,7 @@ def in_views(problem: CalculationError, queries: Mapping[str, str]) -> Calculati
         f"{' or '.join(expressions)} in the view {view}" if expressions else f"the view {view}"
         for view, expressions in (certain or found).items()
     )
-    return problem.located("; ".join(where))
+    return problem.located("; ".join(where)) if queries else problem
 
 
 @contextmanager

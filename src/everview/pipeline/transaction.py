@@ -10,6 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from everview import arguments
+from everview.engine.calendar import must_be_in_calendar
 from everview.engine.protocol import Engine, Snapshot
 from everview.engine.results import Result
 from everview.errors import UserError
@@ -84,8 +85,10 @@ class Transaction:
     def add_weighted(self, table: str, rows: Any, *, removes: bool) -> None:
         """Add rows that carry their weights: an Arrow table or the engine's own frame."""
         self._must_be_open()
-        if isinstance(rows, pa.Table) and not rows.num_rows:
-            return
+        if isinstance(rows, pa.Table):
+            must_be_in_calendar(rows, "a value of the column {}")
+            if not rows.num_rows:
+                return
         limited = self._limited(self.catalog.table(table), rows)
         self._pending.setdefault(table, []).append(limited)
         if removes:

@@ -182,7 +182,9 @@ def _in_calendar(frame: DataFrame, stored: Stored) -> DataFrame:
         name = "`" + column.name.replace("`", "``") + "`"
         test = outside_on_spark(name, column.type)
         if test is not None:
-            problem = functions.raise_error(functions.lit(outside_calendar(column.name).problem))
+            problem = functions.raise_error(
+                functions.lit(outside_calendar("a value computed here").problem)
+            )
             outside = functions.expr(f"{WEIGHT} > 0 AND ({test})")
             kept = functions.when(outside, problem).otherwise(functions.col(name))
             frame = frame.withColumn(column.name, kept)
