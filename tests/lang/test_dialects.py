@@ -160,6 +160,11 @@ SAYS = {
         "'abc'::varchar(2)": "ab",
         "n::text": "2.50",
         "length('é')": 1,
+        "(d - e) / 2": 3,
+        "extract(year FROM d)::int / 10": 202,
+        "floor(f)::int / 2": 1,
+        "floor(f) / 2": 1.0,
+        "date_trunc('month', ts)::text": "2024-01-01 00:00:00",
     },
     # https://dev.mysql.com/doc/refman/8.0/en/
     "mysql": {
@@ -189,6 +194,8 @@ SAYS = {
         "day_of_week(d)": 7,
         "date_diff('month', e, d)": 0,
         "date_diff('day', e, d)": 7,
+        "year(d) / 10": 202,
+        "date_diff('day', e, d) / 2": 3,
         "CAST('abc' AS VARCHAR(2))": "ab",
         "s LIKE 'a\\B%'": True,
     },

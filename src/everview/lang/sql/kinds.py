@@ -42,11 +42,14 @@ _RESULTS: dict[Kind, tuple[type[exp.Expr], ...]] = {
     INTEGER: (
         *(exp.Count, exp.CountIf, exp.RowNumber, exp.Rank, exp.DenseRank, exp.Ntile, exp.Length),
         *(exp.StrPosition, exp.Ascii, exp.IntDiv, exp.BitwiseAnd, exp.BitwiseOr, exp.BitwiseXor),
+        *(exp.Year, exp.Month, exp.Day, exp.Quarter, exp.Hour, exp.Minute, exp.DateDiff, exp.Week),
+        *(exp.TimestampDiff, exp.DayOfWeek, exp.DayOfWeekIso, exp.DayOfYear),
     ),
     FLOAT: (
         *(exp.Sqrt, exp.Exp, exp.Ln, exp.Log, exp.Pow, exp.Sin, exp.Cos, exp.Tan, exp.Stddev),
         *(exp.StddevPop, exp.StddevSamp, exp.Variance, exp.VariancePop, exp.Corr),
     ),
+    TIMESTAMP: (exp.TimestampTrunc,),
     TEXT: (
         *(exp.DPipe, exp.Concat, exp.ConcatWs, exp.Substring, exp.Upper, exp.Lower, exp.Trim),
         *(exp.Replace, exp.Left, exp.Right, exp.Pad, exp.Initcap, exp.SplitPart, exp.GroupConcat),
@@ -66,14 +69,25 @@ _OF_FIRST = (
 
 
 class Kinds:
-    """The kinds of the expressions of one statement, over tables of known columns."""
+    """The kinds of the expressions of one statement, over tables of known columns.
+
+    The dialect says what a literal with a fraction, a quotient of integers and a part of a moment
+    that is extracted are.
+    """
 
     def __init__(
-        self, tree: exp.Expr, tables: Mapping[str, Columns], fractions: Kind, quotient: Kind
+        self,
+        tree: exp.Expr,
+        tables: Mapping[str, Columns],
+        *,
+        fractions: Kind,
+        quotient: Kind,
+        extracted: Kind,
     ) -> None:
         self._tables = tables
         self._fractions = fractions
         self._quotient = quotient
+        self._extracted = extracted
         self._scopes = {id(scope.expression): scope for scope in _scopes(tree)}
         self._asked: set[tuple[int, str]] = set()
 
@@ -100,6 +114,13 @@ class Kinds:
                 return together(map(self.of, (node.this, *node.expressions)))
             case exp.Subquery() if isinstance(node.this, exp.Query):
                 return self._output(self._scopes.get(id(node.this)), 0)
+            case exp.Extract():
+                return self._extracted
+            case exp.Floor() | exp.Ceil() | exp.Round():
+                found = self.of(node.this)
+                return found if found in (DECIMAL, FLOAT) else None
+            case exp.Sub() if self.of(node.this) == self.of(node.expression) == DATE:
+                return INTEGER
             case exp.Avg():
                 return FLOAT if self.of(node.this) in (INTEGER, FLOAT) else None
         if isinstance(node, _OF_OPERANDS):

@@ -36,6 +36,7 @@ class Meaning:
     decimal: str | None = None
     types: dict[str, str] = field(default_factory=dict)
     fractions: Kind = DECIMAL
+    extracted: Kind = INTEGER
     zero_is_null: bool = False
     concat_skips_null: bool | None = None
     greatest_skips_null: bool | None = None
@@ -68,6 +69,7 @@ POSTGRES = Meaning(
     casts={DECIMAL: AWAY, FLOAT: EVEN},
     round={INTEGER: SAME, DECIMAL: SAME, FLOAT: EVEN},
     types={"MONEY": "DECIMAL(19,2)"},
+    extracted=DECIMAL,
     concat_skips_null=True,
     greatest_skips_null=True,
     like_escape="\\",

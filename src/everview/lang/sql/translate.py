@@ -36,7 +36,8 @@ def _translate(tree: exp.Expr, reading: Reading, known: dict[str, Columns]) -> N
     """Rewrite a statement in place; what it declares is known to those after it."""
     _declared_types(tree, reading)
     quotient = INTEGER if reading.meaning.division.get(INTEGER) == WHOLE else FLOAT
-    kinds = Kinds(tree, known, reading.meaning.fractions, quotient)
+    fractions, extracted = reading.meaning.fractions, reading.meaning.extracted
+    kinds = Kinds(tree, known, fractions=fractions, quotient=quotient, extracted=extracted)
     declared = _declared(tree, kinds)
     rewrites: list[tuple[exp.Expr, Rewrite]] = []
     for node in tree.walk():
