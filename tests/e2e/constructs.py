@@ -136,6 +136,8 @@ CONSTRUCTS: dict[str, str] = {
         MODE() WITHIN GROUP (ORDER BY v DESC) AS c FROM t GROUP BY k""",
     "count_pairs": """SELECT s, COUNT(DISTINCT k, v) AS a, COUNT(k, v) AS b,
         COUNT(DISTINCT k, v) FILTER (WHERE v > 0) AS c FROM t GROUP BY s""",
+    "moments_added_up": """SELECT s, SUM(timestamp_seconds(k)) AS a, AVG(timestamp_seconds(k)) AS b
+        FROM t GROUP BY s""",
     "listagg": """SELECT k, LISTAGG(s, ',') WITHIN GROUP (ORDER BY s DESC) AS a,
         STRING_AGG(s) WITHIN GROUP (ORDER BY v, s) AS b,
         LISTAGG(v, '|') WITHIN GROUP (ORDER BY v) FILTER (WHERE k > 1) AS c FROM t GROUP BY k""",

@@ -34,7 +34,8 @@ ARITHMETIC = (
       for c in ("d", "f", "i", "n")),
     *(f"{name}({c})" for name in ("power", "log")
       for c in ("d, d2", "k, k2", "n, d2", "d, 0.5", "10, d", "d, i2")), "pow(i, 3)",
-    "isnan(d)", "isnan(f)", "nanvl(d, d2)",
+    "isnan(d)", "isnan(f)", "nanvl(d, d2)", "nanvl(f, f2)", "nanvl(f, d2)",
+    "nanvl(i, f)", "nanvl(m, 2)",
     *(f"{c} {op} {c}2" for c in ("ti", "i", "l") for op in "&|^"), "sh & i2", "~i", "~l", "~ti",
     *(f"pmod({c}, {c}2)" for c in ("ti", "sh", "d", "f", "n", "p")), "pmod(i, 7)", "pmod(n, p2)",
     *(f"pmod({c}, CASE WHEN {c}2 > -1000000 THEN {c}2 END)" for c in ("i", "l")), "pmod(i, -7)",
@@ -197,7 +198,8 @@ MOMENTS = (
     "INTERVAL '2' HOUR + ts", "INTERVAL '1' MONTH + dt", "INTERVAL '3' HOUR + dt",
     "ts + INTERVAL 1 DAY 2 HOURS", "ts - INTERVAL '1 day'",
     *(f"to_date(sd, '{pattern}')" for pattern in ("yyyy-MM-dd", "yyyyMMdd", "dd/MM/yyyy")),
-    "to_timestamp(ts)", "to_timestamp(dt)", "to_timestamp(sd, 'yyyy-MM-dd HH:mm:ss')",
+    "to_timestamp(ts)", "to_timestamp(dt)", "to_timestamp_ntz(ts)", "to_timestamp_ntz(dt)",
+    "to_timestamp(sd, 'yyyy-MM-dd HH:mm:ss')",
     *(f"{name}({c}, 'yyyy-MM-dd HH:mm')" for name in ("to_date", "to_timestamp")
       for c in ("dt", "ts", "tn")),
     *(f"try_to_timestamp({c})" for c in ("dt", "ts", "tn", "sd", "su", _SURE_ZONE)),

@@ -297,6 +297,7 @@ _ARITHMETIC = (
     Entry("degrees", "double", "degrees({0})"),
     Entry("radians", "double", "radians({0})"),
     Entry("isnan", "fraction", "COALESCE(isnan({0}), FALSE)"),
+    Entry("nanvl", "float float", "CASE WHEN isnan({0}) THEN {1} ELSE {0} END"),
     Entry("nanvl", "double double", "CASE WHEN isnan({0}) THEN {1} ELSE {0} END"),
     *(Entry(symbol, "integer integer", f"({{0}} {symbol} {{1}})") for symbol in "&|"),
     Entry("^", "integer integer", "xor({0}, {1})"),

@@ -12,7 +12,7 @@ from everview.plan.parameters import (
     an_integer,
     anything,
     exactly,
-    number,
+    summand,
 )
 from everview.plan.types import INTEGERS, Type, decimal_parts, storable_type
 
@@ -96,8 +96,8 @@ _double = _always("double")
 
 AGGREGATES: dict[str, Kind] = {
     "count": Kind((anything,), _always("bigint"), copies=False),
-    "sum": Kind((number,), _wider(10, 0, "bigint"), copies=False),
-    "avg": Kind((number,), _wider(4, 4, "double"), copies=False),
+    "sum": Kind((summand,), _wider(10, 0, "bigint"), copies=False),
+    "avg": Kind((summand,), _wider(4, 4, "double"), copies=False),
     **_each("min max", Kind((_stored,), _same, copies=False)),
     **_each("bool_and bool_or", Kind((exactly("boolean"),), _same, copies=False)),
     **_each("bit_and bit_or", Kind((an_integer,), _same, copies=False)),

@@ -65,9 +65,20 @@ def of_two(name: str) -> Read:
     )
 
 
+def cast_of_one(name: str, type_: str) -> Read:
+    """A function that is a cast of one value, and reads more than one itself."""
+    whole = kept(name)
+    return lambda args: (
+        exp.Cast(this=args[0], to=exp.DataType.build(type_, dialect="spark"))
+        if len(args) == 1
+        else whole(args)
+    )
+
+
 READ: dict[str, Read] = {
     **{name: of_two(name) for name in ("NVL", "IFNULL")},
     "NAMED_STRUCT": pairs("NAMED_STRUCT"),
+    "TO_TIMESTAMP_NTZ": cast_of_one("TO_TIMESTAMP_NTZ", "TIMESTAMP_NTZ"),
 }
 """Functions that sqlglot reads as something else when they are given too little."""
 

@@ -28,6 +28,16 @@ def a_double(type_: Type) -> Type | None:
     return "double" if type_ in ("string", "void") or is_numeric(type_) else None
 
 
+def a_float(type_: Type) -> Type | None:
+    """A parameter for floats alone, as they are."""
+    return type_ if type_ == "float" else None
+
+
+def summand(type_: Type) -> Type | None:
+    """A parameter for any number, as it is; a string becomes a double, and so does a timestamp."""
+    return "double" if type_ == "timestamp" else number(type_)
+
+
 def a_string(type_: Type) -> Type | None:
     """A parameter for which every atomic value but binary becomes a string."""
     known = type_ in ("string", "void", "boolean", *MOMENTS) or is_numeric(type_)
