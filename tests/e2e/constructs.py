@@ -92,6 +92,13 @@ CONSTRUCTS: dict[str, str] = {
         GROUP BY window(timestamp_seconds(k * 70), '1 minute')) GROUP BY ALL""",
     "window_of_rows": """SELECT k, window(timestamp_seconds(k), '4 seconds', '2 seconds').start AS a
         FROM t WHERE EXISTS (SELECT 1 FROM u WHERE u.k = t.k)""",
+    "sessions": """SELECT s, session_window.start AS a, session_window.end AS b, COUNT(*) AS n,
+        SUM(v) AS z FROM (SELECT timestamp_seconds(k * 60 + length(s) * 25) AS at, s, v FROM t)
+        GROUP BY s, session_window(at, '1 minute')""",
+    "sessions_of_all": """SELECT session_window, COUNT(*) AS n FROM t
+        GROUP BY session_window(timestamp_seconds(k * 90 + length(s)), '75 seconds')""",
+    "sessions_apart": """SELECT session_window(timestamp_seconds(k), '5 seconds').end AS e, s
+        FROM t""",
     "window_of_windows_at_once": """SELECT COUNT(*) AS n FROM t
         GROUP BY window(window(timestamp_seconds(k * 70), '1 minute'), '1 hour')""",
     # Groups of several kinds

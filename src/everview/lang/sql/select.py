@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Sequence
 from typing import TYPE_CHECKING
 
 from sqlglot import exp
 
 from everview.errors import Span, UserError
-from everview.lang.sql import answers, subqueries
+from everview.lang.sql import answers, sessions, subqueries
 from everview.lang.sql.aggregates import Grouping, aggregates_in, column_named, must_be_plain
 from everview.lang.sql.from_clause import lower_from
 from everview.lang.sql.generators import in_projections, lower_projections
@@ -326,6 +326,7 @@ class Select:
                     span=span_of(key, self.text),
                     remedy="list it in GROUP BY too, or leave out the list before GROUPING SETS",
                 )
+        plan = self._with_sessions(plan, keys, sets)
         grouping.sets = tuple(tuple(grouping.keys[scalar.text(k)] for k in each) for each in sets)
         if having is not None:
             self.later[_HAVING] = self._marked(
@@ -355,6 +356,19 @@ class Select:
         if (kept := self.later.pop(_HAVING, None)) is not None:
             made = filter_(made, self.lower.boolean(kept, schema_of(made), "HAVING"))
         return made
+
+    def _with_sessions(
+        self, plan: Plan, keys: Sequence[exp.Expr], sets: Sequence[Sequence[exp.Expr]]
+    ) -> Plan:
+        """The rows with their sessions, where they are grouped by them."""
+        session = scalar.column(sessions.COLUMN)
+        texts = [scalar.text(key) for key in keys]
+        if session not in texts:
+            return plan
+        if sets:
+            remedy = "group by SESSION_WINDOW in a subquery"
+            raise refused("SESSION_WINDOW in GROUPING SETS", self.tree, self.text, remedy)
+        return sessions.merged(self.lower, plan, [text for text in texts if text != session])
 
     def _output(self, name: str, tree: exp.Expr, schema: Schema) -> Output:
         text = scalar.text(tree)

@@ -1,7 +1,8 @@
-"""WINDOW(ts, duration …): the stretches of time that a row lies in, as a column called window.
+"""WINDOW and SESSION_WINDOW: the stretches of time that a row lies in, as a column of their name.
 
 Spark computes the column before the rest of the SELECT: rows without a time are left out, and where
-windows slide, a row stands once for each of them.
+windows slide, a row stands once for each of them. A session begins as the time of one row and the
+gap after it; those that meet are one where rows are grouped by them (`sessions`).
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ from everview.plan.nodes import Output, Plan
 from everview.plan.traverse import schema_of
 
 NAME = "window"
-_COLUMN = "window.window"
+SESSION = "session_window"
 _PLACES = ("expressions", "where", "group", "having", "order", "qualify", "windows")
 _MICROSECONDS = {
     "microsecond": 1,
@@ -48,15 +49,16 @@ def with_time_window(
     if not calls:
         return plan, tree
     _refuse_forms(tree, calls, lower.text)
-    call = calls[0]
-    length, slide, start = _durations(call, lower.text)
-    moment = _moment(lower, plan, call.expressions[0], scope)
-    plan = filter_(plan, scalar.text(exp.Is(this=moment.copy(), expression=exp.Null()).not_()))
-    plan = _with_column(lower, plan, moment, (length, slide, start), scope, call)
+    call, name = calls[0], calls[0].name.lower()
     made = tree.copy()
     for each in list(_calls(made)):
-        each.replace(exp.Column(this=exp.Identifier(this=NAME, quoted=True)))
-    return plan, made
+        each.replace(exp.Column(this=exp.Identifier(this=name, quoted=True)))
+    if name == SESSION:
+        return _with_session(lower, plan, call, scope), made
+    durations = _durations(call, lower.text)
+    moment = _moment(lower, plan, call.expressions[0], scope)
+    plan = filter_(plan, scalar.text(exp.Is(this=moment.copy(), expression=exp.Null()).not_()))
+    return _with_column(lower, plan, moment, durations, scope, call), made
 
 
 def _calls(tree: exp.Select) -> Iterator[exp.Expr]:
@@ -70,19 +72,18 @@ def _calls(tree: exp.Select) -> Iterator[exp.Expr]:
 
 
 def _is_call(node: exp.Expr) -> bool:
-    named = isinstance(node, exp.Anonymous) and node.name.lower() in (NAME, f"session_{NAME}")
+    named = isinstance(node, exp.Anonymous) and node.name.lower() in (NAME, SESSION)
     return named and not isinstance(node.parent, exp.Window)
 
 
 def _refuse_forms(tree: exp.Select, calls: list[exp.Expr], text: str) -> None:
     for call in calls:
-        if call.name.lower() != NAME:
-            raise refused("SESSION_WINDOW", call, text, "use windows of a fixed length")
         if call != calls[0]:
             remedy = "use one window for each SELECT"
             raise refused("a second time window", call, text, remedy)
         if call.find_ancestor(exp.Qualify):
-            raise refused("WINDOW() in QUALIFY", call, text, "select the window in a subquery")
+            name = f"{call.name.upper()}() in QUALIFY"
+            raise refused(name, call, text, "select the window in a subquery")
     for node in tree.expressions:
         starred = node if isinstance(node, exp.Star) else node.this
         if isinstance(starred, exp.Star) and isinstance(node, exp.Star | exp.Column):
@@ -106,16 +107,35 @@ def _with_column(
     if count > WINDOWS_MAX:
         raise refused(f"{count} windows for one time", call, lower.text, "let them slide further")
     if count == 1:
-        text = scalar.canonical(structs[0])
-        made = Output(_COLUMN, lower.type_(text, schema_of(plan), call), text)
-        scope.add(Item(NAME, ((NAME, _COLUMN),)), call)
-        return map_(plan, (*identity(schema_of(plan)), made))
+        return _with_struct(lower, plan, NAME, structs[0], scope, call)
     array = scalar.parse(f"ARRAY({', '.join(structs)})")
     plan = lateral_rows(lower, plan, array, NAME, scope, call)
     if length % slide == 0:
         return plan
-    end = _end(scalar.parse(scalar.column(_COLUMN)))
+    end = _end(scalar.parse(scalar.column(f"{NAME}.{NAME}")))
     return filter_(plan, scalar.canonical(f"{micros} < UNIX_MICROS({end})"))
+
+
+def _with_struct(
+    lower: Lower, plan: Plan, name: str, struct: str, scope: Scope, call: exp.Expr
+) -> Plan:
+    """The rows with a window of their own, which `scope` learns the name of."""
+    column, text = f"{name}.{name}", scalar.canonical(struct)
+    made = Output(column, lower.type_(text, schema_of(plan), call), text)
+    scope.add(Item(name, ((name, column),)), call)
+    return map_(plan, (*identity(schema_of(plan)), made))
+
+
+def _with_session(lower: Lower, plan: Plan, call: exp.Expr, scope: Scope) -> Plan:
+    """The rows with the session that each would be alone; one without a gap after it is none."""
+    gap = _microseconds(call.expressions[1]) if len(call.expressions) == 2 else None
+    if gap is None:
+        raise refused("this form of SESSION_WINDOW", call, lower.text, "write a fixed gap")
+    moment = _moment(lower, plan, call.expressions[0], scope)
+    micros = scalar.text(moment)
+    kept = f"{micros} IS NOT NULL" if gap > 0 else "FALSE"
+    plan = filter_(plan, scalar.canonical(kept))
+    return _with_struct(lower, plan, SESSION, _struct(micros, gap), scope, call)
 
 
 def _struct(first: str, length: int) -> str:
