@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection
 from typing import TYPE_CHECKING
 
 from sqlglot import exp
 
 from everview.errors import Span, UserError
-from everview.lang.sql import answers, sessions, subqueries
-from everview.lang.sql.aggregates import Grouping, aggregates_in, column_named, must_be_plain
+from everview.lang.sql import answers, subqueries
+from everview.lang.sql.aggregates import Grouping, aggregates_in, must_be_plain
 from everview.lang.sql.from_clause import lower_from
 from everview.lang.sql.generators import in_projections, lower_projections
 from everview.lang.sql.grouping import add_aggregate, group_keys, grouped, single_row
@@ -21,7 +21,8 @@ from everview.lang.sql.place import span_of
 from everview.lang.sql.refuse import refuse_clauses, refused
 from everview.lang.sql.resolve import resolve, resolve_having
 from everview.lang.sql.scope import Scope, named_twice, unlike
-from everview.lang.sql.stars import is_star, starred, with_stars
+from everview.lang.sql.sessions import with_sessions
+from everview.lang.sql.stars import is_star, selected_by_star, with_stars
 from everview.lang.sql.subqueries import Inner, Marked, mark
 from everview.lang.sql.time_windows import with_time_window
 from everview.lang.sql.windows import Windows, first_rows
@@ -281,25 +282,12 @@ class Select:
         found: Wanted = []
         for node in self.tree.expressions:
             if is_star(node):
-                found += self._starred(node, schema)
+                found += selected_by_star(node, self.scope, self.lower, schema)
                 continue
             inner = node.this if isinstance(node, exp.Alias) else node
             written = with_stars(inner.copy(), self.scope, self.lower, schema)
             found.append((output_name(node), self._resolve(written, dict(reversed(found)))))
         return found
-
-    def _starred(self, node: exp.Expr, schema: Schema) -> Wanted:
-        star = node if isinstance(node, exp.Star) else node.this
-        if any(star.args.get(part) for part in ("except_", "replace", "rename")):
-            raise refused("* EXCEPT", node, self.text, "list the columns")
-        parts = node.parts if isinstance(node, exp.Column) else ()
-        alias = parts[0].name if parts else None
-        if alias is None or (len(parts) == 2 and self.scope.has_item(alias)):
-            pairs = self.scope.star(alias, node)
-        else:
-            written = starred(node, self.scope, self.lower, schema)
-            return [(each.name, self._resolve(each)) for each in written]
-        return [(name, column_named(plan)) for name, plan in pairs]
 
     def _grouped(self, plan: Plan, having: exp.Expr | None) -> Plan:
         """Group the rows; all other expressions then speak of groups."""
@@ -326,7 +314,7 @@ class Select:
                     span=span_of(key, self.text),
                     remedy="list it in GROUP BY too, or leave out the list before GROUPING SETS",
                 )
-        plan = self._with_sessions(plan, keys, sets)
+        plan = with_sessions(self.lower, plan, keys, sets)
         grouping.sets = tuple(tuple(grouping.keys[scalar.text(k)] for k in each) for each in sets)
         if having is not None:
             self.later[_HAVING] = self._marked(
@@ -356,19 +344,6 @@ class Select:
         if (kept := self.later.pop(_HAVING, None)) is not None:
             made = filter_(made, self.lower.boolean(kept, schema_of(made), "HAVING"))
         return made
-
-    def _with_sessions(
-        self, plan: Plan, keys: Sequence[exp.Expr], sets: Sequence[Sequence[exp.Expr]]
-    ) -> Plan:
-        """The rows with their sessions, where they are grouped by them."""
-        session = scalar.column(sessions.COLUMN)
-        texts = [scalar.text(key) for key in keys]
-        if session not in texts:
-            return plan
-        if sets:
-            remedy = "group by SESSION_WINDOW in a subquery"
-            raise refused("SESSION_WINDOW in GROUPING SETS", self.tree, self.text, remedy)
-        return sessions.merged(self.lower, plan, [text for text in texts if text != session])
 
     def _output(self, name: str, tree: exp.Expr, schema: Schema) -> Output:
         text = scalar.text(tree)

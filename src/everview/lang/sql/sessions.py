@@ -6,6 +6,9 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from sqlglot import exp
+
+from everview.lang.sql.refuse import refused
 from everview.lang.sql.time_windows import SESSION
 from everview.lang.sql.windows import Windows
 from everview.plan import scalar
@@ -20,7 +23,21 @@ COLUMN = f"{SESSION}.{SESSION}"
 _START, _END, _FIRST, _NUMBER = (f"{SESSION}/{i}" for i in range(4))
 
 
-def merged(lower: Lowering, plan: Plan, keys: Sequence[str]) -> Plan:
+def with_sessions(
+    lower: Lowering, plan: Plan, keys: Sequence[exp.Expr], sets: Sequence[Sequence[exp.Expr]]
+) -> Plan:
+    """The rows with their sessions, where they are grouped by them."""
+    session, texts = scalar.column(COLUMN), [scalar.text(key) for key in keys]
+    if session not in texts:
+        return plan
+    if sets:
+        key = keys[texts.index(session)]
+        remedy = "group by SESSION_WINDOW in a subquery"
+        raise refused("SESSION_WINDOW in GROUPING SETS", key, lower.text, remedy)
+    return _merged(lower, plan, [text for text in texts if text != session])
+
+
+def _merged(lower: Lowering, plan: Plan, keys: Sequence[str]) -> Plan:
     """The rows with the session of their group that they belong to, instead of their own alone.
 
     A row begins a session if every one before it ended before; the sessions are then numbered by

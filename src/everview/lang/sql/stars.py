@@ -6,6 +6,8 @@ from typing import Protocol
 
 from sqlglot import exp
 
+from everview.lang.sql.aggregates import column_named
+from everview.lang.sql.refuse import refused
 from everview.lang.sql.resolve import resolve
 from everview.lang.sql.scope import Scope
 from everview.plan import scalar
@@ -24,6 +26,20 @@ def is_star(node: exp.Expr) -> bool:
     return isinstance(node, exp.Star) or (
         isinstance(node, exp.Column) and isinstance(node.this, exp.Star)
     )
+
+
+def selected_by_star(
+    node: exp.Expr, scope: Scope, lower: Lower, schema: Schema
+) -> list[tuple[str, exp.Expr]]:
+    """What a star in the SELECT list selects: output names and resolved expressions."""
+    star = node if isinstance(node, exp.Star) else node.this
+    if any(star.args.get(part) for part in ("except_", "replace", "rename")):
+        raise refused("* EXCEPT", node, scope.text, "list the columns")
+    parts = node.parts if isinstance(node, exp.Column) else ()
+    alias = parts[0].name if parts else None
+    if alias is None or (len(parts) == 2 and scope.has_item(alias)):
+        return [(name, column_named(plan)) for name, plan in scope.star(alias, node)]
+    return [(each.name, resolve(each, scope)) for each in starred(node, scope, lower, schema)]
 
 
 def starred(node: exp.Expr, scope: Scope, lower: Lower, schema: Schema) -> list[exp.Expr]:
