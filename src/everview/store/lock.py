@@ -12,6 +12,7 @@ import os
 import socket
 import stat
 from types import TracebackType
+from weakref import WeakSet
 
 from everview.store import faults
 
@@ -25,6 +26,7 @@ class WriterLock:
     """The right to write, held from construction until `release`."""
 
     def __init__(self, path: str, shown: str) -> None:
+        self._process = os.getpid()
         self._handle: int | None = _opened(path, shown)
         try:
             _take(self._handle)
@@ -34,11 +36,12 @@ class WriterLock:
             raise faults.locked(shown, holder or "another process") from problem
         os.ftruncate(self._handle, 0)
         os.pwrite(self._handle, f"process {os.getpid()} on {socket.gethostname()}\n".encode(), 0)
+        _HELD.add(self)
 
     @property
     def held(self) -> bool:
-        """Whether this lock has not been released."""
-        return self._handle is not None
+        """Whether this process has the lock and has not released it."""
+        return self._handle is not None and os.getpid() == self._process
 
     @property
     def is_alone(self) -> bool:
@@ -46,10 +49,16 @@ class WriterLock:
         return self.held and fcntl is not None
 
     def release(self) -> None:
-        """Give the lock back; again does nothing. The file stays: removing it would race."""
-        if self._handle is not None:
+        """Give the lock back; again does nothing. The file stays: removing it would race.
+
+        A forked child only closes its copy of the file: the lock is its parent's.
+        """
+        if self._handle is None:
+            return
+        if self.held:
             os.ftruncate(self._handle, 0)
-            self._close()
+            _give_back(self._handle)
+        self._close()
 
     def _close(self) -> None:
         assert self._handle is not None
@@ -81,6 +90,25 @@ def _opened(path: str, shown: str) -> int:
         return handle
     os.close(handle)
     raise faults.not_a_store(shown, "its lock is not a file")
+
+
+_HELD: WeakSet[WriterLock] = WeakSet()
+
+
+def _leave_to_parent() -> None:
+    """Close a child's copies of the locked files, so that a lock does not outlive its holder."""
+    for lock in tuple(_HELD):
+        lock.release()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_leave_to_parent)
+
+
+def _give_back(handle: int) -> None:
+    """Unlock at once, even while a process that was started from here has the file open."""
+    if fcntl is not None:
+        fcntl.flock(handle, fcntl.LOCK_UN)
 
 
 def _take(handle: int) -> None:
