@@ -50,7 +50,8 @@ def test_what_is_in_memory_stays_the_sum_of_what_was_written(db, monkeypatch, su
             tx.delete("t", gone)
             tx.insert("t", come)
         there = there - Counter(gone) + Counter(come)
-    db.engine.read("t", db._snapshot()).rows()
+    assert Counter(db.read("t").rows()) == there
+    db.engine._hot.rows("t", db.catalog.schema("t"), db._snapshot())
     assert held(db)["t"] == there
     assert len(db.engine._hot._held["t"].later) <= hot.RUNS
 

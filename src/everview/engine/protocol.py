@@ -160,5 +160,8 @@ class Engine(Protocol):
     def moved(self, before: Snapshot, after: Manifest) -> None:
         """Compaction gave relations other segments with the same sum."""
 
+    def forget(self) -> None:
+        """Drop all that is kept in memory, after an exception at any moment."""
+
     def close(self) -> None:
         """Release what the engine holds."""

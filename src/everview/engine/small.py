@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from itertools import groupby
+from threading import RLock
 from typing import Any
 
 import pyarrow as pa
@@ -32,6 +34,7 @@ from everview.program.steps import (
     Step,
     change_name,
 )
+from everview.store.manifest import Manifest
 from everview.store.store import Store
 
 
@@ -41,6 +44,34 @@ class InProcess:
     def __init__(self, calculator: Calculator, held: float = EMBEDDED) -> None:
         self._calculator = calculator
         self._hot = Hot(calculator, part(held))
+        self._busy = RLock()
+        """Held while the calculator, or what is in memory, is used; readers do not wait for it."""
+        self._idle: list[Calculator] = []
+
+    def forget(self) -> None:
+        """Drop all that is kept in memory, after an exception at any moment."""
+        with self._busy:
+            self._idle = []
+            calculator = self._calculator.anew()
+            self._hot = Hot(calculator, self._hot.most)
+            self._calculator = calculator
+
+    @contextmanager
+    def _reading(self) -> Iterator[Calculator]:
+        """A calculator for one reader; it is not used again after an exception."""
+        try:
+            calculator = self._idle.pop()
+        except IndexError:
+            calculator = self._calculator.beside()
+        try:
+            yield calculator
+            calculator.forget()
+        except BaseException:
+            with suppress(Exception):
+                calculator.leave()
+            raise
+        if calculator.is_beside(self._calculator):
+            self._idle.append(calculator)
 
     def confine(self, store: Store) -> None:
         """Let DuckDB open the files of a store, and no others."""
@@ -59,12 +90,13 @@ class InProcess:
         """The weighted rows of a relation whose column `by` is among `keys`."""
         schema = snapshot.stored[name].schema
         wanted = Fetch("found", name, schema, by, (KeySet("wanted", by),))
-        try:
-            self._calculator.give("wanted", pa.table({by: keys}))
-            self.fetch((wanted,), snapshot, Outcome())
-            return self._calculator.result("found", schema)
-        finally:
-            self._calculator.forget()
+        with self._busy:
+            try:
+                self._calculator.give("wanted", pa.table({by: keys}))
+                self.fetch((wanted,), snapshot, Outcome())
+                return self._calculator.result("found", schema)
+            finally:
+                self._calculator.forget()
 
     def keys(self, step: Fetch) -> pa.ChunkedArray:
         """The values that a fetch is looked up by, each once."""
@@ -102,11 +134,19 @@ class InProcess:
 
     def calculate(self, plan: Plan, relations: Mapping[str, pa.Table]) -> pa.Table:
         """A plan over relations in memory."""
-        return self._calculator.calculate(plan, relations)
+        with self._busy:
+            return self._calculator.calculate(plan, relations)
 
     def add_up(self, rows: pa.Table, stored: Stored) -> pa.Table:
         """The sum of weighted rows in memory."""
-        return summed(rows, stored, self._calculator)
+        with self._busy:
+            return summed(rows, stored, self._calculator)
+
+    def moved(self, before: Snapshot, after: Manifest) -> None:
+        """Relations have other segments now, with the same sum."""
+        with self._busy:
+            self._hot.moved(before, after)
+            self._calculator.forget()
 
 
 def run_small(

@@ -12,6 +12,7 @@ from concurrent.futures import Future
 from contextlib import suppress
 from dataclasses import replace
 from datetime import UTC, datetime
+from threading import Lock
 from weakref import finalize
 
 import pyarrow as pa
@@ -39,6 +40,10 @@ class Store:
         self.manifests = Manifests(place)
         self._pinned = epoch
         self._last: Manifest | None = None
+        self._guard = Lock()
+        self._committing = False
+        """The manifest on disk may be newer than the last one seen: a commit is going on, or was
+        ended by an exception."""
         self._lately = together.Lately()
         self._syncing: dict[str, Future[None] | None] = {}
         self._lasting: set[str] = set()
@@ -86,16 +91,26 @@ class Store:
         """The newest epoch; costs two existence checks, or none if nobody else may write."""
         if self._pinned is not None:
             return self.read(self._pinned)
-        alone = self._lock is not None and self._lock.is_alone
-        if self._last is None or not (alone or self._is_newest(self._last.epoch)):
-            self._last = self.manifests.newest()
-        return self._last
+        last, alone = self._last, self._lock is not None and self._lock.is_alone
+        if last is not None and ((alone and not self._committing) or self._is_newest(last.epoch)):
+            return last
+        with self._guard:  # a manifest read before a commit never replaces the one committed
+            self._last = last = self.manifests.newest()
+        return last
 
     def read(self, epoch: int) -> Manifest:
         """The manifest of a retained epoch."""
-        if self._last is not None and self._last.epoch == epoch:
-            return self._last
+        last = self._last
+        if last is not None and last.epoch == epoch:
+            return last
         return self.manifests.read(epoch)
+
+    def removed(self, epoch: int) -> Exception | None:
+        """The error for a reader of an epoch that retention has removed, None if it has not."""
+        if self.place.exists(manifest_path(epoch)):
+            return None
+        wanted = f"epoch {epoch}, which was being read and has been removed meanwhile,"
+        return self.manifests.not_retained(wanted, "read again, from an epoch that is retained")
 
     def feed(self, name: str, after: int, upto: int | None = None) -> tuple[Segment, ...]:
         """The changes of a relation after one epoch up to another, oldest first.
@@ -213,6 +228,7 @@ class Store:
         if note is not None:
             manifest = replace(manifest, note=note())
         path, content = manifest_path(manifest.epoch), codec.encode(manifest)
+        self._committing = True
         try:
             if shared is None:
                 made = self.place.create(path, content)
@@ -229,10 +245,18 @@ class Store:
             self._last = None
             raise faults.lost_race(manifest.epoch)
         self._syncing.clear()
-        self._last = manifest
+        with self._guard:
+            self._last = manifest
+        self._committing = False
         self._ahead.passed(manifest.epoch)
         if shared is not None:
             self._ahead.make(manifest.epoch + 1)
+
+    def forget(self) -> None:
+        """Drop what is remembered of epochs and files, after an exception at any moment."""
+        self._last = None
+        self._lately, self._syncing = together.Lately(), {}
+        self._ahead.drop()
 
     def close(self) -> None:
         """Leave nothing behind that was made for a commit to come."""

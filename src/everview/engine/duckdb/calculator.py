@@ -6,14 +6,13 @@ import warnings
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import lru_cache
+from itertools import count
 from typing import TypeVar
-from weakref import finalize
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from everview.analysis.sign import Sign, sign
-from everview.emit.parity import STRICT
 from everview.emit.scalar import NotEqual, spelled
 from everview.emit.sql import DUCKDB, consolidate, emit, emit_consolidated, emit_step
 from everview.engine.arrow import arrow_schema, arrow_type, conform
@@ -22,8 +21,7 @@ from everview.engine.columns import summing
 from everview.engine.columns.batches import FEW, Batches, batch, nothing, picked
 from everview.engine.columns.operators import Columns
 from everview.engine.columns.unknown import Unknown
-from everview.engine.duckdb import functions
-from everview.engine.duckdb.connection import confine, connect, planned
+from everview.engine.duckdb.connection import Database, confine, connect, planned
 from everview.engine.duckdb.files import Files
 from everview.engine.duckdb.problems import explained
 from everview.engine.fixpoint import Solver
@@ -40,15 +38,20 @@ T = TypeVar("T")
 MANY = 100_000
 """So many rows are taken from DuckDB at once."""
 _SPACE = "results"
-"""The schema that holds what is computed, so that one statement drops it all."""
+"""The schema of a calculator holds what it computes, so that one statement drops it all."""
 
 
 class Calculator:
     """Named relations in memory and the results computed from them."""
 
-    def __init__(self, memory: str | None = None, few: int = FEW) -> None:
-        self._few = few
-        self._connection = connect(memory)
+    def __init__(
+        self, memory: str | None = None, few: int = FEW, beside: Calculator | None = None
+    ) -> None:
+        self._memory, self._few = memory, few
+        self._database: Database = beside._database if beside else connect(memory)
+        self._connection = self._database.cursor()
+        self._connection.execute("SET TimeZone = 'UTC'")
+        self._space = f"{_SPACE}_{next(_NUMBERS)}"
         self._given: dict[str, pa.Table | pa.RecordBatch] = {}
         self._registered: set[str] = set()
         self._counts: dict[str, int] = {}
@@ -56,14 +59,30 @@ class Calculator:
         self._batches = Batches(self._batch)
         self._columns = Columns(self._constant)
         self._empty = True
-        self._strict = False
-        self._confined = False
-        self._connection.execute(f"CREATE SCHEMA {_SPACE}; USE {_SPACE}")
+        self._confined, self._folder = (
+            (beside._confined, beside._folder) if beside else (False, None)
+        )
+        self._connection.execute(f"CREATE SCHEMA {self._space}; USE {self._space}")
+
+    def beside(self) -> Calculator:
+        """Another one over the same DuckDB, for another thread; it knows nothing of this one."""
+        return Calculator(self._memory, self._few, self)
+
+    def is_beside(self, other: Calculator) -> bool:
+        """Whether both use the same DuckDB."""
+        return self._database is other._database
+
+    def anew(self) -> Calculator:
+        """Another one over a DuckDB of its own, in the place of this one."""
+        made = Calculator(self._memory, self._few)
+        if self._confined:
+            made.confine(self._folder)
+        return made
 
     def confine(self, folder: str | None = None) -> None:
         """Let DuckDB open files of one folder alone, or none; it refuses to be let out again."""
         confine(self._connection, folder)
-        self._confined = True
+        self._confined, self._folder = True, folder
 
     def give(self, name: str, rows: pa.Table | pa.RecordBatch) -> None:
         """Make Arrow rows known under a name."""
@@ -297,8 +316,9 @@ class Calculator:
         self._nothing.clear()
         if not self._empty:
             # One statement, however many results there are.
+            space = self._space
             self._connection.execute(
-                f"USE main; DROP SCHEMA {_SPACE} CASCADE; CREATE SCHEMA {_SPACE}; USE {_SPACE}"
+                f"USE main; DROP SCHEMA {space} CASCADE; CREATE SCHEMA {space}; USE {space}"
             )
             self._empty = True
 
@@ -306,9 +326,15 @@ class Calculator:
         self._connection.unregister(name)
         self._registered.discard(name)
 
-    def close(self) -> None:
-        """Give the memory back."""
+    def leave(self) -> None:
+        """Drop everything known, and what DuckDB holds of it, for good."""
+        self._connection.execute(f"USE main; DROP SCHEMA IF EXISTS {self._space} CASCADE")
         self._connection.close()
+
+    def close(self) -> None:
+        """Give the memory back, also that of calculators beside this one."""
+        self._connection.close()
+        self._database.close()
 
     def rows(self, sql: str) -> pa.Table:
         """The rows of a query."""
@@ -325,18 +351,16 @@ class Calculator:
             return planned(self._connection, lambda: self._connection.execute(sql).fetchall())
 
     def _define(self, sql: str) -> None:
-        """Make known what a statement reads: tables given, and our own functions."""
+        """Make known the tables given that a statement reads."""
         if not self._confined:
             self.confine()
         for name in self._given.keys() - self._registered:
             if duckdb_name(name) in sql:
                 self._connection.register(name, self._table(name))
                 self._registered.add(name)
-        if STRICT in sql and not self._strict:
-            functions.define(self._connection)
-            # A connection that knows functions in Python has to be closed before Python ends.
-            finalize(self, self._connection.close)
-            self._strict = True
+
+
+_NUMBERS = count()
 
 
 @lru_cache(maxsize=4096)

@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import atexit
+import os
 from collections.abc import Callable
+from ctypes import py_object, pythonapi
 from pathlib import Path
 from tempfile import gettempdir
-from typing import TypeVar
+from typing import TypeAlias, TypeVar
 from uuid import uuid4
+from weakref import WeakValueDictionary
 
 import duckdb
 
+from everview.engine.duckdb import functions
 from everview.engine.memory import CALCULATING, part
 
 T = TypeVar("T")
@@ -18,7 +23,12 @@ _UNPLANNED = "did not return a BoundFunctionExpression"
 """How DuckDB 2.0 fails on `x <> x` when its statistics say that x is null in every row."""
 
 
-def connect(memory: str | None) -> duckdb.DuckDBPyConnection:
+Database: TypeAlias = duckdb.DuckDBPyConnection
+"""A DuckDB in memory that knows our functions; connections to it are its cursors."""
+_DATABASES: WeakValueDictionary[int, Database] = WeakValueDictionary()
+
+
+def connect(memory: str | None) -> Database:
     """A database in memory; what does not fit goes to files that are gone when it is closed."""
     spill = Path(gettempdir()) / f"everview-{uuid4().hex}"
     connection = duckdb.connect(
@@ -29,8 +39,30 @@ def connect(memory: str | None) -> duckdb.DuckDBPyConnection:
             "python_enable_replacements": False,
         }
     )
-    connection.execute("SET TimeZone = 'UTC'")
+    functions.define(connection)
+    _DATABASES[id(connection)] = connection
     return connection
+
+
+def _close_all() -> None:
+    """Close every database: one that knows functions in Python must not outlive Python."""
+    for each in tuple(_DATABASES.values()):
+        each.close()
+
+
+def _leave_to_parent() -> None:
+    """Keep what a child has of its parent's databases: they cannot be closed without their threads.
+
+    To close one would also delete the files that the parent has put on disk.
+    """
+    for each in tuple(_DATABASES.values()):
+        pythonapi.Py_IncRef(py_object(each))
+    _DATABASES.clear()
+
+
+atexit.register(_close_all)
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_leave_to_parent)
 
 
 def confine(connection: duckdb.DuckDBPyConnection, folder: str | None) -> None:

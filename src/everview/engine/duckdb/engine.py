@@ -39,7 +39,7 @@ from everview.program.steps import (
     change_name,
 )
 from everview.rewrite.passes import rewrite
-from everview.store.manifest import Manifest, Segment
+from everview.store.manifest import Segment
 from everview.store.order import orderable
 
 PART = 4_000_000
@@ -81,12 +81,15 @@ class DuckDBEngine(InProcess):
     ) -> Outcome:
         """Run a transaction's program; its results are added to memory when it has committed."""
         calculator = self._calculator
-        try:
-            with queries.refused_by_name():
-                outcome = run_small(self, calculator, program, changes, snapshot, epoch, violation)
-        finally:
-            calculator.forget()
-        self._hot.stage(outcome.segments, outcome.written)
+        with self._busy:
+            try:
+                with queries.refused_by_name():
+                    outcome = run_small(
+                        self, calculator, program, changes, snapshot, epoch, violation
+                    )
+            finally:
+                calculator.forget()
+            self._hot.stage(outcome.segments, outcome.written)
         return outcome
 
     def fetch(self, steps: Sequence[Fetch], snapshot: Snapshot, outcome: Outcome) -> None:
@@ -112,17 +115,15 @@ class DuckDBEngine(InProcess):
 
     def build(self, name: str, plan: Plan, snapshot: Snapshot, epoch: int) -> Segment:
         """The value of `plan` over the stored relations, as the base of a new relation."""
-        self._calculator.forget()
         store, sort, schema = snapshot.store, snapshot.stored[name].sort, schema_of(plan)
-        try:
-            count = self._make(plan, self._held(plan, snapshot, {}), snapshot)
+        with self._reading() as calculator:
+            held = self._held(plan, snapshot, {}, calculator)
+            count = _make(plan, held, snapshot, calculator)
             if count > PART:
                 by = orderable(arrow_schema(schema), sort)
-                parts = self._calculator.parts(_MADE, schema, by, PART)
+                parts = calculator.parts(_MADE, schema, by, PART)
                 return store.write_parts(name, epoch, map(_in_calendar, parts), sort)
-            rows = _in_calendar(self._calculator.result(_MADE, schema))
-        finally:
-            self._calculator.forget()
+            rows = _in_calendar(calculator.result(_MADE, schema))
         return store.write_segment(name, epoch, rows, sort, kind="base")
 
     def weighted(self, rows: Any, table: str, schema: Schema, weight: int) -> Any:
@@ -161,12 +162,11 @@ class DuckDBEngine(InProcess):
         """How many rows a view has, and its query minus the view, all read from the segments."""
         with queries.known_to_spark():
             plan = written_minus_stored(name, text, snapshot, queries.analyze)
-        self._calculator.forget()
         read = [each.name for each in sources(plan)]
-        held = stored_items(read, snapshot, self._calculator, careful=False)
-        found = self._rows(plan, held, snapshot)
-        total = self._calculator.rows(f"SELECT sum({WEIGHT}) AS n FROM {held[name]} AS q")
-        self._calculator.forget()
+        with self._reading() as calculator:
+            held = stored_items(read, snapshot, calculator, careful=False)
+            found = _rows(plan, held, snapshot, calculator)
+            total = calculator.rows(f"SELECT sum({WEIGHT}) AS n FROM {held[name]} AS q")
         return int(total.column("n")[0].as_py() or 0), found
 
     def recompute(
@@ -178,26 +178,19 @@ class DuckDBEngine(InProcess):
         pending: Changes,
     ) -> pa.Table:
         """A query after the pending changes minus the rows stored."""
-        self._calculator.forget()
         with queries.known_to_spark():
             plan = written_minus_stored(name, {name: query.text}, snapshot, queries.analyze)
         plans: dict[str, Plan] = {}
         for view, each in views.items():
             plans[view] = inlined(each, plans)
-        try:
-            plan = inlined(plan, plans)
-            return self._rows(plan, self._held(plan, snapshot, pending), snapshot)
-        finally:
-            self._calculator.forget()
+        plan = inlined(plan, plans)
+        with self._reading() as calculator:
+            held = self._held(plan, snapshot, pending, calculator)
+            return _rows(plan, held, snapshot, calculator)
 
     def fixed(self, rows: Any, table: str, snapshot: Snapshot) -> Any:
         """Nothing: changes are in memory."""
         return rows
-
-    def moved(self, before: Snapshot, after: Manifest) -> None:
-        """Relations have other segments now, with the same sum."""
-        self._hot.moved(before, after)
-        self._calculator.forget()
 
     def close(self) -> None:
         """Give the memory back."""
@@ -205,24 +198,19 @@ class DuckDBEngine(InProcess):
 
     def _answer(self, query: OrderedQuery, snapshot: Snapshot, pending: Changes) -> pa.Table:
         """The rows of a query, with changes that are not committed yet."""
-        self._calculator.forget()
-        held = self._held(query.plan, snapshot, pending)
-        try:
-            rows = _asked(lambda read: self._asked_once(query, read), held, snapshot)
-        finally:
-            self._calculator.forget()
+        with self._reading() as calculator:
+            held = self._held(query.plan, snapshot, pending, calculator)
+            rows = _asked(lambda read: _asked_once(query, read, calculator), held, snapshot)
         schema = arrow_schema(schema_of(query.plan))
         return rows.cast(pa.schema([schema.field(name) for name in query.columns]))
 
-    def _asked_once(self, query: OrderedQuery, read: Mapping[str, str]) -> pa.Table:
-        solved = Solver(Reading(self._calculator, read, _written)).solved(query.plan)
-        return self._calculator.rows(queries.rows_sql(replace(query, plan=solved), read))
-
-    def _held(self, plan: Plan, snapshot: Snapshot, pending: Changes) -> dict[str, str]:
+    def _held(
+        self, plan: Plan, snapshot: Snapshot, pending: Changes, calculator: Calculator
+    ) -> dict[str, str]:
         """What a plan reads as FROM items, with changes that are not committed yet."""
-        held = {each.name: self._current(each.name, snapshot) for each in sources(plan)}
+        held = {each.name: self._current(each.name, snapshot, calculator) for each in sources(plan)}
         for name in [name for name in held if pending.get(name)]:
-            self._calculator.give(change_name(name), pa.concat_tables(pending[name]))
+            calculator.give(change_name(name), pa.concat_tables(pending[name]))
             listed = (*names(snapshot.stored[name].schema), WEIGHT)
             columns = ", ".join(map(duckdb_name, listed))
             both = (held[name], duckdb_name(change_name(name)))
@@ -230,25 +218,37 @@ class DuckDBEngine(InProcess):
             held[name] = f"({rows})"
         return held
 
-    def _rows(self, plan: Plan, held: Mapping[str, str], snapshot: Snapshot) -> pa.Table:
-        """The weighted rows of a plan over FROM items."""
-        self._make(plan, held, snapshot)
-        return self._calculator.result(_MADE, schema_of(plan))
+    def _current(self, name: str, snapshot: Snapshot, calculator: Calculator) -> str:
+        """A relation as a FROM item: from memory where it is at hand, else from its segments."""
+        rows = self._hot.at_hand(name, snapshot)
+        if rows is None:
+            return stored_item(name, snapshot, calculator)
+        known = f"hot {name}"
+        calculator.give(known, rows)
+        return duckdb_name(known)
 
-    def _make(self, plan: Plan, held: Mapping[str, str], snapshot: Snapshot) -> int:
-        """Let DuckDB hold the weighted rows of a plan over FROM items; how many there are."""
 
-        def keep(read: Mapping[str, str]) -> int:
-            solved = Solver(Reading(self._calculator, read, _written)).solved(plan)
-            return self._calculator.keep(_MADE, _written(solved, read))
+def _rows(
+    plan: Plan, held: Mapping[str, str], snapshot: Snapshot, calculator: Calculator
+) -> pa.Table:
+    """The weighted rows of a plan over FROM items."""
+    _make(plan, held, snapshot, calculator)
+    return calculator.result(_MADE, schema_of(plan))
 
-        return _asked(keep, held, snapshot)
 
-    def _current(self, name: str, snapshot: Snapshot) -> str:
-        """A relation as a FROM item: from memory where it is there, else from its segments."""
-        if self._hot.holds(name, snapshot) and not self._hot.is_tight(name):
-            return self._hot.table(name, snapshot)
-        return stored_item(name, snapshot, self._calculator)
+def _make(plan: Plan, held: Mapping[str, str], snapshot: Snapshot, calculator: Calculator) -> int:
+    """Let DuckDB hold the weighted rows of a plan over FROM items; how many there are."""
+
+    def keep(read: Mapping[str, str]) -> int:
+        solved = Solver(Reading(calculator, read, _written)).solved(plan)
+        return calculator.keep(_MADE, _written(solved, read))
+
+    return _asked(keep, held, snapshot)
+
+
+def _asked_once(query: OrderedQuery, read: Mapping[str, str], calculator: Calculator) -> pa.Table:
+    solved = Solver(Reading(calculator, read, _written)).solved(query.plan)
+    return calculator.rows(queries.rows_sql(replace(query, plan=solved), read))
 
 
 def _in_calendar(rows: pa.Table) -> pa.Table:

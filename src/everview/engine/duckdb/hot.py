@@ -7,8 +7,8 @@ the same sum as the segments: compaction changes neither the sum nor the hot cop
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from itertools import chain
 from time import perf_counter
 
@@ -20,7 +20,6 @@ from everview.engine.duckdb.calculator import Calculator
 from everview.engine.duckdb.keys import Keys
 from everview.engine.duckdb.runs import Run, Tight, among, in_pieces, joined
 from everview.engine.protocol import Snapshot, Stored
-from everview.plan.quoting import duckdb_name
 from everview.plan.types import Schema
 from everview.store.manifest import Manifest, Segment
 from everview.store.together import is_piece
@@ -37,17 +36,18 @@ some with one key come and others go: each change of a row would be brought by e
 Totals are always added up."""
 
 
-@dataclass(slots=True)
+@dataclass(frozen=True, slots=True)
 class _Held:
     """What a relation was loaded as, its later changes, and the segments that both stand for.
 
-    A change is in one run, or where it is large in runs that follow each other.
+    A change is in one run, or where it is large in runs that follow each other. It is immutable: a
+    later version replaces it in one step, so an exception at any moment leaves one or the other.
     """
 
     stored: Stored
     ids: tuple[str, ...] = ()
-    loaded: list[Run] = field(default_factory=list)
-    later: list[list[Run]] = field(default_factory=list)
+    loaded: tuple[Run, ...] = ()
+    later: tuple[tuple[Run, ...], ...] = ()
     seen: Snapshot | None = None
     """The epoch that it was last brought up to."""
 
@@ -97,9 +97,21 @@ class Hot:
         """The rows of a relation whose column `by` is one of the keys."""
         return among(self._current(name, snapshot).runs, by, keys, arrow_schema(schema))
 
-    def is_tight(self, name: str) -> bool:
-        """Whether all rows of a relation had better be read from its segments."""
-        return any(isinstance(run, Tight) for run in self._held[name].loaded)
+    def at_hand(self, name: str, snapshot: Snapshot) -> pa.Table | None:
+        """All rows of a relation in memory, None if they had better be read from its segments.
+
+        Nothing is kept, so that any thread may ask beside the one that writes.
+        """
+        held, stored = self._held.get(name), snapshot.stored[name]
+        segments = snapshot.relation(name).segments
+        if held is None or held.stored != stored or not _starts(_ids(segments), held.ids):
+            return None
+        if any(isinstance(run, Tight) for run in held.loaded):
+            return None
+        schema = arrow_schema(stored.schema)
+        parts = [run.every(schema.names) for run in held.runs]
+        parts += (snapshot.store.rows_of(each, schema) for each in segments[len(held.ids) :])
+        return pa.concat_tables(parts or [schema.empty_table()])
 
     def rows(self, name: str, schema: Schema, snapshot: Snapshot) -> pa.Table:
         """All rows of a relation, some of its columns."""
@@ -107,19 +119,14 @@ class Hot:
         parts = [run.every(wanted.names) for run in self._current(name, snapshot).runs]
         return pa.concat_tables(parts or [wanted.empty_table()])
 
-    def table(self, name: str, snapshot: Snapshot) -> str:
-        """The SQL name of a relation, for the time until all that is known is forgotten."""
-        known = f"hot {name}"
-        self.calculator.give(known, self.rows(name, snapshot.stored[name].schema, snapshot))
-        return duckdb_name(known)
-
     def moved(self, before: Snapshot, after: Manifest) -> None:
         """Relations have other segments now, with the same sum."""
         for name in [name for name in self._held if name not in before.stored]:
             del self._held[name]
-        for name in self._held:
+        for name in tuple(self._held):
             if self.holds(name, before) and name in after.relations:
-                self._current(name, before).ids = _ids(after.relations[name].segments)
+                ids = _ids(after.relations[name].segments)
+                self._held[name] = replace(self._current(name, before), ids=ids)
 
     def _current(self, name: str, snapshot: Snapshot) -> _Held:
         """A relation as it stands in this epoch: what it has not yet comes from its segments."""
@@ -127,54 +134,59 @@ class Hot:
         if known is not None and known.seen is snapshot:
             return known
         # A relation without segments may have been dropped and declared anew with other columns.
-        if not self.holds(name, snapshot):
-            self._held[name] = _Held(snapshot.stored[name])
-        held = self._held[name]
-        fresh = snapshot.relation(name).segments[len(held.ids) :]
-        if not held.ids and fresh:
-            self._load(held, fresh[0], snapshot)
+        if known is None or not self.holds(name, snapshot):
+            self._held.pop(name, None)  # its room is free for what is loaded now
+            known = _Held(snapshot.stored[name])
+        fresh = snapshot.relation(name).segments[len(known.ids) :]
+        if not known.ids and fresh:
+            known = self._load(known, fresh[0], snapshot)
             fresh = fresh[1:]
         for segment in fresh:
-            self._append(held, segment, snapshot)
-        held.seen = snapshot
+            known = self._append(known, segment, snapshot)
+        self._held[name] = held = replace(known, seen=snapshot)
         return held
 
-    def _room(self) -> int:
-        """How much more may be held."""
-        return self.most - sum(run.resident for held in self._held.values() for run in held.runs)
+    def _room(self, loaded: Iterable[Run] = ()) -> int:
+        """How much more may be held, beside runs that have just been loaded."""
+        held = (run for each in self._held.values() for run in each.runs)
+        every = {id(run): run.resident for run in chain(held, loaded)}
+        return self.most - sum(every.values())
 
-    def _load(self, held: _Held, segment: Segment, snapshot: Snapshot) -> None:
+    def _load(self, held: _Held, segment: Segment, snapshot: Snapshot) -> _Held:
         """The first segment, as one run; a large one as few that can be made one by one."""
         began, schema = perf_counter(), arrow_schema(held.stored.schema)
         each, together = ROOMY * self._room() / max(1, segment.rows), list[pa.Table]()
+        loaded: list[Run] = []
         for file in segment.files:
             rows = snapshot.store.read_files((file,), schema=schema)
             large = rows.nbytes / file.rows * segment.rows > self.most / LARGE
             if large and together and _bytes(together) + rows.nbytes > self.most / LARGE / 2:
-                held.loaded.append(self._run(pa.concat_tables(together), held, each))
+                loaded.append(self._run(pa.concat_tables(together), held.by, loaded, each))
                 together.clear()
             together.append(rows)
         if together:
             whole = pa.concat_tables(together)
-            held.loaded.append(self._run(whole, held, each if large else None))
-            held.loaded = joined(held.loaded)
-        held.ids = (segment.id,)
+            loaded.append(self._run(whole, held.by, loaded, each if large else None))
+            loaded = joined(loaded)
         self.loading += (perf_counter() - began) * 1000
+        return replace(held, ids=(segment.id,), loaded=tuple(loaded))
 
-    def _run(self, rows: pa.Table, held: _Held, each: float | None) -> Run:
+    def _run(
+        self, rows: pa.Table, by: str | None, loaded: Sequence[Run], each: float | None
+    ) -> Run:
         """More rows; they stay in memory if there is room, packed where `each` is told.
 
         So many bytes a row may take then if its texts lie with it.
         """
-        if each is not None and held.by is not None:
-            before = held.loaded[-1] if held.loaded else None
+        if each is not None and by is not None:
+            before = loaded[-1] if loaded else None
             like = before.packed.layout if isinstance(before, Tight) else None
-            packed = Tight.of(rows, held.by, like, each)
-            if packed.resident <= self._room():
+            packed = Tight.of(rows, by, like, each)
+            if packed.resident <= self._room(loaded):
                 return packed
-        return Run(rows, held.by, room=self._room())
+        return Run(rows, by, room=self._room(loaded))
 
-    def _append(self, held: _Held, segment: Segment, snapshot: Snapshot) -> None:
+    def _append(self, held: _Held, segment: Segment, snapshot: Snapshot) -> _Held:
         """Add a change; when there are too many, those not much larger become one run with it.
 
         So there are few runs, and a row is moved a logarithmic number of times.
@@ -184,22 +196,23 @@ class Hot:
         if rows is None:
             schema = arrow_schema(held.stored.schema)
             rows = snapshot.store.rows_of(segment, schema)
-        held.ids = (*held.ids, segment.id)
+        later = held.later
         if rows.num_rows > MANY:
-            held.later.append(in_pieces(rows, held.by, self._room()))
+            later = (*later, tuple(in_pieces(rows, held.by, self._room(held.runs))))
         elif rows.num_rows:
-            held.later.append([Run(rows, held.by, ordered=ordered)])
-        if len(held.later) > RUNS:
-            self._merge(held)
+            later = (*later, (Run(rows, held.by, ordered=ordered),))
+        grown = replace(held, ids=(*held.ids, segment.id), later=later)
+        return self._merged(grown) if len(later) > RUNS else grown
 
-    def _merge(self, held: _Held) -> None:
+    def _merged(self, held: _Held) -> _Held:
         """Make one run of the last change and those before it that are not much larger."""
-        last, size = [held.later.pop()], 0
+        later = list(held.later)
+        last, size = [later.pop()], 0
         while True:
             size += sum(map(len, last[-1]))
-            if not held.later or sum(map(len, held.later[-1])) > 2 * size:
+            if not later or sum(map(len, later[-1])) > 2 * size:
                 break
-            last.append(held.later.pop())
+            last.append(later.pop())
         # In the order in which they came, which sorting by a key keeps.
         rows = (run.rows for runs in reversed(last) for run in runs)
         merged = Run(pa.concat_tables(rows), held.by)
@@ -207,7 +220,7 @@ class Hot:
         if held.stored.rings or many or merged.comes_and_goes:
             every = self.calculator.add_up(merged.rows, held.stored.schema, held.stored.rings)
             merged = Run(every, held.by)
-        held.later.append([merged])
+        return replace(held, later=(*later, (merged,)))
 
 
 def _bytes(parts: Iterable[pa.Table]) -> int:

@@ -38,11 +38,19 @@ def _words(problem: str) -> str:
     return words
 
 
+_INTERRUPTED = "Query interrupted"
+"""How DuckDB says that a signal has ended a query."""
+
+
 @contextmanager
 def explained() -> Iterator[None]:
     """Turn what goes wrong with the user's values into a UserError."""
     try:
         yield
+    except RuntimeError as problem:
+        if str(problem) != _INTERRUPTED:
+            raise
+        raise KeyboardInterrupt from problem
     except duckdb.OutOfMemoryException as problem:
         raise UserError(
             "E013",

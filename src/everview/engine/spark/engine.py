@@ -46,7 +46,7 @@ from everview.plan.ties import hangs_on_ties
 from everview.plan.traverse import has_loops, schema_of, sources, walk
 from everview.plan.types import WEIGHT, Schema, Type
 from everview.program.steps import Compute, Fetch, Program
-from everview.store.manifest import DataFile, Manifest, Segment, parted
+from everview.store.manifest import DataFile, Segment, parted
 from everview.store.skip import files_for, may_hold_null
 from everview.store.store import Store
 
@@ -139,11 +139,12 @@ class SparkEngine(InProcess):
         violation: Violation,
     ) -> Outcome:
         calculator = self._calculator
-        try:
-            outcome = run_small(self, calculator, program, changes, snapshot, epoch, violation)
-        finally:
-            calculator.forget()
-        self._hot.stage(outcome.segments, outcome.written)
+        with self._busy:
+            try:
+                outcome = run_small(self, calculator, program, changes, snapshot, epoch, violation)
+            finally:
+                calculator.forget()
+            self._hot.stage(outcome.segments, outcome.written)
         return outcome
 
     def fetch(self, steps: Sequence[Fetch], snapshot: Snapshot, outcome: Outcome) -> None:
@@ -234,12 +235,10 @@ class SparkEngine(InProcess):
         rows, size = sum(each.rows for each in read), sum(_bytes(each.files) for each in read)
         if rows > BUILT_ROWS * self._large_rows or size > BUILT_BYTES * self._large_rows:
             raise TooLarge("a backfill")
-        items = stored_items(names, snapshot, self._calculator, careful=careful)
-        reading = Reading(self._calculator, items, _in_process)
-        try:
+        with self._reading() as calculator:
+            items = stored_items(names, snapshot, calculator, careful=careful)
+            reading = Reading(calculator, items, _in_process)
             return reading.evaluate(Solver(reading).solved(plan))
-        finally:
-            self._calculator.forget()
 
     def weighted(self, rows: DataFrame, table: str, schema: Schema, weight: int) -> DataFrame:
         """A Spark DataFrame as weighted rows of a table, still on Spark."""
@@ -254,7 +253,9 @@ class SparkEngine(InProcess):
             schema = snapshot.stored[name].schema
             if snapshot.relation(name).rows > self._large_rows:
                 return actions.collect(queries.plain_frame(self.session, name, snapshot, {}))
-            return self._calculator.repeat(self._evaluate_small(Source(name, schema), snapshot))
+            rows = self._evaluate_small(Source(name, schema), snapshot)
+            with self._reading() as calculator:
+                return calculator.repeat(rows)
 
         return Result(arrow, lambda: queries.plain_frame(self.session, name, snapshot, {}))
 
@@ -351,11 +352,6 @@ class SparkEngine(InProcess):
             return some
         gear = LargeGear(self.session, snapshot, snapshot.manifest.epoch + 1, None)
         return gear.fixed(table, some)
-
-    def moved(self, before: Snapshot, after: Manifest) -> None:
-        """Relations have other segments now, with the same sum."""
-        self._hot.moved(before, after)
-        self._calculator.forget()
 
     def close(self) -> None:
         """Stop the local Spark this engine started; leave a session it was given alone."""
