@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from threading import local
 from types import TracebackType
-from typing import Any
+from typing import Any, TypeVar
 
 import pyarrow as pa
 
@@ -39,16 +41,19 @@ from everview.pipeline.loading import load
 from everview.pipeline.moving import Mover
 from everview.pipeline.notes import note_of
 from everview.pipeline.python_functions import checked_function
+from everview.pipeline.sharing import Sharing, closed
 from everview.pipeline.system import Asked, Told, with_told
-from everview.pipeline.telling import guarded, in_text, placed_in, placed_rows, sound
+from everview.pipeline.telling import in_text, in_time, placed_in, placed_rows, sound
 from everview.pipeline.transaction import Transaction
 from everview.plan.nodes import Plan, Source
 from everview.store.compaction import Policy, compact, compactable
 from everview.store.faults import later
 from everview.store.lock import WriterLock
-from everview.store.manifest import Manifest
+from everview.store.manifest import Manifest, Opaque
 from everview.store.retention import retire
 from everview.store.store import Store
+
+T = TypeVar("T")
 
 COMPACTION = Policy(changes=16)
 
@@ -59,17 +64,30 @@ class Database:
     def __init__(
         self, store: Store, engine: Engine, lock: WriterLock | None, *, read_only: bool = False
     ) -> None:
-        self.store = store
-        self.engine = engine
+        self._store = store
+        self._engine = engine
         engine.confine(store)
         self._lock = lock
         self._read_only = read_only
-        self._transaction: Transaction | None = None
-        self._declared = store.latest().catalog
-        self._catalog = self._load(store.latest())
-        self._mover = Mover(self._catalog, engine)
+        self._sharing = Sharing(self._recover)
+        self._begun = _Begun()
+        manifest = store.latest()
+        catalog = self._load(manifest)
+        self._kept = _Known(manifest.catalog, catalog, Mover(catalog, engine))
         self.tell: Callable[[str], None] = lambda _: None
         """Is told what a declaration builds, as it does; nothing when it is done."""
+
+    @property
+    def store(self) -> Store:
+        """Where it lies; a database that is closed has none."""
+        self._sharing.check()
+        return self._store
+
+    @property
+    def engine(self) -> Engine:
+        """What computes; a database that is closed has none."""
+        self._sharing.check()
+        return self._engine
 
     @property
     def epoch(self) -> int:
@@ -78,20 +96,73 @@ class Database:
 
     @property
     def catalog(self) -> Catalog:
-        """What is declared at the newest epoch; a writer may have declared more for a reader."""
-        if self._read_only and (manifest := self.store.latest()).catalog != self._declared:
-            self._catalog, self._declared = self._load(manifest), manifest.catalog
-        return self._catalog
+        """What is declared at the newest epoch."""
+        return self._known(self.store.latest()).catalog
+
+    @property
+    def _mover(self) -> Mover:
+        return self._known(self.store.latest()).mover
+
+    def _known(self, manifest: Manifest) -> _Known:
+        """What is known of the newest epoch; another writer may have declared more since."""
+        known = self._kept
+        if manifest.catalog is known.declared:
+            return known
+        if manifest.catalog == known.declared:
+            fresh = replace(known, declared=manifest.catalog)
+        else:
+            fresh = known.after(manifest.catalog, self._load(manifest))
+        self._kept = fresh
+        return fresh
 
     def _load(self, manifest: Manifest) -> Catalog:
         return load(manifest, self.engine, self.store.place.shown)
 
     def _snapshot(self, epoch: int | None = None) -> Snapshot:
-        """One epoch; an older one with the declarations it had."""
+        return self._epoch(epoch)[0]
+
+    def _epoch(self, epoch: int | None = None) -> tuple[Snapshot, Catalog]:
+        """One epoch and what it declares."""
         if epoch is None:
-            return Snapshot(self.store, self.store.latest(), self.catalog.stored())
-        manifest = self.store.read(epoch)
-        return Snapshot(self.store, manifest, self._load(manifest).stored())
+            manifest = self.store.latest()
+            catalog = self._known(manifest).catalog
+        else:
+            manifest = self.store.read(epoch)
+            catalog = self._load(manifest)
+        return Snapshot(self.store, manifest, catalog.stored()), catalog
+
+    def _alone(self, work: Callable[[], T], turn: Transaction | None = None) -> T:
+        """Write, after all others who do."""
+        return self._sharing.exclusively(work, turn)
+
+    def _recover(self) -> None:
+        """Load again what is in memory: an exception may have left it as no commit does."""
+        self._engine.forget()
+        self._store.forget()
+
+    def _lazy(self, result: Result, snapshot: Snapshot) -> Result:
+        """Rows that are read when they are asked for, if they can be had then."""
+
+        def arrow() -> pa.Table:
+            with self._readable(snapshot):
+                return result.arrow()
+
+        def frame() -> Any:
+            with self._readable(snapshot):
+                return result.to_spark()
+
+        return Result(arrow, frame if result.frame else None)
+
+    @contextmanager
+    def _readable(self, snapshot: Snapshot) -> Iterator[None]:
+        self._sharing.check()
+        try:
+            with in_time(snapshot), sound(snapshot):
+                yield
+        except Exception as problem:
+            if self._sharing.is_closed:
+                raise closed() from problem
+            raise
 
     # Reading
 
@@ -100,46 +171,61 @@ class Database:
         arguments.text("name", name)
         if epoch is not None:
             epoch = arguments.count("epoch", epoch)
-        snapshot = self._snapshot(epoch)
-        catalog = self.catalog if epoch is None else self._load(snapshot.manifest)
-        return guarded(self.engine.read(catalog.relation(name), snapshot), snapshot)
+        snapshot, catalog = self._epoch(epoch)
+        return self._lazy(self.engine.read(catalog.relation(name), snapshot), snapshot)
 
     def changes(self, name: str, *, after: int = 0) -> Result:
         """The change feed of a table or view: rows with `_w` and `_epoch`, oldest first."""
         after = arguments.count("after", after)
-        found = self.catalog.relation(arguments.text("name", name))
-        return feed(self.store, found, self.catalog.schema(found), after)
+        snapshot, catalog = self._epoch()
+        found = catalog.relation(arguments.text("name", name))
+        return self._lazy(feed(self.store, found, catalog.schema(found), after), snapshot)
 
     # Changing
 
     def transaction(self) -> Transaction:
         """Begin a transaction; as a context manager it commits, or rolls back on an error."""
         self._must_write()
-        return Transaction(self.engine, self._snapshot(), self._catalog, self._commit)
+
+        def begun() -> Transaction:
+            made = Transaction(*self._now(), self._commit, self._alone)
+            self._sharing.begins(made)
+            return made
+
+        return self._alone(begun)
 
     def insert(self, table: str, rows: Any) -> int:
         """Insert rows in a transaction of their own; the new epoch."""
-        with self.transaction() as tx:
-            tx.insert(table, rows)
-        return self.epoch
+        return self._once(lambda tx: tx.insert(table, rows))
 
     def delete(self, table: str, rows: Any) -> int:
         """Delete rows in a transaction of their own; the new epoch."""
-        with self.transaction() as tx:
-            tx.delete(table, rows)
-        return self.epoch
+        return self._once(lambda tx: tx.delete(table, rows))
 
     def upsert(self, table: str, rows: Any) -> int:
         """Upsert rows in a transaction of their own; the new epoch."""
-        with self.transaction() as tx:
-            tx.upsert(table, rows)
-        return self.epoch
+        return self._once(lambda tx: tx.upsert(table, rows))
+
+    def _once(self, change: Callable[[Transaction], None]) -> int:
+        """One change as a transaction of its own; the epoch after it."""
+        self._must_write()
+
+        def work() -> int:
+            tx = Transaction(*self._now(), self._commit)
+            change(tx)
+            return tx.commit()
+
+        return self._alone(work)
+
+    def _now(self) -> tuple[Engine, Snapshot, Catalog]:
+        """What a transaction that begins now is based on."""
+        return self.engine, *self._epoch()
 
     def _commit(self, tx: Transaction) -> int:
         snapshot = tx.snapshot
         if not tx.pending:
             return snapshot.manifest.epoch
-        if self.store.latest().epoch != snapshot.manifest.epoch or tx.catalog is not self._catalog:
+        if self.store.latest().epoch != snapshot.manifest.epoch:
             raise UserError(
                 "T007",
                 "the store has moved on since this transaction began",
@@ -168,7 +254,8 @@ class Database:
     def compact(self) -> int:
         """Add up the segments of every relation now; answers and older epochs stay the same."""
         self._must_write()
-        return self._compact(tuple(self._snapshot().stored), Policy(0, 0.0, 0, float("inf")))
+        every = Policy(0, 0.0, 0, float("inf"))
+        return self._alone(lambda: self._compact(tuple(self._snapshot().stored), every))
 
     def _compact_if_due(self, changed: Iterable[str], newest: Manifest) -> None:
         due = tuple(n for n in changed if compactable(newest.relations[n], COMPACTION))
@@ -196,7 +283,8 @@ class Database:
     def retain(self, epochs: int) -> list[str]:
         """Keep the newest `epochs` epochs readable and delete what only older ones need."""
         self._must_write()
-        return retire(self.store, arguments.count("epochs", epochs, least=1))
+        kept = arguments.count("epochs", epochs, least=1)
+        return self._alone(lambda: retire(self.store, kept))
 
     def function(
         self, name: str, function: Callable[..., Any], gives: str, *, deterministic: bool = False
@@ -242,13 +330,14 @@ class Database:
         arguments.text("text", text)
         given = {} if facts is None else arguments.mapping("facts", facts)
         self._must_declare(Span(text, 0, len(text)))
-        return datalog.declare(self, text, given).outputs
+        program = self._alone(lambda: datalog.declare(_Declaring(self), text, given))
+        return program.outputs
 
     def view(self, name: str, plan: Plan) -> None:
         """Declare a view by a plan that was built in Python, over what `source` gives."""
         arguments.text("name", name)
         self._must_declare()
-        self.install(Declared(self._catalog.with_plan(name, plan)))
+        self._alone(lambda: self._install(Declared(self.catalog.with_plan(name, plan))))
 
     def source(self, name: str) -> Source:
         """A table or view as plans read it."""
@@ -268,26 +357,28 @@ class Database:
         return None
 
     def _select(self, text: str, reads: tuple[str, ...]) -> Result:
-        snapshot = self._transaction.snapshot if self._transaction else self._snapshot()
-        pending = self._transaction.pending if self._transaction else {}
-        found = tuple(name for each in reads if (name := self.catalog.find(each)) is not None)
+        tx = self._begun.transaction
+        snapshot, catalog = (tx.snapshot, tx.catalog) if tx else self._epoch()
+        pending = tx.pending if tx else {}
+        found = tuple(name for each in reads if (name := catalog.find(each)) is not None)
         told = {"history": Told(COLUMNS, lambda: history_rows(self.history()))}
         asked = with_told(Asked(text, found, snapshot, pending), told)
-        with sound(snapshot):
+        with self._readable(snapshot):
             result = self.engine.query(asked.text, asked.reads, asked.snapshot, asked.pending)
-        return guarded(result, snapshot)
+        return self._lazy(result, snapshot)
 
     def _bracket(self, action: str, span: Any) -> None:
         if action == "begin":
-            if self._transaction is not None:
+            if self._begun.transaction is not None:
                 raise UserError(
                     "T008", "a transaction is open already", span=span, remedy="COMMIT it first"
                 )
-            self._transaction = self.transaction()
+            self._begun.transaction = self.transaction()
             return
-        if self._transaction is None:
+        self._sharing.check()
+        if self._begun.transaction is None:
             raise UserError("T008", "no transaction is open", span=span, remedy="BEGIN one first")
-        open_, self._transaction = self._transaction, None
+        open_, self._begun.transaction = self._begun.transaction, None
         if action == "commit":
             open_.commit()
         else:
@@ -297,35 +388,43 @@ class Database:
         self,
         statement: Insert | Delete | Update | Merge,
     ) -> None:
-        if self._transaction is not None:
-            dml.apply(self._transaction, statement)
-            return
-        with self.transaction() as tx:
-            dml.apply(tx, statement)
+        tx = self._begun.transaction
+        if tx is not None:
+            tx.run(lambda: dml.apply(tx, statement))
+        else:
+            self._once(lambda alone: dml.apply(alone, statement))
 
     def _declare(self, statements: Sequence[Declaration]) -> None:
         """Make declarations, all or none, in one epoch."""
         self._must_declare(statements[0].span)
-        made = declared(statements, self._catalog, self.engine, self._snapshot())
-        if made is not None:
-            self.install(made)
+
+        def work() -> None:
+            snapshot, catalog = self._epoch()
+            made = declared(statements, catalog, self.engine, snapshot)
+            if made is not None:
+                self._install(made)
+
+        self._alone(work)
 
     def install(self, made: Declared) -> None:
         """Commit new declarations: build what they need, drop what nothing needs any more."""
+        self._alone(lambda: self._install(made))
+
+    def _install(self, made: Declared) -> None:
         manifest, catalog = self.store.latest(), made.catalog
+        before = self._known(manifest)
         clock = Clock()
         snapshot = Snapshot(self.store, manifest, catalog.stored())
         with clock.phase("compute"):
-            built = build(self._catalog, catalog, self.engine, snapshot, made.building(self.tell))
+            built = build(before.catalog, catalog, self.engine, snapshot, made.building(self.tell))
         built.bases |= made.filled
         note = statistics.built(built, manifest, catalog)
         self._record(built.on(manifest, statistics.now(), catalog.to_json(), note), clock)
-        self._catalog = catalog
-        self._mover = replace(self._mover, catalog=catalog, _compiled={})
+        self._kept = before.after(self.store.latest().catalog, catalog)
         self.engine.moved(self._snapshot(), self.store.latest())
 
     def _must_declare(self, span: Span | None = None) -> None:
-        if self._transaction is not None:
+        if self._begun.transaction is not None:
             raise UserError(
                 "T008",
                 "tables and views cannot be created or dropped inside a transaction",
@@ -335,6 +434,7 @@ class Database:
         self._must_write()
 
     def _must_write(self) -> None:
+        self._sharing.check()
         if self._read_only:
             raise UserError(
                 "T009", "this database is open for reading only", remedy="open it without read_only"
@@ -363,7 +463,7 @@ class Database:
         """
         if view is not None:
             arguments.text("view", view)
-        catalog, snapshot = self.catalog, self._snapshot()
+        snapshot, catalog = self._epoch()
         chosen = tuple(catalog.views) if view is None else (catalog.relation(view),)
         whole = view is not None
         with sound(snapshot):
@@ -379,13 +479,19 @@ class Database:
         return history(self.store, self.catalog, arguments.count("epochs", epochs, least=1))
 
     def close(self) -> None:
-        """Release the store and the engine."""
-        self.engine.close()
-        self.store.close()
-        if self._lock is not None:
-            self._lock.release()
+        """Release the store and the engine, when who writes now is done; again does nothing."""
+        self._sharing.close(self._release)
+
+    def _release(self) -> None:
+        try:
+            self._engine.close()
+            self._store.close()
+        finally:
+            if self._lock is not None:
+                self._lock.release()
 
     def __enter__(self) -> Database:
+        self._sharing.check()
         return self
 
     def __exit__(
@@ -395,3 +501,42 @@ class Database:
         trace: TracebackType | None,
     ) -> None:
         self.close()
+
+
+@dataclass(frozen=True, slots=True)
+class _Known:
+    """What is declared, as manifests have it and as it was read; replaced in one step."""
+
+    declared: Opaque
+    catalog: Catalog
+    mover: Mover
+
+    def after(self, declared: Opaque, catalog: Catalog) -> _Known:
+        """The same with other declarations."""
+        return _Known(declared, catalog, replace(self.mover, catalog=catalog, _compiled={}))
+
+
+class _Begun(local):
+    """The transaction that a thread has begun with BEGIN."""
+
+    transaction: Transaction | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class _Declaring:
+    """A database in the hands of one who writes to it alone."""
+
+    db: Database
+
+    @property
+    def catalog(self) -> Catalog:
+        return self.db.catalog
+
+    def transaction(self) -> Transaction:
+        return Transaction(*self.db._now(), self.db._commit)
+
+    def install(self, made: Declared) -> None:
+        self.db._install(made)
+
+    def recover(self) -> None:
+        self.db._recover()

@@ -10,6 +10,7 @@ from everview.lang.datalog.program import Declarations, GivenRelation, declarati
 from everview.pipeline.catalog import Catalog
 from everview.pipeline.declaring import Declared
 from everview.pipeline.definitions import DATALOG, TableDefinition, ViewDefinition
+from everview.pipeline.sharing import was_interrupted
 from everview.pipeline.telling import placed_in
 from everview.pipeline.transaction import Transaction
 from everview.plan.types import names
@@ -22,6 +23,8 @@ class _Declaring(Protocol):
     def transaction(self) -> Transaction: ...
 
     def install(self, made: Declared) -> None: ...
+
+    def recover(self) -> None: ...
 
 
 def declare(db: _Declaring, text: str, facts: Mapping[str, Any]) -> Declarations:
@@ -41,8 +44,10 @@ def declare(db: _Declaring, text: str, facts: Mapping[str, Any]) -> Declarations
             db.install(Declared(tables))
             _insert(db, program, facts)
             db.install(Declared(views))
-        except BaseException:
-            if db.catalog is not before:
+        except BaseException as problem:
+            if was_interrupted(problem):
+                db.recover()
+            if db.catalog.to_json() != before.to_json():
                 db.install(Declared(before))
             raise
         return program

@@ -42,14 +42,16 @@ def _named(problem: Exception, snapshot: Snapshot) -> dict[str, str]:
     return {path: store.damage(file) or _UNREADABLE for path, file in files.items()}
 
 
-def guarded(result: Result, snapshot: Snapshot) -> Result:
-    """A result that names the damaged file when it cannot be had for one."""
-
-    def arrow() -> pa.Table:
-        with sound(snapshot):
-            return result.to_arrow()
-
-    return Result(arrow, result.frame)
+@contextmanager
+def in_time(snapshot: Snapshot) -> Iterator[None]:
+    """Say that an epoch was removed while it was read, where that is why a read failed."""
+    try:
+        yield
+    except Exception as problem:
+        removed = snapshot.store.removed(snapshot.manifest.epoch)
+        if removed is None:
+            raise
+        raise removed from problem
 
 
 def in_views(problem: CalculationError, queries: Mapping[str, str]) -> CalculationError:

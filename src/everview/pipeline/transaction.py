@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from threading import Lock, get_ident
 from types import TracebackType
-from typing import Any
+from typing import Any, Protocol, TypeVar
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -21,45 +24,94 @@ from everview.plan.build import restrict_to_keys
 from everview.plan.nodes import Ref
 from everview.plan.types import WEIGHT
 
+T = TypeVar("T")
 Commit = Callable[["Transaction"], int]
+
+
+class Alone(Protocol):
+    """How a transaction sees to it that nobody writes beside it."""
+
+    def __call__(self, work: Callable[[], T], turn: Transaction, /) -> T:
+        """What the work gives."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Change:
+    """Weighted rows of a table."""
+
+    table: str
+    rows: Any
+    removes: bool
+
+    @property
+    def is_empty(self) -> bool:
+        return isinstance(self.rows, pa.Table) and not self.rows.num_rows
 
 
 class Transaction:
     """Changes of one or more tables, seen by later statements of the same transaction only."""
 
     def __init__(
-        self, engine: Engine, snapshot: Snapshot, catalog: Catalog, commit: Commit
+        self,
+        engine: Engine,
+        snapshot: Snapshot,
+        catalog: Catalog,
+        commit: Commit,
+        alone: Alone = lambda work, _: work(),
     ) -> None:
         self.engine = engine
         self.snapshot = snapshot
         self.catalog = catalog
+        self.thread = get_ident()
         self._commit = commit
-        self._pending: dict[str, list[Any]] = {}
-        self._removes: set[str] = set()
+        self._alone = alone
+        self._changes: tuple[_Change, ...] = ()
+        """Replaced in one step, so that a statement is in it wholly or not at all."""
         self._open = True
+        self._running = Lock()
+        self._running.acquire()
+
+    @property
+    def is_open(self) -> bool:
+        """Whether it has neither been committed nor rolled back."""
+        return self._open
 
     @property
     def pending(self) -> Mapping[str, list[Any]]:
         """What has been changed so far: for each table, weighted rows."""
-        return self._pending
+        found: dict[str, list[Any]] = {}
+        for change in self._changes:
+            found.setdefault(change.table, []).append(change.rows)
+        return found
 
     @property
     def removes(self) -> frozenset[str]:
         """The tables from which rows are removed."""
-        return frozenset(self._removes)
+        return frozenset(change.table for change in self._changes if change.removes)
+
+    def run(self, work: Callable[[], T]) -> T:
+        """Do a part of the transaction, alone."""
+        self._must_be_open()
+        return self._alone(work, self)
+
+    def wait(self, seconds: float) -> None:
+        """Come back when it has ended, or after so long."""
+        if self._running.acquire(timeout=seconds):
+            self._running.release()
 
     def insert(self, table: str, rows: Any) -> None:
         """Add rows: dicts, tuples, pandas, Arrow, Polars or a Spark DataFrame."""
-        self._change(self._table(table), rows, 1)
+        self.run(lambda: self._change(self._table(table), rows, 1))
 
     def delete(self, table: str, rows: Any) -> None:
         """Remove rows, given whole; each must be there."""
-        self._change(self._table(table), rows, -1)
+        self.run(lambda: self._change(self._table(table), rows, -1))
 
     def upsert(self, table: str, rows: Any) -> None:
         """Insert rows, each in the place of the row with the same primary key, if there is one."""
-        found = self._table(table)
-        self._must_be_open()
+        self.run(lambda: self._upsert(self._table(table), rows))
+
+    def _upsert(self, found: TableDefinition, rows: Any) -> None:
         if not found.key:
             raise UserError(
                 "T004",
@@ -76,34 +128,49 @@ class Transaction:
                 remedy="insert it into a table of its own and MERGE that",
             )
         old = self._current(found, fresh)
-        if old.num_rows:
-            negative = pc.negate(old.column(WEIGHT))
-            place = old.schema.get_field_index(WEIGHT)
-            self.add_weighted(found.name, old.set_column(place, WEIGHT, negative), removes=True)
-        self.add_weighted(found.name, _last_of_each_key(fresh, found.key), removes=False)
+        place, negative = old.schema.get_field_index(WEIGHT), pc.negate(old.column(WEIGHT))
+        self._add(
+            _Change(found.name, old.set_column(place, WEIGHT, negative), removes=True),
+            _Change(found.name, _last_of_each_key(fresh, found.key), removes=False),
+        )
 
     def add_weighted(self, table: str, rows: Any, *, removes: bool) -> None:
         """Add rows that carry their weights: an Arrow table or the engine's own frame."""
         self._must_be_open()
-        if isinstance(rows, pa.Table):
-            must_be_in_calendar(rows, "a value of the column {}")
-            if not rows.num_rows:
-                return
-        limited = self._limited(self.catalog.table(table), rows)
-        self._pending.setdefault(table, []).append(limited)
-        if removes:
-            self._removes.add(table)
+        self._add(_Change(table, rows, removes))
+
+    def _add(self, *changes: _Change) -> None:
+        """Add changes, all of them in one step."""
+        filled = tuple(self._checked(each) for each in changes if not each.is_empty)
+        self._changes = (*self._changes, *filled)
+
+    def _checked(self, change: _Change) -> _Change:
+        if isinstance(change.rows, pa.Table):
+            must_be_in_calendar(change.rows, "a value of the column {}")
+        return replace(change, rows=self._limited(self.catalog.table(change.table), change.rows))
 
     def commit(self) -> int:
         """Make all changes one epoch; the epoch's number."""
-        self._must_be_open()
-        self._open = False
-        return self._commit(self)
+
+        def committed() -> int:
+            self._open = False
+            return self._commit(self)
+
+        try:
+            return self.run(committed)
+        finally:
+            self._end()
 
     def rollback(self) -> None:
         """Forget all changes."""
-        self._open = False
-        self._pending.clear()
+        self._end()
+
+    def _end(self) -> None:
+        """Let those go on who wait for it; again does nothing."""
+        self._open, self._changes = False, ()
+        if self._running.locked():
+            with suppress(RuntimeError):
+                self._running.release()
 
     def __enter__(self) -> Transaction:
         return self
@@ -125,7 +192,6 @@ class Transaction:
         return self.catalog.table(arguments.text("table", name))
 
     def _change(self, table: TableDefinition, rows: Any, weight: int) -> None:
-        self._must_be_open()
         self.add_weighted(table.name, self._weighted(table, rows, weight), removes=weight < 0)
 
     def _weighted(self, table: TableDefinition, rows: Any, weight: int) -> Any:
@@ -144,7 +210,7 @@ class Transaction:
         stored = self.engine.lookup(
             table.name, table.key[0], like.column(table.key[0]), self.snapshot
         )
-        pending = self._pending.get(table.name, [])
+        pending = self.pending.get(table.name, [])
         if not all(isinstance(rows, pa.Table) for rows in pending):
             raise UserError(
                 "T005",
