@@ -279,9 +279,10 @@ def test_what_is_loaded_once_is_not_expected_again(tmp_path, monkeypatch):
         db.sql("CREATE MATERIALIZED VIEW v AS SELECT n, COUNT(*) AS many FROM t GROUP BY n")
     load = Hot._load
 
-    def slowly(*given) -> None:
-        load(*given)
+    def slowly(*given):
+        loaded = load(*given)
         given[0].loading += 60_000
+        return loaded
 
     monkeypatch.setattr(Hot, "_load", slowly)
     with ev.open(str(tmp_path / "store"), engine="duckdb") as db:
