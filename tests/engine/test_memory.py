@@ -85,7 +85,7 @@ def test_large_relations_are_packed_and_answer_alike(
         db.delete("a", [rows[200]])
         assert db.audit().ok
         held: hot.Hot = db.engine._hot  # type: ignore[attr-defined]
-        assert any(isinstance(run, Tight) for run in held._held["a"].loaded)
+        assert any(isinstance(run, runs.Tight) for run in held._held["a"].loaded)
         assert dict(db.sql("SELECT t, COUNT(*) FROM a GROUP BY t").rows()) == dict(
             db.read("w").rows()
         )

@@ -59,9 +59,8 @@ class Calculator:
         self._batches = Batches(self._batch)
         self._columns = Columns(self._constant)
         self._empty = True
-        self._confined, self._folder = (
-            (beside._confined, beside._folder) if beside else (False, None)
-        )
+        self._confined: bool = beside._confined if beside else False
+        self._folder: str | None = beside._folder if beside else None
         self._connection.execute(f"CREATE SCHEMA {self._space}; USE {self._space}")
 
     def beside(self) -> Calculator:
