@@ -3,10 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
-from dataclasses import dataclass, replace
-from threading import local
-from types import TracebackType
 from typing import Any, TypeVar
 
 import pyarrow as pa
@@ -36,133 +32,29 @@ from everview.pipeline.catalog import Catalog
 from everview.pipeline.declaring import Declaration, Declared, declared, in_steps
 from everview.pipeline.explain import explain_query, explain_view
 from everview.pipeline.feed import feed
+from everview.pipeline.handle import Handle
 from everview.pipeline.history import COLUMNS, SHOWN, Entry, history, history_rows
-from everview.pipeline.loading import load
-from everview.pipeline.moving import Mover
 from everview.pipeline.notes import note_of
 from everview.pipeline.python_functions import checked_function
-from everview.pipeline.sharing import Sharing, closed
 from everview.pipeline.system import Asked, Told, with_told
-from everview.pipeline.telling import in_text, in_time, placed_in, placed_rows, sound
+from everview.pipeline.telling import in_text, placed_in, placed_rows, sound
 from everview.pipeline.transaction import Transaction
 from everview.plan.nodes import Plan, Source
 from everview.store.compaction import Policy, compact, compactable
 from everview.store.faults import later
-from everview.store.lock import WriterLock
-from everview.store.manifest import Manifest, Opaque
+from everview.store.manifest import Manifest
 from everview.store.retention import retire
-from everview.store.store import Store
 
 T = TypeVar("T")
 
 COMPACTION = Policy(changes=16)
 
 
-class Database:
+class Database(Handle):
     """Tables and views that stay fresh, in one store."""
 
-    def __init__(
-        self, store: Store, engine: Engine, lock: WriterLock | None, *, read_only: bool = False
-    ) -> None:
-        self._store = store
-        self._engine = engine
-        engine.confine(store)
-        self._lock = lock
-        self._read_only = read_only
-        self._sharing = Sharing(self._recover)
-        self._begun = _Begun()
-        manifest = store.latest()
-        catalog = self._load(manifest)
-        self._kept = _Known(manifest.catalog, catalog, Mover(catalog, engine))
-        self.tell: Callable[[str], None] = lambda _: None
-        """Is told what a declaration builds, as it does; nothing when it is done."""
-
-    @property
-    def store(self) -> Store:
-        """Where it lies; a database that is closed has none."""
-        self._sharing.check()
-        return self._store
-
-    @property
-    def engine(self) -> Engine:
-        """What computes; a database that is closed has none."""
-        self._sharing.check()
-        return self._engine
-
-    @property
-    def epoch(self) -> int:
-        """The number of the newest epoch."""
-        return self.store.latest().epoch
-
-    @property
-    def catalog(self) -> Catalog:
-        """What is declared at the newest epoch."""
-        return self._known(self.store.latest()).catalog
-
-    @property
-    def _mover(self) -> Mover:
-        return self._known(self.store.latest()).mover
-
-    def _known(self, manifest: Manifest) -> _Known:
-        """What is known of the newest epoch; another writer may have declared more since."""
-        known = self._kept
-        if manifest.catalog is known.declared:
-            return known
-        if manifest.catalog == known.declared:
-            fresh = replace(known, declared=manifest.catalog)
-        else:
-            fresh = known.after(manifest.catalog, self._load(manifest))
-        self._kept = fresh
-        return fresh
-
-    def _load(self, manifest: Manifest) -> Catalog:
-        return load(manifest, self.engine, self.store.place.shown)
-
-    def _snapshot(self, epoch: int | None = None) -> Snapshot:
-        return self._epoch(epoch)[0]
-
-    def _epoch(self, epoch: int | None = None) -> tuple[Snapshot, Catalog]:
-        """One epoch and what it declares."""
-        if epoch is None:
-            manifest = self.store.latest()
-            catalog = self._known(manifest).catalog
-        else:
-            manifest = self.store.read(epoch)
-            catalog = self._load(manifest)
-        return Snapshot(self.store, manifest, catalog.stored()), catalog
-
-    def _alone(self, work: Callable[[], T], turn: Transaction | None = None) -> T:
-        """Write, after all others who do."""
-        return self._sharing.exclusively(work, turn)
-
-    def _recover(self) -> None:
-        """Load again what is in memory: an exception may have left it as no commit does."""
-        self._engine.forget()
-        self._store.forget()
-
-    def _lazy(self, result: Result, snapshot: Snapshot) -> Result:
-        """Rows that are read when they are asked for, if they can be had then."""
-
-        def arrow() -> pa.Table:
-            with self._readable(snapshot):
-                return result.arrow()
-
-        def frame() -> Any:
-            with self._readable(snapshot):
-                return result.to_spark()
-
-        return Result(arrow, frame if result.frame else None)
-
-    @contextmanager
-    def _readable(self, snapshot: Snapshot) -> Iterator[None]:
-        self._sharing.check()
-        try:
-            with in_time(snapshot), sound(snapshot):
-                yield
-        except Exception as problem:
-            if self._sharing.is_closed:
-                raise closed() from problem
-            raise
+    tell: Callable[[str], None] = staticmethod(lambda _: None)
+    """Is told what a declaration builds, as it does; nothing when it is done."""
 
     # Reading
 
@@ -216,6 +108,15 @@ class Database:
             return tx.commit()
 
         return self._alone(work)
+
+    @property
+    def _writer(self) -> datalog.Writer:
+        """This database for one who writes to it alone."""
+
+        def begin() -> Transaction:
+            return Transaction(*self._now(), self._commit)
+
+        return datalog.Writer(lambda: self.catalog, begin, self._install, self._recover)
 
     def _now(self) -> tuple[Engine, Snapshot, Catalog]:
         """What a transaction that begins now is based on."""
@@ -330,7 +231,7 @@ class Database:
         arguments.text("text", text)
         given = {} if facts is None else arguments.mapping("facts", facts)
         self._must_declare(Span(text, 0, len(text)))
-        program = self._alone(lambda: datalog.declare(_Declaring(self), text, given))
+        program = self._alone(lambda: datalog.declare(self._writer, text, given))
         return program.outputs
 
     def view(self, name: str, plan: Plan) -> None:
@@ -477,66 +378,3 @@ class Database:
     def history(self, epochs: int = SHOWN) -> list[Entry]:
         """What the newest epochs cost, oldest first: each as a whole, and each view it changed."""
         return history(self.store, self.catalog, arguments.count("epochs", epochs, least=1))
-
-    def close(self) -> None:
-        """Release the store and the engine, when who writes now is done; again does nothing."""
-        self._sharing.close(self._release)
-
-    def _release(self) -> None:
-        try:
-            self._engine.close()
-            self._store.close()
-        finally:
-            if self._lock is not None:
-                self._lock.release()
-
-    def __enter__(self) -> Database:
-        self._sharing.check()
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        self.close()
-
-
-@dataclass(frozen=True, slots=True)
-class _Known:
-    """What is declared, as manifests have it and as it was read; replaced in one step."""
-
-    declared: Opaque
-    catalog: Catalog
-    mover: Mover
-
-    def after(self, declared: Opaque, catalog: Catalog) -> _Known:
-        """The same with other declarations."""
-        return _Known(declared, catalog, replace(self.mover, catalog=catalog, _compiled={}))
-
-
-class _Begun(local):
-    """The transaction that a thread has begun with BEGIN."""
-
-    transaction: Transaction | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class _Declaring:
-    """A database in the hands of one who writes to it alone."""
-
-    db: Database
-
-    @property
-    def catalog(self) -> Catalog:
-        return self.db.catalog
-
-    def transaction(self) -> Transaction:
-        return Transaction(*self.db._now(), self.db._commit)
-
-    def install(self, made: Declared) -> None:
-        self.db._install(made)
-
-    def recover(self) -> None:
-        self.db._recover()

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any, Protocol
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
 
 from everview.errors import Span, UserError
 from everview.lang.datalog.program import Declarations, GivenRelation, declarations
@@ -16,24 +17,23 @@ from everview.pipeline.transaction import Transaction
 from everview.plan.types import names
 
 
-class _Declaring(Protocol):
-    @property
-    def catalog(self) -> Catalog: ...
+@dataclass(frozen=True, slots=True)
+class Writer:
+    """What a program is declared with: a database for one who writes to it alone."""
 
-    def transaction(self) -> Transaction: ...
+    catalog: Callable[[], Catalog]
+    begin: Callable[[], Transaction]
+    install: Callable[[Declared], None]
+    recover: Callable[[], None]
 
-    def install(self, made: Declared) -> None: ...
 
-    def recover(self) -> None: ...
-
-
-def declare(db: _Declaring, text: str, facts: Mapping[str, Any]) -> Declarations:
+def declare(db: Writer, text: str, facts: Mapping[str, Any]) -> Declarations:
     """Declare what a program says, with its facts and more; all of it, or nothing.
 
     The facts come first, so that every view is built from them once.
     """
     with placed_in(Span(text, 0, len(text))):
-        program, before = declarations(text), db.catalog
+        program, before = declarations(text), db.catalog()
         given = {each.relation: each for each in program.given}
         for name in facts:
             if name not in given:
@@ -47,7 +47,7 @@ def declare(db: _Declaring, text: str, facts: Mapping[str, Any]) -> Declarations
         except BaseException as problem:
             if was_interrupted(problem):
                 db.recover()
-            if db.catalog.to_json() != before.to_json():
+            if db.catalog().to_json() != before.to_json():
                 db.install(Declared(before))
             raise
         return program
@@ -68,8 +68,8 @@ def _with_views(catalog: Catalog, program: Declarations) -> Catalog:
     return catalog
 
 
-def _insert(db: _Declaring, program: Declarations, facts: Mapping[str, Any]) -> None:
-    with db.transaction() as tx:
+def _insert(db: Writer, program: Declarations, facts: Mapping[str, Any]) -> None:
+    with db.begin() as tx:
         for each in program.given:
             if each.facts:
                 tx.upsert(each.name, list(each.facts))

@@ -74,8 +74,7 @@ class Calculator:
     def anew(self) -> Calculator:
         """Another one over a DuckDB of its own, in the place of this one."""
         made = Calculator(self._memory, self._few)
-        if self._confined:
-            made.confine(self._folder)
+        made.confine(self._folder)
         return made
 
     def confine(self, folder: str | None = None) -> None:
