@@ -17,6 +17,7 @@ from everview.lang.sql.generators import renamed as named
 from everview.lang.sql.joining import inner_join, matched, outer_join, unmatched
 from everview.lang.sql.lateral import keep_lonely, lateral_pairs
 from everview.lang.sql.place import span_of
+from everview.lang.sql.ranges import range_query
 from everview.lang.sql.refuse import function_name, refuse_clauses, refused
 from everview.lang.sql.resolve import resolve
 from everview.lang.sql.scope import Item, Scope, qualified
@@ -261,6 +262,8 @@ def _item(lower: Lower, node: exp.Expr, scope: Scope) -> Plan:
             plan, alias = lower.relation(node), node.alias or node.name
         case exp.Table() | exp.Lateral() if generator(node.this) is not None:
             return _lateral(lower, Values((), ((),)), node, scope, outer=False)
+        case exp.Table() if (numbers := range_query(node, lower.text)) is not None:
+            plan, alias = lower.derived(numbers), node.alias or f"item {len(scope.items) + 1}"
         case exp.Paren() | exp.Subquery() if isinstance(node.this, exp.Table) and not node.alias:
             return _joined(lower, node.this, scope)
         case exp.Subquery() if isinstance(node.this, exp.Table):

@@ -6,7 +6,9 @@ from typing import Protocol
 
 from sqlglot import exp
 
+from everview.errors import UserError
 from everview.lang.sql.aggregates import column_named
+from everview.lang.sql.place import span_of
 from everview.lang.sql.refuse import refused
 from everview.lang.sql.resolve import resolve
 from everview.lang.sql.scope import Scope
@@ -33,8 +35,28 @@ def selected_by_star(
 ) -> list[tuple[str, exp.Expr]]:
     """What a star in the SELECT list selects: output names and resolved expressions."""
     star = node if isinstance(node, exp.Star) else node.this
-    if any(star.args.get(part) for part in ("except_", "replace", "rename")):
-        raise refused("* EXCEPT", node, scope.text, "list the columns")
+    for part in ("replace", "rename"):
+        if star.args.get(part):
+            raise refused(f"* {part.upper()}", node, scope.text, "list the columns")
+    whole = _selected(node, scope, lower, schema)
+    left_out = star.args.get("except_") or []
+    for each in left_out:
+        if len(each.parts) > 1:
+            raise refused("* EXCEPT of a field", each, scope.text, "list the columns")
+        if each.name.lower() not in (name.lower() for name, _ in whole):
+            raise UserError(
+                "Q007",
+                f"unknown column {each.name}",
+                span=span_of(each, scope.text),
+                remedy=f"* stands for {', '.join(name for name, _ in whole)}",
+            )
+    names = {each.name.lower() for each in left_out}
+    return [(name, tree) for name, tree in whole if name.lower() not in names]
+
+
+def _selected(
+    node: exp.Expr, scope: Scope, lower: Lower, schema: Schema
+) -> list[tuple[str, exp.Expr]]:
     parts = node.parts if isinstance(node, exp.Column) else ()
     alias = parts[0].name if parts else None
     if alias is None or (len(parts) == 2 and scope.has_item(alias)):
@@ -76,6 +98,11 @@ def with_stars(tree: exp.Expr, scope: Scope, lower: Lower, schema: Schema) -> ex
         for node in tree.find_all(exp.Func)
         if any(map(is_star, node.expressions)) and not isinstance(node, exp.AggFunc)
     ]
+    for count in tree.find_all(exp.Count):
+        if isinstance(count.this, exp.Column) and is_star(count.this):
+            columns = starred(count.this, scope, lower, schema)
+            there = exp.and_(*(exp.Is(this=c, expression=exp.Null()).not_() for c in columns))
+            count.set("this", exp.Case(ifs=[exp.If(this=there, true=exp.Literal.number(1))]))
     for node in holders:
         arguments: list[exp.Expr] = []
         for each in node.expressions:
