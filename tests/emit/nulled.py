@@ -9,6 +9,7 @@ from sqlglot import exp
 
 from emit import grid
 from everview.plan.scalar import parse, text
+from everview.plan.types import INTEGERS, decimal_parts
 from everview.plan.typing import annotate
 
 _SCHEMA = grid.schema()
@@ -21,7 +22,7 @@ _FIXED = (exp.Interval, exp.DataType, exp.DataTypeParam)
 def nulled(examples: Iterable[str]) -> tuple[str, ...]:
     """Each example with NULL for one of its values, those left out that show nothing new.
 
-    What counts as new is the construct around the value, with the types of its operands and which
+    What counts as new is the construct around the value, with the kinds of its operands and which
     of them are literals, and the place of the NULL among them.
     """
     found: dict[object, str] = {}
@@ -49,10 +50,14 @@ def _kind(operand: exp.Expr) -> object:
 
 @cache
 def _type(operand: str) -> str | None:
+    """The type of an operand; integers are alike here, and so are decimals."""
     try:
-        return annotate(operand, _SCHEMA).type
+        found = annotate(operand, _SCHEMA).type or ""
     except Exception:
         return None
+    if found in INTEGERS:
+        return "integer"
+    return "decimal" if decimal_parts(found) else found
 
 
 def _with_null(tree: exp.Expr, place: int) -> str:
