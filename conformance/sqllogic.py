@@ -130,7 +130,7 @@ class _Run:
             self.waiting.remove(query)
             view = as_view(query, self.dialect)
             try:
-                self.db.sql(view.sql)
+                self.db.sql(view.sql, dialect=self.dialect)
             except ev.UserError:
                 continue
             self.early[query.line] = view.name
@@ -150,7 +150,7 @@ class _Run:
         if query in self.waiting:
             self.waiting.remove(query)
         if query.line not in self.early:
-            self.db.sql(as_view(query, self.dialect).sql)
+            self.db.sql(as_view(query, self.dialect).sql, dialect=self.dialect)
 
     def _disturb(self) -> None:
         """Remove every third row of every table, then bring them back, table by table."""

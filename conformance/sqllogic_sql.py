@@ -86,7 +86,7 @@ def needed_tables(sql: str, dialect: str) -> set[str]:
 
 
 def as_view(query: Query, dialect: str) -> View:
-    """The query as a view with columns c1, c2, …, without the order of its rows."""
+    """The query as a view with columns c1, c2, …, without the order of its rows, in its dialect."""
     tree = _parsed(query.sql, dialect)
     ordered = tree.args.get("order")
     positions = _positions(tree, ordered) if ordered else ()
@@ -94,7 +94,7 @@ def as_view(query: Query, dialect: str) -> View:
         tree.set("order", None)
     name = f"query_{query.line}"
     columns = ", ".join(f"c{i}" for i in range(1, len(query.types) + 1))
-    text = tree.sql(dialect="spark")
+    text = tree.sql(dialect=dialect)
     return View(name, f"CREATE MATERIALIZED VIEW {name} ({columns}) AS {text}", positions)
 
 
