@@ -86,11 +86,14 @@ OF_DUCKDB = (
     *("extract(isodow FROM d)", "extract(second FROM ts)", "extract(week FROM d)", "week(d)"),
     *("date_diff('month', e, d)", "date_diff('year', e, d)", "date_diff('day', e, d)"),
     *("date_diff('quarter', e, d)", "CAST(s AS VARCHAR(2))", "CAST(n AS VARCHAR)", "stddev(f)"),
+    *("concat_ws('-', s, z, 'x')", "regexp_replace('abcb', 'b', 'x', 'g')", "strftime(d, '%Y-%m')"),
+    *("make_date(2024, 1, 2)", "split_part('a,b', ',', 2)", "lpad('a', 3, '*')", "last_day(d)"),
     *("s ILIKE 'A%'", "left(s, 2)", "right(s, 2)", "i % n", "sum(n)", "i & 3", "n * 2"),
 )
 OF_SQLITE = (
     *("max(i, z)", "min(i, j)", "CAST(f AS INTEGER)", "CAST(-2.7 AS INTEGER)", "round(f)"),
     *("i / 0", "i % 0", "f / 0", "s LIKE '%b%'", "s NOT LIKE 'A%'", "'É' LIKE 'é'", "lower('É')"),
+    *("0.1 + 0.2", "round(2.567, 2)", "min(i, j, z)", "s || i", "trim(s, 'ac')", "instr(s, 'c')"),
     *("log(100)", "ifnull(z, i) / j", "1.5 / 2", "iif(i > 0, i, j) / 3"),
 )
 
@@ -263,7 +266,20 @@ REFUSED = {
         "CAST(n AS NUMERIC)": "a DECIMAL without a number of digits",
         "CAST(s AS CHAR(3))": "a cast to CHAR",
     },
-    "sqlite": {"n / 2": "/ of decimals", "f % 2": "% of float numbers"},
+    "sqlite": {
+        "n / 2": "/ of decimals",
+        "f % 2": "% of float numbers",
+        "date(s)": "the function DATE",
+        "date(s, '+1 month')": "the function DATE",
+    },
+    "duckdb": {
+        "weekday(d)": "the function WEEKDAY",
+        "monthname(d)": "the function MONTHNAME",
+        "list(i)": "the function ARRAY_AGG",
+        "regexp_replace(s, 'a', 'b')": "REGEXP_REPLACE of the first match",
+        "date_diff('week', e, d)": "units of WEEK",
+        "date_add(d, INTERVAL 1 DAY)": "this sum of a moment and an interval",
+    },
     "mysql": {"i / j": "/ of integers", "n / 2": "/ of decimals", "WEEK(d)": "the week"},
     "trino": {"CAST(f AS INTEGER)": "a cast to an integer", "avg(n)": "AVG of decimal numbers"},
     "tsql": {"s LIKE '[ab]%'": "[ in a pattern", "DATEDIFF(week, e, d)": "units of WEEK"},

@@ -173,3 +173,17 @@ def _to_text(site: Site, kind: Kind) -> Rewrite | None:
         return called("SUBSTRING", text, exp.Literal.number(1), length)
 
     return rewrite
+
+
+def cut(site: Site) -> None:
+    """TRUNC of a number, to a whole one."""
+    if site.node.args.get("decimals") is not None or _met(site, site.node.this) is None:
+        site.refuse("TRUNC of this", "use Spark's dialect")
+
+
+def literal(site: Site) -> Rewrite | None:
+    """A number with a fraction, which is a double where there are no decimals."""
+    node = site.node
+    if site.meaning.fractions != FLOAT or node.is_string or node.name.isdigit():
+        return None
+    return lambda: cast(node.copy(), "DOUBLE")

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from string import ascii_lowercase, ascii_uppercase
 
 from sqlglot import exp
 
 from everview.lang.sql.foreign_site import Rewrite, Site, called, cast, number, templated
 from everview.lang.sql.kinds import DATE, FLOAT, NULL, TEXT, TIMESTAMP, Kind
-from everview.lang.sql.meanings import SAME
+from everview.lang.sql.meanings import MEANINGS, SAME
 
 
 def joined(site: Site) -> Rewrite | None:
@@ -19,7 +20,7 @@ def joined(site: Site) -> Rewrite | None:
         site.refuse("the text of a fraction", "cast it to a DECIMAL first")
     if site.meaning.concat_skips_null is None:
         site.refuse("a NULL among texts that are joined", "use Spark's dialect")
-    if isinstance(node, exp.Concat) and site.meaning.concat_skips_null:
+    if type(node) is exp.Concat and site.meaning.concat_skips_null:
         return lambda: called("CONCAT_WS", exp.Literal.string(""), *node.expressions)
     return None
 
@@ -177,3 +178,48 @@ def truncated(site: Site) -> Rewrite | None:
     if unit is not None and "WEEK" in unit.sql().upper() and site.meaning.week is None:
         site.refuse("the beginning of a week", "use Spark's dialect")
     return None
+
+
+def moved(site: Site) -> None:
+    """DATE_ADD and its kin, of days and more added to a date; the time of a day would be lost."""
+    unit = (site.node.args["unit"].name if site.node.args.get("unit") else "DAY").upper()
+    whole = unit in ("DAY", "WEEK", "MONTH", "QUARTER", "YEAR")
+    if not whole or site.kinds.of(site.node.this) != DATE or site.meaning.interval_makes_timestamp:
+        site.refuse("this sum of a moment and an interval", "write moment + INTERVAL")
+
+
+def written(site: Site) -> None:
+    """A moment written by a format of digits alone."""
+    form = site.node.args["format"]
+    plain = isinstance(form, exp.Literal) and _DIGITS.fullmatch(form.name)
+    if not plain:
+        site.refuse("a format of moments", "use year, month, day, hours, minutes and seconds")
+
+
+_DIGITS = re.compile(r"(%[YmdHMS]|[-/:., T])+")
+
+
+def day(site: Site) -> None:
+    """DATE(x), which is a text in SQLite."""
+    node = site.node
+    if (
+        site.reading.dialect not in MEANINGS
+        or site.reading.dialect == "sqlite"
+        or node.args.get("zone")
+    ):
+        site.refuse("the function DATE", "cast to DATE")
+
+
+def replaced(site: Site) -> None:
+    """REGEXP_REPLACE of every match; some dialects replace the first one."""
+    node = site.node
+    flags = node.args.get("modifiers")
+    first = node.args.get("single_replace") and not (flags is not None and flags.name == "g")
+    if first or site.reading.dialect not in MEANINGS:
+        site.refuse("REGEXP_REPLACE of the first match", "replace all of them, with the flag 'g'")
+
+
+def extracted(site: Site) -> None:
+    """REGEXP_EXTRACT of a group that is named."""
+    if site.node.args.get("group") is None:
+        site.refuse("REGEXP_EXTRACT without a group", "write which group")

@@ -240,3 +240,20 @@ MEANINGS: dict[str, Meaning] = {
 }
 AS_SPARK = ("spark", "spark2", "databricks", "hive")
 """Dialects in which everything here means what it means in Spark."""
+
+_NAMES = """\
+Abs Acos Alias And Array ArrayContains ArraySize Ascii Asin Atan Atan2 BitLength BitwiseAndAgg
+BitwiseOrAgg BitwiseXorAgg Case Cbrt Ceil Chr Coalesce Contains Corr Cos Count CountIf CovarPop
+CovarSamp CumeDist CurrentDate CurrentTime CurrentTimestamp CurrentDatetime DateFromParts Day
+DayOfMonth DayOfYear Degrees DenseRank EndsWith Exists Exp Explode ExplodingGenerateSeries
+Factorial First FirstValue Floor GenerateSeries GroupConcat Hour If IsNan Lag Last LastDay
+LastValue Lead Levenshtein Ln LogicalAnd LogicalOr MD5 Max Median Min Minute Month Nullif NthValue
+Ntile Or Overlay Pad PercentRank PercentileCont PercentileDisc Pi Posexplode Pow Quantile Quarter
+Radians Rand Rank RegexpLike Repeat Replace Reverse RowNumber SHA SHA2 Second Sign Sin SplitPart
+Sqrt StartsWith Stddev StddevPop StddevSamp StrPosition StrToDate StrToTime Struct Sum Tan
+TimeStrToTime Translate Trim TsOrDsToDate TsOrDsToTimestamp Unnest Variance VariancePop WeekOfYear
+Year"""
+SAME_EVERYWHERE = frozenset(_NAMES.split())
+"""Functions, as sqlglot calls them, that mean in every dialect what they mean in Spark."""
+SAME_NAMES = frozenset(("octet_length", "make_date", "cardinality", "bit_count", "every"))
+"""Functions that sqlglot has no name for, and that mean the same wherever they are there."""

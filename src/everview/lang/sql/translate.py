@@ -11,7 +11,15 @@ from everview.lang.sql import foreign_texts as texts
 from everview.lang.sql.foreign_site import Reading, Rewrite, Site, kind_of
 from everview.lang.sql.grammar import QUERIES
 from everview.lang.sql.kinds import FLOAT, INTEGER, Columns, Kinds, kind_of_type
-from everview.lang.sql.meanings import AS_SPARK, MEANINGS, WHOLE, Meaning
+from everview.lang.sql.meanings import (
+    AS_SPARK,
+    MEANINGS,
+    SAME_EVERYWHERE,
+    SAME_NAMES,
+    WHOLE,
+    Meaning,
+)
+from everview.lang.sql.pure import PURE
 from everview.lang.sql.reading import read_foreign
 from everview.plan.dialect import DIALECT
 from everview.plan.types import Schema
@@ -42,8 +50,9 @@ def _translate(tree: exp.Expr, reading: Reading, known: dict[str, Columns]) -> N
     rewrites: list[tuple[exp.Expr, Rewrite]] = []
     for node in tree.walk():
         rule = next((rule for types, rule in _RULES if isinstance(node, types)), None)
-        rewrite = rule(Site(node, reading, kinds)) if rule else None
-        if rewrite is not None:
+        if rule is None:
+            _must_be_the_same(node, reading)
+        elif (rewrite := rule(Site(node, reading, kinds))) is not None:
             rewrites.append((node, rewrite))
     for node, rewrite in reversed(rewrites):
         parent, key, index = node.parent, node.arg_key, node.index
@@ -52,6 +61,15 @@ def _translate(tree: exp.Expr, reading: Reading, known: dict[str, Columns]) -> N
         made = rewrite()
         parent.set(key, made, index)
     known |= declared
+
+
+def _must_be_the_same(node: exp.Expr, reading: Reading) -> None:
+    """Refuse a function of which it is not known that it means the same in the dialect."""
+    if not isinstance(node, exp.Func) or type(node).__name__ in SAME_EVERYWHERE:
+        return
+    name = node.name if isinstance(node, exp.Anonymous) else node.sql_name()
+    if not isinstance(node, exp.Anonymous) or name.lower() in PURE - SAME_NAMES:
+        reading.refuse(node, f"the function {name.upper()}", "use Spark's dialect")
 
 
 def _declared(tree: exp.Expr, kinds: Kinds) -> dict[str, Columns]:
@@ -121,5 +139,12 @@ _RULES: tuple[tuple[tuple[type[exp.Expr], ...], Callable[[Site], Rewrite | None]
     ((exp.Week,), texts.week),
     ((exp.DateDiff, exp.TimestampDiff), texts.difference),
     ((exp.DateTrunc, exp.TimestampTrunc), texts.truncated),
+    ((exp.DateAdd, exp.DateSub, exp.TsOrDsAdd), texts.moved),
+    ((exp.TimeToStr,), texts.written),
+    ((exp.Date,), texts.day),
+    ((exp.RegexpReplace,), texts.replaced),
+    ((exp.RegexpExtract,), texts.extracted),
+    ((exp.Trunc,), numbers.cut),
+    ((exp.Literal,), numbers.literal),
 )
 """Every construct that is looked at, and the rule that gives it its meaning or refuses it."""
