@@ -71,7 +71,15 @@ def _print_relations(found: list[RelationStatus]) -> None:
     from everview.cli.output import human_size, print_rows
 
     rows = [
-        (r.name, r.kind, r.rows, human_size(r.bytes), r.segments, ", ".join(r.reads), r.refresh)
+        (
+            r.name,
+            r.kind,
+            "" if r.rows is None else r.rows,
+            human_size(r.bytes),
+            r.segments,
+            ", ".join(r.reads),
+            r.refresh,
+        )
         for r in found
     ]
     print_rows(COLUMNS, rows, right=("rows", "bytes", "segments"))

@@ -30,12 +30,13 @@ REMEMBERED = 20
 class RelationStatus:
     """One stored relation: what it is and how large.
 
+    `rows` are those it has when all that is stored of it is added up; None if nobody knows.
     `refresh` says of a view whether it is kept fresh incrementally, or which of it is recomputed.
     """
 
     name: str
     kind: str
-    rows: int
+    rows: int | None
     bytes: int
     segments: int
     reads: tuple[str, ...]
@@ -117,12 +118,15 @@ def status(catalog: Catalog, manifest: Manifest) -> list[RelationStatus]:
     reads = {name: catalog.reads(name) for name in catalog.views}
     reads |= {name: part.reads for name, part in catalog.parts.items()}
     refreshes = {name: refresh(catalog, name) for name in catalog.views}
+    totals = {name for name, each in catalog.stored().items() if each.rings}
     found = []
     for name, kind in kinds.items():
         relation = manifest.relations.get(name)
         segments = relation.segments if relation else ()
         size = sum(file.bytes for segment in segments for file in segment.files)
-        rows = relation.rows if relation else 0
+        rows = relation.weight if relation else 0
+        if name in totals:
+            rows = None
         read, how = reads.get(name, ()), refreshes.get(name, "")
         found.append(RelationStatus(name, kind, rows, size, len(segments), read, how))
     return found

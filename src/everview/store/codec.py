@@ -123,6 +123,7 @@ def _segment(segment: Segment) -> str:
 def _file(file: DataFile) -> Json:
     tail = {} if file.tail is None else {"tail": [file.tail.bytes, file.tail.checksum]}
     where = {} if file.start is None else {"start": file.start}
+    where |= {} if file.weight is None else {"weight": file.weight}
     return (
         where
         | tail
@@ -211,6 +212,7 @@ def _read_file(raw: Json) -> DataFile:
         has_null=_a(bool, raw["has_null"]),
         start=_or_none(int, raw.get("start")),
         tail=_read_tail(raw.get("tail")),
+        weight=_or_none(int, raw.get("weight")),
     )
 
 

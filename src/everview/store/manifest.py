@@ -33,6 +33,7 @@ class DataFile:
 
     What has a `start` is a piece of a file that holds few rows of many relations. A file that
     executors wrote has no checksum of all its bytes; a file of a format before 3 has no tail.
+    `weight` is the sum of the weights of its rows, where that is known.
     """
 
     path: str
@@ -44,6 +45,7 @@ class DataFile:
     has_null: bool = True
     start: int | None = None
     tail: Tail | None = None
+    weight: int | None = None
 
 
 def parted(files: Iterable[DataFile]) -> tuple[tuple[DataFile, ...], tuple[DataFile, ...]]:
@@ -99,6 +101,16 @@ class Relation:
     def rows(self) -> int:
         """How many weighted rows are stored; equal rows of two segments count twice."""
         return sum(segment.rows for segment in self.segments)
+
+    @property
+    def weight(self) -> int | None:
+        """How many rows the relation has, equal ones and those that cancel added up.
+
+        None where a file does not tell the sum of its weights.
+        """
+        weights = [file.weight for file in self.files]
+        known = [weight for weight in weights if weight is not None]
+        return sum(known) if len(known) == len(weights) else None
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,6 +6,7 @@ import os
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from hashlib import blake2b
 from math import ceil
 from secrets import token_hex
@@ -16,6 +17,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 from pyarrow import types
 
+from everview.plan.types import WEIGHT
 from everview.store import integrity
 from everview.store.bounds import UNKNOWN, Range, range_of_sorted, range_of_statistics
 from everview.store.integrity import Damage, checksum
@@ -157,7 +159,15 @@ def _written(
     place.write(path, content)
     known = range_of_sorted(rows[keys[0]]) if keys else UNKNOWN
     tail = _tail(pa.BufferReader(content))
-    return _file(path, rows.num_rows, content.size, checksum([content]), known, tail)
+    file = _file(path, rows.num_rows, content.size, checksum([content]), known, tail)
+    return replace(file, weight=weight_of(rows))
+
+
+def weight_of(rows: pa.Table) -> int | None:
+    """The sum of the weights of rows, None where they have none."""
+    if WEIGHT not in rows.schema.names:
+        return None
+    return int(pc.sum(rows[WEIGHT]).as_py() or 0)
 
 
 def _parts(rows: pa.Table) -> list[pa.Table]:
@@ -225,7 +235,22 @@ def _inspect(place: Place, path: str, keys: tuple[str, ...]) -> DataFile:
         metadata, size = pq.read_metadata(source), source.size()
         tail = integrity.tail_of(source, metadata)
     known = _range(metadata, keys[0]) if keys else UNKNOWN
-    return _file(path, metadata.num_rows, size, None, known, tail)
+    file = _file(path, metadata.num_rows, size, None, known, tail)
+    return replace(file, weight=_weight_in(metadata))
+
+
+def _weight_in(metadata: pq.FileMetaData) -> int | None:
+    """The sum of the weights in a file, if the weights of each row group are all the same."""
+    names = [metadata.schema.column(at).path for at in range(metadata.num_columns)]
+    if WEIGHT not in names:
+        return None
+    found = 0
+    for group in map(metadata.row_group, range(metadata.num_row_groups)):
+        told = group.column(names.index(WEIGHT)).statistics
+        if told is None or not told.has_min_max or told.min != told.max or told.null_count:
+            return None
+        found += told.min * group.num_rows
+    return found
 
 
 def _tail(source: pa.NativeFile) -> Tail:

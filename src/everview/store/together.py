@@ -18,7 +18,7 @@ from everview.store.integrity import checksum
 from everview.store.manifest import DataFile, Segment
 from everview.store.order import in_order
 from everview.store.place import Place
-from everview.store.segments import fresh_id
+from everview.store.segments import fresh_id, weight_of
 
 FOLDER = "changes"
 FEW_ROWS, MANY_ROWS, MANY_BYTES = 100, 2_000, 1 << 20
@@ -135,4 +135,5 @@ def _piece(
     known = range_of_sorted(rows[sort_by[0]]) if sort_by else UNKNOWN
     check = checksum([content[start:stop]])
     count, size = rows.num_rows, stop - start
-    return DataFile(path, count, size, check, known.low, known.high, known.has_null, start)
+    bounds, weight = (known.low, known.high, known.has_null), weight_of(rows)
+    return DataFile(path, count, size, check, *bounds, start=start, weight=weight)
