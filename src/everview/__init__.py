@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from everview.errors import Span, UserError
@@ -23,6 +23,7 @@ def open(  # noqa: A001  (ev.open, as in io.open and gzip.open)
     create: bool = True,
     epoch: int | None = None,
     allow: Sequence[str] = (),
+    functions: Mapping[str, tuple[Callable[..., Any], str]] | None = None,
 ) -> Database:
     """Open the store at `location`, and make it when there is none.
 
@@ -32,6 +33,11 @@ def open(  # noqa: A001  (ev.open, as in io.open and gzip.open)
     On Spark, statements reach the tables and views of the store, and functions that are pure. What
     they need beyond that is named in `allow`: `table:NAME` for a table of Spark's catalogs,
     `files:PREFIX` for files under a path, `function:NAME`. It is not stored; no view may use it.
+
+    `functions` in Python may be called by statements and views, on Spark: each with the SQL type
+    that it gives, such as `{"length": (len, "int")}`. Give only those whose answer depends on
+    their arguments alone. They are not stored: a view that calls one which is not given is read
+    as it is, and what would change it is refused.
     """
     from everview.pipeline.opening import open_database
 
@@ -43,4 +49,5 @@ def open(  # noqa: A001  (ev.open, as in io.open and gzip.open)
         create=create,
         epoch=epoch,
         allow=allow,
+        functions=functions,
     )

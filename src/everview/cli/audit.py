@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from everview.cli.exits import DIFFERENCE
+from everview.cli.exits import DIFFERENCE, USER_ERROR
 from everview.cli.options import ENGINE, JSON, STORE
 
 if TYPE_CHECKING:
@@ -44,6 +44,7 @@ def audit(ctx: click.Context, store: str, view: str | None, engine: str, as_json
     \b
     Exit codes:
       0  every view equals its query
+      1  a view could not be checked with this engine, and no other differs
       3  a difference was found
     """
     from everview.cli.opening import reading
@@ -57,22 +58,27 @@ def audit(ctx: click.Context, store: str, view: str | None, engine: str, as_json
     else:
         _print_tables(found, columns)
     if not found.ok:
-        ctx.exit(DIFFERENCE)
+        ctx.exit(USER_ERROR if all(each.ok or each.unchecked for each in found) else DIFFERENCE)
 
 
 def _print_tables(found: Audit, columns: Names) -> None:
     from everview.cli.output import print_rows
 
     click.echo(f"epoch {found.epoch}")
-    verdicts = [
-        (v.view, v.rows, "equal" if v.ok else "DIFFERENT", len(v.missing), len(v.surplus))
-        for v in found
-    ]
+    verdicts = [(v.view, v.rows, _verdict(v), len(v.missing), len(v.surplus)) for v in found]
     print_rows(COLUMNS, verdicts, right=("rows", "missing", "surplus"))
     for each in found:
-        if not each.ok:
+        if each.unchecked:
+            click.echo(f"\n{each.view}: {each.unchecked}")
+        elif not each.ok:
             click.echo(f"\n{each.view}: the first rows that differ")
             print_rows(("", *columns[each.view]), _differing(each))
+
+
+def _verdict(view: ViewAudit) -> str:
+    if view.unchecked:
+        return "NOT CHECKED"
+    return "equal" if view.ok else "DIFFERENT"
 
 
 def _differing(view: ViewAudit) -> Iterator[tuple[Any, ...]]:
@@ -91,6 +97,7 @@ def _print_json(found: Audit, columns: Names) -> None:
             "ok": each.ok,
             "missing": len(each.missing),
             "surplus": len(each.surplus),
+            **({"unchecked": each.unchecked} if each.unchecked else {}),
             "first_missing": records(names, each.missing[:SHOWN]),
             "first_surplus": records(names, each.surplus[:SHOWN]),
         }

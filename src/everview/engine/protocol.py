@@ -96,6 +96,9 @@ class Engine(Protocol):
     def register(self, name: str, function: Callable[..., Any], gives: Type) -> None:
         """Make a function of the user's, written in Python, known to queries."""
 
+    def knows(self, plan: Plan) -> bool:
+        """Whether it is known to evaluate a plan as Spark would."""
+
     def run(
         self,
         program: Program,

@@ -12,7 +12,7 @@ import pyarrow as pa
 
 from everview.engine.protocol import Engine, Snapshot
 from everview.errors import UserError
-from everview.pipeline.catalog import Catalog
+from everview.pipeline.catalog import BEYOND_REACH, Catalog
 from everview.pipeline.choosing import is_fraction
 from everview.pipeline.definitions import SQL
 from everview.pipeline.telling import sound
@@ -29,14 +29,16 @@ class ViewAudit:
     """One view against its query: rows that the view lacks, and rows it has too many."""
 
     view: str
-    rows: int
+    rows: int | None
     missing: tuple[Row, ...]
     surplus: tuple[Row, ...]
+    unchecked: str = ""
+    """Why it could not be compared, where this engine does not know what its query means."""
 
     @property
     def ok(self) -> bool:
         """Whether the view equals its query."""
-        return not (self.missing or self.surplus)
+        return not (self.missing or self.surplus or self.unchecked)
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,6 +63,9 @@ def audit_view(
     """A view against its query, over the tables alone when `whole`, else over what it reads."""
     if name not in catalog.views:
         raise UserError("C006", f"{name} is a table", remedy="audit a view")
+    if (problem := catalog.beyond_reach.get(name)) is not None:
+        told = f"{name} cannot be audited here: {problem.problem}"
+        raise UserError("E015", told, remedy=problem.remedy)
     needed, tables = [name], list[str]()
     for each in needed:
         for read in catalog.reads(each):
@@ -73,6 +78,19 @@ def audit_view(
     with sound(snapshot):
         rows, found = engine.difference(name, texts, tuple(dict.fromkeys(tables)), snapshot)
     return judge(name, catalog.schema(name), rows, found)
+
+
+def audit_all(catalog: Catalog, engine: Engine, snapshot: Snapshot) -> Audit:
+    """Every view against its query over what it reads, or why this engine cannot evaluate it."""
+    found = []
+    for name in catalog.views:
+        try:
+            found.append(audit_view(name, catalog, engine, snapshot, whole=False))
+        except UserError as problem:
+            if problem.code not in BEYOND_REACH:
+                raise
+            found.append(ViewAudit(name, None, (), (), problem.problem))
+    return Audit(snapshot.manifest.epoch, tuple(found))
 
 
 def judge(view: str, schema: Schema, rows: int, difference: pa.Table) -> ViewAudit:

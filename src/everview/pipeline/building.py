@@ -70,7 +70,8 @@ def build(
     gone = stale(old, new)
     reshaped = {n for n in gone if n in new.views and old.schema(n) != new.schema(n)}
     present = set(manifest.relations) - gone
-    made = Built(dropped=frozenset((set(manifest.relations) - set(before.stored)) | reshaped))
+    needed = {*before.stored, *new.states_beyond_reach()}
+    made = Built(dropped=frozenset((set(manifest.relations) - needed) | reshaped))
     made.bases |= {
         name: Segment("", manifest.epoch + 1, "base", ())
         for name in set(new.tables) - set(manifest.relations)

@@ -13,7 +13,7 @@ from everview.emit.sql import ring_columns
 from everview.engine.protocol import Stored
 from everview.errors import UserError
 from everview.lang import built
-from everview.lang.datalog.lower import Known
+from everview.lang.datalog.lower import Known as KnownSource
 from everview.lang.sql.divide import Describe, Part, divide, recomputation_offered
 from everview.lang.sql.functions import Function, inlined
 from everview.lang.sql.lower import Analyze
@@ -22,10 +22,13 @@ from everview.lang.sql.statements import AUTO
 from everview.pipeline.definitions import (
     DATALOG,
     PLAN,
+    Known,
     TableDefinition,
     ViewDefinition,
     function_from,
     function_json,
+    known_from,
+    known_json,
     table_from,
     table_json,
     unusable_relation,
@@ -36,9 +39,12 @@ from everview.pipeline.languages import lower_view, read_names
 from everview.plan.build import columns_of
 from everview.plan.dialect import DIALECT
 from everview.plan.nodes import Plan, Source
-from everview.plan.traverse import schema_of
+from everview.plan.traverse import schema_of, sources
 from everview.plan.types import Schema, names
 from everview.rewrite.passes import rewrite
+
+BEYOND_REACH = ("E011", "E012", "E015", "Q010", "Q023")
+"""What is said of a stored view that another engine, or one that is given more, keeps fresh."""
 
 
 @dataclass(slots=True)
@@ -50,6 +56,9 @@ class Catalog:
     analyze: Analyze
     describe: Describe
     functions: dict[str, Function] = field(default_factory=dict)
+    known: Known = field(default_factory=Known)
+    """What the store tells of views that were declared before, whoever compiled them."""
+    _beyond: dict[str, UserError] = field(default_factory=dict)
     _compiled: dict[str, View] = field(default_factory=dict)
     _maintenance: Maintenance | None = None
 
@@ -59,7 +68,8 @@ class Catalog:
         tables = {each["name"]: table_from(each) for each in raw.get("tables", ())}
         views = {each["name"]: view_from(each) for each in raw.get("views", ())}
         functions = {each["name"].lower(): function_from(each) for each in raw.get("functions", ())}
-        return cls(tables, views, analyze, describe, functions)
+        known = known_from(raw)
+        return cls(tables, views, analyze, describe, functions, known)
 
     def to_json(self) -> dict[str, Any]:
         """The declarations, as JSON."""
@@ -68,7 +78,46 @@ class Catalog:
             "views": [view_json(view) for view in self.views.values()],
         }
         functions = [function_json(each) for each in self.functions.values()]
-        return found | ({"functions": functions} if functions else {})
+        found |= {"functions": functions} if functions else {}
+        return found | known_json(self._known())
+
+    def _known(self) -> Known:
+        """What others need to know of what is compiled here; the rest as the store told it."""
+        sources = {name: self.compiled(name).source for name in self.views}
+        own = self.maintenance.states.stored.values()
+        states = {each.name: self._tables_of(each.plan) for each in own}
+        return Known(sources, self.states_beyond_reach() | states)
+
+    def states_beyond_reach(self) -> dict[str, tuple[str, ...]]:
+        """The states that only views beyond reach have, each with the tables under it."""
+        under = {table for view in self.beyond_reach for table in self.tables_under(view)}
+        return {name: tables for name, tables in self.known.states.items() if under >= {*tables}}
+
+    def _tables_of(self, plan: Plan) -> tuple[str, ...]:
+        found: dict[str, None] = {}
+        for source in sources(plan):
+            found |= dict.fromkeys(self.tables_under(source.name))
+        return tuple(found)
+
+    def tables_under(self, name: str) -> tuple[str, ...]:
+        """The tables that a relation is made from: a table itself, those under a view."""
+        found: dict[str, None] = {}
+        waiting = [name]
+        for each in waiting:
+            if each in self.views:
+                waiting += (read for read in self.reads(each) if read not in waiting)
+            elif each in self.parts:
+                waiting += (read for read in self.parts[each].reads if read not in waiting)
+            else:
+                found[each] = None
+        return tuple(found)
+
+    @property
+    def beyond_reach(self) -> dict[str, UserError]:
+        """The views that this engine does not keep fresh, each with the reason."""
+        for name in self.views:
+            self.compiled(name)
+        return self._beyond
 
     def with_table(self, table: TableDefinition) -> Catalog:
         """The catalog with one more table."""
@@ -176,7 +225,12 @@ class Catalog:
             for name, compiled in self._compiled.items()
             if views.get(name) is self.views[name]
         }
-        return Catalog(tables, views, self.analyze, self.describe, self.functions, kept)
+        same = {n for n, view in views.items() if view is self.views.get(n)}
+        known = self.known.only(same)
+        beyond = {name: why for name, why in self._beyond.items() if name in same}
+        return Catalog(
+            *(tables, views, self.analyze, self.describe, self.functions, known, beyond, kept)
+        )
 
     def without(self, name: str) -> Catalog:
         """The catalog without a table or view that nothing reads."""
@@ -265,14 +319,34 @@ class Catalog:
     def compiled(self, name: str) -> View:
         """A view as a rewritten plan over the relations declared before it."""
         if name not in self._compiled:
-            self._compiled[name] = _view(name, rewrite(self.written(name)))
+            self._compiled[name] = self._compile(name)
         return self._compiled[name]
+
+    def _compile(self, name: str) -> View:
+        """The view as a plan; one beyond reach is no more than what is stored of it."""
+        stored = self.known.sources.get(name)
+        try:
+            self._must_read_what_is_fresh(name)
+            return _view(name, rewrite(self.written(name)))
+        except UserError as problem:
+            if stored is None or problem.code not in BEYOND_REACH:
+                raise
+            self._beyond[name] = problem
+            return View(stored, stored.key or names(stored.schema)[:1], stored)
+
+    def _must_read_what_is_fresh(self, name: str) -> None:
+        for read in self.reads(name):
+            if read in self.views and read != name:
+                self.compiled(read)
+            if (problem := self._beyond.get(read)) is not None:
+                told = f"it reads {read}: {problem.problem}"
+                raise UserError("E015", told, span=problem.span, remedy=problem.remedy)
 
     def written(self, name: str) -> Plan:
         """A view as a plan that no rewriting has touched."""
         view = self.views[name]
-        known = {n: Known(s, self._may_be_null(s)) for n, s in self._sources(name).items()}
-        known |= {part.name.lower(): Known(part.source, nulls=True) for part in view.parts}
+        known = {n: KnownSource(s, self._may_be_null(s)) for n, s in self._sources(name).items()}
+        known |= {part.name.lower(): KnownSource(part.source, nulls=True) for part in view.parts}
         return lower_view(view, known, self.analyze)
 
     def _may_be_null(self, source: Source) -> bool:
@@ -297,7 +371,8 @@ class Catalog:
         if self._maintenance is None:
             tables = {t.name: Table(t.source, t.sort, t.not_null) for t in self.tables.values()}
             tables |= {p.name: Table(p.source, p.sort, ours=True) for p in self.parts.values()}
-            views = tuple(self.compiled(name) for name in self.views)
+            beyond = self.beyond_reach
+            views = tuple(self.compiled(name) for name in self.views if name not in beyond)
             self._maintenance = Maintenance(tables, views)
         return self._maintenance
 

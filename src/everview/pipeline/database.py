@@ -26,7 +26,7 @@ from everview.lang.sql.statements import (
 )
 from everview.lang.sql.statements import Transaction as Bracket
 from everview.pipeline import datalog, dml, statistics
-from everview.pipeline.audit import Audit, audit_view
+from everview.pipeline.audit import Audit, audit_all, audit_view
 from everview.pipeline.building import build
 from everview.pipeline.catalog import Catalog
 from everview.pipeline.declaring import Declaration, Declared, declared, in_steps
@@ -198,6 +198,9 @@ class Database(Handle):
         arguments.flag("deterministic", deterministic)
         type_ = checked_function(name, function, gives, deterministic=deterministic)
         self.engine.register(name, function, type_)
+        if self.catalog.beyond_reach:  # it may be what one of them waits for
+            manifest = self.store.latest()
+            self._kept = self._kept.after(manifest.catalog, self._load(manifest))
 
     # Declaring and running SQL
 
@@ -285,10 +288,7 @@ class Database(Handle):
         else:
             open_.rollback()
 
-    def _change(
-        self,
-        statement: Insert | Delete | Update | Merge,
-    ) -> None:
+    def _change(self, statement: Insert | Delete | Update | Merge) -> None:
         tx = self._begun.transaction
         if tx is not None:
             tx.run(lambda: dml.apply(tx, statement))
@@ -365,11 +365,11 @@ class Database(Handle):
         if view is not None:
             arguments.text("view", view)
         snapshot, catalog = self._epoch()
-        chosen = tuple(catalog.views) if view is None else (catalog.relation(view),)
-        whole = view is not None
         with sound(snapshot):
-            found = [audit_view(n, catalog, self.engine, snapshot, whole=whole) for n in chosen]
-        return Audit(snapshot.manifest.epoch, tuple(found))
+            if view is None:
+                return audit_all(catalog, self.engine, snapshot)
+            found = audit_view(catalog.relation(view), catalog, self.engine, snapshot, whole=True)
+        return Audit(snapshot.manifest.epoch, (found,))
 
     def status(self) -> list[statistics.RelationStatus]:
         """Every table, view and state: rows, bytes, segments."""

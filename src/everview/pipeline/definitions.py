@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, field
 from typing import Any
 
 from everview.lang.sql.divide import Part
@@ -71,6 +71,41 @@ class ViewDefinition:
     parts: tuple[Part, ...] = ()
     calls: tuple[str, ...] = ()
     language: str = SQL
+
+
+@dataclass(frozen=True, slots=True)
+class Known:
+    """What a store tells of its views to those who cannot compile them.
+
+    `sources` are the views as they are read; `states` have the tables that they are made from.
+    """
+
+    sources: Mapping[str, Source] = field(default_factory=dict)
+    states: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+
+    def only(self, views: Collection[str]) -> Known:
+        """The same of some of the views."""
+        return Known({n: each for n, each in self.sources.items() if n in views}, self.states)
+
+
+def known_from(raw: Mapping[str, Any]) -> Known:
+    """What `known_json` wrote; a version before wrote nothing."""
+    told: Mapping[str, Any] = raw.get("known", {})
+    sources = {
+        name: Source(name, _columns_from(each["columns"]), tuple(each["key"]))
+        for name, each in told.get("views", {}).items()
+    }
+    return Known(sources, {name: tuple(each) for name, each in told.get("states", {}).items()})
+
+
+def known_json(known: Known) -> dict[str, Any]:
+    """What is known of views and states, as JSON; nothing where there are none."""
+    views = {
+        name: {"columns": _columns_json(each.schema), "key": list(each.key)}
+        for name, each in known.sources.items()
+    }
+    states = {name: list(tables) for name, tables in known.states.items()}
+    return {"known": {"views": views, "states": states}} if views or states else {}
 
 
 def table_from(raw: Mapping[str, Any]) -> TableDefinition:

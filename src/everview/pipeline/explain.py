@@ -27,6 +27,9 @@ def explain_view(catalog: Catalog, name: str, stage: str, known: Known) -> str:
             f"there is no stage {named(stage)}",
             remedy=f"{did_you_mean(stage, STAGES)}choose among {', '.join(STAGES)}",
         )
+    if (problem := catalog.beyond_reach.get(name)) is not None:
+        told = f"{name} is not kept fresh here: {problem.problem}"
+        raise UserError("E015", told, remedy=problem.remedy)
     plan = catalog.compiled(name).plan
     if stage == "operators":
         told = explain_operators(name, plan, catalog.maintenance.states, known)

@@ -11,11 +11,13 @@ import pyarrow as pa
 from everview.engine.care import CalculationError
 from everview.engine.outcome import Clock, Outcome
 from everview.engine.protocol import Changes, Engine, Snapshot
+from everview.errors import UserError
 from everview.pipeline import statistics
 from everview.pipeline.building import Built, rebuild, rows_read
 from everview.pipeline.catalog import Catalog
 from everview.pipeline.choosing import LEAST_ROWS, Choice, Question, choose, is_exact
 from everview.pipeline.notes import note_of
+from everview.pipeline.reach import must_be_in_reach
 from everview.pipeline.recomputing import with_parts
 from everview.pipeline.samples import SEPARATOR, Sample, Samples
 from everview.pipeline.shares import Share, shares, together
@@ -25,6 +27,7 @@ from everview.plan.nodes import Plan
 from everview.program.steps import Fetch, Loop, Program, fetch_mark
 from everview.store.manifest import Segment
 
+NOT_KNOWN = "E011"
 Chooser = Callable[[Question, Samples], Choice]
 
 
@@ -99,6 +102,7 @@ class Mover:
 
     def move(self, pending: Changes, removes: frozenset[str], snapshot: Snapshot) -> Moved | None:
         """Everything that the pending changes make of the store; None when they cancel."""
+        must_be_in_reach(self.catalog, pending)
         clock = Clock()
         with clock.phase("compute"):
             changes = with_parts(self.catalog, self.engine, pending, snapshot)
@@ -111,6 +115,10 @@ class Mover:
             done = self._build(task, choice) if choice.way == "recompute" else self._maintain(task)
         except CalculationError as problem:
             raise self._blamed(problem, compiled) from problem
+        except UserError as problem:
+            if problem.code != NOT_KNOWN:
+                raise
+            raise self._beyond(problem, compiled) from problem
         if not done.built.changes:
             return None
         for phase, spent in done.outcome.clock.phases.items():
@@ -128,6 +136,13 @@ class Mover:
         views = {n: share for n, share in compiled.shares.items() if n in self.catalog.views}
         failed = [n for n, share in views.items() if problem.step in share.results]
         return in_views(problem, {n: self.catalog.views[n].query for n in failed or views})
+
+    def _beyond(self, problem: UserError, compiled: Compiled) -> UserError:
+        """The error with the views that the engine does not know how to keep fresh."""
+        moved = [name for name in compiled.shares if name in self.catalog.views]
+        unknown = [n for n in moved if not self.engine.knows(self.catalog.compiled(n).plan)]
+        told = f"{', '.join(unknown or moved)} cannot follow this change: {problem.problem}"
+        return UserError("E015", told, remedy=problem.remedy)
 
     def _compile(self, touched: Mapping[str, bool]) -> Compiled:
         key = tuple(sorted(touched.items()))

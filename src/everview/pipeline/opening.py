@@ -11,6 +11,7 @@ from everview.errors import UserError
 from everview.lang.sql.allow import NOTHING, Allow, allowed
 from everview.pipeline.database import Database
 from everview.pipeline.declaring import Declared
+from everview.pipeline.python_functions import checked_functions
 from everview.store.faults import no_store
 from everview.store.store import Store
 
@@ -28,6 +29,7 @@ def open_database(
     create: bool,
     epoch: int | None = None,
     allow: Iterable[str] = (),
+    functions: object = None,
 ) -> Database:
     """The database at `location`; everything that can be refused is refused before Spark starts.
 
@@ -50,6 +52,7 @@ def open_database(
             "E002", "the embedded engine uses no Spark session", remedy="leave out spark, or engine"
         )
     reached = allowed(allow)
+    called = [] if functions is None else checked_functions(functions)
     if engine == "duckdb" and reached != NOTHING:
         raise UserError(
             "E002",
@@ -61,7 +64,10 @@ def open_database(
     store.latest()
     lock = None if read_only else store.writer_lock()
     try:
-        db = Database(store, _engine(engine, spark, reached), lock, read_only=read_only)
+        computes = _engine(engine, spark, reached)
+        for name, function, gives in called:
+            computes.register(name, function, gives)
+        db = Database(store, computes, lock, read_only=read_only)
         if not read_only:
             _make_whole(db)
         return db
@@ -84,8 +90,11 @@ def _store(location: str, *, create: bool, epoch: int | None) -> Store:
 
 def _make_whole(db: Database) -> None:
     """Build what views need and the store does not hold: a version before may have kept other."""
-    if db.catalog.stored().keys() - db.store.latest().relations.keys():
-        db.install(Declared(db.catalog))
+    catalog, held = db.catalog, db.store.latest().relations.keys()
+    needed = catalog.stored().keys() | catalog.states_beyond_reach().keys()
+    told = catalog.known.sources.keys() >= catalog.views.keys()
+    if not told or catalog.stored().keys() - held or held - needed:
+        db.install(Declared(catalog))
 
 
 def _engine(name: str, session: Any, allow: Allow) -> Engine:

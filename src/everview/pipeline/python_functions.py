@@ -1,4 +1,4 @@
-"""Whether a function in Python can be called by queries."""
+"""Whether functions in Python can be called by queries."""
 
 from __future__ import annotations
 
@@ -9,6 +9,21 @@ from everview import arguments
 from everview.errors import UserError
 from everview.lang.sql.functions import must_be_free
 from everview.plan.types import Type, storable_type
+
+
+def checked_functions(given: object) -> list[tuple[str, Callable[..., Any], Type]]:
+    """Functions by name, each with the type it gives; who gives them says that they are pure."""
+    found = []
+    for name, each in arguments.mapping("functions", given).items():
+        if not isinstance(each, tuple | list) or len(each) != 2:
+            raise UserError(
+                "X002",
+                f"functions has {arguments.shown(each)} for {arguments.named(name)}",
+                remedy="give each as (function, 'type'), such as (len, 'int')",
+            )
+        function, gives = each
+        found.append((name, function, checked_function(name, function, gives, deterministic=True)))
+    return found
 
 
 def checked_function(

@@ -54,4 +54,6 @@ def _reads(catalog: Catalog, name: str) -> tuple[str, ...]:
         return ()
     if name in catalog.parts:
         return catalog.parts[name].reads
+    if name in catalog.beyond_reach:
+        return catalog.reads(name)
     return tuple(source.name for source in sources(catalog.compiled(name).plan))

@@ -134,6 +134,8 @@ def status(catalog: Catalog, manifest: Manifest) -> list[RelationStatus]:
 
 def refresh(catalog: Catalog, view: str) -> str:
     """How a view is kept fresh: incrementally, or what of it is recomputed and why."""
+    if (problem := catalog.beyond_reach.get(view)) is not None:
+        return f"not by this engine: {problem.problem}"
     loops = (node for node in walk(catalog.compiled(view).plan) if isinstance(node, Fixpoint))
     anew = (f"the loop of {node.result} is run anew" for node in loops if not is_lifted(node))
     reasons = dict.fromkeys([*(part.reason for part in catalog.views[view].parts), *anew])

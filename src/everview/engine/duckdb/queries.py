@@ -16,7 +16,7 @@ from everview.errors import Span, UserError
 from everview.lang.sql.functions import CALLED
 from everview.lang.sql.ordered import OrderedQuery, lower_ordered
 from everview.plan import scalar as scalars
-from everview.plan.nodes import Source
+from everview.plan.nodes import Plan, Source
 from everview.plan.quoting import duckdb_name as quoted
 from everview.plan.traverse import loop_free, schema_of
 from everview.plan.types import WEIGHT, Schema, Type, type_in
@@ -100,6 +100,16 @@ def must_be_known(query: OrderedQuery) -> None:
     with refused_by_name():
         for plan in loop_free(query.plan):
             emit_consolidated(plan, DUCKDB)
+
+
+def is_known(plan: Plan) -> bool:
+    """Whether all of a plan is shown to give Spark's answer."""
+    try:
+        for each in loop_free(plan):
+            emit_consolidated(each, DUCKDB)
+    except NotEqual:
+        return False
+    return True
 
 
 def rows_sql(query: OrderedQuery, relations: Mapping[str, str]) -> str:
