@@ -104,7 +104,9 @@ RULES: dict[str, Rule] = {
     **_each("pi e", function("double")),
     "factorial": function("bigint", an_int),
     "isnan": function("boolean", exactly("double", "float")),
-    "nanvl": either(function("float", a_float, a_float), function("double", a_double, a_double)),
+    "nanvl": either(
+        function("float", a_float, exactly("float")), function("double", a_double, a_double)
+    ),
     **_each("length ascii", function("int", a_string)),
     **_each("octet_length bit_length", function("int", _pure_string)),
     "substring": function("string", a_string, an_int, an_int, optional=1),
