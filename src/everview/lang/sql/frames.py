@@ -27,7 +27,10 @@ def frame_of(spec: exp.Expr | None, types: Sequence[Type], text: str) -> str:
     kind = str(spec.args["kind"]).upper()
     if kind not in ("ROWS", "RANGE") or spec.args.get("exclude"):
         raise refused(f"a {kind} frame", spec, text, "use ROWS or RANGE")
-    ends = (("start", spec.args.get("start")), ("end", spec.args.get("end") or "CURRENT ROW"))
+    ends = (
+        ("start", _of_one_unit(spec.args.get("start"))),
+        ("end", _of_one_unit(spec.args.get("end") or "CURRENT ROW")),
+    )
     units = {_unit(value) for _, value in ends if isinstance(value, exp.Interval)}
     by = types[0] if len(types) == 1 and kind == "RANGE" else ""
     allowed = _UNITS.get(by, ())
@@ -69,6 +72,62 @@ def _bound(value: exp.Expr | str | None, side: object, text: str) -> str:
         node = value if isinstance(value, exp.Expr) else exp.Null()
         raise refused("a computed frame bound", node, text, "write a number")
     return f"{abs(count)} {shown if count >= 0 else _SIDES[shown]}"
+
+
+def _of_one_unit(value: exp.Expr | str | None) -> exp.Expr | str | None:
+    """An interval of several units as one of the largest unit that holds it whole.
+
+    >>> from sqlglot import parse_one
+    >>> _of_one_unit(parse_one("INTERVAL '23' DAYS + INTERVAL '4' HOURS")).sql()
+    "INTERVAL '556' HOUR"
+    """
+    if not isinstance(value, exp.Add | exp.Interval):
+        return value
+    if isinstance(value, exp.Interval) and _unit(value):
+        return value
+    found = map(_counts, value.flatten() if isinstance(value, exp.Add) else [value])
+    total: dict[str, int] = {}
+    for counts in found:
+        for base, count in (counts or {"": 0}).items():
+            total[base] = total.get(base, 0) + count
+    if len(total) != 1 or "" in total:
+        return value
+    ((base, count),) = total.items()
+    units = _SECONDS if base == "SECOND" else {"MONTH": 1}
+    unit, size = next((unit, size) for unit, size in units.items() if count % size == 0)
+    number = exp.Literal.string(str(count // size))
+    return exp.Interval(this=number, unit=exp.Var(this=unit)) if count >= 0 else value
+
+
+_SECONDS = {"DAY": 86400, "HOUR": 3600, "MINUTE": 60, "SECOND": 1}
+
+
+def _counts(node: exp.Expr) -> dict[str, int] | None:
+    """The seconds or the months of an interval; None for one with parts of a second."""
+    if not isinstance(node, exp.Interval) or not isinstance(node.this, exp.Literal):
+        return None
+    words = str(node.args.get("unit") or "").upper().replace(" TO ", " ").split()
+    digits = re.split(r"[\s:-]", node.this.name)
+    if not all(map(str.isdigit, digits)):
+        return None
+    if words == ["YEAR", "MONTH"] and len(digits) == 2:
+        return {"MONTH": int(digits[0]) * 12 + int(digits[1])}
+    words = [word.removesuffix("S") for word in words]
+    if len(words) == len(digits) == 1 and words[0] in _MONTHS:
+        return {"MONTH": int(digits[0]) * _MONTHS[words[0]]}
+    if not words or len(words) > 2:
+        return None
+    order = list(_SECONDS)
+    if not set(words) <= set(order):
+        return None
+    spanned = order[order.index(words[0]) : order.index(words[-1]) + 1]
+    if len(spanned) != len(digits):
+        return None
+    pairs = zip(spanned, digits, strict=True)
+    return {"SECOND": sum(int(count) * _SECONDS[unit] for unit, count in pairs)}
+
+
+_MONTHS = {"YEAR": 12, "MONTH": 1}
 
 
 def _unit(value: exp.Interval) -> str:
