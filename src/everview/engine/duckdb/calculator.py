@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from functools import lru_cache
 from itertools import count
 from typing import TypeVar
 
+import duckdb
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -330,16 +331,15 @@ class Calculator:
         self._connection.close()
 
     def close(self) -> None:
-        """Give the memory back, also that of calculators beside this one."""
-        self._connection.close()
-        self._database.close()
+        """Give the memory back: at once, or when those beside this one are done."""
+        with suppress(duckdb.ResourceInUseException):
+            self._connection.close()
+            self._database.close()
 
     def rows(self, sql: str) -> pa.Table:
         """The rows of a query."""
         self._define(sql)
-        # A relation would be planned twice, which costs more than the copy that is warned of.
-        with explained(), warnings.catch_warnings():
-            warnings.filterwarnings("ignore", "Arrow output on a DB-API result")
+        with explained():
             return planned(self._connection, lambda: self._connection.execute(sql).to_arrow_table())
 
     def execute(self, sql: str) -> list[tuple[object, ...]]:

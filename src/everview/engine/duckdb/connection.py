@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import atexit
 import os
+import warnings
 from collections.abc import Callable
 from ctypes import py_object, pythonapi
 from pathlib import Path
@@ -22,6 +23,9 @@ T = TypeVar("T")
 _UNPLANNED = "did not return a BoundFunctionExpression"
 """How DuckDB 2.0 fails on `x <> x` when its statistics say that x is null in every row."""
 
+
+# A relation would be planned twice, which costs more than the copy that is warned of.
+warnings.filterwarnings("ignore", "Arrow output on a DB-API result", module=r"everview\.")
 
 Database: TypeAlias = duckdb.DuckDBPyConnection
 """A DuckDB in memory that knows our functions; connections to it are its cursors."""
