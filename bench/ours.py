@@ -152,7 +152,7 @@ class Ours:
         for name, held in engine._hot._held.items():
             assert len(latest.relations[name].segments) == 1, f"{name} has changes"
             held.later.clear()
-        self.db.retain(1)
+        self.db.retain(1, grace=0)
 
     def _commit(self, refresh: Refresh) -> None:
         with self.db.transaction() as tx:

@@ -116,7 +116,7 @@ def test_history_ends_where_retention_ends(tmp_path):
         db.sql(SHOP)
         fill(db)
         sizes = [len(str(db.store.read(epoch).note)) for epoch in db.store.epochs()]
-        db.retain(2)
+        db.retain(2, grace=0)
         assert {entry.epoch for entry in db.history()} == {db.epoch - 1, db.epoch}
         assert {entry.epoch for entry in db.history(1)} == {db.epoch}
         assert max(sizes) < 4000

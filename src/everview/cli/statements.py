@@ -8,6 +8,7 @@ from contextlib import suppress
 import click
 import pyarrow as pa
 
+from everview.cli.cancelling import cancelling
 from everview.cli.opening import reading, writing
 from everview.errors import UserError
 from everview.lang.sql.parse import only_reads, parse_statements
@@ -39,16 +40,32 @@ def run_text(
 def run_prompt(
     location: str, engine: str, dialect: str | None, show: Show, allow: Sequence[str] = ()
 ) -> None:
-    """Run statements as they are typed; an error ends the statement, not the session."""
+    """Run statements as they are typed; an error or Ctrl-C ends the statement, not the session."""
     with suppress(ImportError):
         import readline  # noqa: F401  (line editing and history, where there is one)
     with writing(location, engine, allow) as db:
         click.echo("Statements end with a semicolon; \\q quits.", err=True)
-        for text in _typed():
-            try:
-                _run(db, parse_statements(text, dialect, db.catalog.schemas), show)
-            except UserError as problem:
-                click.echo(problem.render(), err=True)
+        with cancelling(db.engine.interrupt):
+            while _is_cancelled(db, dialect, show):
+                click.echo("cancelled", err=True)
+
+
+def _is_cancelled(db: Database, dialect: str | None, show: Show) -> bool:
+    """Run statements as they are typed; whether one was cancelled, and there may be more."""
+    try:
+        _run_typed(db, dialect, show)
+    except KeyboardInterrupt:
+        return True
+    return False
+
+
+def _run_typed(db: Database, dialect: str | None, show: Show) -> None:
+    """Run statements until there are no more, or one is cancelled."""
+    for text in _typed():
+        try:
+            _run(db, parse_statements(text, dialect, db.catalog.schemas), show)
+        except UserError as problem:
+            click.echo(problem.render(), err=True)
 
 
 def _typed() -> Iterator[str]:

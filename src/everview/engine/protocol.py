@@ -163,6 +163,9 @@ class Engine(Protocol):
     def moved(self, before: Snapshot, after: Manifest) -> None:
         """Compaction gave relations other segments with the same sum."""
 
+    def interrupt(self) -> None:
+        """End the statements that are running, from another thread."""
+
     def forget(self) -> None:
         """Drop all that is kept in memory, after an exception at any moment."""
 

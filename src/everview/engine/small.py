@@ -7,6 +7,7 @@ from contextlib import contextmanager, suppress
 from itertools import groupby
 from threading import RLock
 from typing import Any
+from weakref import WeakSet
 
 import pyarrow as pa
 
@@ -47,6 +48,12 @@ class InProcess:
         self._busy = RLock()
         """Held while the calculator, or what is in memory, is used; readers do not wait for it."""
         self._idle: list[Calculator] = []
+        self._lent: WeakSet[Calculator] = WeakSet()
+
+    def interrupt(self) -> None:
+        """End the statements that are running, from another thread."""
+        for calculator in (self._calculator, *self._lent):
+            calculator.interrupt()
 
     def forget(self) -> None:
         """Drop all that is kept in memory, after an exception at any moment."""
@@ -63,6 +70,7 @@ class InProcess:
             calculator = self._idle.pop()
         except IndexError:
             calculator = self._calculator.beside()
+            self._lent.add(calculator)
         try:
             yield calculator
             calculator.forget()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from datetime import timedelta
 from typing import Any, TypeVar
 
 import pyarrow as pa
@@ -48,6 +49,8 @@ from everview.store.retention import retire
 T = TypeVar("T")
 
 COMPACTION = Policy(changes=16)
+GRACE, GRACE_MOST = 3_600, 10**9
+"""Seconds for which an epoch that is no longer the newest can be read, and the most of them."""
 
 
 class Database(Handle):
@@ -181,11 +184,15 @@ class Database(Handle):
         self.engine.moved(snapshot, following)
         return following.epoch
 
-    def retain(self, epochs: int) -> list[str]:
-        """Keep the newest `epochs` epochs readable and delete what only older ones need."""
+    def retain(self, epochs: int, *, grace: int = GRACE) -> list[str]:
+        """Keep the newest `epochs` epochs readable and delete what only older ones need.
+
+        An epoch that was the newest less than `grace` seconds ago is kept for those who read it.
+        """
         self._must_write()
         kept = arguments.count("epochs", epochs, least=1)
-        return self._alone(lambda: retire(self.store, kept))
+        readers = timedelta(seconds=min(arguments.count("grace", grace), GRACE_MOST))
+        return self._alone(lambda: retire(self.store, kept, readers))
 
     def function(
         self, name: str, function: Callable[..., Any], gives: str, *, deterministic: bool = False

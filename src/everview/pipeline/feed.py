@@ -6,7 +6,9 @@ import pyarrow as pa
 
 from everview.engine.arrow import arrow_schema
 from everview.engine.results import Result
+from everview.errors import UserError
 from everview.plan.types import EPOCH, Schema
+from everview.store.manifest import Segment
 from everview.store.store import Store
 
 
@@ -16,11 +18,15 @@ def feed(store: Store, name: str, columns: Schema, after: int) -> Result:
     wanted = schema.append(pa.field(EPOCH, pa.int64()))
 
     def arrow() -> pa.Table:
-        parts = []
-        for segment in store.feed(name, after):
-            rows = store.read_files(segment.files, schema=schema)
-            stamp = pa.array([segment.epoch] * rows.num_rows, pa.int64())
-            parts.append(rows.append_column(wanted.field(EPOCH), stamp))
-        return pa.concat_tables([wanted.empty_table(), *parts])
+        try:
+            return pa.concat_tables([wanted.empty_table(), *map(rows_of, store.feed(name, after))])
+        except UserError:
+            store.feed(name, after)  # tells of epochs that were removed meanwhile
+            raise
+
+    def rows_of(segment: Segment) -> pa.Table:
+        rows = store.read_files(segment.files, schema=schema)
+        stamp = pa.array([segment.epoch] * rows.num_rows, pa.int64())
+        return rows.append_column(wanted.field(EPOCH), stamp)
 
     return Result(arrow)

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
+from datetime import UTC, datetime, timedelta
 
 from everview.store import faults
+from everview.store.manifest import Manifest
 from everview.store.manifests import manifest_path
 from everview.store.segments import epoch_of
 from everview.store.store import Store
@@ -14,22 +17,42 @@ _TEMPORARY = re.compile(r"\.(\d{20})\..*\.tmp")
 
 
 @faults.told
-def retire(store: Store, keep_epochs: int) -> list[str]:
+def retire(store: Store, keep_epochs: int, grace: timedelta = timedelta(0)) -> list[str]:
     """Keep the newest `keep_epochs` epochs, and return the paths that were deleted.
 
+    An epoch that was the newest less than `grace` ago is kept too: somebody may be reading it.
     A file of an epoch after the newest is left alone: a running writer may be about to name it.
     Manifests go first and oldest first, so that a crash, at worst, leaves files nobody names,
     which the next call deletes.
     """
     assert keep_epochs >= 1, "the newest epoch always stays"
     epochs = store.epochs()
-    old, kept = epochs[:-keep_epochs], epochs[-keep_epochs:]
+    old = _replaced_before(store, epochs[:-keep_epochs], grace)
+    kept = epochs[len(old) :]
     named = {_entry(file.path) for epoch in kept for file in store.read(epoch).files}
     stale = [manifest_path(epoch) for epoch in old] + _abandoned(store, kept[-1])
     stale += [path for path in _written(store, kept[-1]) if path not in named]
     for path in stale:
         store.place.remove(path)
     return stale
+
+
+def _replaced_before(store: Store, epochs: Sequence[int], grace: timedelta) -> Sequence[int]:
+    """Those of the oldest epochs that have not been the newest for some time."""
+    if not grace:
+        return epochs
+    limit = datetime.now(UTC) - grace
+    young = (n for n, epoch in enumerate(epochs) if not _is_before(store.read(epoch + 1), limit))
+    return epochs[: next(young, len(epochs))]
+
+
+def _is_before(manifest: Manifest, limit: datetime) -> bool:
+    """Whether an epoch was made before a moment; what has no time of ours is taken for young."""
+    try:
+        made = datetime.fromisoformat(manifest.created)
+    except ValueError:
+        return False
+    return (made if made.tzinfo else made.replace(tzinfo=UTC)) < limit
 
 
 def _written(store: Store, newest: int) -> list[str]:

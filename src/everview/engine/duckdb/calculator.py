@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import replace
-from functools import lru_cache
 from itertools import count
 from typing import TypeVar
 
@@ -15,7 +13,7 @@ import pyarrow.compute as pc
 
 from everview.analysis.sign import Sign, sign
 from everview.emit.scalar import NotEqual, spelled
-from everview.emit.sql import DUCKDB, consolidate, emit, emit_consolidated, emit_step
+from everview.emit.sql import DUCKDB, consolidate
 from everview.engine.arrow import arrow_schema, arrow_type, conform
 from everview.engine.care import CalculationError, twice
 from everview.engine.columns import summing
@@ -25,14 +23,14 @@ from everview.engine.columns.unknown import Unknown
 from everview.engine.duckdb.connection import Database, confine, connect, planned
 from everview.engine.duckdb.files import Files
 from everview.engine.duckdb.problems import explained
+from everview.engine.duckdb.wording import any_sql, plan_sql, step_sql, without
 from everview.engine.fixpoint import Solver
-from everview.plan.nodes import Empty, Plan, Ref
+from everview.plan.nodes import Empty, Plan
 from everview.plan.quoting import duckdb_name
-from everview.plan.traverse import has_loops, referred, schema_of, transform
+from everview.plan.traverse import has_loops, referred, schema_of
 from everview.plan.types import WEIGHT, Schema
 from everview.plan.typing import Typed
 from everview.program.steps import Compute, KeySet
-from everview.rewrite.normalize import normalize
 
 T = TypeVar("T")
 
@@ -106,7 +104,7 @@ class Calculator:
     def reduced(self, plan: Plan) -> Plan:
         """The same plan without what is known to have no rows."""
         empty = [ref.name for ref in referred(plan) if self._counts.get(ref.name) == 0]
-        return _without(plan, frozenset(empty)) if empty else plan
+        return without(plan, frozenset(empty)) if empty else plan
 
     def fetch(self, name: str, files: Files, schema: Schema, by: str | None = None) -> int:
         """Bring the rows of files whose column `by` is among the keys; how many came."""
@@ -141,10 +139,10 @@ class Calculator:
         elif (found := self._on_columns(plan, consolidated=step.consolidated)) is not None:
             self.give(step.result, found)
         elif step.consolidated:
-            rows = twice(lambda careful: self.rows(_step_sql(step, plan, careful)))
+            rows = twice(lambda careful: self.rows(step_sql(step, plan, careful)))
             self.give(step.result, conform(rows, schema_of(step.plan)))
         else:
-            twice(lambda careful: self.keep(step.result, _step_sql(step, plan, careful)))
+            twice(lambda careful: self.keep(step.result, step_sql(step, plan, careful)))
 
     def evaluate(self, plan: Plan) -> pa.Table:
         """The rows of `plan`, consolidated; loops in it are run first."""
@@ -152,7 +150,7 @@ class Calculator:
             plan = Solver(self).solved(plan)
         left = self.reduced(plan)
         rows = self._on_columns(left, consolidated=True)
-        found = self.rows(_sql(left)) if rows is None else pa.Table.from_batches([rows])
+        found = self.rows(plan_sql(left)) if rows is None else pa.Table.from_batches([rows])
         return conform(found, schema_of(plan))
 
     def hold(self, name: str, plan: Plan) -> None:
@@ -165,7 +163,7 @@ class Calculator:
         found = {place: self._has_rows(plan) for place, plan in enumerate(left)}
         asked = [place for place, known in found.items() if known is None]
         if asked:
-            tests = ", ".join(f"EXISTS ({_any_sql(left[place])})" for place in asked)
+            tests = ", ".join(f"EXISTS ({any_sql(left[place])})" for place in asked)
             answers = map(bool, self.execute(f"SELECT {tests}")[0])
             found |= zip(asked, answers, strict=True)
         return [bool(known) for known in found.values()]
@@ -325,6 +323,10 @@ class Calculator:
         self._connection.unregister(name)
         self._registered.discard(name)
 
+    def interrupt(self) -> None:
+        """End the statement that another thread waits for."""
+        self._connection.interrupt()
+
     def leave(self) -> None:
         """Drop everything known, and what DuckDB holds of it, for good."""
         self._connection.execute(f"USE main; DROP SCHEMA IF EXISTS {self._space} CASCADE")
@@ -359,42 +361,3 @@ class Calculator:
 
 
 _NUMBERS = count()
-
-
-@lru_cache(maxsize=4096)
-def _without(plan: Plan, empty: frozenset[str]) -> Plan:
-    """The plan when relations have no rows; what is left of it has the same columns."""
-
-    def known(node: Plan) -> Plan:
-        gone = isinstance(node, Ref) and node.name in empty
-        return Empty(schema_of(node)) if gone else node
-
-    plain = transform(plan, known)
-    left = normalize(plain)
-    kept = schema_of(left) == schema_of(plan) and (_is_said(left) or not _is_said(plain))
-    return left if kept else plain
-
-
-def _is_said(plan: Plan) -> bool:
-    """Whether DuckDB can be asked for a plan; scalars put into each other may be beyond it."""
-    try:
-        emit(plan, DUCKDB)
-    except NotEqual:
-        return False
-    return True
-
-
-@lru_cache(maxsize=4096)
-def _step_sql(step: Compute, left: Plan, careful: bool) -> str:
-    return emit_step(replace(step, plan=left), DUCKDB, careful=careful)
-
-
-@lru_cache(maxsize=4096)
-def _sql(plan: Plan) -> str:
-    return emit_consolidated(plan, DUCKDB)
-
-
-@lru_cache(maxsize=4096)
-def _any_sql(plan: Plan) -> str:
-    """Rows if and only if the plan has any: only what can cancel has to be added up."""
-    return _sql(plan) if sign(plan) is Sign.ANY else emit(plan, DUCKDB)

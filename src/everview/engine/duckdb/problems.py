@@ -47,6 +47,8 @@ def explained() -> Iterator[None]:
     """Turn what goes wrong with the user's values into a UserError."""
     try:
         yield
+    except duckdb.InterruptException as problem:
+        raise KeyboardInterrupt from problem
     except RuntimeError as problem:
         if str(problem) != _INTERRUPTED:
             raise
