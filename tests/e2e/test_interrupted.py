@@ -120,6 +120,17 @@ def test_an_exception_at_the_kth_call_leaves_the_views_right_for_every_k(shop):
     struck(shop, range(len(calls)))
 
 
+@pytest.mark.spark
+@pytest.mark.filterwarnings("ignore")
+def test_an_exception_in_a_transaction_on_spark_leaves_the_views_right(spark, tmp_path):
+    shop = Shop(tmp_path / "store", engine="spark", spark=spark)
+    with recorded() as calls:
+        shop.step()
+    places = [(place, 0) for place in dict.fromkeys(calls)]
+    struck(shop, places[:: len(places) // 12])
+    shop.db.close()
+
+
 def struck(shop: Shop, places: Iterable[Any]) -> None:
     """Raise at each place of a transaction, and go on; what is wrong in a view would stay so."""
     errors, came = cycle(ERRORS), 0

@@ -59,16 +59,24 @@ def _quietly(_name: str, _which: str) -> AbstractContextManager[Any]:
 
 
 def build(
-    old: Catalog, new: Catalog, engine: Engine, before: Snapshot, around: Around = _quietly
+    old: Catalog,
+    new: Catalog,
+    engine: Engine,
+    before: Snapshot,
+    around: Around = _quietly,
+    faulty: Collection[str] = (),
+    unreadable: Collection[str] = (),
 ) -> Built:
     """Everything that `new` declares and the store does not hold, or holds as `old` meant it.
 
     A view that has the same columns as before takes what differs as a change, so that those who
-    follow it are told; nothing that stays the same is written.
+    follow it are told; nothing that stays the same is written. What is `faulty` is built again,
+    and a view that is `unreadable` takes the place of what there was.
     """
     manifest = before.manifest
-    gone = stale(old, new)
+    gone = stale(old, new, faulty)
     reshaped = {n for n in gone if n in new.views and old.schema(n) != new.schema(n)}
+    reshaped |= new.views.keys() & {*unreadable}
     present = set(manifest.relations) - gone
     needed = {*before.stored, *new.states_beyond_reach()}
     made = Built(dropped=frozenset((set(manifest.relations) - needed) | reshaped))
@@ -166,17 +174,20 @@ def written(name: str, rows: object, engine: Engine, snapshot: Snapshot, epoch: 
     return engine.run(alone, {name: [rows]}, snapshot, epoch, violation).segments[name]
 
 
-def stale(old: Catalog, new: Catalog) -> frozenset[str]:
-    """The relations of both whose value is another one: by their own query, or what they read."""
-    found: set[str] = set()
+def stale(old: Catalog, new: Catalog, faulty: Collection[str] = ()) -> frozenset[str]:
+    """The relations of both whose value is another one: by their own query, or what they read.
+
+    What is `faulty` has another value than it should.
+    """
+    states = new.maintenance.states.stored
+    found = {name for name in faulty if name in new.views or name in states}
     for name, view in new.views.items():
         found |= {part.name for part in view.parts if found & {*part.reads}}
         compiled = new.compiled(name)
         same = name in old.views and old.compiled(name) == compiled
         if name in old.views and not (same and _unmoved(compiled.plan, found)):
             found.add(name)
-    states = new.maintenance.states.stored.values()
-    return frozenset(found | {s.name for s in states if not _unmoved(s.plan, found)})
+    return frozenset(found | {s.name for s in states.values() if not _unmoved(s.plan, found)})
 
 
 def _unmoved(plan: Plan, found: Collection[str]) -> bool:

@@ -37,6 +37,7 @@ from everview.pipeline.handle import Handle
 from everview.pipeline.history import COLUMNS, SHOWN, Entry, history, history_rows
 from everview.pipeline.notes import note_of
 from everview.pipeline.python_functions import checked_function
+from everview.pipeline.repairing import faulty
 from everview.pipeline.system import Asked, Told, with_told
 from everview.pipeline.telling import in_text, placed_in, placed_rows, sound
 from everview.pipeline.transaction import Transaction
@@ -324,7 +325,17 @@ class Database(Handle):
         clock = Clock()
         snapshot = Snapshot(self.store, manifest, catalog.stored())
         with clock.phase("compute"):
-            built = build(before.catalog, catalog, self.engine, snapshot, made.building(self.tell))
+            bad = faulty(made, before.catalog, self.engine, self._snapshot())
+            around = made.building(self.tell)
+            built = build(
+                before.catalog,
+                catalog,
+                self.engine,
+                snapshot,
+                around,
+                bad.relations,
+                bad.unreadable,
+            )
         built.bases |= made.filled
         note = statistics.built(built, manifest, catalog)
         self._record(built.on(manifest, statistics.now(), catalog.to_json(), note), clock)
