@@ -9,9 +9,11 @@ from everview.errors import Span, UserError
 
 if TYPE_CHECKING:
     from everview.pipeline.database import Database
+    from everview.pipeline.restoring import Repair
+    from everview.pipeline.verifying import Verification
 
 __version__ = "0.1.0"
-__all__ = ["Span", "UserError", "__version__", "open"]
+__all__ = ["Span", "UserError", "__version__", "open", "repair", "verify"]
 
 
 def open(  # noqa: A001  (ev.open, as in io.open and gzip.open)
@@ -51,3 +53,17 @@ def open(  # noqa: A001  (ev.open, as in io.open and gzip.open)
         allow=allow,
         functions=functions,
     )
+
+
+def verify(location: str) -> Verification:
+    """Check every file that the store at `location` needs, as it lies on disk; needs no engine."""
+    from everview.pipeline.opening import verified
+
+    return verified(location)
+
+
+def repair(location: str, *, engine: str = "spark", spark: Any = None) -> Repair:
+    """Build what is damaged of views and states again from the tables, and say what is lost."""
+    from everview.pipeline.opening import repaired
+
+    return repaired(location, engine=engine, spark=spark)

@@ -137,7 +137,7 @@ def used(at: Path) -> Counter[Any]:
         db.audit()
     with ev.open(str(at), engine="duckdb") as db:
         db.insert("t", [(100_000, 1, "new")])
-        db.retain(2)
+        db.retain(2, grace=0)
     return rows
 
 
@@ -291,11 +291,11 @@ def test_retention_follows_no_link(shop: Path, tmp_path: Path) -> None:
         (at / "segments/t/0000000001-11ff00ff00ff00ff").symlink_to(aside)
         (at / "segments/t/0000000001-22ff00ff00ff00ff.parquet").symlink_to(theirs[0])
         (at / "manifests/.no number.tmp").write_text("")
-        db.retain(1)
+        db.retain(1, grace=0)
         assert all(each.read_text() == "theirs" for each in theirs)
         (at / "segments/other").symlink_to(aside)
         with pytest.raises(UserError, match="S012"):
-            db.retain(1)
+            db.retain(1, grace=0)
     assert all(each.read_text() == "theirs" for each in theirs)
 
 

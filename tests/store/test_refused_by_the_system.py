@@ -79,7 +79,7 @@ STEPS: dict[str, Step] = {
     "a deletion": (lambda db: db.delete("t", FIRST[:1]), FIRST[1:]),
     "a view": (lambda db: db.sql("CREATE VIEW m AS SELECT MAX(id) AS last FROM t"), FIRST),
     "compaction": (lambda db: db.compact(), FIRST),
-    "retention": (lambda db: db.retain(2), FIRST),
+    "retention": (lambda db: db.retain(2, grace=0), FIRST),
 }
 
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from everview.cli.exits import DIFFERENCE, USER_ERROR
-from everview.cli.options import ENGINE, JSON, STORE
+from everview.cli.options import ENGINE, EPOCH, JSON, STORE
 
 if TYPE_CHECKING:
     from everview.pipeline.audit import Audit, ViewAudit
@@ -26,9 +26,12 @@ Names = Mapping[str, Sequence[str]]
 @STORE
 @click.argument("view", required=False)
 @ENGINE
+@EPOCH
 @JSON
 @click.pass_context
-def audit(ctx: click.Context, store: str, view: str | None, engine: str, as_json: bool) -> None:
+def audit(
+    ctx: click.Context, store: str, view: str | None, engine: str, epoch: int | None, as_json: bool
+) -> None:
     """Compare views with their queries.
 
     The engine evaluates the query of VIEW from scratch, over the tables alone; without VIEW, the
@@ -50,7 +53,7 @@ def audit(ctx: click.Context, store: str, view: str | None, engine: str, as_json
     from everview.cli.opening import reading
     from everview.plan.types import names
 
-    with reading(store, engine) as db:
+    with reading(store, engine, epoch=epoch) as db:
         found = db.audit(view)
         columns = {each.view: names(db.catalog.schema(each.view)) for each in found}
     if as_json:

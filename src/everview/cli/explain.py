@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from everview.cli.options import ENGINE, JSON, STORE
+from everview.cli.options import ENGINE, EPOCH, JSON, STORE
 
 if TYPE_CHECKING:
     from everview.pipeline.database import Database
@@ -26,8 +26,11 @@ STAGES = ("operators", "plan", "derivative", "program", "sql")
     "program: the steps of a transaction; sql: each step as SQL.",
 )
 @ENGINE
+@EPOCH
 @JSON
-def explain(store: str, view: str, stage: str, engine: str, as_json: bool) -> None:
+def explain(
+    store: str, view: str, stage: str, engine: str, epoch: int | None, as_json: bool
+) -> None:
     """Show how VIEW is kept fresh, at one stage.
 
     Each operator is shown with the law of its change, the state kept for it, and the rows it
@@ -42,7 +45,7 @@ def explain(store: str, view: str, stage: str, engine: str, as_json: bool) -> No
     from everview.cli.opening import reading
     from everview.cli.output import print_json
 
-    with reading(store, engine) as db:
+    with reading(store, engine, epoch=epoch) as db:
         text = db.explain(view, stage)
         loops = _strata(db, view) if as_json and stage == "operators" else []
     if as_json:

@@ -14,11 +14,13 @@ from everview.cli.datalog import datalog
 from everview.cli.exits import ExitCodes
 from everview.cli.explain import explain
 from everview.cli.fuzz import fuzz
+from everview.cli.repair import repair
 from everview.cli.rules import rules
 from everview.cli.sql import sql
 from everview.cli.status import status
+from everview.cli.verify import verify
 
-COMMANDS = (sql, datalog, status, explain, audit, changes, rules, fuzz)
+COMMANDS = (sql, datalog, status, explain, audit, changes, verify, repair, rules, fuzz)
 
 
 @click.group(cls=ExitCodes, context_settings={"help_option_names": ["-h", "--help"]})
@@ -41,7 +43,7 @@ def main() -> None:
       0   done
       1   something you can fix; the error says how
       2   the command line was not understood
-      3   audit found a difference
+      3   audit found a difference, or verify damage
       70  a bug in everview
     """
 

@@ -16,9 +16,11 @@ _NO_STORE = "S004"
 
 
 @contextmanager
-def reading(location: str, engine: str, allow: Sequence[str] = ()) -> Iterator[Database]:
+def reading(
+    location: str, engine: str, allow: Sequence[str] = (), epoch: int | None = None
+) -> Iterator[Database]:
     """The database at `location`, which must be there; Spark starts only if it is needed."""
-    with everview.open(location, engine=engine, read_only=True, allow=allow) as db:
+    with everview.open(location, engine=engine, read_only=True, allow=allow, epoch=epoch) as db:
         yield db
 
 

@@ -20,4 +20,10 @@ ALLOW = click.option(
     metavar="WHAT",
     help="Let statements on Spark reach table:NAME, files:PREFIX or function:NAME as well.",
 )
+EPOCH = click.option(
+    "--epoch",
+    type=click.IntRange(min=0),
+    metavar="N",
+    help="Read the store as it was at epoch N, even if newer ones are damaged.",
+)
 JSON = click.option("--json", "as_json", is_flag=True, help="Print JSON, one object a line.")

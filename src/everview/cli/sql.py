@@ -7,7 +7,7 @@ from typing import IO, TYPE_CHECKING
 
 import click
 
-from everview.cli.options import ALLOW, ENGINE, JSON, STORE
+from everview.cli.options import ALLOW, ENGINE, EPOCH, JSON, STORE
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 @click.option("--dialect", metavar="D", help="Read another dialect, such as postgres or duckdb.")
 @ENGINE
 @ALLOW
+@EPOCH
 @JSON
 def sql(
     store: str,
@@ -28,6 +29,7 @@ def sql(
     dialect: str | None,
     engine: str,
     allow: tuple[str, ...],
+    epoch: int | None,
     as_json: bool,
 ) -> None:
     """Run SQL statements on STORE.
@@ -55,9 +57,9 @@ def sql(
     show = _show_json if as_json else _show_table
     text = _text(file, command)
     if text is None:
-        statements.run_prompt(store, engine, dialect, show, allow)
+        statements.run_prompt(store, engine, dialect, show, allow, epoch)
     else:
-        statements.run_text(store, engine, text, dialect, show, allow)
+        statements.run_text(store, engine, text, dialect, show, allow, epoch)
 
 
 def _text(file: IO[str] | None, command: str | None) -> str | None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import suppress
+from contextlib import AbstractContextManager, suppress
 
 import click
 import pyarrow as pa
@@ -27,9 +27,11 @@ def run_text(
     dialect: str | None,
     show: Show,
     allow: Sequence[str] = (),
+    epoch: int | None = None,
 ) -> None:
     """Run all statements of a text; one that only reads takes no lock and makes no store."""
-    with (reading if only_reads(text, dialect) else writing)(location, engine, allow) as db:
+    reads = epoch is not None or only_reads(text, dialect)
+    with _opened(location, engine, allow, epoch, reads=reads) as db:
         statements = parse_statements(text, dialect, db.catalog.schemas)
         _run(db, statements, show)
     brackets = [s.action for s in statements if isinstance(s, Transaction)]
@@ -38,12 +40,17 @@ def run_text(
 
 
 def run_prompt(
-    location: str, engine: str, dialect: str | None, show: Show, allow: Sequence[str] = ()
+    location: str,
+    engine: str,
+    dialect: str | None,
+    show: Show,
+    allow: Sequence[str] = (),
+    epoch: int | None = None,
 ) -> None:
     """Run statements as they are typed; an error or Ctrl-C ends the statement, not the session."""
     with suppress(ImportError):
         import readline  # noqa: F401  (line editing and history, where there is one)
-    with writing(location, engine, allow) as db:
+    with _opened(location, engine, allow, epoch, reads=epoch is not None) as db:
         click.echo("Statements end with a semicolon; \\q quits.", err=True)
         with cancelling(db.engine.interrupt):
             while _is_cancelled(db, dialect, show):
@@ -66,6 +73,15 @@ def _run_typed(db: Database, dialect: str | None, show: Show) -> None:
             _run(db, parse_statements(text, dialect, db.catalog.schemas), show)
         except UserError as problem:
             click.echo(problem.render(), err=True)
+
+
+def _opened(
+    location: str, engine: str, allow: Sequence[str], epoch: int | None, *, reads: bool
+) -> AbstractContextManager[Database]:
+    """The database, to read it, at an epoch, or to write it."""
+    if reads:
+        return reading(location, engine, allow, epoch)
+    return writing(location, engine, allow)
 
 
 def _typed() -> Iterator[str]:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from everview.cli.options import ENGINE, JSON, STORE
+from everview.cli.options import ENGINE, EPOCH, JSON, STORE
 
 if TYPE_CHECKING:
     from everview.pipeline.history import Entry
@@ -28,8 +28,11 @@ COSTS = ("epoch", "view", "how", "in", "out", "read", "jobs", "ms", "of which", 
     help="With --history: how many epochs.",
 )
 @ENGINE
+@EPOCH
 @JSON
-def status(store: str, history: bool, limit: int, engine: str, as_json: bool) -> None:
+def status(
+    store: str, history: bool, limit: int, engine: str, epoch: int | None, as_json: bool
+) -> None:
     """Show the epoch, tables, views and states of STORE.
 
     A state is what is stored so that views need not be recomputed; segments are the immutable
@@ -50,17 +53,17 @@ def status(store: str, history: bool, limit: int, engine: str, as_json: bool) ->
     from everview.cli.opening import reading
     from everview.cli.output import print_json
 
-    with reading(store, engine) as db:
-        epoch = db.epoch
+    with reading(store, engine, epoch=epoch) as db:
+        shown = db.epoch
         if history:
             found, entries = [], db.history(limit)
         else:
             found, entries = db.status(), []
     if as_json:
         told = {"history": entries} if history else {"relations": found}
-        print_json({"epoch": epoch, **{k: [asdict(each) for each in v] for k, v in told.items()}})
+        print_json({"epoch": shown, **{k: [asdict(each) for each in v] for k, v in told.items()}})
         return
-    click.echo(f"epoch {epoch}")
+    click.echo(f"epoch {shown}")
     if history:
         _print_costs(entries)
     else:

@@ -12,6 +12,8 @@ from everview.lang.sql.allow import NOTHING, Allow, allowed
 from everview.pipeline.database import Database
 from everview.pipeline.declaring import Declared
 from everview.pipeline.python_functions import checked_functions
+from everview.pipeline.restoring import Repair, repair
+from everview.pipeline.verifying import Tell, Verification, silent, verify
 from everview.store.faults import no_store
 from everview.store.store import Store
 
@@ -75,6 +77,23 @@ def open_database(
         if lock is not None:
             lock.release()
         raise
+
+
+def verified(location: str, tell: Tell = silent) -> Verification:
+    """What of the store at `location` is damaged."""
+    return verify(_store(arguments.location(location), create=False, epoch=None), tell)
+
+
+def repaired(location: str, *, engine: str, spark: Any = None, tell: Tell = silent) -> Repair:
+    """Build again what is damaged of the store at `location`, as far as its tables tell it.
+
+    Without its newest manifest nobody knows what it held: then nothing is done.
+    """
+    found = verified(location, tell)
+    if not all(each.relations for each in found.of_epoch(found.newest)):
+        return Repair(found)
+    with open_database(location, engine=engine, spark=spark, read_only=False, create=False) as db:
+        return repair(db, found)
 
 
 def _store(location: str, *, create: bool, epoch: int | None) -> Store:

@@ -89,7 +89,7 @@ def naming_good(problem: UserError, good: int | None) -> UserError:
 def _at(good: int | None) -> str:
     if good is None:
         return "open the store at an earlier epoch"
-    return f"open the last good epoch, which can be read only: epoch={good}"
+    return f"read the last good epoch: open it with epoch={good}, or a command with --epoch {good}"
 
 
 def no_store(location: str, reason: str = "there is no store there") -> UserError:

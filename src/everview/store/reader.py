@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
@@ -66,7 +67,16 @@ class Reader:
             self.place.require_no_links(file.path)
         except UserError as problem:
             return problem.problem
-        return segments.damage(self.place, file)
+        try:
+            integrity.verify_size(self.place, file)
+            integrity.verify_whole(self.place, file)
+        except (Damage, pa.ArrowException) as found:
+            return str(found)
+        except OSError as problem:
+            if problem.errno != errno.EIO and (told := faults.of_system(problem, self.place.shown)):
+                raise told from problem
+            return str(problem)
+        return None
 
     def _verify(self, file: DataFile, whole: bool) -> None:
         with self._told(file):

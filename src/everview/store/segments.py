@@ -20,7 +20,7 @@ from pyarrow import types
 from everview.plan.types import WEIGHT
 from everview.store import integrity
 from everview.store.bounds import UNKNOWN, Range, range_of_sorted, range_of_statistics
-from everview.store.integrity import Damage, checksum
+from everview.store.integrity import checksum
 from everview.store.manifest import DataFile, Kind, Segment, Tail
 from everview.store.order import in_order
 from everview.store.place import Place
@@ -139,16 +139,6 @@ def read(place: Place, file: DataFile, columns: Sequence[str] | None) -> pa.Tabl
     with place.filesystem.open_input_file(place.inside(file.path)) as source:
         table = integrity.opened(source, file).read(columns=names)
     return table.replace_schema_metadata(None)
-
-
-def damage(place: Place, file: DataFile) -> str | None:
-    """What is wrong with a file, None when every byte that matters is as it was written."""
-    try:
-        integrity.verify_size(place, file)
-        integrity.verify_whole(place, file)
-    except (Damage, OSError, pa.ArrowException) as failure:
-        return str(failure)
-    return None
 
 
 def _written(

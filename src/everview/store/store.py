@@ -84,13 +84,15 @@ class Store:
 
     def epochs(self) -> list[int]:
         """The epochs that can be read, ascending and without gaps."""
-        return self.manifests.epochs()
+        found = self.manifests.epochs()
+        return found if self._pinned is None else [e for e in found if e <= self._pinned]
 
     @faults.told
     def latest(self) -> Manifest:
         """The newest epoch; costs two existence checks, or none if nobody else may write."""
         if self._pinned is not None:
-            return self.read(self._pinned)
+            self._last = pinned = self.read(self._pinned)
+            return pinned
         last, alone = self._last, self._lock is not None and self._lock.is_alone
         if last is not None and ((alone and not self._committing) or self._is_newest(last.epoch)):
             return last
