@@ -218,6 +218,8 @@ def _decimal(value: Any, precision: int, scale: int) -> Decimal:
 
 def _integer(value: Any) -> int:
     """A whole number, whatever its type, as an int; a float is none, even where it is whole."""
+    if type(value) is int:
+        return value
     if isinstance(value, str):
         return int(value) if _WHOLE.fullmatch(value.strip()) else _refused()
     if isinstance(value, Decimal) and value.is_finite() and value.adjusted() > _DIGITS:
@@ -231,6 +233,8 @@ def _integer(value: Any) -> int:
 
 def _fraction(value: Any, type_: Type) -> float:
     """The nearest float; a whole number that is not one, and what is too large, are refused."""
+    if type(value) is float and type_ == "double":
+        return value
     if isinstance(value, bool):
         raise TypeError
     nearest = float(value)
