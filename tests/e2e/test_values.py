@@ -183,6 +183,7 @@ def test_a_spark_frame_loses_nothing_either(spark: SparkSession, tmp_path: Path)
             "TIMESTAMP '2024-01-01 05:00:00' AS d",
             "date_add(DATE '9999-12-31', 1) AS d",
             "array(date_sub(DATE '0001-01-01', 1)) AS a",
+            "array(TIMESTAMP '2024-01-01 05:00:00') AS a",
         ):
             with pytest.raises(UserError) as refusal:
                 db.insert("t", spark.sql(f"SELECT {select}"))

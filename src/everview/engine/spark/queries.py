@@ -42,6 +42,7 @@ from everview.plan.types import (
     Schema,
     Type,
     decimal_parts,
+    is_nested,
     names,
 )
 
@@ -226,6 +227,8 @@ def _may_round(given: str, wanted: str) -> bool:
         return wanted in INTEGERS or wanted == "boolean" or decimal_parts(wanted) is not None
     if given.startswith("timestamp"):
         return wanted == "date" or wanted in INTEGERS
+    if is_nested(given):
+        return given != wanted and "map<" not in given  # maps are not compared
     return given in INTEGERS and wanted == "boolean"
 
 
