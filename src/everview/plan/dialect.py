@@ -105,9 +105,16 @@ class Spark4(Spark):
 
         def var_sql(self, expression: exp.Var) -> str:
             """A word; what sqlglot took for one, and is none, was a string."""
-            word = expression.name
-            plain = re.fullmatch(r"[A-Za-z_][A-Za-z_0-9 ]*", word, re.ASCII)
-            return word if plain else self.sql(exp.Literal.string(word))
+            return self._word(expression.name)
+
+        def extract_sql(self, expression: exp.Extract) -> str:
+            """EXTRACT with the part of the moment as a word."""
+            part = self._word(expression.this.name)
+            return f"EXTRACT({part} FROM {self.sql(expression, 'expression')})"
+
+        def _word(self, text: str) -> str:
+            plain = re.fullmatch(r"[A-Za-z_][A-Za-z_0-9]*", text, re.ASCII)
+            return text if plain else str(self.sql(exp.Literal.string(text)))
 
         def dot_sql(self, expression: exp.Dot) -> str:
             """A field of a struct; a plain column is written in parentheses."""

@@ -39,7 +39,7 @@ _TABLE_PARTS = frozenset(
 )
 _WITH = "everview with "
 """How names begin that stand for those of WITH; Spark's catalogs have none with a space."""
-_SPACED = re.compile(r"[A-Za-z_0-9 ]+", re.ASCII)
+_WORD = re.compile(r"[A-Za-z_][A-Za-z_0-9]*", re.ASCII)
 
 Names = Mapping[str, str]
 """The name by which Spark knows a relation, by its lower-case name as a query writes it."""
@@ -109,7 +109,7 @@ def _check_kinds(tree: exp.Expr, text: str) -> None:
             raise _refused(f"the function {name}", node, text, "call a function by its plain name")
         if isinstance(node, exp.Anonymous):
             _check_call(node, text)
-        if isinstance(node, exp.Var) and not _SPACED.fullmatch(node.name):
+        if isinstance(node, exp.Var) and not _WORD.fullmatch(node.name):
             raise _refused(repr(node.name), node, text, "write a word")
         if isinstance(node, exp.Literal) and not node.is_string and not _is_number(node.name):
             raise _refused(node.name, node, text, "write a number")
@@ -120,7 +120,7 @@ def _check_kinds(tree: exp.Expr, text: str) -> None:
 def _check_call(node: exp.Anonymous, text: str) -> None:
     """A call has a plain name, which is written without quotes, as the list of names has it."""
     name = node.name
-    if not re.fullmatch(r"[A-Za-z_]\w*", name, re.ASCII):
+    if not _WORD.fullmatch(name):
         raise _refused(f"the function {name}", node, text, "call a function by its plain name")
     node.set("this", name)
 

@@ -33,6 +33,9 @@ def create_table(tree: exp.Create, text: str, tokens: list[Token], span: Span) -
             span=span,
             remedy="DROP TABLE first, then CREATE TABLE",
         )
+    elsewhere = tree.find(exp.LocationProperty, exp.OptionsProperty)
+    if elsewhere is not None:
+        raise _not_in_table(elsewhere, text, span)
     lenient = bool(tree.args.get("exists"))
     if query is not None and isinstance(schema, exp.Table):
         start = _query_start(tokens, query, span)

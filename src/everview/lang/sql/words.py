@@ -36,9 +36,9 @@ _WORDS = frozenset(f"{_SYNTAX} {_UNITS} {_TYPES} {_OWN}".split())
 _OPENERS = """\
 all and any array as between by case cast char character cube dec decimal distinct div else except
 exists extract filter from group having ilike in inner intersect interval join lateral like limit
-map minus not nulls numeric offset on or over pivot qualify recursive rlike rollup select sets
-some struct tablesample then time try_cast union unpivot using values varchar view when where with
-within"""
+map match_condition minus not nulls numeric offset on or over pivot qualify recursive rlike rollup
+select sets some struct tablesample then time try_cast union unpivot using values varchar view
+when where with within"""
 _OPENING = frozenset(_OPENERS.split())
 """Words of the language that a parenthesis may follow; before any other it is a call."""
 
