@@ -68,6 +68,10 @@ QUERIES = (
     "SELECT getenv('HOME') AS x",
     "SELECT default.hidden_function(id) AS x FROM t",
     "SELECT hidden_function(id) AS x FROM t",
+    "SELECT default.upper(v) AS x FROM t",
+    "SELECT `default`.`upper`(v) AS x FROM t",
+    "SELECT `upper reflect`(v) AS x FROM t",
+    "SELECT id, `reflect`(v) AS (x, y) FROM t",
     # What a parser may not see.
     "SELECT * FROM IDENTIFIER('text.`SECRET`')",
     "SELECT * FROM IDENTIFIER('hid' || 'den')",

@@ -71,3 +71,29 @@ def test_what_is_written_is_what_was_read(asked):
 def test_the_words_of_our_own_sql_are_known(plan):
     if not has_loops(plan):
         assert stranger(emit_consolidated(plan, SPARK)) is None
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "SELECT `reflect`('a')",
+        "SELECT 1, `reflect`(`a`, `b`) AS (`x`, `y`)",
+        "SELECT `default`.upper(`a`)",
+        "SELECT TRANSFORM(`a`) USING 'sh'",
+        "SELECT r'a'",
+        "SELECT 1 -- 2",
+        "SELECT /* 1 */ 2",
+        "SELECT ${x}",
+        'SELECT "a"',
+        "SELECT 1; SELECT 2",
+        "SELECT * FROM parquet.`x`",
+        "SELECT `a` FROM IDENTIFIER('a')",
+    ],
+)
+def test_no_other_word_comes_through(text):
+    assert stranger(text) is not None
+
+
+def test_names_of_columns_are_no_calls():
+    text = "WITH `a`(`x`) AS (SELECT 1), `b`(`y`, `z`) MAX RECURSION LEVEL 5 AS (SELECT 1, 2) "
+    assert stranger(f"{text}SELECT `q`.`x` FROM `a` AS `q`(`x`)") is None

@@ -16,6 +16,8 @@ from sqlglot.transforms import (
 
 from everview.plan.arguments import READ, CountingParser, kept
 
+_PLAIN = re.compile(r"[A-Za-z_][A-Za-z_0-9]*", re.ASCII)
+
 
 class _Percentile:
     """PERCENTILE as it is written: sqlglot forgets that each value may have a frequency."""
@@ -107,14 +109,19 @@ class Spark4(Spark):
             """A word; what sqlglot took for one, and is none, was a string."""
             return self._word(expression.name)
 
+        def anonymous_sql(self, expression: exp.Anonymous) -> str:
+            """A call by its plain name, also where it stands in quotes."""
+            if isinstance(expression.this, exp.Identifier) and _PLAIN.fullmatch(expression.name):
+                return str(self.func(expression.name.upper(), *expression.expressions))
+            return str(super().anonymous_sql(expression))
+
         def extract_sql(self, expression: exp.Extract) -> str:
             """EXTRACT with the part of the moment as a word."""
             part = self._word(expression.this.name)
             return f"EXTRACT({part} FROM {self.sql(expression, 'expression')})"
 
         def _word(self, text: str) -> str:
-            plain = re.fullmatch(r"[A-Za-z_][A-Za-z_0-9]*", text, re.ASCII)
-            return text if plain else str(self.sql(exp.Literal.string(text)))
+            return text if _PLAIN.fullmatch(text) else str(self.sql(exp.Literal.string(text)))
 
         def dot_sql(self, expression: exp.Dot) -> str:
             """A field of a struct; a plain column is written in parentheses."""

@@ -61,7 +61,8 @@ def _fields(made: exp.Expr, fields: list[exp.Expr]) -> exp.Expr:
 
 
 OWN = "/λ"
-"""What the names of lambda variables end with, which no column's name does."""
+"""What the names of lambda variables end with, which no column's name does; they are told apart
+by line ends, so have none."""
 
 
 def _with_own_variables(tree: exp.Expr) -> exp.Expr:
@@ -73,7 +74,7 @@ def _with_own_variables(tree: exp.Expr) -> exp.Expr:
         variables = {parameter.name for parameter in each.expressions}
         for node in list(each.find_all(exp.Identifier)):
             if node.name in variables and _is_variable(node):
-                node.set("this", node.name + OWN)
+                node.set("this", node.name.replace("\n", "/n") + OWN)
                 node.set("quoted", True)
     return tree
 

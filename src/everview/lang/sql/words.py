@@ -71,22 +71,46 @@ def stranger(text: str, functions: frozenset[str] = frozenset()) -> str | None:
     >>> stranger("SELECT TRANSFORM(`a`) USING 'sh'")
     'USING'
     """
-    tokens = list(_tokens(text))
-    following = [*tokens[1:], Token("end", "")]
-    for token, after in zip(tokens, following, strict=True):
-        if token.kind == "other" or (token.kind == "word" and not _known(token, after, functions)):
+    tokens = [Token("start", ""), *_tokens(text), Token("end", "")]
+    for at, token in enumerate(tokens[1:-1], 1):
+        before, after = tokens[at - 1], tokens[at + 1]
+        known = token.kind != "other"
+        if token.kind == "word":
+            known = _known(token, before, after, functions)
+        elif token.kind == "name" and after.text == "(":
+            known = before.text.lower() in _NAMING or _names_columns(tokens, at)
+        if not known:
             return token.text
     return None
 
 
-def _known(token: Token, after: Token, functions: frozenset[str]) -> bool:
+def _known(token: Token, before: Token, after: Token, functions: frozenset[str]) -> bool:
     word = token.text.lower()
     if (word == "using" and after.text != "(") or (word == "r" and after.kind == "string"):
         # The program that TRANSFORM and MAP would start, or a string that ends elsewhere.
         return False
     if after.text == "(":
-        return word in _OPENING or word in PURE or word in functions
+        # After a dot it would be a function of a catalog.
+        plain = before.text != "."
+        return plain and (word in _OPENING or word in PURE or word in functions)
     return word in _WORDS or word in _BARE or _RELATION.fullmatch(word) is not None
+
+
+_NAMING = ("as", "with", "recursive")
+"""Words before a name that names its columns after it; elsewhere that would be a call."""
+
+
+def _names_columns(tokens: list[Token], at: int) -> bool:
+    """Whether a name is one of several of WITH, so that names of columns and a query follow."""
+    place = at + 2
+    while tokens[place].kind == "name" and tokens[place + 1].text == ",":
+        place += 2
+    if tokens[at - 1].text != "," or tokens[place].kind != "name":
+        return False
+    after = [token.text.lower() for token in tokens[place + 1 : place + 9]]
+    if after[:4] == [")", "max", "recursion", "level"]:
+        after = [")", *after[5:]]
+    return after[:3] == [")", "as", "("] and after[3:4] in (["select"], ["with"], ["values"], ["("])
 
 
 _BARE = frozenset(("current_date", "current_timestamp", "current_user"))
