@@ -76,7 +76,6 @@ CONSTRUCTS: dict[str, str] = {
     "fields_of_struct": """SELECT struct(x.*, v AS z) AS a, struct(t.*).s AS b, x.* FROM (
         SELECT v, s, named_struct('p', k, 'q', s) AS x FROM t) t""",
     "star_except": "SELECT * EXCEPT (v), t.* EXCEPT (k, s) FROM t",
-    "counted_star": "SELECT COUNT(t.*) AS n, COUNT(*) AS m FROM t",
     "range": """SELECT r.id, COUNT(t.k) AS n FROM range(-1, 6, 2) r LEFT JOIN t ON t.k = r.id
         CROSS JOIN range(2) GROUP BY r.id""",
     "constant_limit": "SELECT k, v, s FROM t ORDER BY k, v, s LIMIT 2 + CAST(1 AS INT)",

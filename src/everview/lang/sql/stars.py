@@ -98,11 +98,6 @@ def with_stars(tree: exp.Expr, scope: Scope, lower: Lower, schema: Schema) -> ex
         for node in tree.find_all(exp.Func)
         if any(map(is_star, node.expressions)) and not isinstance(node, exp.AggFunc)
     ]
-    for count in tree.find_all(exp.Count):
-        if isinstance(count.this, exp.Column) and is_star(count.this):
-            columns = starred(count.this, scope, lower, schema)
-            there = exp.and_(*(exp.Is(this=c, expression=exp.Null()).not_() for c in columns))
-            count.set("this", exp.Case(ifs=[exp.If(this=there, true=exp.Literal.number(1))]))
     for node in holders:
         arguments: list[exp.Expr] = []
         for each in node.expressions:
