@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable
+from contextlib import suppress
 from itertools import cycle
 from typing import Any
 
@@ -118,6 +119,64 @@ def test_an_exception_at_the_kth_call_leaves_the_views_right_for_every_k(shop):
     with recorded() as calls:
         shop.step()
     struck(shop, range(len(calls)))
+
+
+OTHERS = {
+    "a declaration": """
+        CREATE OR REPLACE VIEW few AS SELECT kind, MIN(price) AS m FROM item GROUP BY kind;
+        DROP VIEW few""",
+    "statements": """
+        BEGIN; UPDATE item SET price = price + 1 WHERE id < 3; DELETE FROM item WHERE id = 5;
+        MERGE INTO item USING (SELECT 5 AS id, 1 AS kind, 7 AS price) s ON item.id = s.id
+          WHEN NOT MATCHED THEN INSERT *; COMMIT""",
+    "a query": "SELECT k.parent, COUNT(*) AS n FROM item i JOIN kind k USING (kind) GROUP BY ALL",
+}
+
+
+@pytest.mark.parametrize("which", [*OTHERS, "compaction", "retention"])
+@pytest.mark.filterwarnings("ignore")
+def test_an_exception_anywhere_else_leaves_the_views_right(shop, which):
+    works = {
+        "compaction": lambda: shop.db.compact(),
+        "retention": lambda: shop.db.retain(1, grace=0),
+    }
+
+    def run() -> None:
+        result = shop.db.sql(OTHERS[which])
+        if result is not None:
+            result.rows()
+
+    work, errors = works.get(which, run), cycle(ERRORS)
+    with recorded() as calls:
+        work()
+    places = [*dict.fromkeys(calls)]
+    for place in places[:: max(1, len(places) // 20)]:
+        raising(work, next(errors), (place, 0))
+        with suppress(ev.UserError):
+            shop.db.sql("ROLLBACK")  # the exception may have come after BEGIN
+        shop.db.sql("DROP VIEW IF EXISTS few")
+        shop.step()
+    check(shop.db)
+    shop.again()
+    check(shop.db)
+    assert shop.db.audit().ok
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_a_statement_is_in_a_transaction_wholly_or_not_at_all(shop):
+    """Two rows change places: were only one of them moved, the sum of prices would change."""
+    swap = "UPDATE item SET price = 100 - price WHERE id < 2"
+    shop.db.upsert("item", [(0, 0, 40), (1, 0, 60)])
+    with recorded() as calls:
+        shop.db.sql(f"BEGIN; {swap}; ROLLBACK")
+    places = [*dict.fromkeys(calls)]
+    for number, place in enumerate(places[:: max(1, len(places) // 20)]):
+        shop.db.sql("BEGIN")
+        raising(lambda: shop.db.sql(swap), ERRORS[number % 2], (place, 0))
+        shop.db.sql("UPDATE item SET kind = kind WHERE id = 0; COMMIT")
+        assert shop.db.sql("SELECT SUM(price) AS s FROM item WHERE id < 2").rows() == [(100,)]
+    check(shop.db)
+    assert shop.db.audit().ok
 
 
 @pytest.mark.spark
