@@ -383,7 +383,7 @@ class Database(Handle):
         if view is not None:
             arguments.text("view", view)
         snapshot, catalog = self._epoch()
-        with sound(snapshot):
+        with self._readable(snapshot):
             if view is None:
                 return audit_all(catalog, self.engine, snapshot)
             found = audit_view(catalog.relation(view), catalog, self.engine, snapshot, whole=True)
@@ -391,7 +391,8 @@ class Database(Handle):
 
     def status(self) -> list[statistics.RelationStatus]:
         """Every table, view and state: rows, bytes, segments."""
-        return statistics.status(self.catalog, self.store.latest())
+        snapshot, catalog = self._epoch()
+        return statistics.status(catalog, snapshot.manifest)
 
     def history(self, epochs: int = SHOWN) -> list[Entry]:
         """What the newest epochs cost, oldest first: each as a whole, and each view it changed."""
