@@ -18,7 +18,7 @@ from everview.pipeline.declaring import Declared
 
 pytestmark = pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::FutureWarning")
 
-FEWER = 12
+FEWER = 24
 """On Spark, where each statement takes longer, one in so many is tried."""
 
 

@@ -7,9 +7,11 @@ from weakref import WeakKeyDictionary
 from pyspark.sql import DataFrame, SparkSession
 from sqlglot import exp
 
+from everview.arguments import did_you_mean
 from everview.errors import Span, UserError
 from everview.lang.sql.allow import Allow
 from everview.lang.sql.checked import spelled
+from everview.lang.sql.functions import CALLED
 from everview.lang.sql.words import stranger
 from everview.plan.quoting import spark_name
 
@@ -29,7 +31,7 @@ def ask(
             "Q023",
             f"{word.lower()} is no function that is known to be pure",
             span=span,
-            remedy="check its spelling, or register it with db.function",
+            remedy=f"{did_you_mean(word, CALLED)}check its spelling, or register it with db.function",
         )
     return session.sql(sql)
 
