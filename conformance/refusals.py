@@ -21,11 +21,11 @@ _FORMS = (
         "{name}, not shown equal on DuckDB",
     ),
     (
-        r"the embedded engine does not know how Spark types the function (?P<name>\w+):.*",
+        r"the embedded engine does not know how Spark types the function (?P<name>\w+)",
         "{name}(), of a type not known on DuckDB",
     ),
     (
-        r"the embedded engine does not know how Spark types (this: )?(?P<name>.+)",
+        r"the embedded engine does not know how Spark types (?P<name>.+)",
         "{name}: of a type not known on DuckDB",
     ),
     (r".+ is neither in GROUP BY nor inside an aggregate", "a column outside GROUP BY"),

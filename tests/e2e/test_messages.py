@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 import everview as ev
+from e2e.messages import internals
 
 SETUP = """
 CREATE TABLE orders (id INT, price INT, pieces INT, note STRING);
@@ -94,3 +95,36 @@ def test_a_statement_names_its_expression(db, text, expression):
     error = refusal(lambda: (found := db.sql(text)) and found.rows())
     assert error.code in ("E010", "Q010")
     assert expression in error.render(), error.render()
+
+
+def test_deep_correlation_is_called_that(db):
+    text = (
+        "CREATE VIEW v AS SELECT id FROM orders a WHERE EXISTS (SELECT 1 FROM"
+        " (SELECT id FROM orders b WHERE b.price = a.price) q)"
+    )
+    error = refusal(lambda: db.sql(text))
+    assert "deep correlation" in error.problem, error.render()
+    assert "LATERAL" in error.remedy
+    plain = refusal(lambda: db.sql("CREATE VIEW v AS SELECT a.id FROM orders"))
+    assert "deep" not in plain.problem
+
+
+LEAKING = """
+SELECT soundex(GROUPING(id)) AS x FROM orders GROUP BY ROLLUP(id)
+SELECT id, (SELECT MAX(soundex(o.note)) FROM orders b WHERE b.id = o.id) AS x FROM orders o
+SELECT transform(array(id), e -> soundex(e)) AS x FROM orders
+SELECT * FROM (SELECT id, map(id, price) AS m, price FROM orders) PIVOT (SUM(price) FOR id IN (1))
+SELECT * FROM (SELECT id, price FROM orders) PIVOT (SUM(price) FOR id IN ('x', TRUE, 1.5))
+SELECT id FROM orders QUALIFY soundex(ROW_NUMBER() OVER (ORDER BY id)) = 'a'
+SELECT id FROM orders WHERE soundex(id) IN (SELECT note FROM orders)
+SELECT c + TRUE AS x FROM orders LATERAL VIEW explode(array(id)) q AS c
+"""
+
+
+@pytest.mark.parametrize("query", LEAKING.strip().splitlines())
+@pytest.mark.parametrize("around", ["CREATE VIEW v AS {}", "INSERT INTO orders {}"])
+def test_no_message_names_a_column_that_we_made(db, query, around):
+    text = around.format(query)
+    if db.engine.name == "spark":
+        pytest.skip("Spark answers these")
+    assert internals(refusal(lambda: db.sql(text)), text) == []

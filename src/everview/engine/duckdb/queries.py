@@ -57,19 +57,15 @@ def known_to_spark() -> Iterator[None]:
 def analyze(scalar: str, schema: Schema, span: Span | None) -> Type:
     """Types that our own rules do not know are known to Spark alone."""
     unknown = _unknown(scalar, schema)
+    written = span is None or f"{unknown}(" in span.text.lower().replace(" (", "(")
     near = did_you_mean(unknown, CALLED) if unknown and unknown not in CALLED else ""
-    told = f"the function {unknown}" if unknown else "this"
+    told = f"the function {unknown}" if unknown and written else "this expression"
     raise UserError(
         "E011",
-        f"the embedded engine does not know how Spark types {told}"
-        + (f": {span.stretch[:_SHOWN]}" if span else ""),
+        f"the embedded engine does not know how Spark types {told}",
         span=span,
         remedy=f"{near}write it with functions it knows, or open the store with engine='spark'",
     )
-
-
-_SHOWN = 100
-"""So many characters of an expression are shown in an error."""
 
 
 def _unknown(text: str, schema: Schema) -> str:

@@ -15,6 +15,7 @@ from everview.lang.sql.functions import CALLED
 from everview.lang.sql.words import stranger
 from everview.plan.quoting import spark_name
 
+_REMEDY = "check its spelling, or register it with db.function"
 _REGISTERED: WeakKeyDictionary[SparkSession, frozenset[str]] = WeakKeyDictionary()
 
 
@@ -31,7 +32,7 @@ def ask(
             "Q023",
             f"{word.lower()} is no function that is known to be pure",
             span=span,
-            remedy=f"{did_you_mean(word, CALLED)}check its spelling, or register it with db.function",
+            remedy=did_you_mean(word, CALLED) + _REMEDY,
         )
     return session.sql(sql)
 

@@ -14,7 +14,7 @@ def refuse_maps(schema: Schema, construct: str, node: exp.Expr, text: str) -> No
     """Refuse to compare maps: Spark refuses it too, but for GROUP BY, where it loses nulls."""
     for column in schema:
         if "map<" in column.type:
-            name = f"{construct} of the map {column.name}"
+            name = f"{construct} of the map {column.name.rpartition('.')[2]}"
             raise refused(name, node, text, "compare its entries, with MAP_ENTRIES")
 
 

@@ -13,6 +13,7 @@ from sqlglot import exp
 from everview.arguments import did_you_mean
 from everview.errors import UserError
 from everview.lang.sql.place import span_of
+from everview.lang.sql.reading import read_trees
 from everview.plan.types import Schema, names
 
 
@@ -157,12 +158,37 @@ class Scope:
         """The error for a name before a dot that FROM does not have."""
         shown = ", ".join(item.alias for item in self.items) or "nothing"
         table = node.args.get("table") or node
+        if _is_around(table, self.text):
+            return UserError(
+                "Q006",
+                f"deep correlation: {table.name} belongs to a query around this subquery in FROM, "
+                "which cannot read it",
+                span=span_of(table, self.text),
+                remedy="write LATERAL before the subquery, or move the condition out of it",
+            )
         return UserError(
             "Q006",
             f"{table.name or node.sql(dialect='spark')} is not in the FROM clause",
             span=span_of(table, self.text),
             remedy=f"FROM holds {shown}",
         )
+
+
+def _is_around(table: exp.Expr, text: str) -> bool:
+    """Whether a query around the one that names a table has it in FROM."""
+    trees, _ = read_trees(text)
+    for column in (each for tree in trees for each in tree.find_all(exp.Column)):
+        place = column.args.get("table")
+        if place is None or place.meta.get("start") != table.meta.get("start"):
+            continue
+        query = column.find_ancestor(exp.Select)
+        while query is not None:
+            items = query.find_all(exp.Table, exp.Subquery)
+            own = (item for item in items if item.find_ancestor(exp.Select) is query)
+            if any(item.alias_or_name.lower() == place.name.lower() for item in own):
+                return True
+            query = query.find_ancestor(exp.Select)
+    return False
 
 
 def named_twice(node: exp.Expr, clause: str, text: str, name: str = "") -> UserError:
