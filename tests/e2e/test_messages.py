@@ -128,3 +128,24 @@ def test_no_message_names_a_column_that_we_made(db, query, around):
     if db.engine.name == "spark":
         pytest.skip("Spark answers these")
     assert internals(refusal(lambda: db.sql(text)), text) == []
+
+
+@pytest.mark.parametrize(
+    ("text", "place"),
+    [
+        ("SELECT id::bigint AS a, nope FROM orders", "nope"),
+        ("CREATE VIEW v AS SELECT id::bigint AS x FROM ordres", "ordres"),
+        ("SELECT 1::int / (id - id) AS x FROM orders", None),
+    ],
+)
+def test_a_text_of_another_dialect_is_shown_as_it_is_written(db, text, place):
+    db.insert("orders", [(1, 2, 3, None)])
+    try:
+        error = refusal(lambda: (found := db.sql(text, dialect="postgres")) and found.rows())
+    finally:
+        db.delete("orders", [(1, 2, 3, None)])
+    assert error.span is not None
+    assert error.span.text == text
+    if place is not None:
+        assert text[error.span.start : error.span.stop] == place
+    assert "CAST" not in error.render(), error.render()

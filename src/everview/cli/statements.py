@@ -8,12 +8,14 @@ from contextlib import AbstractContextManager, suppress
 import click
 import pyarrow as pa
 
+from everview import arguments
 from everview.cli.cancelling import cancelling
 from everview.cli.opening import reading, writing
 from everview.errors import UserError
 from everview.lang.sql.parse import only_reads, parse_statements
 from everview.lang.sql.statements import Statement, Transaction
 from everview.pipeline.database import Database
+from everview.pipeline.telling import as_written
 
 Show = Callable[[pa.Table], None]
 
@@ -30,8 +32,9 @@ def run_text(
     epoch: int | None = None,
 ) -> None:
     """Run all statements of a text; one that only reads takes no lock and makes no store."""
+    arguments.text("the text of the statements", text)
     reads = epoch is not None or only_reads(text, dialect)
-    with _opened(location, engine, allow, epoch, reads=reads) as db:
+    with _opened(location, engine, allow, epoch, reads=reads) as db, as_written(text, dialect):
         statements = parse_statements(text, dialect, db.catalog.schemas)
         _run(db, statements, show)
     brackets = [s.action for s in statements if isinstance(s, Transaction)]
@@ -70,7 +73,8 @@ def _run_typed(db: Database, dialect: str | None, show: Show) -> None:
     """Run statements until there are no more, or one is cancelled."""
     for text in _typed():
         try:
-            _run(db, parse_statements(text, dialect, db.catalog.schemas), show)
+            with as_written(text, dialect):
+                _run(db, parse_statements(text, dialect, db.catalog.schemas), show)
         except UserError as problem:
             click.echo(problem.render(), err=True)
 

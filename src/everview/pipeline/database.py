@@ -39,7 +39,14 @@ from everview.pipeline.notes import note_of
 from everview.pipeline.python_functions import checked_function
 from everview.pipeline.repairing import faulty
 from everview.pipeline.system import Asked, Told, with_told
-from everview.pipeline.telling import in_text, placed_in, placed_rows, sound
+from everview.pipeline.telling import (
+    as_written,
+    in_text,
+    placed_in,
+    placed_rows,
+    sound,
+    written_rows,
+)
 from everview.pipeline.transaction import Transaction
 from everview.plan.nodes import Plan, Source
 from everview.store.compaction import Policy, compact, compactable
@@ -220,8 +227,9 @@ class Database(Handle):
         arguments.text("text", text)
         if dialect is not None:
             arguments.text("dialect", dialect)
-        *_, last = (None, *self.run(parse_statements(text, dialect, self.catalog.schemas)))
-        return last
+        with as_written(text, dialect):
+            *_, last = (None, *self.run(parse_statements(text, dialect, self.catalog.schemas)))
+        return last if last is None else written_rows(last, text, dialect)
 
     def run(self, statements: Iterable[Statement]) -> Iterator[Result | None]:
         """Run statements in order, with errors placed in their text; the rows of each step."""

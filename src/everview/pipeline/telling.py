@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 
@@ -85,6 +86,38 @@ def placed_rows(result: Result, span: Span) -> Result:
             return result.arrow()
 
     return Result(arrow, result.frame)
+
+
+def written_rows(result: Result, text: str, dialect: str | None) -> Result:
+    """Rows that are read later, for a text of another dialect."""
+
+    def arrow() -> pa.Table:
+        with as_written(text, dialect):
+            return result.arrow()
+
+    return Result(arrow, result.frame)
+
+
+@contextmanager
+def as_written(text: str, dialect: str | None) -> Iterator[None]:
+    """Show places in a text of another dialect as it was written, not as it was translated."""
+    try:
+        yield
+    except UserError as problem:
+        if dialect is None or problem.span is None or problem.span.text == text:
+            raise
+        if isinstance(problem, CalculationError) and problem.where not in text:
+            problem.problem = problem.problem.removesuffix(f", in {problem.where}")
+        problem.span = _same(problem.span, text)
+        raise
+
+
+def _same(span: Span, text: str) -> Span:
+    """What a span shows in another text, where it stands there once; else all of that."""
+    word = span.text[span.start : span.stop]
+    places = [each.start() for each in re.finditer(rf"(?<!\w){re.escape(word)}(?!\w)", text)]
+    start, stop = (places[0], places[0] + len(word)) if len(places) == 1 else (0, len(text))
+    return Span(text, start, stop)
 
 
 @contextmanager
