@@ -134,7 +134,7 @@ def test_no_message_names_a_column_that_we_made(db, query, around):
     ("text", "place"),
     [
         ("SELECT id::bigint AS a, nope FROM orders", "nope"),
-        ("CREATE VIEW v AS SELECT id::bigint AS x FROM ordres", "ordres"),
+        ('CREATE VIEW v AS SELECT "o".id FROM orders AS "o" WHERE "o".nope > 1', None),
         ("SELECT 1::int / (id - id) AS x FROM orders", None),
     ],
 )
