@@ -62,3 +62,21 @@ def test_the_example_of_plans_runs_as_written(tmp_path, monkeypatch, capsys):
     exec(compile(example, "plans.md", "exec"), {})
     promised = re.findall(r"^# prints (.*)$", example, re.MULTILINE)
     assert promised == capsys.readouterr().out.splitlines()
+
+
+def test_the_readme_promises_nothing_that_no_command_checks():
+    text = (ROOT / "README.md").read_text()
+    section = text.partition("## What is promised")[2].partition("\n## ")[0]
+    asked = re.findall(r"`([^`]+)`", section)
+    names = {command.name for command in COMMANDS}
+    targets = set(re.findall(r"^([a-z-]+):", (ROOT / "Makefile").read_text(), re.MULTILINE))
+    assert len(asked) > 7
+    for words in (each.split() for each in asked):
+        match words:
+            case ["everview", command, *_]:
+                assert command in names, words
+            case ["make", target]:
+                assert target in targets, words
+            case [program, *paths]:
+                assert program == ".venv/bin/pytest", words
+                assert all((ROOT / path).exists() for path in paths), words

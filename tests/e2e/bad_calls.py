@@ -152,6 +152,7 @@ VALUES: Mapping[str, tuple[Any, ...]] = {
     "view": (*NO_TEXTS, *NO_NAMES),
     "epoch": (*NO_COUNTS, 10**30, 2**63, 99),
     "after": NO_COUNTS,
+    "grace": NO_COUNTS,
     "epochs": (None, 0, *NO_COUNTS),
     "limit": NO_COUNTS,
     "rows": NO_ROWS,

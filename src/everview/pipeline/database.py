@@ -26,7 +26,7 @@ from everview.lang.sql.statements import (
     Update,
 )
 from everview.lang.sql.statements import Transaction as Bracket
-from everview.pipeline import datalog, dml, statistics
+from everview.pipeline import datalog, dml, statistics, telling
 from everview.pipeline.audit import Audit, audit_all, audit_view
 from everview.pipeline.building import build
 from everview.pipeline.catalog import Catalog
@@ -39,14 +39,7 @@ from everview.pipeline.notes import note_of
 from everview.pipeline.python_functions import checked_function
 from everview.pipeline.repairing import faulty
 from everview.pipeline.system import Asked, Told, with_told
-from everview.pipeline.telling import (
-    as_written,
-    in_text,
-    placed_in,
-    placed_rows,
-    sound,
-    written_rows,
-)
+from everview.pipeline.telling import in_text, placed_in, placed_rows, sound
 from everview.pipeline.transaction import Transaction
 from everview.plan.nodes import Plan, Source
 from everview.store.compaction import Policy, compact, compactable
@@ -227,9 +220,9 @@ class Database(Handle):
         arguments.text("text", text)
         if dialect is not None:
             arguments.text("dialect", dialect)
-        with as_written(text, dialect):
+        with telling.as_written(text, dialect):
             *_, last = (None, *self.run(parse_statements(text, dialect, self.catalog.schemas)))
-        return last if last is None else written_rows(last, text, dialect)
+        return last if last is None else telling.written_rows(last, text, dialect)
 
     def run(self, statements: Iterable[Statement]) -> Iterator[Result | None]:
         """Run statements in order, with errors placed in their text; the rows of each step."""
