@@ -72,3 +72,37 @@ def test_the_types_are_shipped():
     shipped = {file.distribution_path for file in WheelBuilder(str(root)).recurse_included_files()}
     assert "everview/py.typed" in shipped
     assert "everview/__init__.py" in shipped
+
+
+def test_spark_and_duckdb_are_asked_at_one_door_each():
+    """What is checked there is checked everywhere; only the fuzzer hands Spark other text."""
+    doors = {
+        "session.sql(": ["engine/spark/door.py"],
+        "duckdb.connect(": ["engine/duckdb/connection.py"],
+    }
+    for call, door in doors.items():
+        found = [
+            str(path.relative_to(SOURCE))
+            for path in SOURCE.rglob("*.py")
+            if call in path.read_text(encoding="utf-8") and path.parent.name != "fuzz"
+        ]
+        assert found == door
+
+
+def test_no_name_is_put_in_quotes_by_hand():
+    pasted = ("`{", '"{name}"', '"{column}"', 'replace("`"')
+    folders = ("engine", "emit", "lang", "pipeline")
+    built = [path for folder in folders for path in (SOURCE / folder).rglob("*.py")]
+    found = {
+        f"{path.relative_to(SOURCE)}: {line.strip()}"
+        for path in built
+        for line in path.read_text(encoding="utf-8").splitlines()
+        if any(each in line for each in pasted) and not _shows(line)
+    }
+    assert not found
+
+
+def _shows(line: str) -> bool:
+    """Whether a line takes quotes off for a message, or quotes a constant of ours."""
+    constants = ("{SIGN}", "{_ITEMS}", "{bound}", '("`", "")', "`{column.name}`")
+    return any(each in line for each in constants)

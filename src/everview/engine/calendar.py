@@ -9,6 +9,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from everview.engine.care import CalculationError
+from everview.plan.quoting import spark_name
 from everview.plan.types import WEIGHT, Type, fields_of, parts_of
 
 _FIRST, _LAST = date.min, date.max
@@ -102,7 +103,9 @@ def outside_on_spark(sql: str, type_: Type, depth: int = 0) -> str | None:
                 for part, of in zip(lists, inner, strict=True)
             ]
         case "struct":
-            each = [outside_on_spark(f"{sql}.`{n}`", of, depth) for n, of in fields_of(type_)]
+            each = [
+                outside_on_spark(f"{sql}.{spark_name(n)}", of, depth) for n, of in fields_of(type_)
+            ]
         case _:
             each = []
     return " OR ".join(f"({part})" for part in each if part) or None

@@ -11,6 +11,7 @@ from sqlglot import exp
 from everview.engine.protocol import Changes, Snapshot, Stored
 from everview.errors import Span, UserError
 from everview.lang.sql.parse import parse_query
+from everview.plan.quoting import spark_name
 from everview.plan.types import Schema
 
 SPACE = "everview"
@@ -49,8 +50,8 @@ def with_told(asked: Asked, tables: Mapping[str, Told]) -> Asked:
             problem = f"there is no table {SPACE}.{node.name}"
             raise UserError("C002", problem, span=place, remedy=f"there is {shown}")
         name = _free(f"{SPACE}_{node.name.lower()}", asked.snapshot)
-        alias = "" if node.alias else f" AS `{node.name}`"
-        text = f"{text[: place.start]}`{name}`{alias}{text[place.stop :]}"
+        alias = "" if node.alias else f" AS {spark_name(node.name)}"
+        text = f"{text[: place.start]}{spark_name(name)}{alias}{text[place.stop :]}"
         if name not in stored:
             stored[name], pending[name] = Stored(table.columns, ()), [table.rows()]
             reads.append(name)

@@ -179,7 +179,7 @@ class LargeGear:
 def _in_calendar(frame: DataFrame, stored: Stored) -> DataFrame:
     """The rows, or an error where one that comes holds a moment that no one could read."""
     for column in stored.schema:
-        name = "`" + column.name.replace("`", "``") + "`"
+        name = spark_name(column.name)
         test = outside_on_spark(name, column.type)
         if test is not None:
             problem = functions.raise_error(

@@ -195,7 +195,7 @@ def weighted(
 def limited(rows: DataFrame, table: str, lengths: Sequence[tuple[str, int]]) -> DataFrame:
     """Rows whose texts are as long as they may be; blanks at the end give way, as in Spark."""
     for name, length in lengths:
-        value = functions.col("`" + name.replace("`", "``") + "`")
+        value = functions.col(spark_name(name))
         bare = functions.rtrim(value)
         problem = f"{table}: a text in {name} is longer than VARCHAR({length}) may be"
         kept = (
