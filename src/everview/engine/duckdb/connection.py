@@ -6,6 +6,7 @@ import atexit
 import os
 import warnings
 from collections.abc import Callable
+from contextlib import suppress
 from ctypes import py_object, pythonapi
 from pathlib import Path
 from tempfile import gettempdir
@@ -51,7 +52,8 @@ def connect(memory: str | None) -> Database:
 def _close_all() -> None:
     """Close every database: one that knows functions in Python must not outlive Python."""
     for each in tuple(_DATABASES.values()):
-        each.close()
+        with suppress(duckdb.ResourceInUseException):  # a thread that Python does not wait for
+            each.close()
 
 
 def _leave_to_parent() -> None:
