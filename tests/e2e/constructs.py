@@ -212,9 +212,10 @@ CONSTRUCTS: dict[str, str] = {
         RANGE BETWEEN INTERVAL 90 MINUTE PRECEDING AND INTERVAL 5 MINUTE FOLLOWING) AS a
         FROM (SELECT id, v, s, timestamp_seconds(1000 * id - 9000) AS at FROM p)""",
     "range_of_several_units": """SELECT id, COUNT(v) OVER (ORDER BY at RANGE BETWEEN
-        INTERVAL '0 1:30' DAY TO MINUTE PRECEDING AND INTERVAL 1 HOUR 5 MINUTES FOLLOWING) AS a,
+        INTERVAL '0 1:30' DAY TO MINUTE PRECEDING AND INTERVAL '0 1:5' DAY TO MINUTE FOLLOWING
+        ) AS a, COUNT(k) OVER (ORDER BY at RANGE INTERVAL 1 HOUR 5 MINUTES PRECEDING) AS c,
         COUNT(v) OVER (ORDER BY DATE(at) RANGE INTERVAL '0-1' YEAR TO MONTH PRECEDING) AS b
-        FROM (SELECT id, v, timestamp_seconds(1000 * id - 9000) AS at FROM p)""",
+        FROM (SELECT id, k, v, timestamp_seconds(1000 * id - 9000) AS at FROM p)""",
     "range_joined": """SELECT q.n, u.v FROM (SELECT s, COUNT(*) OVER (ORDER BY k
         RANGE BETWEEN 1 PRECEDING AND 1 FOLLOWING) AS n FROM t) AS q JOIN u ON q.s = u.s""",
     "first_of_each": "SELECT * FROM p QUALIFY ROW_NUMBER() OVER (PARTITION BY k ORDER BY id) = 1",
