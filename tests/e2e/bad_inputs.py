@@ -377,7 +377,7 @@ Q014 the column z has a type that cannot be stored yet: decimal(50,2)
     SELECT CAST(k AS DECIMAL(50,2)) AS z FROM u
 Q014 the column z has a type that cannot be stored yet: void
     SELECT NULL AS z FROM u
-Q020 * EXCEPT
+Q007 unknown column nope
     SELECT * EXCEPT (nope) FROM u
 Q020 ALL of something that is no subquery
     SELECT k FROM u WHERE k > ALL (1)
@@ -386,7 +386,7 @@ Q020 ANY of something that is no subquery
     SELECT k > ANY (SELECT v FROM t) + 1 AS x FROM u
 Q020 AS OF
     SELECT k FROM u TIMESTAMP AS OF '2026-01-01'
-Q020 ASOF JOIN
+Q001 ASOF JOIN needs a MATCH_CONDITION
     SELECT u.k FROM u ASOF JOIN t ON u.k = t.k
 Q020 AT
     SELECT k FROM u AT (VERSION => 1)
@@ -462,7 +462,7 @@ Q020 the aggregate percentile_cont
     SELECT PERCENTILE_CONT(2) WITHIN GROUP (ORDER BY v) AS z FROM u
 Q020 the function nope in FROM
     SELECT * FROM nope(1)
-Q020 the function range in FROM
+Q020 this form of RANGE
     SELECT * FROM range()
 Q020 the window function upper
     SELECT UPPER(s) OVER (ORDER BY k) AS z FROM t2
@@ -732,7 +732,7 @@ Q007 unknown column k
 Q007 unknown column nope
     CREATE TABLE x AS SELECT nope FROM u
     INSERT INTO u SELECT nope, k FROM t
-Q007 unknown column t2.`v`
+Q007 unknown column `t2`.`v`
     MERGE INTO u USING t2 ON u.k = t2.k WHEN MATCHED THEN UPDATE SET *
 Q008 the column k is ambiguous
     MERGE INTO u USING t ON k = k WHEN MATCHED THEN DELETE

@@ -181,7 +181,8 @@ def _is_around(table: exp.Expr, text: str) -> bool:
         place = column.args.get("table")
         if place is None or place.meta.get("start") != table.meta.get("start"):
             continue
-        query = column.find_ancestor(exp.Select)
+        own_query = column.find_ancestor(exp.Select)
+        query = own_query.find_ancestor(exp.Select) if own_query is not None else None
         while query is not None:
             items = query.find_all(exp.Table, exp.Subquery)
             own = (item for item in items if item.find_ancestor(exp.Select) is query)
