@@ -22,6 +22,8 @@ Q001 COLLECT_SET takes 1 arguments, not 0
     SELECT COLLECT_SET() AS z FROM u
 Q001 CORR does not have the arguments that it needs
     SELECT CORR(v) AS z FROM u
+Q001 COUNT takes at least 1 arguments, not 0
+    SELECT COUNT() AS z FROM u
 Q001 COUNT_IF takes 1 arguments, not 2
     SELECT COUNT_IF(v > 1, k) AS z FROM u
 Q001 CUME_DIST takes 0 arguments, not 1
@@ -448,8 +450,6 @@ Q020 a window that adds to a named one
 Q020 the aggregate any_value
     SELECT ANY_VALUE(k) AS z FROM u GROUP BY ROLLUP(k)
     SELECT ANY_VALUE(k) AS z, GROUPING_ID() AS g FROM u GROUP BY CUBE(k, v)
-Q020 the aggregate count
-    SELECT COUNT() AS z FROM u
 Q020 the aggregate listagg
     SELECT LISTAGG(s, s) WITHIN GROUP (ORDER BY s) AS z FROM t2
 Q020 the aggregate mode

@@ -74,7 +74,7 @@ BAD_SQL = {
     " FROM customers": ("Q020", "id", "order by the string"),
     "CREATE VIEW v AS SELECT STDDEV(day) AS p FROM orders": ("Q013", None, "CAST"),
     "CREATE VIEW v AS SELECT BIT_OR(amount) AS p FROM orders": ("Q013", None, "CAST"),
-    "CREATE VIEW v AS SELECT COUNT() AS p FROM orders": ("Q020", None, "aggregate"),
+    "CREATE VIEW v AS SELECT COUNT() AS p FROM orders": ("Q001", ")", "correct"),
     "CREATE VIEW v AS SELECT COUNT(DISTINCT id) OVER () AS p FROM orders": (
         "Q020",
         None,

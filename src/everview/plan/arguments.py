@@ -21,6 +21,7 @@ _COUNTS: dict[type[exp.Expr], tuple[int, int | None]] = {
     **dict.fromkeys((exp.Explode, exp.ExplodeOuter, exp.Inline), (1, 1)),
     **dict.fromkeys((exp.Posexplode, exp.PosexplodeOuter), (1, 1)),
     exp.RegrCount: (2, 2),
+    exp.Count: (1, None),
     **dict.fromkeys((exp.Greatest, exp.Least), (2, None)),
 }
 """At least and at most; RANK and its kin take any number, and look at none."""

@@ -31,8 +31,8 @@ class _Percentile:
 
 KEPT = (
     *("DATE_FORMAT", "DATE_SUB", "FROM_UNIXTIME", "GET_JSON_OBJECT", "INSTR", "LOG10", "LOG2"),
-    *("PARSE_JSON", "TO_CHAR", "TO_DATE", "TO_TIMESTAMP", "TO_UNIX_TIMESTAMP", "TO_VARCHAR"),
-    *("UNIX_DATE", "UNIX_TIMESTAMP"),
+    *("PARSE_JSON", "TIME_DIFF", "TIME_TRUNC", "TO_CHAR", "TO_DATE", "TO_TIMESTAMP"),
+    *("TO_UNIX_TIMESTAMP", "TO_VARCHAR", "UNIX_DATE", "UNIX_TIMESTAMP"),
 )
 """Functions sqlglot prints as something that is not quite the same."""
 

@@ -86,13 +86,25 @@ def asked(
 
 
 def analyzed(session: SparkSession, scalar: str, schema: Schema, span: Span | None) -> Type:
-    """The type that Spark's own analyzer gives a scalar."""
+    """The type that Spark's analyzer gives a scalar, which must be one of each row by itself."""
     columns = ", ".join(f"CAST(NULL AS {c.type}) AS {spark_name(c.name)}" for c in schema)
-    sql = f"SELECT {to_spark(scalar)} AS x FROM (SELECT {columns or 1}) AS t"
+    rows, text = f"(SELECT {columns or 1}) AS t", to_spark(scalar)
     try:
-        return str(ask(session, sql, span=span).schema["x"].dataType.simpleString())
+        frame = ask(session, f"SELECT {text} AS x FROM {rows}", span=span)
+        found = str(frame.schema["x"].dataType.simpleString())
     except PySparkException as problem:
         raise not_accepted(problem, span=span) from None
+    try:  # Where a row is looked at by itself, Spark knows no aggregate, window or generator.
+        _ = ask(session, f"SELECT 1 FROM {rows} WHERE ({text}) IS NULL", span=span).schema
+    except PySparkException:
+        raise UserError(
+            "Q020",
+            "a function here is computed of many rows, or makes rows, in a way that views "
+            "do not know yet",
+            span=span,
+            remedy="use another aggregate, such as SUM, COUNT, AVG, MIN or MAX",
+        ) from None
+    return found
 
 
 def described(

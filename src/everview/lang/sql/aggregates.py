@@ -9,6 +9,8 @@ from sqlglot import exp
 from everview.errors import UserError
 from everview.lang.sql.place import span_of
 from everview.lang.sql.refuse import refused, windowed
+from everview.lang.sql.same import canonical_text
+from everview.lang.sql.scope import shown_name
 from everview.plan import scalar
 from everview.plan.aggregates import AGGREGATES, aggregate_operands
 from everview.plan.nodes import Aggregate, Output
@@ -83,11 +85,14 @@ class Grouping:
     text: str
     inputs: dict[str, Output] = field(default_factory=dict)
     keys: dict[str, str] = field(default_factory=dict)
+    """The column of each key, by the canonical text of its expression."""
     aggregates: dict[str, Aggregate] = field(default_factory=dict)
     free: frozenset[str] = frozenset()
     """Columns that stand for subqueries and are joined to the groups."""
     sets: tuple[tuple[str, ...], ...] = ()
     """The keys of each grouping, where there are several."""
+    whole: bool = False
+    """Whether the one grouping set is the one without keys."""
     marks: dict[str, tuple[str, bool, tuple[str, ...]]] = field(default_factory=dict)
     """GROUPING and GROUPING_ID calls: a column, whether it is one bit, and the keys it tells of."""
 
@@ -105,6 +110,10 @@ class Grouping:
         self.inputs[name] = Output(name, type_, text)
         return name
 
+    def key(self, node: exp.Expr) -> str | None:
+        """The key that an expression is, if it is one."""
+        return self.keys.get(canonical_text(node))
+
     def over_groups(self, tree: exp.Expr) -> exp.Expr:
         """The expression over group keys and aggregates instead of rows."""
 
@@ -114,12 +123,12 @@ class Grouping:
             shown = scalar.text(node)
             if shown in self.marks:
                 return column_named(self.marks[shown][0])
-            if shown in self.keys:
-                return column_named(self.keys[shown])
+            if (key := self.key(node)) is not None:
+                return column_named(key)
             if shown in self.aggregates:
                 return column_named(self.aggregates[shown].name)
             if isinstance(node, exp.Column) and node.name not in self.free:
-                name = node.name.partition(".")[2] or node.name
+                name = shown_name(node.name.partition(".")[2] or node.name)
                 raise UserError(
                     "Q009",
                     f"{name} is neither in GROUP BY nor inside an aggregate",

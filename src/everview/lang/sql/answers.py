@@ -83,6 +83,20 @@ def attach_not_in(lower: Lower, plan: Plan, inner: Inner, left: tuple[str, ...],
     return map_(found, (*identity(schema_of(plan)), flag))
 
 
+def attach_unequal(
+    lower: Lower, plan: Plan, inner: Inner, left: tuple[str, ...], name: str
+) -> Plan:
+    """The rows with whether `left` is unequal to ALL rows of the subquery, NULL if not known."""
+    keyed, asked = _keyed(plan, left, lower)
+    found = _told(_matched(keyed, inner, asked), inner)
+    text = (
+        "CASE WHEN `yes` > 0 THEN FALSE WHEN `rows` = 0 THEN TRUE "
+        f"WHEN {scalar.column(asked[0])} IS NULL OR `rows` > `known` THEN NULL ELSE TRUE END"
+    )
+    flag = Output(name, "boolean", scalar.canonical(text))
+    return map_(found, (*identity(schema_of(plan)), flag))
+
+
 def attach_scalar(plan: Plan, inner: Inner, name: str, *, one_row: bool) -> Plan:
     """The rows with the one value of the subquery, NULL where it has none."""
     value = inner.outputs[0]

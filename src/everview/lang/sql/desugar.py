@@ -6,6 +6,9 @@ import re
 
 from sqlglot import exp
 
+from everview.lang.sql.naming import output_name
+from everview.lang.sql.refuse import windowed
+
 _NAMED: dict[str, type[exp.AggFunc]] = {
     "every": exp.LogicalAnd,
     "some": exp.LogicalOr,
@@ -30,8 +33,15 @@ def desugared(tree: exp.Expr) -> exp.Expr:
 
 def _simpler(node: exp.Expr) -> exp.Expr:
     match node:
+        case exp.Filter() if _over_places(node):
+            return node
         case exp.Filter(this=exp.AggFunc() as call):
             return _filtered(call, node.expression.this)
+        case exp.Window() if (kept := _filtered_value(node)) is not None:
+            listed = isinstance(node.parent, exp.Select) and node.arg_key == "expressions"
+            return exp.alias_(kept, output_name(node), quoted=True) if listed else kept
+        case exp.In() if node.args.get("query") and _is_null(node.this):
+            return _null_in(node.args["query"].unnest())
         case exp.CountIf():
             return exp.Count(this=_when(node.this, exp.Literal.number(1)))
         case exp.Count() if node.expressions:
@@ -53,7 +63,7 @@ def _simpler(node: exp.Expr) -> exp.Expr:
             return exp.Not(this=every)
         case exp.Select():
             return _moved(node)
-        case exp.IgnoreNulls(this=exp.AggFunc() as call) if not isinstance(node.parent, exp.Window):
+        case exp.IgnoreNulls(this=exp.AggFunc() as call) if not windowed(call):
             return call
         case exp.Median() | exp.Quantile() | exp.Mode() | exp.GroupConcat() | exp.WithinGroup():
             made = _ordered(node)
@@ -69,6 +79,7 @@ _OTHERWISE: dict[type[exp.Expr], type[exp.Expr]] = {
     exp.LT: exp.GTE,
     exp.LTE: exp.GT,
     exp.NEQ: exp.EQ,
+    exp.EQ: exp.NEQ,
 }
 """A comparison holds for ANY row if the opposite one does not hold for ALL."""
 
@@ -170,6 +181,59 @@ def _filtered(call: exp.AggFunc, condition: exp.Expr) -> exp.Expr:
         if (argument := call.args.get(part)) is not None:
             made.set(part, _kept(argument, condition))
     return made
+
+
+_PLACES = (
+    *(exp.RowNumber, exp.Rank, exp.DenseRank, exp.PercentRank, exp.CumeDist, exp.Ntile),
+    *(exp.Lag, exp.Lead, exp.NthValue, exp.FirstValue, exp.LastValue, exp.First, exp.Last),
+)
+"""Window functions of the places of rows, for which a row that brings NULL is still a row."""
+_VALUES = (exp.FirstValue, exp.LastValue, exp.First, exp.Last)
+
+
+def _is_null(node: exp.Expr) -> bool:
+    while isinstance(node, exp.Paren | exp.Cast):
+        node = node.this
+    return isinstance(node, exp.Null)
+
+
+def _null_in(query: exp.Expr) -> exp.Expr:
+    """NULL IN (subquery), which Spark knows to be NULL wherever the subquery has a row."""
+    some = exp.If(this=exp.Exists(this=query.copy()), true=exp.cast(exp.Null(), "boolean"))
+    return exp.Paren(this=exp.Case(ifs=[some], default=exp.false()))
+
+
+def _over_places(node: exp.Filter) -> bool:
+    return isinstance(_without_nulls_clause(node.this), _PLACES)
+
+
+def _filtered_value(node: exp.Window) -> exp.Expr | None:
+    """FIRST_VALUE or LAST_VALUE of the rows of a frame that satisfy a condition.
+
+    The others bring NULL, which is left out, and those that are wanted a struct of their value,
+    which is there even where the value is NULL.
+    """
+    found = _without_nulls_clause(node.this)
+    if not isinstance(found, exp.Filter):
+        return None
+    call = _without_nulls_clause(found.this)
+    if not isinstance(call, _VALUES):
+        return None
+    skip = any(isinstance(each, exp.IgnoreNulls) for each in (node.this, found.this))
+    condition, value = found.expression.this, call.this
+    name = exp.to_identifier("held")
+    pair = exp.PropertyEQ(this=name.copy(), expression=value.copy())
+    held = value if skip else exp.Struct(expressions=[pair])
+    wanted = call.copy()
+    wanted.set("this", _when(condition, held))
+    made = node.copy()
+    made.set("this", exp.IgnoreNulls(this=wanted))
+    return made if skip else exp.Dot(this=made, expression=name)
+
+
+def _without_nulls_clause(node: exp.Expr) -> exp.Expr:
+    nulls = isinstance(node, exp.IgnoreNulls | exp.RespectNulls)
+    return node.this if nulls else node
 
 
 def _value(argument: exp.Expr) -> exp.Expr:

@@ -20,22 +20,40 @@ from everview.lang.sql.place import span_of
 from everview.lang.sql.ranges import range_query
 from everview.lang.sql.refuse import function_name, refuse_clauses, refused
 from everview.lang.sql.resolve import resolve
-from everview.lang.sql.scope import Item, Scope, qualified
-from everview.lang.sql.shaping import behind, renamed
+from everview.lang.sql.scope import (
+    Item,
+    Scope,
+    is_negated,
+    negated_name,
+    qualified,
+    unlike,
+)
+from everview.lang.sql.shaping import behind, name_each
 from everview.plan import scalar
-from everview.plan.build import filter_, identity, join, map_
+from everview.plan.build import columns_of, filter_, identity, join, map_, project
 from everview.plan.nodes import Output, Plan, Values
 from everview.plan.traverse import schema_of
+from everview.plan.types import names
 
 
 class Lower(subqueries.Lower, pivot.Lower, Protocol):
     """What FROM needs of the lowering around it."""
 
+    @property
+    def carried(self) -> tuple[str, ...]:
+        """The columns of the domain."""
+
     def carrying(self, plan: Plan) -> Plan:
         """The rows once for each value of the domain."""
 
-    def derived(self, tree: exp.Expr) -> Plan:
+    def item(self, tree: exp.Expr) -> Plan:
         """The plan of a subquery in FROM."""
+
+    def body(self, node: exp.Expr) -> exp.Expr | None:
+        """The query that WITH gives the name of a table, None for other tables."""
+
+    def unsure_columns(self, tree: exp.Expr) -> frozenset[int]:
+        """The places of columns of a query that hold IN (subquery), without NOT beside them."""
 
     def relation(self, node: exp.Table) -> Plan:
         """The plan of a named relation."""
@@ -63,10 +81,24 @@ def _joined_items(lower: Lower, tree: exp.Select, scope: Scope) -> Plan:
     joins = tree.args.get("joins") or ()
     # The rows of a RIGHT or FULL join that have no partner belong to every value of the domain.
     late = any(str(each.args.get("side") or "").upper() in ("RIGHT", "FULL") for each in joins)
-    plan = plan if late else lower.carrying(plan)
+    if _reads_around(lower, plan):
+        if late:
+            raise _around(clause.this, lower)
+    elif not late:
+        plan = lower.carrying(plan)
     for each in joins:
         plan = _join(lower, plan, each, scope)
     return lower.carrying(plan) if late else plan
+
+
+def _reads_around(lower: Lower, plan: Plan) -> bool:
+    """Whether the rows of an item carry the domain: a generator may make them of its columns."""
+    return bool(lower.carried) and set(lower.carried) <= set(columns_of(plan))
+
+
+def _around(node: exp.Expr, lower: Lower) -> UserError:
+    name = "a generator in a join that reads the query around its subquery"
+    return refused(name, node, lower.text, "let it be the first in FROM, without RIGHT or FULL")
 
 
 def _joined(lower: Lower, node: exp.Expr, scope: Scope) -> Plan:
@@ -92,6 +124,8 @@ def _join(lower: Lower, plan: Plan, node: exp.Join, scope: Scope) -> Plan:
         return _lateral_subquery(lower, plan, node, scope, kind)
     before = scope.copy()
     right = _joined(lower, node.this, scope)
+    if _reads_around(lower, right):
+        raise _around(node.this, lower)
     fresh = scope.since(before)
     using = [each.name for each in node.args.get("using") or ()]
     if natural:
@@ -185,6 +219,14 @@ def lateral_rows(
     return map_(made, (*identity(schema_of(plan)), *outputs))
 
 
+def _first_lateral(lower: Lower, node: exp.Expr, scope: Scope) -> Plan:
+    """The rows that a generator makes of no row, or of each value of the domain if it reads one."""
+    call = generator(node.this)
+    alone: Plan = Values((), ((),))
+    reads = call is not None and scalar.columns(scalar.text(resolve(call.array, scope.copy())))
+    return _lateral(lower, lower.carrying(alone) if reads else alone, node, scope, outer=False)
+
+
 def _lateral(lower: Lower, plan: Plan, node: exp.Expr, scope: Scope, *, outer: bool) -> Plan:
     """The rows that a generator makes of each row, beside it; `scope` learns its columns."""
     call = generator(node.this)
@@ -261,29 +303,44 @@ def _item(lower: Lower, node: exp.Expr, scope: Scope) -> Plan:
         case exp.Table() if isinstance(node.this, exp.Identifier):
             plan, alias = lower.relation(node), node.alias or node.name
         case exp.Table() | exp.Lateral() if generator(node.this) is not None:
-            return _lateral(lower, Values((), ((),)), node, scope, outer=False)
+            return _first_lateral(lower, node, scope)
         case exp.Table() if (numbers := range_query(node, lower.text)) is not None:
-            plan, alias = lower.derived(numbers), node.alias or f"item {len(scope.items) + 1}"
+            plan, alias = lower.item(numbers), node.alias or f"item {len(scope.items) + 1}"
         case exp.Paren() | exp.Subquery() if isinstance(node.this, exp.Table) and not node.alias:
             return _joined(lower, node.this, scope)
         case exp.Subquery() if isinstance(node.this, exp.Table):
             # Joins in parentheses that have a name are a table of all their columns.
             joined = exp.Select(expressions=[exp.Star()]).from_(node.this)
-            plan, alias = lower.derived(joined), node.alias
+            plan, alias = lower.item(joined), node.alias
         case exp.Subquery() | exp.Values() | exp.Lateral(this=exp.Subquery()):
             # There is nothing before the first item that LATERAL could let it read.
             whole = node.this if isinstance(node, exp.Lateral) else node
             inner = whole if isinstance(whole, exp.Values) else whole.this
-            plan, alias = lower.derived(inner), node.alias or f"item {len(scope.items) + 1}"
+            plan, alias = lower.item(inner), node.alias or f"item {len(scope.items) + 1}"
         case _:
             remedy = "name a table, view or subquery"
             made = node.this if isinstance(node.this, exp.Func) else None
             name = f"the function {function_name(made)}" if made else node.key.upper()
             raise refused(f"{name} in FROM", node, lower.text, remedy)
     for each in node.args.get("pivots") or ():
+        plan = project(plan, tuple(n for n in columns_of(plan) if not is_negated(n)))
         plan, alias = pivot.pivoted(lower, plan, each), each.alias or alias
     given = tuple(column.name for column in node.args["alias"].columns) if node.alias else ()
-    plan = renamed(plan, given, span_of(node, lower.text)) if given else plan
-    item = qualified(alias, schema_of(plan))
+    schema = schema_of(plan)
+    shown = tuple(column for column in schema if not is_negated(column.name))
+    if given:
+        name_each(given, shown, span_of(node, lower.text))
+    called = zip(unlike(given) if given else names(shown), shown, strict=True)
+    item = qualified(alias, tuple(replace(column, name=name) for name, column in called))
     scope.add(item, node)
-    return map_(plan, behind(item, schema_of(plan)))
+    outputs = list(behind(item, shown))
+    for own, (_, column) in zip(shown, item.columns, strict=True):
+        if (hidden := negated_name(own.name)) in names(schema):
+            outputs.append(Output(negated_name(column), "boolean", scalar.column(hidden)))
+            scope.opposites.add(negated_name(column))
+    body = node.this if isinstance(node, exp.Subquery) else lower.body(node)
+    if body is not None and not node.args.get("pivots"):
+        places = (at for at in lower.unsure_columns(body) if at < len(item.columns))
+        unsure = {item.columns[at][1] for at in places}
+        scope.unsure |= {name for name in unsure if negated_name(name) not in scope.opposites}
+    return map_(plan, tuple(outputs))

@@ -191,7 +191,7 @@ def _refuse_beside(tree: exp.Select, text: str) -> None:
     if quantifier is not None and quantifier.args.get("on"):
         raise refused("DISTINCT ON", quantifier, text, "use GROUP BY")
     group = tree.args.get("group")
-    if group is not None and (
-        group.args.get("all") or any(isinstance(k, exp.Literal) for k in group.expressions)
-    ):
-        raise refused("GROUP BY a position beside a generator", group, text, remedy)
+    for key in group.expressions if group is not None else ():
+        if not isinstance(key, exp.Literal) and key.name.lower() != "all":
+            continue
+        raise refused("GROUP BY a position beside a generator", key, text, remedy)

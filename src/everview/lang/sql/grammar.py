@@ -22,7 +22,7 @@ class SparkQueries(Spark4):
         }
 
     class Parser(Spark4.Parser):
-        """Reads LEFT before ASOF; MATCH_CONDITION is a name wherever it can be one."""
+        """Reads LEFT before ASOF; MATCH_CONDITION and ALL are names wherever they can be one."""
 
         ID_VAR_TOKENS: ClassVar[set[Any]] = {
             *Spark4.Parser.ID_VAR_TOKENS,
@@ -40,11 +40,11 @@ class SparkQueries(Spark4):
             return super()._parse_join_parts()
 
         def _parse_group(self, skip_group_by_token: bool = False) -> Any:
-            """GROUP BY, whose first key may call WINDOW; sqlglot takes it for a WINDOW clause."""
+            """GROUP BY, whose first key may call WINDOW, or be a column with the name ALL."""
             place = self._index + (0 if skip_group_by_token else 1)
             tokens: list[Token] = list(self._tokens)  # type: ignore[has-type]
             kinds = [token.token_type for token in tokens[place : place + 2]]
-            if kinds == [TokenType.WINDOW, TokenType.L_PAREN]:
+            if kinds == [TokenType.WINDOW, TokenType.L_PAREN] or kinds[:1] == [TokenType.ALL]:
                 word = tokens[place]
                 spot = (word.line, word.col, word.start, word.end)
                 tokens[place] = Token(TokenType.VAR, word.text, *spot, word.comments)

@@ -19,11 +19,12 @@ from everview.lang.sql.aggregates import (
     must_be_plain,
 )
 from everview.lang.sql.generators import in_projections
-from everview.lang.sql.grouping_sets import group_by_sets, sets_of
+from everview.lang.sql.grouping_sets import WITH, group_by_sets, marked_whole, sets_of
 from everview.lang.sql.joining import null_of
 from everview.lang.sql.limits import placed
 from everview.lang.sql.place import span_of
 from everview.lang.sql.refuse import refused
+from everview.lang.sql.same import canonical_text
 from everview.lang.sql.scope import Scope
 from everview.plan import scalar
 from everview.plan.aggregates import result_type
@@ -52,8 +53,13 @@ def group_keys(
     clause = tree.args.get("group")
     if clause is None:
         return [], []
-    if clause.args.get("all"):
-        return [expression for _, expression in wanted if not aggregates_in(expression)], []
+    if clause.args.get("all") is False:
+        raise refused("GROUP BY DISTINCT", clause, text, "leave DISTINCT out")
+    if means_all(clause, scope, wanted):
+        plain = [expression for _, expression in wanted if not aggregates_in(expression)]
+        for expression in plain:
+            must_be_plain(expression, "GROUP BY ALL", text)
+        return plain, []
 
     def keys(nodes: Iterable[exp.Expr]) -> list[exp.Expr]:
         return [_group_key(node, scope, wanted, resolved, text) for node in nodes]
@@ -62,6 +68,15 @@ def group_keys(
     if several is None:
         return keys(clause.expressions), []
     return keys(several[0]), list(map(keys, several[1]))
+
+
+def means_all(clause: exp.Expr, scope: Scope, wanted: Wanted) -> bool:
+    """Whether GROUP BY ALL stands for the SELECT list: no column and no alias is called so."""
+    only = clause.expressions[0] if len(clause.expressions) == 1 else None
+    if any(clause.args.get(part) for part in WITH) or not isinstance(only, exp.Column):
+        return False
+    known = scope.has("all") or any(name.lower() == "all" for name, _ in wanted)
+    return only.name.lower() == "all" and not only.table and not known
 
 
 def _group_key(
@@ -100,8 +115,8 @@ def add_aggregate(lower: Lowering, node: exp.AggFunc, grouping: Grouping, schema
         return
     # A grouping that leaves a key out has many values of it, of which ANY_VALUE gives some.
     some = any_value_of(node) if not grouping.sets else None
-    if some is not None and scalar.text(some) in grouping.keys:
-        grouping.keys[shown] = grouping.keys[scalar.text(some)]
+    if some is not None and (key := grouping.key(some)) is not None:
+        grouping.keys[canonical_text(node)] = key
         return
     call = aggregate_call(node, lower.text)
     name = f"agg{len(grouping.aggregates) + 1}"
@@ -167,8 +182,8 @@ def grouped(lower: Lowering, plan: Plan, grouping: Grouping) -> Plan:
     if grouping.sets:
         return group_by_sets(rows, lower.carried, grouping, aggregates)
     if grouping.keys or lower.domain is None:
-        return group_by(rows, keys, aggregates)
-    return group_each(rows, lower.domain.leaf, keys, aggregates)
+        return marked_whole(group_by(rows, keys, aggregates), grouping)
+    return marked_whole(group_each(rows, lower.domain.leaf, keys, aggregates), grouping)
 
 
 def group_each(

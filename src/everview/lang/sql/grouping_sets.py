@@ -7,7 +7,7 @@ from typing import TypeAlias
 
 from sqlglot import exp
 
-from everview.errors import UserError
+from everview.errors import Span, UserError
 from everview.lang.sql.aggregates import Grouping
 from everview.lang.sql.joining import null_of
 from everview.lang.sql.place import span_of
@@ -20,13 +20,13 @@ from everview.plan.types import Type, type_in
 Set: TypeAlias = tuple[exp.Expr, ...]
 
 _SEVERAL = (exp.GroupingSets, exp.Rollup, exp.Cube)
-_WITH = ("rollup", "cube", "grouping_sets")
+WITH = ("rollup", "cube", "grouping_sets")
 
 
 def sets_of(clause: exp.Expr) -> tuple[Set, list[Set]] | None:
     """All keys, and those of every grouping that GROUP BY asks for; None if it is a plain one."""
     nodes = list(clause.expressions)
-    asked = [each for part in _WITH for each in clause.args.get(part) or ()]
+    asked = [each for part in WITH for each in clause.args.get(part) or ()]
     if asked:  # GROUP BY a, b WITH ROLLUP or GROUPING SETS (…): the keys are listed before
         given = [each for each in asked if each.expressions]
         keys = _flat(tuple(map(_keys, nodes)))
@@ -36,6 +36,11 @@ def sets_of(clause: exp.Expr) -> tuple[Set, list[Set]] | None:
         # One grouping without keys is the whole, which has a row even where there are no rows.
         return _flat(sets), sets if sets != [()] else []
     return None
+
+
+def several_sets(clause: exp.Expr | None) -> bool:
+    """Whether GROUP BY says GROUPING SETS, ROLLUP or CUBE, even of no key."""
+    return clause is not None and sets_of(clause) is not None
 
 
 def _product(nodes: list[exp.Expr]) -> list[Set]:
@@ -69,18 +74,19 @@ def _flat(parts: list[Set] | tuple[Set, ...]) -> Set:
 
 def add_mark(node: exp.Func, grouping: Grouping, text: str) -> None:
     """Have the grouping tell which keys a row is not grouped by: GROUPING and GROUPING_ID."""
-    keys = [scalar.text(each.unnest()) for each in node.expressions] or list(grouping.keys)
-    for key, part in zip(keys, node.expressions or (node,) * len(keys), strict=True):
-        if key not in grouping.keys or not grouping.sets:
+    every = tuple(dict.fromkeys(grouping.keys.values()))
+    found = [(grouping.key(each), each) for each in node.expressions]
+    for key, part in found or [(None, node)] * (not grouping.sets and not grouping.whole):
+        if key is None or not grouping.sets:
             raise UserError(
                 "Q009",
                 f"{node.sql_name()} of something that GROUP BY has no sets of",
-                span=span_of(part, text),
+                span=span_of(part, text) or Span(text, 0, len(text)),
                 remedy="name a key of GROUPING SETS, ROLLUP or CUBE",
             )
     single = isinstance(node, exp.Grouping)
-    names = tuple(grouping.keys[key] for key in keys)
-    if not single and names != tuple(grouping.keys.values()):
+    names = tuple(key for key, _ in found if key is not None) or every
+    if not single and names != every:
         raise UserError(
             "Q009",
             "GROUPING_ID of other columns than GROUP BY has",
@@ -121,6 +127,12 @@ def _one(
     computed = (Output(a.name, a.type, scalar.column(a.name)) for a in aggregates)
     marks = (_mark(name, single, of, keys) for name, single, of in grouping.marks.values())
     return map_(groups, (*shown, *computed, *marks))
+
+
+def marked_whole(groups: Plan, grouping: Grouping) -> Plan:
+    """The one group of GROUPING SETS (()), which GROUPING_ID tells nothing of."""
+    marks = (_mark(name, single, of, ()) for name, single, of in grouping.marks.values())
+    return map_(groups, (*identity(schema_of(groups)), *marks)) if grouping.marks else groups
 
 
 def _mark(name: str, single: bool, of: tuple[str, ...], keys: tuple[str, ...]) -> Output:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from typing import TypeVar
 
 from sqlglot import exp
@@ -53,12 +54,37 @@ def unlimited(tree: _Query) -> _Query:
     return made
 
 
-def ordered(tree: exp.Expr, text: str) -> list[exp.Expr]:
-    """The items of ORDER BY; without them, which rows come first is nobody's choice."""
+def order_clause(tree: exp.Expr, text: str) -> exp.Expr:
+    """The ORDER BY of a query; without it, which rows come first is nobody's choice."""
     clause = tree.args.get("order")
-    if clause is None:
+    if not isinstance(clause, exp.Expr):
         raise refused("LIMIT without ORDER BY", tree, text, "say which rows come first")
-    return list(clause.expressions)
+    return clause
+
+
+def ordered(
+    clause: exp.Expr, shown: Sequence[str], hidden: Callable[[str], bool]
+) -> list[exp.Expr]:
+    """The items of an ORDER BY.
+
+    ORDER BY ALL is by every column of the result, unless a column is called so: one that is
+    `shown`, or a `hidden` one that ORDER BY may name.
+    """
+    items = list(clause.expressions)
+    for at, item in enumerate(items):
+        if not isinstance(item.this, exp.Var) or item.this.name.lower() != "all":
+            continue
+        if len(items) == 1 and "all" not in map(str.lower, shown) and not hidden("all"):
+            return [_with(item, exp.Literal.number(place + 1)) for place in range(len(shown))]
+        items[at] = _with(item, exp.column("all"))
+    return items
+
+
+def _with(item: exp.Expr, by: exp.Expr) -> exp.Expr:
+    """The direction of an item for something else."""
+    made = item.copy()
+    made.set("this", by)
+    return made
 
 
 def order_by(node: exp.Expr, shown: tuple[str, ...], text: str) -> Order:

@@ -12,7 +12,8 @@ from everview.arguments import did_you_mean
 from everview.errors import Span, UserError
 from everview.lang.sql.aggregates import must_be_plain
 from everview.lang.sql.desugar import desugared
-from everview.lang.sql.limits import limits, order_by, ordered
+from everview.lang.sql.limits import limits, order_by, order_clause, ordered
+from everview.lang.sql.negation import has_in, push_not
 from everview.lang.sql.nested import refuse_unknown_fields
 from everview.lang.sql.parse import parse_query
 from everview.lang.sql.pivot import ROWS
@@ -84,6 +85,8 @@ class Lowering:
     relations: Mapping[str, Source]
     analyze: Analyze
     ctes: Mapping[str, Plan] = field(default_factory=dict)
+    bodies: Mapping[str, exp.Expr] = field(default_factory=dict)
+    """The queries behind `ctes`."""
     domain: Domain | None = None
     numbers: Iterator[int] = field(default_factory=lambda: count(1))
 
@@ -126,12 +129,14 @@ class Lowering:
                     made = lower_circle(names, clause, inner.seeing, self.text)
                     inner = inner.seeing(made)
                 continue
-            plan = replace(inner, domain=None).query(cte.this)
             given = tuple(column.name for column in cte.args["alias"].columns)
+            plan = replace(inner, domain=None).query(cte.this) if given else inner.item(cte.this)
             plan = renamed(plan, given, span_of(cte, self.text)) if given else plan
             if cte.alias.lower() in (each.alias.lower() for each in clause.expressions[:at]):
                 raise named_twice(cte, "WITH", self.text, cte.alias)
-            inner = replace(inner, ctes={**inner.ctes, cte.alias.lower(): plan})
+            name = cte.alias.lower()
+            bodies = {**inner.bodies, name: cte.this}
+            inner = replace(inner, ctes={**inner.ctes, name: plan}, bodies=bodies)
         return inner
 
     def seeing(self, more: Mapping[str, Plan]) -> Lowering:
@@ -152,7 +157,8 @@ class Lowering:
         if limit is None and not offset:
             return plan
         shown = columns_of(plan)[len(self.carried) :]
-        order = tuple(order_by(node, shown, self.text) for node in ordered(tree, self.text))
+        items = ordered(order_clause(tree, self.text), shown, lambda _: False)
+        order = tuple(order_by(node, shown, self.text) for node in items)
         return first_rows(plan, self.carried, order, limit, offset)
 
     @property
@@ -165,8 +171,41 @@ class Lowering:
         return replace(self, domain=domain).query(tree)
 
     def derived(self, tree: exp.Expr) -> Plan:
-        """The plan of a subquery in FROM, which sees nothing of what is around it."""
+        """The plan of a query that sees nothing of what is around it."""
         return replace(self, domain=None).query(tree)
+
+    def item(self, tree: exp.Expr) -> Plan:
+        """The plan of a subquery in FROM or WITH.
+
+        A condition with IN that it selects has a column beside it for NOT of it.
+        """
+        apart = replace(self, domain=None)
+        fewer = any(tree.args.get(part) for part in ("distinct", "limit", "offset"))
+        if not isinstance(tree, exp.Select) or fewer:
+            return apart.query(tree)
+        return Select(apart._with_ctes(tree), tree).lowered(opposites=True)
+
+    def body(self, node: exp.Expr) -> exp.Expr | None:
+        """The query that WITH gives the name of a table, None for other tables."""
+        return self.bodies.get(node.name.lower()) if not node.args.get("db") else None
+
+    def unsure_columns(self, tree: exp.Expr) -> frozenset[int]:
+        """The places of columns of a query that hold IN (subquery), without NOT of it beside them.
+
+        Where rows are counted as one or left out, what NOT IN would keep cannot be told from a
+        false IN.
+        """
+        match tree:
+            case exp.Subquery():
+                return self.unsure_columns(tree.this)
+            case exp.SetOperation():
+                return self.unsure_columns(tree.left) | self.unsure_columns(tree.right)
+            case exp.Select():
+                return frozenset(
+                    at for at, node in enumerate(tree.expressions) if has_in(node.unalias())
+                )
+            case _:
+                return frozenset()
 
     def over(self, plan: Plan, tree: exp.Expr) -> Plan:
         """The plan of a query that was made of the text, over the rows of `plan`."""
@@ -191,7 +230,7 @@ class Lowering:
 
     def condition(self, tree: exp.Expr, plan: Plan, scope: Scope, clause: str) -> str:
         """A boolean condition over the rows of `plan`."""
-        resolved = resolve(tree, scope)
+        resolved = resolve(push_not(tree, scope.opposite), scope, None, scope.opposites)
         must_be_plain(resolved, clause, self.text)
         for node in resolved.find_all(exp.Column):
             if node.name not in columns_of(plan):

@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 
 from sqlglot import exp
 
 from everview.errors import Span, UserError
-from everview.lang.sql.limits import number, placed, shown_column
+from everview.lang.sql.limits import number, ordered, placed, shown_column
 from everview.lang.sql.lower import Analyze, lower_tree
 from everview.lang.sql.parse import parse_query
 from everview.lang.sql.place import span_of
+from everview.plan import scalar
 from everview.plan.build import columns_of
 from everview.plan.nodes import Order, Plan, Source
+from everview.plan.typing import type_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,8 +45,21 @@ def lower_ordered(text: str, relations: Mapping[str, Source], analyze: Analyze) 
         tree.set(part, None)
     plain = lower_tree(tree, text, relations, analyze)
     shown = columns_of(plain)
-    keys = [_key(node, number, shown, text) for number, node in enumerate(_nodes(order), 1)]
-    hidden = [(key.column, node.this) for key, node in zip(keys, _nodes(order), strict=True)]
+
+    def has(name: str) -> bool:
+        """Whether a name that is not shown is a column that ORDER BY may read."""
+        if not isinstance(tree, exp.Select):
+            return False
+        asking = tree.copy()
+        asking.append("expressions", exp.column(name))
+        with suppress(UserError):
+            return bool(columns_of(lower_tree(asking, text, relations, analyze)))
+        return False
+
+    asked = ordered(order, shown, has) if order is not None else []
+    items = [item for item in asked if type_of(scalar.text(item.this), ()) != "void"]
+    keys = [_key(node, number, shown, text) for number, node in enumerate(items, 1)]
+    hidden = [(key.column, node.this) for key, node in zip(keys, items, strict=True)]
     hidden = [(name, node) for name, node in hidden if name not in shown]
     if hidden:
         _may_hide(tree, hidden[0][1], text)
@@ -61,10 +77,6 @@ def lower_recursive(
     if not any(clause.args.get("recursive") for clause in found):
         return None
     return lower_ordered(text, relations, analyze)
-
-
-def _nodes(order: exp.Expr | None) -> list[exp.Expr]:
-    return list(order.expressions) if order is not None else []
 
 
 def _key(node: exp.Expr, number: int, shown: tuple[str, ...], text: str) -> Order:

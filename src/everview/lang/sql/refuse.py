@@ -45,28 +45,55 @@ _NODES: tuple[tuple[type[exp.Expr], str, str], ...] = (
 )
 
 
-_AGGREGATES = frozenset(
+AGGREGATES = frozenset(
     {
         "approx_top_k",
+        "approx_top_k_accumulate",
+        "approx_top_k_combine",
+        "bitmap_and_agg",
         "bitmap_construct_agg",
         "bitmap_or_agg",
         "bool_xor",
+        "collect_union",
         "count_min_sketch",
         "histogram_numeric",
         "hll_sketch_agg",
         "hll_union_agg",
+        "kll_merge_agg_bigint",
+        "kll_merge_agg_double",
+        "kll_merge_agg_float",
         "kll_sketch_agg_bigint",
         "kll_sketch_agg_double",
+        "kll_sketch_agg_float",
+        "measure",
         "percentile",
         "product",
         "schema_of_variant_agg",
+        "theta_intersection_agg",
         "theta_sketch_agg",
         "theta_union_agg",
         "try_avg",
         "try_sum",
+        "tuple_intersection_agg_double",
+        "tuple_intersection_agg_integer",
+        "tuple_sketch_agg_double",
+        "tuple_sketch_agg_integer",
+        "tuple_union_agg_double",
+        "tuple_union_agg_integer",
     }
 )
 """Aggregates of Spark that the parser takes for plain functions."""
+
+
+_TIMES = (exp.DType.TIME, exp.DType.TIMETZ, exp.DType.TIME_NS)
+"""Types that Spark's dialect is printed without: they would become a TIMESTAMP."""
+
+
+def _called(node: exp.Filter) -> exp.Expr:
+    call: exp.Expr = node.this
+    if isinstance(call, exp.IgnoreNulls | exp.RespectNulls):
+        call = call.this
+    return call
 
 
 def _float(digits: str) -> float:
@@ -93,7 +120,7 @@ _OVER = (
 def windowed(node: exp.Expr) -> bool:
     """Whether a call is that of a window, and not one over groups."""
     parent = node.parent
-    if isinstance(parent, exp.IgnoreNulls | exp.RespectNulls):
+    if isinstance(parent, exp.IgnoreNulls | exp.RespectNulls | exp.Filter) and parent.this is node:
         return windowed(parent)
     return isinstance(parent, exp.Window) and parent.this is node
 
@@ -182,9 +209,20 @@ def refuse_parts(tree: exp.Expr, text: str) -> None:
             word = function_name(node).upper()
             name = f"{word} of something that is no subquery"
             raise refused(name, node.parent or node, text, f"write {word} (SELECT …)")
-        if isinstance(node, exp.Anonymous) and node.name.lower() in _AGGREGATES:
+        if isinstance(node, exp.Anonymous) and node.name.lower() in AGGREGATES:
             name = f"the aggregate {node.name.lower()}"
             raise refused(name, node, text, "use SUM, COUNT, AVG, MIN or MAX")
+        if isinstance(node, exp.Filter) and isinstance(_called(node), _OVER):
+            raise UserError(
+                "Q009",
+                f"{function_name(_called(node)).upper()} takes no FILTER",
+                span=span_of(node, text),
+                remedy="leave FILTER out, or filter the rows in a subquery in FROM",
+            )
+        if isinstance(node, exp.DataType) and node.this in _TIMES:
+            place = node.parent if isinstance(node.parent, exp.Cast) else node
+            name = f"the type {str(node.this.value).upper()}"
+            raise refused(name, place, text, "use TIMESTAMP, or a number of seconds")
         for kind, construct, remedy in _NODES:
             if isinstance(node, kind):
                 raise refused(construct, node, text, remedy)

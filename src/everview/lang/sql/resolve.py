@@ -9,7 +9,6 @@ from sqlglot import exp
 from everview.lang.sql.aggregates import Grouping
 from everview.lang.sql.refuse import refuse_parts
 from everview.lang.sql.scope import Scope
-from everview.plan import scalar
 
 
 def resolve(
@@ -100,7 +99,7 @@ def resolve_having(
     aliases = {name.lower(): expression for name, expression in reversed(wanted)}
 
     def is_key(node: exp.Column) -> bool:
-        return scope.has(node.name) and scalar.text(resolve(node, scope)) in grouping.keys
+        return scope.has(node.name) and grouping.key(resolve(node, scope)) is not None
 
     def replaced(node: exp.Expr) -> exp.Expr:
         if isinstance(node, exp.AggFunc):

@@ -44,10 +44,16 @@ class Scope:
     around: Around | None = None
     items: list[Item] = field(default_factory=list)
     visible: list[tuple[str, str]] = field(default_factory=list)
+    opposites: set[str] = field(default_factory=set)
+    """The plan columns that hold NOT of a condition which a subquery in FROM selects."""
+    unsure: set[str] = field(default_factory=set)
+    """The plan columns of such conditions that have no NOT beside them."""
 
     def copy(self) -> Scope:
         """The scope as it is now, which learns nothing of what is added to this one."""
-        return Scope(self.text, self.around, list(self.items), list(self.visible))
+        items, visible = list(self.items), list(self.visible)
+        opposites, unsure = set(self.opposites), set(self.unsure)
+        return Scope(self.text, self.around, items, visible, opposites, unsure)
 
     def since(self, before: Scope) -> Scope:
         """What was added after `before` was copied, alone."""
@@ -64,6 +70,27 @@ class Scope:
         merged = {name.lower() for name, _ in columns}
         rest = [(name, plan) for name, plan in self.visible if name.lower() not in merged]
         self.visible = [*columns, *rest]
+
+    def opposite(self, node: exp.Expr) -> exp.Expr | None:
+        """The column that holds NOT of a column, given by its name or as a plan column."""
+        if not isinstance(node, exp.Column) or not (self.opposites or self.unsure):
+            return None
+        own = self._own(node)
+        plan = own[0][1] if len(own) == 1 else node.name
+        name = plan.removesuffix(_NOT) if plan in self.opposites else negated_name(plan)
+        if plan in self.unsure:
+            raise UserError(
+                "Q020",
+                f"NOT of {node.name}, which is IN (subquery) in a subquery with DISTINCT, LIMIT or "
+                "a set operation, cannot be maintained in a view yet",
+                span=span_of(node, self.text),
+                remedy="select the opposite in the subquery, with NOT IN",
+            )
+        if plan not in self.opposites and name not in self.opposites:
+            return None
+        made = exp.Column(this=exp.Identifier(this=name, quoted=True))
+        made.this.meta.update(node.this.meta)
+        return made
 
     def add(self, item: Item, node: exp.Expr) -> None:
         """Make an item visible that `node` stands for, if its alias is new."""
@@ -207,6 +234,19 @@ def qualified(alias: str, schema: Schema) -> Item:
     return Item(alias, tuple((shown_name(name), f"{alias}.{name}") for name in names(schema)))
 
 
+_NOT = "/not"
+
+
+def negated_name(name: str) -> str:
+    """The name of the column beside another that holds NOT of it."""
+    return name + _NOT
+
+
+def is_negated(name: str) -> bool:
+    """Whether a plan column holds NOT of the one before it, and is not shown."""
+    return name.endswith(_NOT)
+
+
 def unlike(found: Iterable[str]) -> tuple[str, ...]:
     """The names of columns, each its own: a name that was there before gets a number.
 
@@ -223,5 +263,5 @@ def unlike(found: Iterable[str]) -> tuple[str, ...]:
 
 
 def shown_name(name: str) -> str:
-    """The name that `unlike` was given."""
-    return re.sub(r"/\d+$", "", name)
+    """The name that `unlike` or `negated_name` was given."""
+    return re.sub(r"(/\d+|/not)+$", "", name)

@@ -30,7 +30,7 @@ from everview.plan.nodes import Output, Plan, Ref
 from everview.plan.traverse import schema_of, transform
 from everview.plan.types import Schema, Type
 
-Kind: TypeAlias = Literal["scalar", "exists", "in", "not in", ">", ">=", "<", "<=", "="]
+Kind: TypeAlias = Literal["scalar", "exists", "in", "not in", ">", ">=", "<", "<=", "=", "<>"]
 
 
 @dataclass(slots=True)
@@ -132,14 +132,31 @@ def mark(
             return node
         kind, query, operands = found
         left = tuple(resolved(operand) for operand in operands)
-        for known in pending.values():
-            if (known.kind, known.query, known.left) == (kind, query, left):
-                return column_named(known.name)
-        name = f"subquery {lower.number()}"
-        pending[name] = Marked(name, kind, query, node, left)
-        return column_named(name)
+        return _column(Marked("", kind, query, node, left), pending, lower)
 
     return tree.copy().transform(replaced, copy=False)
+
+
+def opposite(node: exp.Expr, pending: dict[str, Marked], lower: Lower) -> exp.Expr | None:
+    """The column for NOT IN where a node stands for IN, and the other way round."""
+    marked = pending.get(node.name) if isinstance(node, exp.Column) else None
+    kind = _OPPOSITE.get(marked.kind) if marked is not None else None
+    if marked is None or kind is None:
+        return None
+    return _column(replace(marked, kind=kind), pending, lower)
+
+
+_OPPOSITE: dict[Kind, Kind] = {"in": "not in", "not in": "in"}
+
+
+def _column(marked: Marked, pending: dict[str, Marked], lower: Lower) -> exp.Expr:
+    """The column that stands for a subquery; equal ones share it."""
+    for known in pending.values():
+        if (known.kind, known.query, known.left) == (marked.kind, marked.query, marked.left):
+            return column_named(known.name)
+    name = f"subquery {lower.number()}"
+    pending[name] = replace(marked, name=name)
+    return column_named(name)
 
 
 def _subquery(
@@ -156,10 +173,6 @@ def _subquery(
             return "in", *_sides(node)
         case exp.Subquery():
             return "scalar", node.this, ()
-        case exp.EQ(expression=exp.Any(this=query)) if _is_query(query):
-            return "in", query.unnest(), (node.this,)
-        case exp.NEQ(expression=exp.All(this=query)) if _is_query(query):
-            return "not in", query.unnest(), (node.this,)
         case exp.Predicate(this=left, expression=exp.All(this=query)) if (
             _is_query(query) and type(node) in _COMPARISONS
         ):
@@ -178,6 +191,7 @@ _COMPARISONS: dict[type[exp.Expr], Kind] = {
     exp.LT: "<",
     exp.LTE: "<=",
     exp.EQ: "=",
+    exp.NEQ: "<>",
 }
 
 

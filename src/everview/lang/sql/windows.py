@@ -117,6 +117,13 @@ class Windows:
         if kind in _NUMBERS:
             function, type_ = _NUMBERS[kind]
             self._refuse_frame(function, frame, node)
+            if skip:
+                raise UserError(
+                    "Q009",
+                    f"{function.upper()} takes no IGNORE NULLS",
+                    span=span_of(node, self.lower.text),
+                    remedy="leave IGNORE NULLS out",
+                )
             count = call.this or exp.Literal.number(1)
             arguments = (self._whole(count, function, 1),) if kind is exp.Ntile else ()
             return self._add(keys, function, type_, arguments, order, "", node)

@@ -1,0 +1,59 @@
+"""Where plain Spark contradicts SQL: each case still differs, and Everview answers as is said."""
+
+from __future__ import annotations
+
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+from everview.fuzz.differences import DIFFERENCES, TABLES, differs, page
+
+PAGE = Path(__file__).parents[2] / "docs" / "differences-from-spark.md"
+
+
+def test_the_page_lists_every_difference():
+    assert PAGE.read_text(encoding="utf-8") == page()
+
+
+@pytest.mark.parametrize("case", DIFFERENCES, ids=lambda case: case.title)
+def test_a_difference_is_found_in_its_own_case(case):
+    assert case.occurs is not None
+    assert differs(case.query) is not None
+    assert case.spark != case.ours
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        "SELECT u.k FROM u WHERE NOT (u.k > 5 OR u.v IN (SELECT v FROM w))",
+        "SELECT u.k, u.v NOT IN (SELECT v FROM w) AS x FROM u",
+        "SELECT u.k FROM u WHERE EXISTS (SELECT 1 FROM t WHERE t.v NOT IN (SELECT v FROM w))",
+        "SELECT k FROM (SELECT k, v IN (SELECT v FROM w) AS x FROM u) AS q WHERE NOT x",
+        "SELECT LAST_VALUE(v) FILTER (WHERE v < 9) OVER (ORDER BY k ROWS 1 PRECEDING) AS f FROM t",
+    ],
+)
+def test_what_spark_answers_as_sql_is_no_difference(query):
+    assert differs(query) is None
+
+
+def test_the_engines_answer_as_is_said(open_db, tmp_path):
+    with open_db(tmp_path / "store") as db:
+        for name in TABLES:
+            db.sql(f"CREATE TABLE {name} (k INT, v INT)")
+        for number, case in enumerate(DIFFERENCES):
+            db.sql(f"CREATE VIEW v{number} AS {case.query}")
+        for name, rows in TABLES.items():
+            db.insert(name, rows)
+        for number, case in enumerate(DIFFERENCES):
+            assert Counter(db.read(f"v{number}").rows()) == Counter(case.ours), case.title
+
+
+@pytest.mark.spark
+def test_plain_spark_answers_as_is_said(spark):
+    session = spark.newSession()
+    for name, rows in TABLES.items():
+        session.createDataFrame(rows, "k INT, v INT").createOrReplaceTempView(name)
+    for case in DIFFERENCES:
+        found = [tuple(row) for row in session.sql(case.query).collect()]
+        assert Counter(found) == Counter(case.spark), case.title
