@@ -83,6 +83,13 @@ def attach_not_in(lower: Lower, plan: Plan, inner: Inner, left: tuple[str, ...],
     return map_(found, (*identity(schema_of(plan)), flag))
 
 
+def attach_null_in(plan: Plan, inner: Inner, name: str, *, if_empty: bool) -> Plan:
+    """The rows with NULL IN (subquery), or NOT IN: as a value, Spark knows that it is not known."""
+    answers = group_each(inner.plan, inner.values, inner.keys, (_ROWS,))
+    text = f"CASE WHEN `rows` > 0 THEN CAST(NULL AS BOOLEAN) ELSE {str(if_empty).upper()} END"
+    return _beside(plan, answers, inner.pairs, Output(name, "boolean", scalar.canonical(text)))
+
+
 def attach_unequal(
     lower: Lower, plan: Plan, inner: Inner, left: tuple[str, ...], name: str
 ) -> Plan:

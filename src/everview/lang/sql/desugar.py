@@ -40,8 +40,6 @@ def _simpler(node: exp.Expr) -> exp.Expr:
         case exp.Window() if (kept := _filtered_value(node)) is not None:
             listed = isinstance(node.parent, exp.Select) and node.arg_key == "expressions"
             return exp.alias_(kept, output_name(node), quoted=True) if listed else kept
-        case exp.In() if node.args.get("query") and _is_null(node.this):
-            return _null_in(node.args["query"].unnest())
         case exp.CountIf():
             return exp.Count(this=_when(node.this, exp.Literal.number(1)))
         case exp.Count() if node.expressions:
@@ -189,18 +187,6 @@ _PLACES = (
 )
 """Window functions of the places of rows, for which a row that brings NULL is still a row."""
 _VALUES = (exp.FirstValue, exp.LastValue, exp.First, exp.Last)
-
-
-def _is_null(node: exp.Expr) -> bool:
-    while isinstance(node, exp.Paren | exp.Cast):
-        node = node.this
-    return isinstance(node, exp.Null)
-
-
-def _null_in(query: exp.Expr) -> exp.Expr:
-    """NULL IN (subquery), which Spark knows to be NULL wherever the subquery has a row."""
-    some = exp.If(this=exp.Exists(this=query.copy()), true=exp.cast(exp.Null(), "boolean"))
-    return exp.Paren(this=exp.Case(ifs=[some], default=exp.false()))
 
 
 def _over_places(node: exp.Filter) -> bool:

@@ -194,6 +194,9 @@ class Expressions:
             match marked.kind:
                 case "exists":
                     plan = answers.attach_exists(plan, inner, name)
+                case "in" | "not in" if not inner.pairs and _is_null(marked.left):
+                    known = marked.kind == "not in"
+                    plan = answers.attach_null_in(plan, inner, name, if_empty=known)
                 case "in" | "not in":
                     left = self._left(marked, inner)
                     told = marked.kind == "in"
@@ -238,6 +241,20 @@ NOT = "!"
 def here(column: str) -> str | None:
     """Before grouping, a column of the scope is itself."""
     return column
+
+
+def _is_null(operands: tuple[exp.Expr, ...]) -> bool:
+    """Whether what is looked for is one NULL, as the text alone tells."""
+    (first, *others) = operands
+    match first:
+        case exp.Null():
+            return not others
+        case exp.Paren() | exp.Cast() | exp.Neg():
+            return not others and _is_null((first.this,))
+        case exp.Add() | exp.Sub() | exp.Mul() | exp.Div():
+            return not others and (_is_null((first.left,)) or _is_null((first.right,)))
+        case _:
+            return False
 
 
 def _listed(value: object) -> list[exp.Expr]:
