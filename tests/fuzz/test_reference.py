@@ -12,7 +12,7 @@ from everview.fuzz.reference import Reference, Unanswered, in_duckdb, table_of
 from everview.fuzz.report import finding_text
 from everview.fuzz.run import run
 from everview.fuzz.search import Finding, reproduces
-from everview.lang.sql import answers, select
+from everview.lang.sql import answers, expressions
 from everview.plan.build import add, negate
 from everview.plan.types import Column
 
@@ -93,7 +93,7 @@ def test_a_view_that_is_maintained_well_and_means_something_else_is_found(
     def forgetting_nulls(lower, plan, inner, left):
         return add(plan, negate(answers.keep_in(lower, plan, inner, left)))
 
-    monkeypatch.setattr(select.answers, "keep_not_in", forgetting_nulls)
+    monkeypatch.setattr(expressions.answers, "keep_not_in", forgetting_nulls)
     unremembered()
     failure = run(MISREAD, ("duckdb",), tmp_path / "wrong").failure
     assert failure is not None
