@@ -45,13 +45,12 @@ def _pushed(node: exp.Expr, opposite: Opposite) -> exp.Expr:
         case exp.Not():
             return _negated(node.this, opposite) or node
         case exp.EQ() | exp.NEQ():
-            compared = _compared_with_literal(node)
-            if compared is None or _negated(compared[0], opposite) is None:
-                return node
-            condition, literal = compared
-            if literal == isinstance(node, exp.EQ):
-                return condition.copy()
-            return _negated(condition, opposite) or node
+            for condition, other in ((node.left, node.right), (node.right, node.left)):
+                denied = _negated(condition, opposite)
+                known = _known(other) if denied is not None else None
+                if denied is not None and known is not None:
+                    return condition.copy() if known == isinstance(node, exp.EQ) else denied
+            return node
         case exp.Case(this=exp.Expr() as operand) if _negated(operand, opposite) is not None:
             # CASE condition WHEN TRUE … compares the condition with each value.
             made = node.copy()
@@ -88,11 +87,9 @@ def _not(node: exp.Expr) -> exp.Expr:
     return exp.Not(this=exp.Paren(this=node.unnest().copy()))
 
 
-def _compared_with_literal(node: exp.Binary) -> tuple[exp.Expr, bool] | None:
-    """A condition that is compared with TRUE or FALSE, and with which of them."""
-    for condition, other in ((node.left, node.right), (node.right, node.left)):
-        if other.find(exp.Column, exp.Func, exp.Query) is None:
-            literal = simplify(other.unnest().copy())
-            if isinstance(literal, exp.Boolean):
-                return condition, bool(literal.this)
-    return None
+def _known(node: exp.Expr) -> bool | None:
+    """Whether a condition of literals is true, None for any other expression."""
+    if node.find(exp.Column, exp.Func, exp.Query) is not None:
+        return None
+    literal = simplify(node.unnest().copy())
+    return bool(literal.this) if isinstance(literal, exp.Boolean) else None

@@ -41,6 +41,9 @@ def _canonical(tree: exp.Expr) -> exp.Expr:
         node = _DENIED[type(inner)](this=inner.left, expression=inner.right)
     if isinstance(node, exp.Binary) and type(node) in _TURNED:
         node = _TURNED[type(node)](this=node.right, expression=node.left)
+    if isinstance(node, exp.Between) and not node.args.get("symmetric"):
+        low = exp.GTE(this=node.this.copy(), expression=node.args["low"])
+        node = exp.And(this=low, expression=exp.LTE(this=node.this, expression=node.args["high"]))
     if isinstance(node, _CHAINS):
         operands = sorted(map(_operand, _chained(node, type(node))), key=scalar.text)
         made = operands[0]
@@ -63,12 +66,18 @@ def _with_parts(node: exp.Expr) -> exp.Expr:
             parts = [_operand(each) if isinstance(each, exp.Expr) else each for each in value]
             made.set(name, parts)
     if isinstance(made, exp.Greatest | exp.Least):
-        first, *others = sorted((made.this, *made.expressions), key=scalar.text)
+        values = (_values(each, type(made)) for each in (made.this, *made.expressions))
+        first, *others = sorted((v for each in values for v in each), key=scalar.text)
         made.set("this", first)
         made.set("expressions", others)
     if isinstance(made, exp.In) and made.expressions:
         made.set("expressions", sorted(made.expressions, key=scalar.text))
     return made
+
+
+def _values(node: exp.Expr, kind: type[exp.Expr]) -> list[exp.Expr]:
+    """The values of one GREATEST or LEAST over another."""
+    return [node.this, *node.expressions] if type(node) is kind else [node]
 
 
 def _operand(node: exp.Expr) -> exp.Expr:
