@@ -137,7 +137,7 @@ class Expressions:
     @property
     def given(self) -> frozenset[str]:
         """The plan columns that stand in expressions before names are resolved."""
-        return frozenset((*self.pending, *self.scope.opposites))
+        return frozenset((*self.pending, *self.scope.paired))
 
     def marked(self, tree: exp.Expr, resolved: Callable[[exp.Expr], exp.Expr]) -> exp.Expr:
         """An expression with a column in the place of every subquery, its names `resolved`."""

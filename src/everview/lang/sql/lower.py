@@ -230,7 +230,7 @@ class Lowering:
 
     def condition(self, tree: exp.Expr, plan: Plan, scope: Scope, clause: str) -> str:
         """A boolean condition over the rows of `plan`."""
-        resolved = resolve(push_not(tree, scope.opposite), scope, None, scope.opposites)
+        resolved = resolve(push_not(tree, scope.opposite), scope, None, scope.paired)
         must_be_plain(resolved, clause, self.text)
         for node in resolved.find_all(exp.Column):
             if node.name not in columns_of(plan):

@@ -71,6 +71,11 @@ class Scope:
         rest = [(name, plan) for name, plan in self.visible if name.lower() not in merged]
         self.visible = [*columns, *rest]
 
+    @property
+    def paired(self) -> frozenset[str]:
+        """The plan columns that hold NOT of another, and those others."""
+        return frozenset((*self.opposites, *(n.removesuffix(_NOT) for n in self.opposites)))
+
     def opposite(self, node: exp.Expr) -> exp.Expr | None:
         """The column that holds NOT of a column, given by its name or as a plan column."""
         if not isinstance(node, exp.Column) or not (self.opposites or self.unsure):
