@@ -282,7 +282,8 @@ _THE_SAME = """## What is the same, and may surprise
   NULL where they are not known, as in SQL.
 - A column that is such an IN in a subquery of FROM or WITH means what it stands for in the WHERE
   and ON around it. In the SELECT list it does so if it is used once and FROM has nothing else;
-  otherwise it is a value, and NOT of a false value is true, as in Spark. `NOT x` of such a column
-  below DISTINCT, LIMIT or a set operation is refused.
+  otherwise, and where NOT stands over an alias of the same SELECT list, it is a value, and NOT of
+  a false value is true. Spark does so too, but changes its mind with the query that is put around.
+  `NOT x` of such a column below DISTINCT, LIMIT or a set operation is refused.
 - A column of a view is what is stored, so NOT of a false value is true. Spark looks through its
   views, and may then not know."""
