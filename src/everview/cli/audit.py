@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 SHOWN = 10
 """How many missing and how many surplus rows of a view are shown."""
 
-COLUMNS = ("view", "rows", "verdict", "missing", "surplus")
+COLUMNS = ("view", "rows", "verdict", "missing", "surplus", "read by")
 
 Names = Mapping[str, Sequence[str]]
 
@@ -38,6 +38,9 @@ def audit(
     query of every view over what it reads, which comes to the same. Rows are compared as bags:
     missing rows are in the query and not in the view, surplus rows are in the view and not in the
     query. Works beside a writer.
+
+    With --engine spark, Spark reads the queries itself, so that nothing is shared with what
+    maintains the views; where it cannot, Everview's own reading is used, and why is shown.
 
     \b
     Example:
@@ -68,7 +71,9 @@ def _print_tables(found: Audit, columns: Names) -> None:
     from everview.cli.output import print_rows
 
     click.echo(f"epoch {found.epoch}")
-    verdicts = [(v.view, v.rows, _verdict(v), len(v.missing), len(v.surplus)) for v in found]
+    verdicts = [
+        (v.view, v.rows, _verdict(v), len(v.missing), len(v.surplus), _reader(v)) for v in found
+    ]
     print_rows(COLUMNS, verdicts, right=("rows", "missing", "surplus"))
     for each in found:
         if each.unchecked:
@@ -82,6 +87,12 @@ def _verdict(view: ViewAudit) -> str:
     if view.unchecked:
         return "NOT CHECKED"
     return "equal" if view.ok else "DIFFERENT"
+
+
+def _reader(view: ViewAudit) -> str:
+    if view.unchecked:
+        return ""
+    return f"everview: {view.ours}" if view.ours else "Spark"
 
 
 def _differing(view: ViewAudit) -> Iterator[tuple[Any, ...]]:
@@ -101,6 +112,8 @@ def _print_json(found: Audit, columns: Names) -> None:
             "missing": len(each.missing),
             "surplus": len(each.surplus),
             **({"unchecked": each.unchecked} if each.unchecked else {}),
+            "read_by": "everview" if each.ours else "spark",
+            "why": each.ours or None,
             "first_missing": records(names, each.missing[:SHOWN]),
             "first_surplus": records(names, each.surplus[:SHOWN]),
         }

@@ -39,7 +39,12 @@ if TYPE_CHECKING:
     "--jobs",
     type=click.IntRange(min=1),
     metavar="N",
-    help="How many cases run at once with --engine duckdb; as a rule one for each processor.",
+    help="How many cases run at once on the embedded engine; as a rule one for each processor.",
+)
+@click.option(
+    "--oracle/--no-oracle",
+    default=None,
+    help="Whether plain Spark is asked for every answer too; it is where there is Java.",
 )
 @click.option("--keep-going", is_flag=True, help="Go on after a failure.")
 @click.pass_context
@@ -51,13 +56,15 @@ def fuzz(
     case: int | None,
     cases: int | None,
     jobs: int | None,
+    oracle: bool | None,
     keep_going: bool,
 ) -> None:
     """Search for wrong answers with random views.
 
     A case is some tables, four to ten views, and transactions. After every transaction each view is
-    compared with its query, evaluated from scratch, and with --engine spark also with the same view
-    on DuckDB. Seed and case decide what is done, the time only how many cases are run.
+    compared with its query, evaluated from scratch, with --engine spark also with the same view
+    on DuckDB, and with what plain Spark answers to the text of its query as it is written, over the
+    same rows. Seed and case decide what is done, the time only how many cases are run.
 
     A failure is made as small as possible and printed as a script for `everview sql`; progress and
     counts go to standard error.
@@ -82,7 +89,8 @@ def fuzz(
         seconds=seconds,
         cases=cases if case is None else 1,
         first=case or 0,
-        jobs=1 if chosen != "duckdb" or case is not None else jobs or processors(),
+        jobs=1 if chosen == "spark" or case is not None else jobs or processors(),
+        oracle=_has_java() if oracle is None else oracle,
         keep_going=keep_going,
     )
     with _shown_progress(seconds) as progress:
@@ -130,4 +138,9 @@ def _lines() -> Progress:
 
 
 def _told(report: Report, now: str) -> str:
-    return f"{now}: {report.views} views, {len(report.findings)} failures"
+    asked = f", {report.tally.right} answers of Spark" if report.tally.claims else ""
+    share = 100 * sum(report.refused.values()) / report.views if report.views else 0.0
+    return (
+        f"{now}: {report.cases} cases, {report.views} views, {share:.0f} % refused{asked}, "
+        f"{len(report.findings)} failures"
+    )

@@ -76,6 +76,18 @@ Written = str | Plan
 """A view as it is written: a query in SQL, or the plan of what another language says."""
 
 
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """How many rows a view has, and its query minus the view as weighted rows.
+
+    `ours` says why the query was read by Everview itself; it is empty where Spark read it.
+    """
+
+    rows: int
+    weighted: pa.Table
+    ours: str = ""
+
+
 class Engine(Protocol):
     """The narrow waist between programs and whatever computes them."""
 
@@ -141,8 +153,8 @@ class Engine(Protocol):
 
     def difference(
         self, name: str, queries: Mapping[str, Written], tables: Sequence[str], snapshot: Snapshot
-    ) -> tuple[int, pa.Table]:
-        """How many rows a view has, and its query minus the view as weighted rows."""
+    ) -> Difference:
+        """A view's query minus the view."""
 
     def recompute(
         self,

@@ -1,4 +1,4 @@
-"""Whether two bags of rows are equal: exactly, doubles to the audit's tolerance."""
+"""Whether a table holds the rows that it should."""
 
 from __future__ import annotations
 
@@ -9,21 +9,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from everview.engine.arrow import arrow_schema
 from everview.fuzz.case import Row
-from everview.pipeline.audit import ViewAudit, judge
-from everview.plan.types import Schema
-
-
-def difference(name: str, schema: Schema, left: pa.Table, right: pa.Table) -> ViewAudit:
-    """The rows of `left` that `right` lacks, as missing, and the other way round, as surplus."""
-    counts = Counter(_rows(left))
-    counts.subtract(_rows(right))
-    weighted = [(*row, count) for row, count in counts.items() if count]
-    fields = list(arrow_schema(schema))
-    columns = zip(*weighted, strict=True) if weighted else ((),) * len(fields)
-    arrays = [pa.array(c, f.type) for c, f in zip(columns, fields, strict=True)]
-    return judge(name, schema, left.num_rows, pa.table(arrays, names=[f.name for f in fields]))
 
 
 def same_bag(rows: pa.Table, expected: Counter[Row]) -> bool:

@@ -13,8 +13,7 @@ from everview.emit.sql import DUCKDB
 from everview.engine.arrow import arrow_schema
 from everview.engine.duckdb.calculator import Calculator
 from everview.fuzz.case import Row, View
-from everview.fuzz.compare import difference
-from everview.pipeline.audit import ViewAudit
+from everview.pipeline.audit import ViewAudit, compare
 from everview.plan.dialect import DIALECT
 from everview.plan.types import Schema
 
@@ -33,7 +32,7 @@ class Reference:
         self, view: View, schema: Schema, rows: pa.Table, relations: Mapping[str, pa.Table]
     ) -> ViewAudit:
         """A portable view's rows against the answer over the relations it may read."""
-        return difference(view.name, schema, self.answer(view.query, schema, relations), rows)
+        return compare(view.name, schema, self.answer(view.query, schema, relations), rows)
 
     def answer(self, query: str, schema: Schema, relations: Mapping[str, pa.Table]) -> pa.Table:
         """The rows of a portable query, with the names and types of `schema`."""

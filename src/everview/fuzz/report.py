@@ -39,6 +39,12 @@ def _commands(
     if failure.kind == "engines":
         shown = [f"everview sql {each}-store case.sql --engine {each}" for each in engines]
         return [*shown, "and read the view in both stores"]
+    if failure.kind == "spark":
+        return [
+            f"everview sql fuzz-store case.sql --engine {engine}",
+            "then run these queries in spark-sql over the same tables, and read the views:",
+            *(view.query for view in views),
+        ]
     if failure.kind == "meaning":
         return [
             f"everview sql fuzz-store case.sql --engine {engine}",
@@ -70,11 +76,24 @@ def summary_text(report: Report) -> str:
         f"answers compared with DuckDB's own: {report.asked - sum(report.unanswered.values())}, "
         f"and {sum(report.unanswered.values())} where it has none",
         *_grouped(report.unanswered),
+        *_by_spark(report),
         f"cases ended by an error in their values: {sum(report.stopped.values())}",
         *_grouped(report.stopped),
         f"failures: {len(report.findings)}",
     ]
     return "\n".join(lines)
+
+
+def _by_spark(report: Report) -> list[str]:
+    tally = report.tally
+    return [
+        f"answers compared with plain Spark's: {tally.right}, and {tally.open} "
+        "that depend on the order in which rows arrive",
+        f"answers in which Spark is known to be wrong: {tally.faults.total()}",
+        *_grouped(tally.faults),
+        f"answers that Spark does not give: {tally.unread.total()}",
+        *_grouped(tally.unread),
+    ]
 
 
 def _grouped(reasons: Counter[str]) -> list[str]:

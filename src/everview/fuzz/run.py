@@ -25,19 +25,21 @@ from everview.fuzz.case import (
     readers,
     reads,
 )
-from everview.fuzz.compare import difference
+from everview.fuzz.oracle import Claim, Oracle, Tally, Verdict
 from everview.fuzz.reference import Reference, Unanswered, table_of
+from everview.fuzz.script import create_function
 from everview.fuzz.side import Side, Stamp, reason
 from everview.lang.sql.functions import Function
-from everview.pipeline.audit import ViewAudit
+from everview.pipeline.audit import ViewAudit, compare
 
 Kind: TypeAlias = Literal[
-    "view", "meaning", "table", "engines", "accepted", "refused", "changed", "crash"
+    "view", "meaning", "spark", "table", "engines", "accepted", "refused", "changed", "crash"
 ]
 
 MEANING: dict[Kind, str] = {
     "view": "a view differs from its query",
     "meaning": "a view differs from what DuckDB itself answers to its text",
+    "spark": "a view differs from what plain Spark answers to its text",
     "table": "a table does not hold what was written to it",
     "engines": "the two engines do not agree",
     "accepted": "a transaction that breaks a constraint was accepted",
@@ -71,7 +73,8 @@ class Outcome:
     """The counts of one run, and its failure if there is one.
 
     `refused` views are missing on one engine at least, `undefined` ones on all. The text of a
-    portable view was `asked` of DuckDB itself so often, and so often was it `unanswered`.
+    portable view was `asked` of DuckDB itself so often, and so often was it `unanswered`. The
+    `claims` are for plain Spark to judge, whose verdicts the `tally` counts.
     """
 
     views: int = 0
@@ -80,6 +83,8 @@ class Outcome:
     transactions: int = 0
     asked: int = 0
     unanswered: Counter[str] = field(default_factory=Counter)
+    claims: list[Claim] = field(default_factory=list)
+    tally: Tally = field(default_factory=Tally)
     stopped: str = ""
     failure: Failure | None = None
 
@@ -119,6 +124,23 @@ def run(
         for side in current.sides:
             side.database.close()
     return outcome
+
+
+def judge(outcome: Outcome, oracle: Oracle) -> None:
+    """Let an oracle judge the claims; the first that is wrong is a failure."""
+    for verdict in oracle.judge(outcome.claims):
+        outcome.tally.add(verdict)
+        earlier = outcome.failure is None or verdict.claim.step < outcome.failure.step
+        if earlier and verdict.word in ("wrong", "types"):
+            claim = verdict.claim
+            outcome.failure = Failure("spark", claim.step, _contradiction(verdict), claim.engine)
+    outcome.claims.clear()
+
+
+def _contradiction(verdict: Verdict) -> str:
+    if verdict.rows is None:
+        return f"the view {verdict.claim.view}\n{verdict.reason}"
+    return _shown(verdict.rows, "only Spark", "only the view")
 
 
 def _place(problem: Exception) -> str:
@@ -276,14 +298,12 @@ class _Run:
             raise Found("view", _shown(wrong, "missing", "surplus"), side.engine)
 
     def _ask(self, views: Sequence[View]) -> None:
-        """Portable views hold what DuckDB itself answers, over what they read as it is now."""
-        if not self.sides:
-            return
-        side = self.sides[0]
+        """Claim what each view holds, over what it reads as it is now; portable ones of DuckDB."""
         due = [
-            view
+            (side, view)
             for view in views
-            if view.portable and view.name not in side.refused and self._may_differ(side, view)
+            for side in self._holding(view)
+            if self._may_differ(side, view)
         ]
         if not due:
             return
@@ -292,12 +312,36 @@ class _Run:
             for name, table in self.contents.tables.items()
         }
         for view in self.views:
-            if view.name not in side.refused and any(
-                view is each or reads(each, view.name) for each in due
-            ):
-                relations[view.name] = side.database.read(view.name).to_arrow()
-        for view in due:
-            self._compare(side, view, relations)
+            if any(view is each or reads(each, view.name) for _, each in due):
+                for side in self._holding(view):
+                    relations[view.name] = side.database.read(view.name).to_arrow()
+        for side, view in due:
+            self._claim(side, view, relations)
+            if view.portable:
+                self._compare(side, view, relations)
+
+    def _holding(self, view: View) -> list[Side]:
+        """The first side that has a view, if there is one: the others agree with it."""
+        return [side for side in self.sides if view.name not in side.refused][:1]
+
+    def _claim(self, side: Side, view: View, relations: Mapping[str, pa.Table]) -> None:
+        self.outcome.claims.append(
+            Claim(
+                step=self.step,
+                engine=side.engine,
+                view=view.name,
+                query=view.query,
+                schema=side.database.catalog.schema(view.name),
+                rows=relations[view.name],
+                relations={name: rows for name, rows in relations.items() if reads(view, name)},
+                functions=tuple(
+                    create_function(each).removeprefix("CREATE ")
+                    for each in self.functions
+                    if f"{each.name}(" in view.query
+                ),
+                portable=view.portable,
+            )
+        )
 
     def _may_differ(self, side: Side, view: View) -> bool:
         """Whether anything that the view's answer depends on is new since it was last asked for."""
@@ -328,7 +372,7 @@ class _Run:
             schema = first.database.catalog.schema(view.name)
             if schema != second.database.catalog.schema(view.name):
                 raise Found("engines", f"the view {view.name} has other columns")
-            found = difference(
+            found = compare(
                 view.name,
                 schema,
                 first.database.read(view.name).to_arrow(),

@@ -8,24 +8,30 @@ import time
 from collections import Counter
 from collections.abc import Callable, Iterator
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, nullcontext
 from dataclasses import dataclass, field, replace
 from itertools import count
 from typing import Literal, TypeAlias
 
 import everview
 from everview.errors import UserError
-from everview.fuzz.case import Case, View
+from everview.fuzz.case import Case, View, reads
 from everview.fuzz.folders import passing_folder
 from everview.fuzz.generate import generate
+from everview.fuzz.oracle import Claim, Oracle, Tally, asking_spark
 from everview.fuzz.reference import Reference
-from everview.fuzz.run import Failure, Outcome, run
+from everview.fuzz.run import Failure, Outcome, judge, run
 from everview.fuzz.script import script
 from everview.fuzz.shrink import shrink
 from everview.pipeline.database import Database
 
 Engine: TypeAlias = Literal["duckdb", "spark", "both"]
-SIDES: dict[str, tuple[str, ...]] = {"duckdb": ("duckdb",), "spark": ("spark", "duckdb")}
+EMBEDDED: tuple[str, ...] = ("duckdb",)
+SIDES: dict[str, tuple[str, ...]] = {"duckdb": EMBEDDED, "spark": ("spark", "duckdb")}
+ON_SPARK = 8
+"""Where both engines are searched, one case of so many runs on Spark: it takes so much longer."""
+AHEAD = 12
+"""How many cases for each worker are given out before they are needed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,13 +44,14 @@ class Settings:
     cases: int | None = None
     first: int = 0
     shrinking: float = 120.0
+    oracle: bool = False
     jobs: int = 1
     keep_going: bool = False
 
     def sides(self, number: int) -> tuple[str, ...]:
         """The engines that a case runs on."""
         if self.engine == "both":
-            return SIDES[("duckdb", "spark")[number % 2]]
+            return SIDES["spark" if number % ON_SPARK == ON_SPARK - 1 else "duckdb"]
         return SIDES[self.engine]
 
 
@@ -70,6 +77,7 @@ class Report:
     stopped: Counter[str] = field(default_factory=Counter)
     asked: int = 0
     unanswered: Counter[str] = field(default_factory=Counter)
+    tally: Tally = field(default_factory=Tally)
     findings: list[Finding] = field(default_factory=list)
     seconds: float = 0.0
 
@@ -82,6 +90,7 @@ class Report:
         self.dependent += sum(not text for text in outcome.refused.values())
         self.asked += outcome.asked
         self.unanswered.update(outcome.unanswered)
+        self.tally += outcome.tally
         if outcome.stopped:
             self.stopped[outcome.stopped] += 1
 
@@ -92,14 +101,16 @@ Progress: TypeAlias = Callable[[Report, str], None]
 def search(settings: Settings, progress: Progress) -> Report:
     """Run cases until the time or the number is reached, or something is found."""
     report, began = Report(), time.monotonic()
-    with _spark_kept(settings):
+    with _spark(settings) as oracle:
         for number, outcome in _outcomes(settings, began):
+            if oracle is not None:
+                judge(outcome, oracle)
             report.add(outcome)
             report.seconds = time.monotonic() - began
             progress(report, f"seed {settings.seed}, case {number}")
             if outcome.failure is not None:
                 progress(report, f"seed {settings.seed}, case {number}: making it smaller")
-                report.findings.append(_finding(settings, number, outcome.failure))
+                report.findings.append(_finding(settings, number, outcome.failure, oracle))
                 if not settings.keep_going:
                     break
     return report
@@ -111,16 +122,37 @@ def run_number(seed: int, number: int, engines: tuple[str, ...]) -> tuple[int, O
         return number, run(generate(seed, number), engines, folder)
 
 
-def reproduces(case: Case, engine: str) -> bool:
+def reproduces(case: Case, engine: str, oracle: Oracle | None = None) -> bool:
     """Whether the script of a case ends in a view that differs from its query, or in a crash."""
     with passing_folder() as folder, everview.open(str(folder / "store"), engine=engine) as db:
         try:
             db.sql(script(case))
-            return not db.audit().ok or _misread(db, case)
+            if not db.audit().ok or _misread(db, case):
+                return True
+            return oracle is not None and _denied(db, case, oracle)
         except UserError:
             return False
         except Exception:
             return True
+
+
+def _denied(db: Database, case: Case, oracle: Oracle) -> bool:
+    """Whether plain Spark denies what a view holds."""
+    known = [each.name for each in case.tables] + [each.name for each in case.views]
+    relations = {name: db.read(name).to_arrow() for name in known}
+    claims = [
+        Claim(
+            step=0,
+            engine=db.engine.name,
+            view=view.name,
+            query=view.query,
+            schema=db.catalog.schema(view.name),
+            rows=relations[view.name],
+            relations={name: relations[name] for name in known if reads(view, name)},
+        )
+        for view in case.views
+    ]
+    return any(verdict.word in ("wrong", "types") for verdict in oracle.judge(claims))
 
 
 def _misread(db: Database, case: Case) -> bool:
@@ -138,17 +170,19 @@ def _misread(db: Database, case: Case) -> bool:
         )
 
 
-def _finding(settings: Settings, number: int, failure: Failure) -> Finding:
+def _finding(settings: Settings, number: int, failure: Failure, oracle: Oracle | None) -> Finding:
     engines = settings.sides(number)
 
     def fails(case: Case) -> Failure | None:
         with passing_folder() as folder:
             outcome = run(case, engines, folder, stop_at_refusal=True)
+        if oracle is not None and failure.kind == "spark":
+            judge(outcome, oracle)
         return outcome.failure
 
     case = generate(settings.seed, number)
     smallest, found = shrink(_defined(case, engines), failure, fails, settings.shrinking)
-    confirmed = reproduces(smallest, found.engine or engines[0])
+    confirmed = reproduces(smallest, found.engine or engines[0], oracle)
     return Finding(smallest, found, engines, confirmed)
 
 
@@ -161,6 +195,7 @@ def _defined(case: Case, engines: tuple[str, ...]) -> Case:
 
 
 def _outcomes(settings: Settings, began: float) -> Iterator[tuple[int, Outcome]]:
+    """The cases that run on Spark here, the others in processes of their own."""
     numbers = count(settings.first)
 
     def due() -> bool:
@@ -177,22 +212,35 @@ def _outcomes(settings: Settings, began: float) -> Iterator[tuple[int, Outcome]]
     context = multiprocessing.get_context("spawn")
     with ProcessPoolExecutor(settings.jobs, mp_context=context) as pool:
         waiting: set[Future[tuple[int, Outcome]]] = set()
-        while due() or waiting:
-            while due() and len(waiting) < 2 * settings.jobs:
-                number, given = next(numbers), given + 1
-                sides = settings.sides(number)
-                waiting.add(pool.submit(run_number, settings.seed, number, sides))
-            finished, waiting = wait(waiting, return_when=FIRST_COMPLETED)
-            for each in finished:
-                yield each.result()
+        try:
+            while due() or waiting:
+                while due() and len(waiting) < AHEAD * settings.jobs:
+                    number, given = next(numbers), given + 1
+                    sides = settings.sides(number)
+                    if sides == EMBEDDED:
+                        waiting.add(pool.submit(run_number, settings.seed, number, sides))
+                    else:
+                        yield run_number(settings.seed, number, sides)
+                finished, waiting = wait(waiting, return_when=FIRST_COMPLETED)
+                for each in finished:
+                    yield each.result()
+        finally:
+            pool.shutdown(cancel_futures=True)
 
 
 @contextmanager
-def _spark_kept(settings: Settings) -> Iterator[None]:
-    """Keep one Spark for all cases, where one is needed."""
-    if settings.engine == "duckdb":
-        yield
-        return
+def _spark(settings: Settings) -> Iterator[Oracle | None]:
+    """One Spark for all cases, where one is needed, and what it is asked as it is."""
+    with nullcontext() if settings.engine == "duckdb" else _kept():
+        if not settings.oracle:
+            yield None
+            return
+        with asking_spark() as oracle:
+            yield oracle
+
+
+@contextmanager
+def _kept() -> Iterator[None]:
     with passing_folder() as folder, everview.open(str(folder / "kept"), engine="spark"):
         yield
 

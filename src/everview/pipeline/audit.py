@@ -5,12 +5,12 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import pyarrow as pa
 
-from everview.engine.protocol import Engine, Snapshot
+from everview.engine.protocol import Difference, Engine, Snapshot
 from everview.errors import UserError
 from everview.pipeline.catalog import BEYOND_REACH, Catalog
 from everview.pipeline.choosing import is_fraction
@@ -26,7 +26,11 @@ Row = tuple[Any, ...]
 
 @dataclass(frozen=True, slots=True)
 class ViewAudit:
-    """One view against its query: rows that the view lacks, and rows it has too many."""
+    """One view against its query: rows that the view lacks, and rows it has too many.
+
+    `ours` says why the query was read by Everview itself; it is empty where Spark read it, which
+    shares nothing with what maintains the view.
+    """
 
     view: str
     rows: int | None
@@ -34,6 +38,7 @@ class ViewAudit:
     surplus: tuple[Row, ...]
     unchecked: str = ""
     """Why it could not be compared, where this engine does not know what its query means."""
+    ours: str = ""
 
     @property
     def ok(self) -> bool:
@@ -76,8 +81,8 @@ def audit_view(
         if each in needed
     }
     with sound(snapshot):
-        rows, found = engine.difference(name, texts, tuple(dict.fromkeys(tables)), snapshot)
-    return judge(name, catalog.schema(name), rows, found)
+        found = engine.difference(name, texts, tuple(dict.fromkeys(tables)), snapshot)
+    return judge(name, catalog.schema(name), found)
 
 
 def audit_all(catalog: Catalog, engine: Engine, snapshot: Snapshot) -> Audit:
@@ -93,13 +98,31 @@ def audit_all(catalog: Catalog, engine: Engine, snapshot: Snapshot) -> Audit:
     return Audit(snapshot.manifest.epoch, tuple(found))
 
 
-def judge(view: str, schema: Schema, rows: int, difference: pa.Table) -> ViewAudit:
+def judge(view: str, schema: Schema, found: Difference) -> ViewAudit:
     """The verdict from query − view as weighted rows: positive is missing, negative surplus."""
-    columns = [difference.column(name).to_pylist() for name in (*names(schema), WEIGHT)]
+    columns = [found.weighted.column(name).to_pylist() for name in (*names(schema), WEIGHT)]
     missing: Counter[Row] = Counter()
     surplus: Counter[Row] = Counter()
     for *values, weight in zip(*columns, strict=True):
         (missing if weight > 0 else surplus)[tuple(map(_counted, values))] += abs(weight)
+    return replace(_verdict(view, schema, found.rows, missing, surplus), ours=found.ours)
+
+
+def compare(view: str, schema: Schema, expected: pa.Table, found: pa.Table) -> ViewAudit:
+    """The verdict from two tables of rows: what `found` lacks is missing, the rest surplus."""
+    missing, surplus = _bag(expected), _bag(found)
+    both = missing & surplus
+    return _verdict(view, schema, found.num_rows, missing - both, surplus - both)
+
+
+def _bag(rows: pa.Table) -> Counter[Row]:
+    columns = (map(_counted, column.to_pylist()) for column in rows.columns)
+    return Counter(zip(*columns, strict=True))
+
+
+def _verdict(
+    view: str, schema: Schema, rows: int, missing: Counter[Row], surplus: Counter[Row]
+) -> ViewAudit:
     inexact = tuple(i for i, column in enumerate(schema) if is_fraction(column.type))
     if inexact:
         missing, surplus = _without_rounding(missing, surplus, inexact)

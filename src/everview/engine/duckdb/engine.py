@@ -21,7 +21,7 @@ from everview.engine.duckdb.keys import Keys
 from everview.engine.duckdb.reading import Reading
 from everview.engine.fixpoint import Solver
 from everview.engine.outcome import MEMORY, Outcome
-from everview.engine.protocol import Changes, Snapshot, Violation, Written
+from everview.engine.protocol import Changes, Difference, Snapshot, Violation, Written
 from everview.engine.results import Result
 from everview.engine.small import InProcess, is_idle, run_small
 from everview.engine.written import inlined, written_minus_stored
@@ -45,6 +45,9 @@ from everview.store.order import orderable
 PART = 4_000_000
 """A relation that is built of more rows is written in parts, so that it need not be in memory."""
 _MADE = "made"
+
+EMBEDDED = "the embedded engine has no other reader"
+"""Why an audit reads a query as the view was read."""
 
 
 class DuckDBEngine(InProcess):
@@ -162,8 +165,8 @@ class DuckDBEngine(InProcess):
 
     def difference(
         self, name: str, text: Mapping[str, Written], tables: Sequence[str], snapshot: Snapshot
-    ) -> tuple[int, pa.Table]:
-        """How many rows a view has, and its query minus the view, all read from the segments."""
+    ) -> Difference:
+        """A view's query minus the view, all read from the segments."""
         with queries.known_to_spark():
             plan = written_minus_stored(name, text, snapshot, queries.analyze)
         read = [each.name for each in sources(plan)]
@@ -171,7 +174,7 @@ class DuckDBEngine(InProcess):
             held = stored_items(read, snapshot, calculator, careful=False)
             found = _rows(plan, held, snapshot, calculator)
             total = calculator.rows(f"SELECT sum({WEIGHT}) AS n FROM {held[name]} AS q")
-        return int(total.column("n")[0].as_py() or 0), found
+        return Difference(int(total.column("n")[0].as_py() or 0), found, EMBEDDED)
 
     def recompute(
         self,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
+from dataclasses import replace
 from functools import cached_property, partial
 from shutil import disk_usage
 from tempfile import gettempdir
@@ -26,7 +27,7 @@ from everview.engine.duckdb.reading import Reading
 from everview.engine.fixpoint import Solver
 from everview.engine.memory import BESIDE_SPARK
 from everview.engine.outcome import DRIVER, JOB, MEMORY, Outcome
-from everview.engine.protocol import SIGN, Changes, Snapshot, Violation, Written
+from everview.engine.protocol import SIGN, Changes, Difference, Snapshot, Violation, Written
 from everview.engine.results import Result
 from everview.engine.small import InProcess, is_idle, run_small
 from everview.engine.spark import actions, door, queries
@@ -62,6 +63,9 @@ A backfill reads files as they are, and of what it reads only what it makes is h
 
 UNPACKED = 6
 """How many bytes of memory a byte of a Parquet file becomes, more or less."""
+
+TIES = "rows tie, and Spark may take them in any order"
+"""Why an answer of Spark's that differs from the view is not the last word."""
 
 HELD_BYTES = 32 << 30
 """Relations that are looked up by key stay in memory, or in files mapped into it, up to this."""
@@ -292,38 +296,44 @@ class SparkEngine(InProcess):
 
     def difference(
         self, name: str, text: Mapping[str, Written], tables: Sequence[str], snapshot: Snapshot
-    ) -> tuple[int, pa.Table]:
-        """How many rows a view has, and its query minus the view as weighted rows.
+    ) -> Difference:
+        """A view's query minus the view.
 
         Spark reads the text itself. What it does not read, and what it answers in one of several
         ways because rows tie, is compared with the text as we read it.
         """
         texts = {view: each for view, each in text.items() if isinstance(each, str)}
         with explained():
-            found = None
+            found: Difference | str = "it is not SQL"
             if len(texts) == len(text):
                 found = queries.difference(self.session, name, texts, tables, snapshot)
-            if found is not None and not found[1].num_rows:
+            if isinstance(found, Difference) and not found.weighted.num_rows:
                 return found
             try:
                 plan = written_minus_stored(name, text, snapshot, self.analyze)
             except UserError:
                 # A view that recomputes a part: only Spark reads it.
-                if found is None:
+                if isinstance(found, str):
                     raise
                 return found
-            if found is None and (has_loops(plan) or len(texts) < len(text)):
-                return self._own_difference(name, plan, snapshot)
-            if found is None or hangs_on_ties(plan):
-                return queries.plan_difference(self.session, name, plan, snapshot)
+            if isinstance(found, str):
+                in_process = has_loops(plan) or len(texts) < len(text)
+                read = self._own_difference if in_process else self._spelled_out
+                return replace(read(name, plan, snapshot), ours=found)
+            if hangs_on_ties(plan):
+                return replace(self._spelled_out(name, plan, snapshot), ours=TIES)
             return found
 
-    def _own_difference(self, name: str, plan: Plan, snapshot: Snapshot) -> tuple[int, pa.Table]:
+    def _spelled_out(self, name: str, plan: Plan, snapshot: Snapshot) -> Difference:
+        """As `difference`, of a plan as Spark's SQL."""
+        return queries.plan_difference(self.session, name, plan, snapshot)
+
+    def _own_difference(self, name: str, plan: Plan, snapshot: Snapshot) -> Difference:
         """As `difference`, of a plan that Spark has no words for."""
         rows = twice(lambda careful: self._whole(plan, snapshot, careful))
         stored = Source(name, snapshot.stored[name].schema)
         total = pc.sum(self._whole(stored, snapshot, careful=False).column(WEIGHT)).as_py()
-        return int(total or 0), rows
+        return Difference(int(total or 0), rows)
 
     def _whole(
         self, plan: Plan, snapshot: Snapshot, careful: bool, pending: Changes | None = None

@@ -32,7 +32,7 @@ def not_accepted(
         remedy = "check the spelling of the function"
     elif condition.startswith("TABLE_OR_VIEW_NOT_FOUND"):
         remedy = "create the table or view first, or correct its name"
-    return UserError(NOT_ACCEPTED, _words(problem), span=span, remedy=remedy)
+    return UserError(NOT_ACCEPTED, in_words(problem), span=span, remedy=remedy)
 
 
 @contextmanager
@@ -44,12 +44,19 @@ def explained() -> Iterator[None]:
         # Anything else, an analysis error too, is our bug: the plan is ours.
         if not (problem.getSqlState() or "").startswith(DATA_EXCEPTIONS):
             raise
-        raise not_computed(_words(problem)) from problem
+        raise not_computed(in_words(problem)) from problem
 
 
 def ends_early(problem: Exception) -> bool:
     """Whether Spark ended a recursion at a limit of its own."""
     return any(words in str(problem) for words in ("RECURSION_LEVEL_LIMIT", "RECURSION_ROW_LIMIT"))
+
+
+def in_words(problem: PySparkException) -> str:
+    """What Spark says, without its codes."""
+    condition = problem.getCondition() or ""
+    line = str(problem).splitlines()[0]
+    return line.removeprefix(f"[{condition}] ").split(" SQLSTATE:")[0].strip()
 
 
 def _place(problem: PySparkException, written: str, asked: str) -> Span | None:
@@ -60,9 +67,3 @@ def _place(problem: PySparkException, written: str, asked: str) -> Span | None:
             found = list(re.finditer(re.escape(words), asked, re.IGNORECASE)) if words else []
             return Span(asked, found[0].start(), found[0].end()) if len(found) == 1 else None
     return None
-
-
-def _words(problem: PySparkException) -> str:
-    condition = problem.getCondition() or ""
-    line = str(problem).splitlines()[0]
-    return line.removeprefix(f"[{condition}] ").split(" SQLSTATE:")[0].strip()

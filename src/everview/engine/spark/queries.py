@@ -16,7 +16,7 @@ from pyspark.sql import DataFrame, SparkSession, functions
 from everview.emit.scalar import to_spark
 from everview.emit.sql import SPARK, consolidate, emit_consolidated
 from everview.engine.arrow import conform
-from everview.engine.protocol import Changes, Snapshot
+from everview.engine.protocol import Changes, Difference, Snapshot
 from everview.engine.results import Result
 from everview.engine.spark import actions
 from everview.engine.spark.door import allowed_frame, ask, callable_in
@@ -297,11 +297,12 @@ def difference(
     text: Mapping[str, str],
     tables: Sequence[str],
     snapshot: Snapshot,
-) -> tuple[int, pa.Table] | None:
-    """How many rows a view has, and its query minus the view; None if Spark does not read it.
+) -> Difference | str:
+    """A view's query minus the view, or why Spark does not read the query.
 
-    The query is the user's own text, evaluated by Spark over the tables alone: views that it reads
-    are evaluated from their own texts. `text` gives those, in order of declaration.
+    Spark reads texts that are written back from the trees of the queries: what our parser does not
+    see in them is not there. Views that the query reads are evaluated from their own texts over
+    the tables alone; `text` gives those, in order of declaration.
     """
     listed = _listed(names(snapshot.stored[name].schema))
     known = {table: plain_frame(session, table, snapshot, {}) for table in tables}
@@ -313,7 +314,7 @@ def difference(
                 # What is not handed to Spark, like an ASOF join, is not read by it either.
                 if problem.code not in (NOT_ACCEPTED, NOT_HANDED):
                     raise
-                return None
+                return f"Spark does not read it: {problem.problem}"
             known[view] = frame.toDF(*names(snapshot.stored[view].schema))
         with Relations(session) as relations:
             relations.give("asked", known[name])
@@ -328,9 +329,11 @@ def difference(
         # Spark's optimizer fails on some texts, like LISTAGG(DISTINCT …) beside COUNT(DISTINCT …),
         # or a correlated COUNT beside a key of GROUP BY under UNION ALL.
         # It also ends a recursion that ours does not.
-        if not any(fault in str(problem) for fault in _FAULTS) and not ends_early(problem):
+        if ends_early(problem):
+            return "Spark ends the recursion at a limit of its own"
+        if not any(fault in str(problem) for fault in _FAULTS):
             raise
-        return None
+        return "Spark's optimizer fails on it"
 
 
 def recomputed(
@@ -365,10 +368,8 @@ def recomputed(
         return ask(session, consolidate(both, schema, (), SPARK))
 
 
-def plan_difference(
-    session: SparkSession, name: str, plan: Plan, snapshot: Snapshot
-) -> tuple[int, pa.Table]:
-    """How many rows a view has, and `plan`, which is its query minus the view."""
+def plan_difference(session: SparkSession, name: str, plan: Plan, snapshot: Snapshot) -> Difference:
+    """The rows of `plan`, which is a view's query minus the view."""
     listed = _listed(names(snapshot.stored[name].schema))
     with Relations(session) as relations:
         relations.give_stored(plan, snapshot, careful=True)
@@ -380,11 +381,11 @@ def plan_difference(
         return _added_up(session, both, snapshot.stored[name].schema)
 
 
-def _added_up(session: SparkSession, both: str, schema: Schema) -> tuple[int, pa.Table]:
+def _added_up(session: SparkSession, both: str, schema: Schema) -> Difference:
     counted = (*schema, Column("_rows", "bigint"))
     held = ask(session, consolidate(both, counted, ("_rows",), SPARK))
     with actions.kept(held) as rows:
         wrong = rows.where(f"{WEIGHT} <> 0").drop("_rows")
         found = actions.collect_some(wrong, DIFFERENCES)
         total = actions.collect(rows.selectExpr("COALESCE(SUM(_rows), 0) AS _rows"))
-        return int(total.column("_rows")[0].as_py()), found
+        return Difference(int(total.column("_rows")[0].as_py()), found)

@@ -1,0 +1,172 @@
+"""What plain Spark answers to the original text of a view, against the rows that we hold."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Literal, TypeAlias
+
+import pyarrow as pa
+
+from everview.fuzz.spark_faults import fault_in
+from everview.pipeline.audit import ViewAudit, compare
+from everview.plan.types import Schema
+
+if TYPE_CHECKING:
+    from everview.engine.spark.plain import NoAnswer, PlainSpark, Question, Reply
+
+
+@dataclass(frozen=True, slots=True)
+class Claim:
+    """At a step of a case: these rows are what the query says over these relations."""
+
+    step: int
+    engine: str
+    view: str
+    query: str
+    schema: Schema
+    rows: pa.Table
+    relations: Mapping[str, pa.Table]
+    functions: tuple[str, ...] = ()
+    portable: bool = False
+
+
+Word: TypeAlias = Literal["right", "wrong", "types", "open", "fault", "unread"]
+"""A verdict in a word.
+
+`open`: Spark answers otherwise when the rows arrive in another order. `fault`: the query has a
+shape in which Spark contradicts SQL. `unread`: Spark refuses the query or fails on the values.
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """What became of a claim."""
+
+    claim: Claim
+    word: Word
+    reason: str = ""
+    rows: ViewAudit | None = None
+
+
+@dataclass(slots=True)
+class Tally:
+    """How many claims were made, and what became of them."""
+
+    right: int = 0
+    open: int = 0
+    faults: Counter[str] = field(default_factory=Counter)
+    unread: Counter[str] = field(default_factory=Counter)
+
+    def add(self, verdict: Verdict) -> None:
+        """Count a verdict that is no difference."""
+        match verdict.word:
+            case "right":
+                self.right += 1
+            case "open":
+                self.open += 1
+            case "fault":
+                self.faults[verdict.reason] += 1
+            case "unread":
+                self.unread[verdict.reason] += 1
+            case "wrong" | "types":
+                pass
+
+    def __iadd__(self, other: Tally) -> Tally:
+        self.right += other.right
+        self.open += other.open
+        self.faults.update(other.faults)
+        self.unread.update(other.unread)
+        return self
+
+    @property
+    def claims(self) -> int:
+        """All of them."""
+        return self.right + self.open + self.faults.total() + self.unread.total()
+
+
+class Oracle:
+    """Judges claims by asking plain Spark."""
+
+    def __init__(self, spark: PlainSpark) -> None:
+        self._spark = spark
+
+    def judge(self, claims: Sequence[Claim]) -> list[Verdict]:
+        """A verdict on each claim, in order."""
+        replies = self._spark.ask([_question(claim) for claim in claims])
+        verdicts = [judged(claim, reply) for claim, reply in zip(claims, replies, strict=True)]
+        doubtful = [i for i, verdict in enumerate(verdicts) if verdict.word == "wrong"]
+        turned = self._spark.ask([_turned(claims[i]) for i in doubtful])
+        for i, reply in zip(doubtful, turned, strict=True):
+            if _depends_on_order(claims[i], replies[i], reply):
+                verdicts[i] = Verdict(claims[i], "open")
+        return verdicts
+
+
+@contextmanager
+def asking_spark(threads: int = 2) -> Iterator[Oracle]:
+    """An oracle, for as long as the block runs."""
+    from everview.engine.spark.plain import PlainSpark
+
+    spark = PlainSpark(threads=threads)
+    try:
+        yield Oracle(spark)
+    finally:
+        spark.close()
+
+
+def judged(claim: Claim, reply: Reply) -> Verdict:
+    """A claim against one reply."""
+    from everview.engine.spark.plain import Answer
+
+    if not isinstance(reply, Answer):
+        return Verdict(claim, "unread", _named(reply))
+    types = tuple(column.type for column in reply.schema)
+    if types != tuple(column.type for column in claim.schema):
+        return Verdict(claim, "types", f"Spark's columns are {', '.join(types)}")
+    found = compared(claim, reply.rows)
+    if found.ok:
+        return Verdict(claim, "right")
+    fault = fault_in(claim.query)
+    return Verdict(claim, "fault", fault) if fault else Verdict(claim, "wrong", rows=found)
+
+
+def compared(claim: Claim, answer: pa.Table) -> ViewAudit:
+    """What the claimed rows lack of an answer, and what they have beyond it."""
+    named = answer.rename_columns([column.name for column in claim.schema])
+    return compare(claim.view, claim.schema, named, claim.rows)
+
+
+def _question(claim: Claim) -> Question:
+    from everview.engine.spark.plain import Question
+
+    return Question(claim.query, claim.relations, claim.functions)
+
+
+def _turned(claim: Claim) -> Question:
+    """The same with the rows of every relation the other way round: every tie is too."""
+    from everview.engine.spark.plain import Question
+
+    turned = {
+        name: rows.take(pa.array(range(rows.num_rows - 1, -1, -1), pa.int64()))
+        for name, rows in claim.relations.items()
+    }
+    return Question(claim.query, turned, claim.functions)
+
+
+def _depends_on_order(claim: Claim, reply: Reply, turned: Reply) -> bool:
+    from everview.engine.spark.plain import Answer
+
+    if not isinstance(reply, Answer) or not isinstance(turned, Answer):
+        return False
+    names = [column.name for column in claim.schema]
+    first, second = (each.rows.rename_columns(names) for each in (reply, turned))
+    return not compare(claim.view, claim.schema, first, second).ok
+
+
+def _named(reply: NoAnswer) -> str:
+    words = re.sub(r"`[^`]*`|\"[^\"]*\"|[0-9]+", "…", reply.problem)
+    return words.removeprefix(f"[{reply.condition}] ").split(" SQLSTATE:")[0][:90]
