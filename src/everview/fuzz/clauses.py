@@ -6,10 +6,10 @@ from collections.abc import Sequence
 
 from everview.fuzz.functions import called
 from everview.fuzz.scalars import Atom
-from everview.fuzz.subqueries import Around, around, asked, predicate, using, value
+from everview.fuzz.subqueries import Around, around, asked, predicate, tangled, using, value
 from everview.fuzz.writer import Field, From, Writer, field_like, field_of
 
-IN_WHERE = 0.14
+IN_WHERE = 0.2
 IN_LIST = 0.1
 IN_AGGREGATE = 0.06
 IN_HAVING = 0.2
@@ -69,5 +69,7 @@ def answered(
 
 
 def subquery(w: Writer, rows: Around) -> Atom:
-    """EXISTS, IN or a value that sees the rows."""
+    """EXISTS, IN or a value that sees the rows, or a nest of these."""
+    if rows.atoms and not w.kit.portable and w.chance(0.25):
+        return Atom(tangled(w, rows.atoms, rows), "boolean")
     return value(w, rows) if w.chance(0.6) else predicate(w, rows)

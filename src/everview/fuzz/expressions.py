@@ -102,7 +102,8 @@ def _negation(p: Palette, depth: int) -> str:
 
 def _membership(p: Palette, depth: int) -> str:
     family = p.family(_LISTED)
-    listed = ", ".join(literal(p.rng, family) for _ in range(p.rng.randint(1, 4)))
+    values = [literal(p.rng, family) for _ in range(p.rng.randint(1, 4))]
+    listed = ", ".join(values + ["NULL"] * (p.rng.random() < 0.15))
     return f"({p.scalar(family, depth)} {p.rng.choice(('', 'NOT '))}IN ({listed}))"
 
 

@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING, Literal, TypeAlias
 
 import pyarrow as pa
 
+from everview.fuzz.postgres import Postgres
+from everview.fuzz.reference import Unanswered
 from everview.fuzz.spark_faults import fault_in
 from everview.pipeline.audit import ViewAudit, compare
 from everview.plan.types import Schema
@@ -50,6 +52,7 @@ class Verdict:
     word: Word
     reason: str = ""
     rows: ViewAudit | None = None
+    answer: pa.Table | None = None
 
 
 @dataclass(slots=True)
@@ -131,13 +134,35 @@ def judged(claim: Claim, reply: Reply) -> Verdict:
     if found.ok:
         return Verdict(claim, "right")
     fault = fault_in(claim.query)
-    return Verdict(claim, "fault", fault) if fault else Verdict(claim, "wrong", rows=found)
+    return (
+        Verdict(claim, "fault", fault)
+        if fault
+        else Verdict(claim, "wrong", rows=found, answer=reply.rows)
+    )
 
 
 def compared(claim: Claim, answer: pa.Table) -> ViewAudit:
     """What the claimed rows lack of an answer, and what they have beyond it."""
     named = answer.rename_columns([column.name for column in claim.schema])
     return compare(claim.view, claim.schema, named, claim.rows)
+
+
+def decided(verdict: Verdict, postgres: Postgres | None) -> str:
+    """With whom PostgreSQL agrees, where the view and Spark do not."""
+    claim = verdict.claim
+    if postgres is None or verdict.answer is None:
+        return "PostgreSQL was not asked"
+    try:
+        answer = postgres.answer(claim.query, claim.schema, claim.relations)
+    except Unanswered as problem:
+        return f"PostgreSQL has no answer: {problem}"
+    if compared(claim, answer).ok:
+        return "PostgreSQL agrees with the view"
+    names = [column.name for column in claim.schema]
+    spark = verdict.answer.rename_columns(names)
+    if compare(claim.view, claim.schema, spark, answer).ok:
+        return "PostgreSQL agrees with Spark"
+    return f"PostgreSQL agrees with neither: {answer.to_pylist()[:5]}"
 
 
 def _question(claim: Claim) -> Question:

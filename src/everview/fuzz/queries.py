@@ -115,6 +115,8 @@ def grouped(w: Writer, depth: int) -> Query:
         for _ in range(w.rng.choice((0, 1, 1, 1, 2, 2, 3)))
     ]
     keys = [key for key in keys if not key.constant]
+    if not w.kit.portable and w.chance(0.1) and (added := _sum_of_two(w, found)) is not None:
+        keys.append(added)
     sets = len(keys) > 0 and not w.kit.portable and w.chance(0.2) and w.afford(2)
     made = _aggregates(w, found)
     shown = [(key.text, field_of(f"k{n}", key)) for n, key in enumerate(keys, 1) if w.chance(0.9)]
@@ -125,13 +127,23 @@ def grouped(w: Writer, depth: int) -> Query:
     more = _beside_groups(w, known, made, groups, sets=sets)
     shown += more
     sql = f"SELECT {listed(shown)} FROM {found.sql}{where(w, found)}"
-    if plain and not more and not sets and w.chance(0.1):
+    if plain and not more and not sets and w.chance(0.2):
         sql += " GROUP BY ALL"
     else:
         sql += sets_clause(w, keys) if sets else _group_clause(w, keys, shown, found.names)
     if w.chance(0.3):
         sql += f" HAVING {_having(w, (*known, *made), groups)}"
     return Query(sql, tuple(field for _, field in shown), 8.0 if keys else 1.0)
+
+
+def _sum_of_two(w: Writer, found: From) -> Scalar | None:
+    """A key that may be written the other way round."""
+    calm = [a for a in found.atoms if a.type in ("int", "bigint") and not (a.wild or a.loose)]
+    if len(calm) < 2:
+        return None
+    first, second = w.rng.sample(calm, 2)
+    type_ = "bigint" if "bigint" in (first.type, second.type) else "int"
+    return Scalar(f"({first.text} + {second.text})", type_, wild=False, exact=True, constant=False)
 
 
 def _beside_groups(

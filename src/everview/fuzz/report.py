@@ -22,6 +22,7 @@ def finding_text(finding: Finding) -> str:
     lines = [
         f"seed {case.seed}, case {case.number}: {MEANING[failure.kind]}",
         *(line for line in failure.detail.strip().splitlines()[-12:]),
+        *((finding.third,) if finding.third else ()),
         "",
         f"find it again:  everview fuzz --engine {searched} {numbers}",
         "see it:         save this text as case.sql, then",

@@ -18,7 +18,8 @@ from everview.errors import UserError
 from everview.fuzz.case import Case, View, reads
 from everview.fuzz.folders import passing_folder
 from everview.fuzz.generate import generate
-from everview.fuzz.oracle import Claim, Oracle, Tally, asking_spark
+from everview.fuzz.oracle import Claim, Oracle, Tally, asking_spark, decided
+from everview.fuzz.postgres import third_opinion
 from everview.fuzz.reference import Reference
 from everview.fuzz.run import Failure, Outcome, judge, run
 from everview.fuzz.script import script
@@ -57,12 +58,16 @@ class Settings:
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """A failure, the smallest case found for it, and whether its script shows it too."""
+    """A failure, the smallest case found for it, and whether its script shows it too.
+
+    Where the view and Spark differ, `third` says with whom PostgreSQL agrees.
+    """
 
     case: Case
     failure: Failure
     engines: tuple[str, ...]
     confirmed: bool
+    third: str = ""
 
 
 @dataclass(slots=True)
@@ -183,7 +188,17 @@ def _finding(settings: Settings, number: int, failure: Failure, oracle: Oracle |
     case = generate(settings.seed, number)
     smallest, found = shrink(_defined(case, engines), failure, fails, settings.shrinking)
     confirmed = reproduces(smallest, found.engine or engines[0], oracle)
-    return Finding(smallest, found, engines, confirmed)
+    third = _third(smallest, engines, oracle) if oracle and found.kind == "spark" else ""
+    return Finding(smallest, found, engines, confirmed, third)
+
+
+def _third(case: Case, engines: tuple[str, ...], oracle: Oracle) -> str:
+    """With whom PostgreSQL agrees on the first answer that Spark denies."""
+    with passing_folder() as folder:
+        claims = run(case, engines, folder).claims
+    denied = (verdict for verdict in oracle.judge(claims) if verdict.word == "wrong")
+    with third_opinion() as postgres:
+        return next((decided(verdict, postgres) for verdict in denied), "")
 
 
 def _defined(case: Case, engines: tuple[str, ...]) -> Case:
@@ -221,6 +236,8 @@ def _outcomes(settings: Settings, began: float) -> Iterator[tuple[int, Outcome]]
                         waiting.add(pool.submit(run_number, settings.seed, number, sides))
                     else:
                         yield run_number(settings.seed, number, sides)
+                if not due():
+                    waiting = {each for each in waiting if not each.cancel()}
                 finished, waiting = wait(waiting, return_when=FIRST_COMPLETED)
                 for each in finished:
                     yield each.result()

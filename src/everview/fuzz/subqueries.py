@@ -43,6 +43,8 @@ def around(atoms: Sequence[Atom], size: float) -> Around:
 
 def asked(w: Writer, atoms: Sequence[Atom], rows: Around) -> str:
     """A condition with a subquery that sees the rows, over columns of them or of groups."""
+    if rows.atoms and w.chance(0.5):
+        return tangled(w, atoms, rows)
     if w.chance(0.3):
         made = value(w, rows)
         if made.loose:
@@ -62,6 +64,83 @@ def using(w: Writer, atoms: Sequence[Atom], wanted: Atom, draw: Callable[[Palett
         if text.count(wanted.text) == 1:
             return text
     return wanted.text if wanted.type == "boolean" else f"({wanted.text} IS NOT NULL)"
+
+
+def tangled(w: Writer, atoms: Sequence[Atom], rows: Around) -> str:
+    """Memberships under any nesting of NOT, AND, OR and CASE."""
+    return _tangle(w, atoms, rows, w.rng.choice((1, 2, 2, 3)))
+
+
+def _tangle(w: Writer, atoms: Sequence[Atom], rows: Around, depth: int) -> str:
+    def part() -> str:
+        return _tangle(w, atoms, rows, depth - 1)
+
+    if depth <= 0:
+        return _leaf(w, atoms, rows)
+    choice = w.rng.random()
+    if choice < 0.3:
+        return f"(NOT {part()})"
+    # Where what is not known counts as false at the leaves, CASE shows it and AND and OR do not.
+    if choice < 0.4 and not w.kit.portable:
+        forms = (
+            "(CASE WHEN {} THEN {} ELSE {} END)",
+            "(CASE WHEN {} THEN {} END)",
+            "IF({}, {}, {})",
+        )
+        return w.rng.choice(forms).format(part(), part(), part())
+    return f"({part()} {w.rng.choice(('AND', 'OR'))} {part()})"
+
+
+def _leaf(w: Writer, atoms: Sequence[Atom], rows: Around) -> str:
+    if not rows.atoms or not w.chance(0.7) or not w.afford(2):
+        return w.condition(atoms, 1)
+    return w.rng.choice(LEAVES)(w, rows)
+
+
+def _simple(w: Writer, rows: Around, families: Sequence[Family]) -> str:
+    """Columns of one relation, tied to the rows around now and then."""
+    found, alias = w.relation(), w.alias()
+    own = atoms_of(replace(found, name=alias))
+    shown = [w.palette(own).draw(family, 0).text for family in families]
+    sql = f"SELECT {_listed(shown)} FROM {identifier(found.name)} AS {alias}"
+    pairs = w.meeting(own, rows.atoms)
+    conditions = []
+    if pairs and w.chance(0.4):
+        mine, other = w.rng.choice(pairs)
+        symbol = w.rng.choice(TIES) if rows.size * found.size <= MOST_ROWS else "="
+        conditions.append(f"{mine.text} {symbol} {other.text}")
+    if w.chance(0.3):
+        conditions.append(w.condition(own, 0))
+    return sql + (f" WHERE {' AND '.join(conditions)}" if conditions else "")
+
+
+def _small_in(w: Writer, rows: Around) -> str:
+    left = w.rng.choice(rows.atoms)
+    inner = _simple(w, rows, [family_of(left.type)])
+    return f"({left.text} {w.rng.choice(('', 'NOT '))}IN ({inner}))"
+
+
+def _small_row_in(w: Writer, rows: Around) -> str:
+    left = [w.rng.choice(rows.atoms) for _ in range(2)]
+    inner = _simple(w, rows, [family_of(each.type) for each in left])
+    shown = ", ".join(each.text for each in left)
+    return f"(({shown}) {w.rng.choice(('', 'NOT '))}IN ({inner}))"
+
+
+def _small_compared(w: Writer, rows: Around) -> str:
+    left = w.rng.choice(rows.atoms)
+    inner = _simple(w, rows, [family_of(left.type)])
+    symbol = w.rng.choice(("=", "<>", "<", ">="))
+    return f"({left.text} {symbol} {w.rng.choice(('ALL', 'ANY'))} ({inner}))"
+
+
+def _small_exists(w: Writer, rows: Around) -> str:
+    inner = _simple(w, rows, [family_of(w.rng.choice(rows.atoms).type)])
+    return f"({w.rng.choice(('', 'NOT '))}EXISTS ({inner}))"
+
+
+LEAVES = (*(_small_in,) * 4, _small_row_in, _small_compared, _small_exists)
+"""Conditions with a subquery that cost little."""
 
 
 def predicate(w: Writer, rows: Around) -> Atom:

@@ -47,7 +47,7 @@ def domain(rng: Random, type_: Type, *, nullable: bool, wild: bool, many: bool =
     """A domain for a column: `many` values for keys, else a handful that other columns share."""
     few, more, extreme = _values(type_)
     usual = (*few, *more) if many else tuple(rng.sample(few, min(len(few), rng.randint(2, 7))))
-    nulls = rng.choice((0.05, 0.15, 0.4)) if nullable else 0.0
+    nulls = rng.choice((0.05, 0.15, 0.4, 0.6)) if nullable else 0.0
     return Domain(usual, extreme if wild else (), nulls)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from math import inf
 
 from everview.fuzz.aggregates import spread
 from everview.fuzz.clauses import outputs, where
@@ -20,18 +21,20 @@ SHARES = ("PERCENT_RANK", "CUME_DIST")
 """The same, as a share of the rows."""
 PLACES = (
     *("ROW_NUMBER()", "NTILE(3)", "LAG({})", "LEAD({}, 2)", "LAG({0}, 2, {0})", "FIRST_VALUE({})"),
-    *("LAG({}) IGNORE NULLS", "LEAD({}) IGNORE NULLS"),
+    *("LAG({}) IGNORE NULLS", "LEAD({}) IGNORE NULLS", "LEAD({}) RESPECT NULLS"),
 )
 """Functions of one row's place, where rows that tie are put in an order of our own."""
 ENDS = ("FIRST_VALUE({})", "LAST_VALUE({})", "NTH_VALUE({}, 2)")
-"""Functions of one row of a frame."""
-BY_ROWS = (
-    "ROWS BETWEEN 1 PRECEDING AND CURRENT ROW",
-    "ROWS BETWEEN UNBOUNDED PRECEDING AND 1 FOLLOWING",
-    "ROWS BETWEEN 2 PRECEDING AND 1 PRECEDING",
-    "ROWS BETWEEN 1 FOLLOWING AND UNBOUNDED FOLLOWING",
+"""Functions of one row of a frame; NTH_VALUE takes no FILTER."""
+NULLS = ("", "", " IGNORE NULLS", " RESPECT NULLS")
+STARTS = ("UNBOUNDED PRECEDING", "2 PRECEDING", "1 PRECEDING", "CURRENT ROW", "1 FOLLOWING")
+STOPS = ("1 PRECEDING", "CURRENT ROW", "1 FOLLOWING", "2 FOLLOWING", "UNBOUNDED FOLLOWING")
+SHORT = ("ROWS UNBOUNDED PRECEDING", "ROWS 2 PRECEDING", "ROWS CURRENT ROW")
+"""Frames of rows that end at the current one, as they may be written."""
+BY_VALUE = (
+    *("RANGE BETWEEN CURRENT ROW AND UNBOUNDED FOLLOWING", "RANGE UNBOUNDED PRECEDING"),
+    *("RANGE BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW", "RANGE CURRENT ROW"),
 )
-FRAMES = (*BY_ROWS, "RANGE BETWEEN CURRENT ROW AND UNBOUNDED FOLLOWING")
 LIMITS = (" LIMIT 1", " LIMIT 3", " LIMIT 5 OFFSET 2", " LIMIT 2 OFFSET 1", " OFFSET 2")
 WHOLE = "RANGE BETWEEN UNBOUNDED PRECEDING AND UNBOUNDED FOLLOWING"
 DISTANCES: dict[Type, str] = {
@@ -120,11 +123,34 @@ def _rank(w: Writer, atoms: Sequence[Atom], named: str | None = None) -> Atom:
     return Atom(f"{w.rng.choice(RANKS)}() OVER {_ordered(w, atoms, named)}", "int")
 
 
+def _rows_frame(w: Writer) -> str:
+    """A frame of rows, from any bound to any later one."""
+    if w.chance(0.15):
+        return w.rng.choice(SHORT)
+    start = w.rng.choice(STARTS)
+    later = [stop for stop in STOPS if _at(stop) >= _at(start)]
+    return f"ROWS BETWEEN {start} AND {w.rng.choice(later)}"
+
+
+def _at(bound: str) -> float:
+    """The place of a bound, counted from the current row."""
+    if bound == "CURRENT ROW":
+        return 0
+    far, way = bound.split()
+    distance = inf if far == "UNBOUNDED" else int(far)
+    return -distance if way == "PRECEDING" else distance
+
+
 def _place(w: Writer, atoms: Sequence[Atom], named: str | None) -> Atom:
     read = w.rng.choice(atoms)
-    if named is None and w.chance(0.4):
-        over = f"({_keys(w, atoms)}{_order(w, atoms)} {w.rng.choice((*BY_ROWS, WHOLE))})"
-        form = w.rng.choice(ENDS) + w.rng.choice(("", "", " IGNORE NULLS"))
+    if named is None and w.chance(0.5):
+        frame = w.rng.choice((_rows_frame(w), _rows_frame(w), WHOLE))
+        over = f"({_keys(w, atoms)}{_order(w, atoms)} {frame})"
+        form = w.rng.choice(ENDS)
+        if not form.startswith("NTH") and w.chance(0.3):
+            form += f" FILTER (WHERE {_plain_condition(w, atoms)})"
+        else:
+            form += w.rng.choice(NULLS)
     else:
         over, form = _ordered(w, atoms, named), w.rng.choice(PLACES)
     if "{" not in form:
@@ -144,9 +170,11 @@ def _total(w: Writer, atoms: Sequence[Atom], named: str | None) -> Atom:
     function = w.rng.choice(names)
     type_ = result_type(function, scalar.type)
     if type_ is None or scalar.constant or not _summable(scalar):
-        return Atom(f"COUNT(*) OVER {over}", "bigint")
+        counted = w.rng.choice(("*", *(atom.text for atom in atoms)))
+        which = f" FILTER (WHERE {w.condition(atoms, 1)})" if w.chance(0.25) else ""
+        return Atom(f"COUNT({counted}){which} OVER {over}", "bigint")
     loose = scalar.type in FLOATS and function in ("sum", "avg")
-    which = f" FILTER (WHERE {w.condition(atoms, 1)})" if w.chance(0.1) else ""
+    which = f" FILTER (WHERE {w.condition(atoms, 1)})" if w.chance(0.25) else ""
     text = f"{function.upper()}({scalar.text}){which} OVER {over}"
     return Atom(text, type_, exact=function != "avg", loose=loose)
 
@@ -161,7 +189,7 @@ def _framed(w: Writer, atoms: Sequence[Atom]) -> str:
         near, far = (DISTANCES[by.type].format(n) for n in (w.rng.randint(0, 1), 2))
         ends = (f"{far} PRECEDING AND {near} FOLLOWING", f"{far} PRECEDING AND {near} PRECEDING")
         return f"{over}ORDER BY {by.text} RANGE BETWEEN {w.rng.choice(ends)}"
-    frames = (WHOLE,) if w.kit.portable else (WHOLE, *FRAMES)
+    frames = (WHOLE,) if w.kit.portable else (WHOLE, *BY_VALUE, *(_rows_frame(w) for _ in range(4)))
     return over + _order(w, atoms) + (f" {w.rng.choice(frames)}" if w.chance(0.5) else "")
 
 
@@ -170,6 +198,12 @@ def _over_condition(w: Writer, atoms: Sequence[Atom], over: str) -> Atom:
     function = w.rng.choice(("BOOL_AND", "BOOL_OR", "COUNT_IF"))
     type_ = "bigint" if function == "COUNT_IF" else "boolean"
     return Atom(f"{function}({condition}) OVER {over}", type_)
+
+
+def _plain_condition(w: Writer, atoms: Sequence[Atom]) -> str:
+    """A condition without braces, which a form may hold."""
+    text = w.condition(atoms, 1)
+    return text if "{" not in text else "TRUE"
 
 
 def _summable(scalar: Scalar) -> bool:
@@ -186,5 +220,9 @@ def _keys(w: Writer, atoms: Sequence[Atom]) -> str:
 def _order(w: Writer, atoms: Sequence[Atom]) -> str:
     if not atoms:
         return "ORDER BY 1"
+    if w.chance(0.5):
+        # Where every column is in the order, rows that tie are equal, and one answer is right.
+        everything = w.rng.sample(list(atoms), len(atoms))
+        return f"ORDER BY {', '.join(_direction(w, atom.text) for atom in everything)}"
     chosen = w.rng.sample(list(atoms), min(len(atoms), w.rng.choice((1, 1, 2))))
     return f"ORDER BY {', '.join(_direction(w, atom.text) for atom in chosen)}"
