@@ -4,13 +4,15 @@ VENV := .venv
 PY := $(VENV)/bin/python
 STAMP := $(VENV)/.stamp
 PYTHON ?= python3
+MINUTES ?= 10
+SEED ?= 0
 UV := $(shell command -v uv 2>/dev/null)
 
 # Found anew each time it is needed, so that moving the checkout or Java breaks nothing.
 WITH_JAVA = JAVA_HOME="$$(scripts/java.sh)" && export JAVA_HOME &&
 
 .DEFAULT_GOAL := help
-.PHONY: help setup bench bench-full bench-choosing bench-embedded bench-growth bench-hand bench-peers bench-recursion conformance demo test test-all tpc lint clean
+.PHONY: help setup bench bench-full bench-choosing bench-embedded bench-growth bench-hand bench-peers bench-recursion conformance demo fuzz test test-all tpc lint clean
 
 help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | awk -F'\t' '{printf "  make %-14s %s\n", $$1, $$2}'
@@ -56,6 +58,10 @@ conformance: setup ## cases that others wrote, on every engine; writes docs/conf
 
 demo: setup ## run the shop: tables, views, changes, audit
 	@$(WITH_JAVA) $(PY) -m demo.shop
+
+fuzz: setup ## random views on both engines against plain Spark; MINUTES=10 SEED=0
+	@scripts/postgres.sh
+	@$(WITH_JAVA) $(PY) -m everview fuzz --seconds $$(( 60 * $(MINUTES) )) --seed $(SEED)
 
 test: setup ## all tests but the slow ones
 	@$(PY) -m pytest -q -n 2 -m "not slow and not spark"
