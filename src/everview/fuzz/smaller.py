@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from sqlglot import exp
 
 from everview.fuzz.case import View
+from everview.lang.sql.grammar import QUERIES
 from everview.lang.sql.parse import parse_query
-from everview.plan.dialect import DIALECT
 
 _CLAUSES = ("where", "having", "distinct", "group", "with_")
 _LISTS = ("joins", "expressions")
@@ -20,7 +20,7 @@ def smaller(query: str) -> Iterator[str]:
     tree = parse_query(query)
     seen = {query}
     for candidate in (*_inner(tree), *_edited(tree)):
-        text = candidate.sql(dialect=DIALECT)
+        text = candidate.sql(dialect=QUERIES)
         if text not in seen:
             seen.add(text)
             yield text
@@ -33,7 +33,7 @@ def inlined(query: str, view: View) -> str:
         if table.name == view.name:
             alias = table.args.get("alias") or exp.TableAlias(this=exp.to_identifier(view.name))
             table.replace(exp.Subquery(this=parse_query(view.query), alias=alias))
-    return tree.sql(dialect=DIALECT)
+    return tree.sql(dialect=QUERIES)
 
 
 def _inner(tree: exp.Expr) -> Iterator[exp.Expr]:

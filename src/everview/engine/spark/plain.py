@@ -11,6 +11,7 @@ import pyarrow as pa
 from py4j.protocol import Py4JJavaError  # type: ignore[import-untyped]
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.pandas.types import from_arrow_schema
 
 from everview.engine.spark import actions
 from everview.engine.spark.session import session_for
@@ -122,7 +123,8 @@ class _Asking:
             while len(self.frames) >= KEPT_FRAMES:
                 del self.frames[next(iter(self.frames))]
             # The table is held as well: its id is its own only as long as it is there.
-            self.frames[id(rows)] = rows, self.session.createDataFrame(rows)
+            types = from_arrow_schema(rows.schema, prefer_timestamp_ntz=True)
+            self.frames[id(rows)] = rows, self.session.createDataFrame(rows, types)
         self.frames[id(rows)][1].createOrReplaceTempView(f"`{name}`")
         self.given[name] = rows
 
