@@ -16,6 +16,7 @@ from everview.store import together
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
+    from everview.engine.spark.plain import PlainSpark
     from everview.pipeline.database import Database
 
 
@@ -40,6 +41,14 @@ def spark() -> Iterator[SparkSession]:
     session.sparkContext.setLogLevel("ERROR")
     yield session
     session.stop()
+
+
+@pytest.fixture(scope="session")
+def plain_spark(spark: SparkSession) -> PlainSpark:
+    """Spark, asked texts as they are."""
+    from everview.engine.spark.plain import PlainSpark
+
+    return PlainSpark(spark)
 
 
 Open = Callable[..., "Database"]

@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Literal, TypeAlias
+from typing import TYPE_CHECKING, Literal, Protocol, TypeAlias
 
 import pyarrow as pa
 
@@ -18,7 +18,7 @@ from everview.pipeline.audit import ViewAudit, compare
 from everview.plan.types import Schema
 
 if TYPE_CHECKING:
-    from everview.engine.spark.plain import NoAnswer, PlainSpark, Question, Reply
+    from everview.engine.spark.plain import NoAnswer, Question, Reply
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,10 +91,17 @@ class Tally:
         return self.right + self.open + self.faults.total() + self.unread.total()
 
 
+class Answering(Protocol):
+    """Plain Spark, or its answers as they were recorded."""
+
+    def ask(self, questions: Sequence[Question]) -> list[Reply]:
+        """A reply to each question, in order."""
+
+
 class Oracle:
     """Judges claims by asking plain Spark."""
 
-    def __init__(self, spark: PlainSpark) -> None:
+    def __init__(self, spark: Answering) -> None:
         self._spark = spark
 
     def judge(self, claims: Sequence[Claim]) -> list[Verdict]:

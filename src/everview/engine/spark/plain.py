@@ -112,7 +112,7 @@ class _Asking:
             return Answer(tuple(columns), actions.collect(_numbered(frame)))
         except PySparkException as problem:
             condition = problem.getCondition() or type(problem).__name__
-            return NoAnswer(condition, str(problem).splitlines()[0])
+            return NoAnswer(condition, str(problem).strip().partition("\n")[0])
         except Py4JJavaError as problem:
             return NoAnswer(str(problem.java_exception.getClass().getName()), str(problem)[:300])
 

@@ -1,0 +1,137 @@
+"""Plain Spark judges what views hold, and finds a text that is misread as often as it is kept."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+from sqlglot import exp
+
+from everview.engine import written
+from everview.fuzz.case import Case, Change, Table, Transaction, View
+from everview.fuzz.oracle import Claim, Oracle
+from everview.fuzz.run import Outcome, judge, run
+from everview.lang.sql import lower
+from everview.plan.types import Column
+from plain_spark import Recorded
+
+ANSWERS = Path(__file__).with_name("answers.json")
+VIEWS = {
+    "denied": "SELECT a FROM s1 WHERE NOT (a IN (SELECT c FROM s2))",
+    "member": "SELECT a, a IN (SELECT c FROM s2) AS i FROM s1 WHERE a IS NOT NULL",
+    "either": "SELECT a FROM s1 WHERE a > 9 OR a IN (SELECT c FROM s2)",
+    "first": "SELECT o, FIRST_VALUE(v) OVER (ORDER BY o) AS f FROM e",
+    "total": "SELECT o, SUM(v) FILTER (WHERE c = 'a') OVER (ORDER BY o) AS f FROM e",
+    "nulls": "SELECT c, COUNT(v) AS n, COUNT(*) AS m FROM e GROUP BY c",
+}
+CASE = Case(
+    0,
+    0,
+    (
+        Table("s1", (Column("a", "int"),)),
+        Table("s2", (Column("c", "int"),)),
+        Table("e", (Column("o", "int"), Column("c", "string"), Column("v", "int"))),
+        *(View(name, query) for name, query in VIEWS.items()),
+        Transaction((Change("insert", "s1", ((None,), (5,), (8,), (11,))),)),
+        Transaction(
+            (
+                Change("insert", "s2", ((7,), (8,))),
+                Change("insert", "e", ((1, "a", 10), (2, "b", 20), (3, "a", None), (4, "b", 40))),
+            )
+        ),
+        Transaction((Change("insert", "s2", ((None,),)), Change("delete", "e", ((1, "a", 10),)))),
+    ),
+)
+
+
+def outcome(folder: Path) -> Outcome:
+    """The case, run on the embedded engine."""
+    found = run(CASE, ("duckdb",), folder)
+    assert (found.failure, found.refused) == (None, {})
+    return found
+
+
+def test_the_answers_recorded_are_those_of_the_views(tmp_path):
+    found = outcome(tmp_path)
+    made = len(found.claims)
+    judge(found, Oracle(Recorded(ANSWERS)))
+    assert found.failure is None
+    assert (found.tally.right, found.tally.claims) == (made, made)
+
+
+@pytest.mark.spark
+def test_the_answers_recorded_are_those_of_spark(plain_spark, tmp_path):
+    recorded = Recorded(ANSWERS, plain_spark)
+    found = outcome(tmp_path)
+    judge(found, Oracle(recorded))
+    assert found.failure is None
+    assert recorded.outdated == []
+
+
+def negated_false(node: exp.Expr) -> exp.Expr:
+    """NOT of an IN that is not known, taken for NOT of a false one."""
+    if isinstance(node, exp.Not) and node.find(exp.In):
+        known = exp.Coalesce(this=node.this.copy(), expressions=[exp.false()])
+        return exp.Not(this=known)
+    return node
+
+
+def forgotten_filter(node: exp.Expr) -> exp.Expr:
+    """FILTER over a window, left out."""
+    return node.this if isinstance(node, exp.Filter) else node
+
+
+def counted_nulls(node: exp.Expr) -> exp.Expr:
+    """COUNT of a column, taken for COUNT of rows."""
+    return exp.Count(this=exp.Star()) if isinstance(node, exp.Count) else node
+
+
+FAULTS = {
+    "denied": negated_false,
+    "total": forgotten_filter,
+    "nulls": counted_nulls,
+}
+
+
+@pytest.fixture
+def planted(request, monkeypatch):
+    """A front end that misreads, whose plans are kept apart from those of the right one."""
+    desugared = lower.desugared
+    monkeypatch.setattr(lower, "desugared", lambda tree: desugared(tree.transform(request.param)))
+    written._lowered.cache_clear()
+    yield
+    written._lowered.cache_clear()
+
+
+@pytest.mark.parametrize(
+    ("planted", "view"), [(fault, view) for view, fault in FAULTS.items()], indirect=["planted"]
+)
+def test_a_misread_text_is_found_though_the_audit_reads_it_in_the_same_way(planted, view, tmp_path):
+    found = outcome(tmp_path)
+    verdicts = Oracle(Recorded(ANSWERS)).judge(found.claims)
+    assert view in {each.claim.view for each in verdicts if each.word == "wrong"}
+
+
+NUMBERS = pa.table({"k": pa.array([1, 1], pa.int32()), "v": pa.array([5, 6], pa.int32())})
+
+
+def claim(query: str, rows: list[int], type_: str = "int") -> Claim:
+    held = pa.table({"x": pa.array(rows, pa.int32())})
+    return Claim(0, "duckdb", "w", query, (Column("x", type_),), held, {"t": NUMBERS})
+
+
+FIRST = "SELECT FIRST_VALUE(v) OVER (ORDER BY k) AS x FROM t"
+VERDICTS = {
+    "right": claim("SELECT v AS x FROM t", [6, 5]),
+    "wrong": claim("SELECT v AS x FROM t", [6, 6]),
+    "types": claim("SELECT CAST(v AS BIGINT) AS x FROM t", [5, 6]),
+    "open": claim(FIRST, [6, 6]),
+    "unread": claim("SELECT v AS x FROM nowhere", [5]),
+}
+
+
+@pytest.mark.spark
+def test_what_depends_on_the_order_of_rows_is_open_and_all_else_is_judged(plain_spark):
+    verdicts = Oracle(plain_spark).judge(list(VERDICTS.values()))
+    assert [verdict.word for verdict in verdicts] == list(VERDICTS)
