@@ -82,6 +82,7 @@ def test_audit_finds_nothing_where_the_law_holds(run, shop):
     [found] = lines(run("audit", shop, "revenue", "--json"))
     assert found["ok"] is True
     assert found["views"][0]["rows"] == 2
+    assert (found["views"][0]["read_by"], found["views"][0]["why"]) == ("spark", None)
 
 
 def test_audit_shows_a_planted_difference_with_exit_code_3(run, spark, tmp_path):

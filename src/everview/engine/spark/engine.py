@@ -11,7 +11,6 @@ from tempfile import gettempdir
 from typing import Any
 
 import pyarrow as pa
-import pyarrow.compute as pc
 from pyspark.sql import DataFrame, SparkSession
 
 from everview.emit.parity import NotEqual
@@ -30,7 +29,7 @@ from everview.engine.outcome import DRIVER, JOB, MEMORY, Outcome
 from everview.engine.protocol import SIGN, Changes, Difference, Snapshot, Violation, Written
 from everview.engine.results import Result
 from everview.engine.small import InProcess, is_idle, run_small
-from everview.engine.spark import actions, door, queries
+from everview.engine.spark import actions, auditing, door, queries
 from everview.engine.spark.door import ask
 from everview.engine.spark.fetch import DRIVER_BYTES, TooLarge, Wanted, fetch_by_job
 from everview.engine.spark.large import LargeGear
@@ -63,9 +62,6 @@ A backfill reads files as they are, and of what it reads only what it makes is h
 
 UNPACKED = 6
 """How many bytes of memory a byte of a Parquet file becomes, more or less."""
-
-TIES = "rows tie, and Spark may take them in any order"
-"""Why an answer of Spark's that differs from the view is not the last word."""
 
 HELD_BYTES = 32 << 30
 """Relations that are looked up by key stay in memory, or in files mapped into it, up to this."""
@@ -304,9 +300,9 @@ class SparkEngine(InProcess):
         """
         texts = {view: each for view, each in text.items() if isinstance(each, str)}
         with explained():
-            found: Difference | str = "it is not SQL"
+            found: Difference | str = auditing.NO_SQL
             if len(texts) == len(text):
-                found = queries.difference(self.session, name, texts, tables, snapshot)
+                found = auditing.text_difference(self.session, name, texts, tables, snapshot)
             if isinstance(found, Difference) and not found.weighted.num_rows:
                 return found
             try:
@@ -316,24 +312,17 @@ class SparkEngine(InProcess):
                 if isinstance(found, str):
                     raise
                 return found
-            if isinstance(found, str):
-                in_process = has_loops(plan) or len(texts) < len(text)
-                read = self._own_difference if in_process else self._spelled_out
-                return replace(read(name, plan, snapshot), ours=found)
-            if hangs_on_ties(plan):
-                return replace(self._spelled_out(name, plan, snapshot), ours=TIES)
-            return found
+            if isinstance(found, Difference) and not hangs_on_ties(plan):
+                return found
+            ours = found if isinstance(found, str) else auditing.TIES
+            if isinstance(found, str) and (has_loops(plan) or len(texts) < len(text)):
 
-    def _spelled_out(self, name: str, plan: Plan, snapshot: Snapshot) -> Difference:
-        """As `difference`, of a plan as Spark's SQL."""
-        return queries.plan_difference(self.session, name, plan, snapshot)
+                def rows(plan: Plan) -> pa.Table:
+                    return twice(lambda careful: self._whole(plan, snapshot, careful))
 
-    def _own_difference(self, name: str, plan: Plan, snapshot: Snapshot) -> Difference:
-        """As `difference`, of a plan that Spark has no words for."""
-        rows = twice(lambda careful: self._whole(plan, snapshot, careful))
-        stored = Source(name, snapshot.stored[name].schema)
-        total = pc.sum(self._whole(stored, snapshot, careful=False).column(WEIGHT)).as_py()
-        return Difference(int(total or 0), rows)
+                return replace(auditing.own_difference(name, plan, snapshot, rows), ours=ours)
+            again = auditing.plan_difference(self.session, name, plan, snapshot)
+            return replace(again, ours=ours)
 
     def _whole(
         self, plan: Plan, snapshot: Snapshot, careful: bool, pending: Changes | None = None

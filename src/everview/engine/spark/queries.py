@@ -1,5 +1,4 @@
-"""Queries over stored relations: weights out, pending changes in. Nothing here runs a job
-but the audit."""
+"""Queries over stored relations: weights out, pending changes in."""
 
 from __future__ import annotations
 
@@ -16,12 +15,12 @@ from pyspark.sql import DataFrame, SparkSession, functions
 from everview.emit.scalar import to_spark
 from everview.emit.sql import SPARK, consolidate, emit_consolidated
 from everview.engine.arrow import conform
-from everview.engine.protocol import Changes, Difference, Snapshot
+from everview.engine.protocol import Changes, Snapshot
 from everview.engine.results import Result
 from everview.engine.spark import actions
 from everview.engine.spark.door import allowed_frame, ask, callable_in
 from everview.engine.spark.loops import without_loops
-from everview.engine.spark.problems import NOT_ACCEPTED, ends_early, explained, not_accepted
+from everview.engine.spark.problems import ends_early, explained, not_accepted
 from everview.engine.spark.relations import Relations, as_frame, ddl, stored_frame
 from everview.errors import Span, UserError
 from everview.lang.sql.allow import NOTHING, Allow
@@ -46,9 +45,6 @@ from everview.plan.types import (
     names,
 )
 
-DIFFERENCES = 1_000_000
-"""An audit looks at no more differing rows than these."""
-
 
 def asked(
     session: SparkSession,
@@ -65,7 +61,7 @@ def asked(
     """
     frames = {name: plain_frame(session, name, snapshot, pending) for name in reads}
     try:
-        frame = _over(session, sql, frames, allow)
+        frame = over(session, sql, frames, allow)
     except UserError:
         found = own()
         if found is None:
@@ -117,7 +113,7 @@ def described(
     """The columns of a query over relations of which only the columns are known."""
     empty = {name: session.createDataFrame([], ddl(schema)) for name, schema in relations.items()}
     try:
-        found = _over(session, sql, empty, allow).schema
+        found = over(session, sql, empty, allow).schema
     except UserError:
         known = {name.lower(): Source(name, schema) for name, schema in relations.items()}
         own = lower_recursive(sql, known, analyze)
@@ -127,7 +123,7 @@ def described(
     return tuple(Column(field.name, field.dataType.simpleString()) for field in found)
 
 
-def _over(
+def over(
     session: SparkSession, sql: str, frames: Mapping[str, DataFrame], allow: Allow = NOTHING
 ) -> DataFrame:
     """A query in which each frame has the name of a table; beside them it reads what is allowed."""
@@ -168,13 +164,14 @@ def _weighted_frame(
 
 
 def _plain(name: str, schema: Schema) -> str:
-    columns = _listed(names(schema))
+    columns = listed_names(names(schema))
     total = consolidate(f"SELECT * FROM {name}", schema, (), SPARK)
     repeated = f"explode(array_repeat(0, CAST({WEIGHT} AS INT)))"
     return f"SELECT {columns} FROM ({total}) AS q LATERAL VIEW {repeated} AS _copy"
 
 
-def _listed(columns: Sequence[str]) -> str:
+def listed_names(columns: Sequence[str]) -> str:
+    """Columns as a SELECT list."""
     return ", ".join(map(spark_name, columns))
 
 
@@ -279,61 +276,11 @@ def shown(session: SparkSession, query: OrderedQuery, rows: pa.Table) -> DataFra
     with Relations(session) as relations:
         relations.give("asked", as_frame(session, rows))
         plain = _plain(relations.names["asked"], schema_of(query.plan))
-        sql = f"SELECT {_listed(query.columns)} FROM ({plain}) AS q" + (
+        sql = f"SELECT {listed_names(query.columns)} FROM ({plain}) AS q" + (
             f" ORDER BY {keys}" if keys else ""
         )
         sql += f" LIMIT {query.limit}" if query.limit is not None else ""
         return ask(session, sql + (f" OFFSET {query.offset}" if query.offset else ""))
-
-
-NOT_HANDED = "Q023"
-_FAULTS = ("java.lang.ClassCastException", "java.util.NoSuchElementException")
-"""What Spark's optimizer raises on texts that it should not fail on."""
-
-
-def difference(
-    session: SparkSession,
-    name: str,
-    text: Mapping[str, str],
-    tables: Sequence[str],
-    snapshot: Snapshot,
-) -> Difference | str:
-    """A view's query minus the view, or why Spark does not read the query.
-
-    Spark reads texts that are written back from the trees of the queries: what our parser does not
-    see in them is not there. Views that the query reads are evaluated from their own texts over
-    the tables alone; `text` gives those, in order of declaration.
-    """
-    listed = _listed(names(snapshot.stored[name].schema))
-    known = {table: plain_frame(session, table, snapshot, {}) for table in tables}
-    try:
-        for view, sql in text.items():
-            try:
-                frame = _over(session, sql, known)
-            except UserError as problem:
-                # What is not handed to Spark, like an ASOF join, is not read by it either.
-                if problem.code not in (NOT_ACCEPTED, NOT_HANDED):
-                    raise
-                return f"Spark does not read it: {problem.problem}"
-            known[view] = frame.toDF(*names(snapshot.stored[view].schema))
-        with Relations(session) as relations:
-            relations.give("asked", known[name])
-            relations.give("stored", stored_frame(session, name, snapshot))
-            both = (
-                f"SELECT {listed}, 1 AS {WEIGHT}, 0 AS _rows "
-                f"FROM {relations.names['asked']} UNION ALL "
-                f"SELECT {listed}, -{WEIGHT}, {WEIGHT} FROM {relations.names['stored']}"
-            )
-            return _added_up(session, both, snapshot.stored[name].schema)
-    except Py4JJavaError as problem:
-        # Spark's optimizer fails on some texts, like LISTAGG(DISTINCT …) beside COUNT(DISTINCT …),
-        # or a correlated COUNT beside a key of GROUP BY under UNION ALL.
-        # It also ends a recursion that ours does not.
-        if ends_early(problem):
-            return "Spark ends the recursion at a limit of its own"
-        if not any(fault in str(problem) for fault in _FAULTS):
-            raise
-        return "Spark's optimizer fails on it"
 
 
 def recomputed(
@@ -358,34 +305,11 @@ def recomputed(
                 relations.give(view, ask(session, rows))
         plain = {n: _plain(relations.names[n], snapshot.stored[n].schema) for n in query.reads}
         frames = {each: ask(session, sql) for each, sql in plain.items()}
-        relations.give("made", _over(session, query.text, frames).toDF(*names(schema)))
+        relations.give("made", over(session, query.text, frames).toDF(*names(schema)))
         relations.give("stored", stored_frame(session, name, snapshot))
         both = (
             f"SELECT *, CAST(1 AS BIGINT) AS {WEIGHT} FROM {relations.names['made']} UNION ALL "
-            f"SELECT {_listed(names(schema))}, -{WEIGHT} "
+            f"SELECT {listed_names(names(schema))}, -{WEIGHT} "
             f"FROM {relations.names['stored']}"
         )
         return ask(session, consolidate(both, schema, (), SPARK))
-
-
-def plan_difference(session: SparkSession, name: str, plan: Plan, snapshot: Snapshot) -> Difference:
-    """The rows of `plan`, which is a view's query minus the view."""
-    listed = _listed(names(snapshot.stored[name].schema))
-    with Relations(session) as relations:
-        relations.give_stored(plan, snapshot, careful=True)
-        rows = emit_consolidated(plan, SPARK, relations.names)
-        both = (
-            f"SELECT {listed}, {WEIGHT}, 0 AS _rows FROM ({rows}) AS q UNION ALL "
-            f"SELECT {listed}, 0, {WEIGHT} FROM {relations.names[name]}"
-        )
-        return _added_up(session, both, snapshot.stored[name].schema)
-
-
-def _added_up(session: SparkSession, both: str, schema: Schema) -> Difference:
-    counted = (*schema, Column("_rows", "bigint"))
-    held = ask(session, consolidate(both, counted, ("_rows",), SPARK))
-    with actions.kept(held) as rows:
-        wrong = rows.where(f"{WEIGHT} <> 0").drop("_rows")
-        found = actions.collect_some(wrong, DIFFERENCES)
-        total = actions.collect(rows.selectExpr("COALESCE(SUM(_rows), 0) AS _rows"))
-        return Difference(int(total.column("_rows")[0].as_py()), found)
