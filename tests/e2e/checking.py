@@ -2,8 +2,16 @@
 
 from __future__ import annotations
 
+import re
+from functools import lru_cache
+from pathlib import Path
+
+from everview.fuzz.oracle import Claim
 from everview.pipeline.database import Database
 from everview.plan.types import names
+from plain_spark import Digests
+
+RECORDED = Path(__file__).with_name("answers.json")
 
 PLAIN = {
     "spark.sql.ansi.enabled": "true",
@@ -20,10 +28,12 @@ def differences(db: Database, queries: dict[str, str]) -> list[tuple[str, str, i
 
     `queries` are the views' texts in order of declaration. The tables are read back row by row
     and given to Spark afresh, so nothing of the store is used to compute what is expected. Without
-    Spark, the database's own audit answers.
+    Spark, the database's own audit answers, and what Spark was seen to answer to the same texts
+    over the same rows.
     """
     if db.engine.name != "spark":
-        return [
+        denied = digests().denied(claims(db, queries))
+        return [(view, "not what Spark answered", 0) for view in denied] + [
             (view.view, str(row), weight)
             for view in db.audit()
             for rows, weight in ((view.missing, 1), (view.surplus, -1))
@@ -58,3 +68,30 @@ def differences(db: Database, queries: dict[str, str]) -> list[tuple[str, str, i
     finally:
         for name in made:
             session.catalog.dropTempView(name)
+
+
+@lru_cache(maxsize=1)
+def digests() -> Digests:
+    """The answers of Spark that are on record."""
+    return Digests(RECORDED)
+
+
+def claims(db: Database, queries: dict[str, str]) -> list[Claim]:
+    """What each view holds, over what it names."""
+    held = {name: db.read(name).to_arrow() for name in (*db.catalog.tables, *queries)}
+    return [
+        Claim(
+            step=0,
+            engine=db.engine.name,
+            view=view,
+            query=text,
+            schema=db.catalog.schema(view),
+            rows=held[view],
+            relations={
+                name: rows
+                for name, rows in held.items()
+                if name != view and re.search(rf"\b{name}\b", text)
+            },
+        )
+        for view, text in queries.items()
+    ]
