@@ -64,7 +64,8 @@ WORDS = {
         *("CUME_DIST()", "LAG(", "LEAD(", "FIRST_VALUE(", "LAST_VALUE(", "NTH_VALUE("),
         *("IGNORE NULLS", ") OVER (PARTITION", ") OVER (ORDER", "QUALIFY", " WINDOW q"),
         *("ROWS BETWEEN", " 1 PRECEDING", " FOLLOWING", "RANGE BETWEEN 2 PRECEDING"),
-        *("RANGE BETWEEN INTERVAL '2' DAY PRECEDING", ") = 1", ".rn = 1"),
+        *("RANGE BETWEEN INTERVAL '2' DAY PRECEDING", ") = 1", ".rn = 1", "RESPECT NULLS"),
+        *("ROWS UNBOUNDED PRECEDING", "ROWS BETWEEN CURRENT ROW", "RANGE CURRENT ROW"),
     ),
     "the first rows": ("LIMIT 1", "LIMIT 2 OFFSET 1", " OFFSET 2", "NULLS LAST", "NULLS FIRST"),
     "rows made of rows": (
@@ -88,6 +89,25 @@ SHAPES: dict[str, Callable[[exp.Expr], bool]] = {
     "a join on a range": lambda tree: any(
         isinstance(join.args.get("on"), exp.LT | exp.LTE | exp.GT | exp.GTE | exp.Between)
         for join in tree.find_all(exp.Join)
+    ),
+    "a subquery in ON": lambda tree: any(
+        _inside(join, exp.In | exp.Exists, exp.Query) and join.args.get("on")
+        for join in tree.find_all(exp.Join)
+    ),
+    "NOT over AND or OR with a membership": lambda tree: any(
+        _inside(each.this.unnest(), exp.In, exp.Query)
+        for each in tree.find_all(exp.Not)
+        if isinstance(each.this.unnest(), exp.Connector)
+    ),
+    "a last value with FILTER": lambda tree: any(
+        isinstance(each.this, exp.Filter) and isinstance(each.this.this, exp.LastValue)
+        for each in tree.find_all(exp.Window)
+    ),
+    "a sum that is two keys": lambda tree: any(
+        isinstance(key, exp.Add | exp.Paren)
+        for sets in tree.find_all(exp.GroupingSets)
+        for each in sets.expressions
+        for key in (each.expressions or [each])
     ),
     "a subquery in the list": lambda tree: _asks_in(tree, "expressions"),
     "a subquery in WHERE": lambda tree: _asks_in(tree, "where"),

@@ -23,7 +23,7 @@ DEAREST = 12.0
 COPIES, FUNCTIONS, REPLACEMENTS, AUTOMATIC = 0.2, 0.4, 0.2, 0.06
 """How often a case copies a table or has functions, and how often a view is replaced or is one
 whose parts may be recomputed."""
-PORTABLE_CASES = 0.6
+PORTABLE_CASES = 0.55
 """How many cases consist of tables and queries that mean the same in DuckDB's own SQL."""
 
 

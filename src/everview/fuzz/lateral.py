@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from everview.fuzz.aggregates import aggregate
 from everview.fuzz.clauses import outputs
-from everview.fuzz.sources import MOST_ROWS
-from everview.fuzz.subqueries import Body, around, rows_and_conditions
+from everview.fuzz.sources import MOST_ROWS, item
+from everview.fuzz.subqueries import Body, around, rows_and_conditions, tangled
 from everview.fuzz.writer import (
     Field,
     From,
@@ -18,10 +18,13 @@ from everview.fuzz.writer import (
 )
 
 IN_FROM = 0.06
+ASKING = 0.04
 
 
 def beside(w: Writer, found: From) -> From:
-    """The items, and now and then a subquery that reads them."""
+    """The items, and now and then a subquery that reads them, or a join that asks one in ON."""
+    if w.may_nest and w.chance(ASKING):
+        return _asking(w, found)
     if not (w.may_nest and w.chance(IN_FROM)):
         return found
     with w.nested():
@@ -44,6 +47,22 @@ def beside(w: Writer, found: From) -> From:
         atoms,
         found.where,
     )
+
+
+def _asking(w: Writer, found: From) -> From:
+    """An inner join whose condition has memberships in it."""
+    text, right = item(w, 1)
+    own = atoms_of(right)
+    near = found.near + own
+    pairs = w.meeting(found.near, own)
+    if not pairs or found.size * right.size > MOST_ROWS:
+        return found
+    mine, other = w.rng.choice(pairs)
+    asked = tangled(w, near, around(near, found.size * right.size / 4))
+    sql = f"{found.sql} JOIN {text} ON {mine.text} = {other.text} AND {asked}"
+    size = max(1.0, found.size * right.size / 4)
+    names = found.names + names_of(right)
+    return From(sql, found.atoms + own, names, size, near, found.where)
 
 
 def _query(w: Writer, inner: Body) -> tuple[str, tuple[Field, ...], float]:

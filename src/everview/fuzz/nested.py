@@ -175,12 +175,12 @@ def collected(w: Writer, depth: int) -> Query:
 
 
 def _array(w: Writer, atoms: Sequence[Atom]) -> tuple[str, Atom] | None:
-    """An array of columns of one type, and its element."""
+    """An array of columns of one type, and its element; None where no column is plain."""
+    if all(atom.loose for atom in atoms):
+        return None
     stored = [atom for atom in atoms if atom.type in ELEMENTS]
     if stored and w.chance(0.6):
         found = w.rng.choice(stored)
         return found.text, Atom("", ELEMENTS[found.type])
-    if all(atom.loose for atom in atoms):
-        return None
     (first, second), element = _alike(w, atoms)
     return w.rng.choice(_FORMS).format(first, second), element

@@ -347,7 +347,7 @@ def nested(w: Writer, depth: int) -> Query:
 
 PRODUCTIONS: tuple[Production, ...] = (
     *(select, select, select, grouped, grouped, grouped, distinct, union, union),
-    *(common_table, beside_constants, in_parentheses, merged, windowed, windowed),
+    *(common_table, beside_constants, in_parentheses, merged, windowed, windowed, windowed),
     *(first_rows, first_of_each, nested, nested),
 )
 """What a query may be; a further capability is one more function here."""

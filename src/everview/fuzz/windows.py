@@ -125,7 +125,7 @@ def _rank(w: Writer, atoms: Sequence[Atom], named: str | None = None) -> Atom:
 
 def _rows_frame(w: Writer) -> str:
     """A frame of rows, from any bound to any later one."""
-    if w.chance(0.15):
+    if w.chance(0.25):
         return w.rng.choice(SHORT)
     start = w.rng.choice(STARTS)
     later = [stop for stop in STOPS if _at(stop) >= _at(start)]
