@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pyarrow as pa
@@ -9,12 +10,13 @@ import pytest
 from sqlglot import exp
 
 from everview.engine import written
+from everview.engine.spark.plain import Question
 from everview.fuzz.case import Case, Change, Table, Transaction, View
 from everview.fuzz.oracle import Claim, Oracle
 from everview.fuzz.run import Outcome, judge, run
 from everview.lang.sql import lower
 from everview.plan.types import Column
-from plain_spark import Recorded
+from plain_spark import Digests, Recorded, digest, question_key
 
 ANSWERS = Path(__file__).with_name("answers.json")
 VIEWS = {
@@ -135,3 +137,11 @@ VERDICTS = {
 def test_what_depends_on_the_order_of_rows_is_open_and_all_else_is_judged(plain_spark):
     verdicts = Oracle(plain_spark).judge(list(VERDICTS.values()))
     assert [verdict.word for verdict in verdicts] == list(VERDICTS)
+
+
+def test_a_view_that_holds_other_rows_than_spark_answered_is_denied(tmp_path):
+    path, held = tmp_path / "answers.json", VERDICTS["right"]
+    key = question_key(Question(held.query, held.relations))
+    path.write_text(json.dumps({key: digest(held.rows)}), encoding="utf-8")
+    assert Digests(path).denied([held, VERDICTS["types"]]) == []
+    assert Digests(path).denied([VERDICTS["wrong"]]) == ["w"]
