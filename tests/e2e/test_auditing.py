@@ -3,6 +3,11 @@
 from __future__ import annotations
 
 import pytest
+from sqlglot import exp
+
+import everview
+from everview.engine import written
+from everview.lang.sql import lower
 
 TABLES = """CREATE TABLE t (k INT, v INT); CREATE TABLE e (x INT, y INT);
 INSERT INTO t VALUES (1, 10), (1, 10), (2, NULL); INSERT INTO e VALUES (1, 2), (2, 3), (3, 1)"""
@@ -29,11 +34,38 @@ def test_the_audit_says_why_it_reads_a_query_itself(db):
         assert {each.ours for each in found.values()} == {"the embedded engine has no other reader"}
 
 
-def test_the_audit_tells_a_change_that_no_query_explains(db, monkeypatch):
-    """Spark's reading is compared with what is stored, whatever our own reading says."""
-    if db.engine.name != "spark":
-        pytest.skip("the embedded engine has no reader but ours")
-    from everview.engine.spark import engine
+@pytest.fixture
+def misread(monkeypatch):
+    """A front end that takes LAST_VALUE for FIRST_VALUE."""
 
-    monkeypatch.setattr(engine, "written_minus_stored", lambda *_: pytest.fail("not needed"))
-    assert db.audit("sums").ok
+    def planted(node: exp.Expr) -> exp.Expr:
+        return exp.FirstValue(this=node.this) if isinstance(node, exp.LastValue) else node
+
+    desugared = lower.desugared
+    monkeypatch.setattr(lower, "desugared", lambda tree: desugared(tree.transform(planted)))
+    written._lowered.cache_clear()
+    yield
+    written._lowered.cache_clear()
+
+
+LAST = "LAST_VALUE(v) OVER (ORDER BY {} ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW)"
+
+
+@pytest.mark.spark
+def test_spark_denies_a_misread_window_where_no_rows_tie(spark, misread, tmp_path):
+    with everview.open(str(tmp_path / "store"), spark=spark) as db:
+        db.sql("CREATE TABLE t (k INT, v INT); INSERT INTO t VALUES (1, 10), (2, 20), (3, 30)")
+        db.sql(f"CREATE VIEW last AS SELECT k, {LAST.format('k')} AS l FROM t")
+        found = db.audit("last").views[0]
+        assert (found.ok, found.ours) == (False, "")
+
+
+@pytest.mark.spark
+def test_where_rows_tie_our_own_order_of_them_is_audited(spark, tmp_path):
+    with everview.open(str(tmp_path / "store"), spark=spark) as db:
+        db.sql("CREATE TABLE t (k INT, v INT); INSERT INTO t VALUES (1, 30), (1, 20), (1, 10)")
+        db.sql("INSERT INTO t VALUES (1, 15), (1, 25)")
+        db.sql(f"CREATE VIEW last AS SELECT v, {LAST.format('k')} AS l FROM t")
+        found = db.audit("last").views[0]
+        assert found.ok
+        assert found.ours in ("", "rows tie, and Spark may take them in any order")

@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from random import Random
 from typing import TYPE_CHECKING, Literal, Protocol, TypeAlias
 
 import pyarrow as pa
@@ -19,6 +20,10 @@ from everview.plan.types import Schema
 
 if TYPE_CHECKING:
     from everview.engine.spark.plain import NoAnswer, Question, Reply
+
+
+ORDERS = 3
+"""In how many other orders of rows Spark is asked before its answer counts as the only one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,10 +114,11 @@ class Oracle:
         replies = self._spark.ask([_question(claim) for claim in claims])
         verdicts = [judged(claim, reply) for claim, reply in zip(claims, replies, strict=True)]
         doubtful = [i for i, verdict in enumerate(verdicts) if verdict.word == "wrong"]
-        turned = self._spark.ask([_turned(claims[i]) for i in doubtful])
-        for i, reply in zip(doubtful, turned, strict=True):
-            if _depends_on_order(claims[i], replies[i], reply):
-                verdicts[i] = Verdict(claims[i], "open")
+        for order in range(ORDERS):
+            turned = self._spark.ask([_turned(claims[i], order) for i in doubtful])
+            for i, reply in zip(doubtful, turned, strict=True):
+                if _depends_on_order(claims[i], replies[i], reply):
+                    verdicts[i] = Verdict(claims[i], "open")
         return verdicts
 
 
@@ -178,12 +184,18 @@ def _question(claim: Claim) -> Question:
     return Question(claim.query, claim.relations, claim.functions)
 
 
-def _turned(claim: Claim) -> Question:
-    """The same with the rows of every relation the other way round: every tie is too."""
+def _turned(claim: Claim, order: int) -> Question:
+    """The same with the rows of every relation the other way round, or shuffled: ties are too."""
     from everview.engine.spark.plain import Question
 
+    def places(rows: int) -> list[int]:
+        found = list(range(rows - 1, -1, -1))
+        if order:
+            Random(order).shuffle(found)
+        return found
+
     turned = {
-        name: rows.take(pa.array(range(rows.num_rows - 1, -1, -1), pa.int64()))
+        name: rows.take(pa.array(places(rows.num_rows), pa.int64()))
         for name, rows in claim.relations.items()
     }
     return Question(claim.query, turned, claim.functions)

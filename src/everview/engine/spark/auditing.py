@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from random import Random
 
 import pyarrow as pa
 import pyarrow.compute as pc
 from py4j.protocol import Py4JJavaError  # type: ignore[import-untyped]
-from pyspark.sql import SparkSession
+from pyspark.sql import DataFrame, SparkSession
 
 from everview.emit.sql import SPARK, consolidate, emit_consolidated
 from everview.engine.protocol import Difference, Snapshot
@@ -15,7 +16,7 @@ from everview.engine.spark import actions
 from everview.engine.spark.door import ask
 from everview.engine.spark.problems import NOT_ACCEPTED, ends_early
 from everview.engine.spark.queries import listed_names, over, plain_frame
-from everview.engine.spark.relations import Relations, stored_frame
+from everview.engine.spark.relations import Relations, ddl, stored_frame
 from everview.errors import UserError
 from everview.plan.nodes import Plan, Source
 from everview.plan.types import WEIGHT, Column, Schema, names
@@ -24,6 +25,10 @@ DIFFERENCES = 1_000_000
 """An audit looks at no more differing rows than these."""
 TIES = "rows tie, and Spark may take them in any order"
 """Why an answer of Spark's that differs from the view is not the last word."""
+SHUFFLED_ROWS = 10_000
+"""Tables of more rows are not put in another order to see whether rows tie."""
+ORDERS = 4
+"""In how many orders Spark is asked before its answer counts as the only one."""
 FAULTS = ("java.lang.ClassCastException", "java.util.NoSuchElementException")
 """What Spark's optimizer raises on texts that it should not fail on."""
 NOT_HANDED = "Q023"
@@ -37,7 +42,7 @@ def text_difference(
     session: SparkSession,
     name: str,
     text: Mapping[str, str],
-    tables: Sequence[str],
+    tables: Mapping[str, DataFrame],
     snapshot: Snapshot,
 ) -> Difference | str:
     """A view's query minus the view, or why Spark does not read the query.
@@ -47,7 +52,7 @@ def text_difference(
     the tables alone; `text` gives those, in order of declaration.
     """
     listed = listed_names(names(snapshot.stored[name].schema))
-    known = {table: plain_frame(session, table, snapshot, {}) for table in tables}
+    known = dict(tables)
     try:
         for view, sql in text.items():
             try:
@@ -76,6 +81,52 @@ def text_difference(
         if not any(fault in str(problem) for fault in FAULTS):
             raise
         return "Spark's optimizer fails on it"
+
+
+def stored_tables(
+    session: SparkSession, tables: Sequence[str], snapshot: Snapshot
+) -> dict[str, DataFrame]:
+    """Each table as it is stored, a row as often as its weight says."""
+    return {table: plain_frame(session, table, snapshot, {}) for table in tables}
+
+
+def is_settled(
+    session: SparkSession,
+    name: str,
+    text: Mapping[str, str],
+    tables: Mapping[str, DataFrame],
+    snapshot: Snapshot,
+) -> bool:
+    """Whether Spark has one answer, in whatever order the rows of the tables arrive.
+
+    Tables of many rows are not put in another order, so there it is not known.
+    """
+    held = {each: actions.collect_some(rows, SHUFFLED_ROWS + 1) for each, rows in tables.items()}
+    if any(rows.num_rows > SHUFFLED_ROWS for rows in held.values()):
+        return False
+    answers = []
+    for seed in range(ORDERS):
+        shuffled = {
+            each: session.createDataFrame(
+                rows.take(pa.array(_order(rows.num_rows, seed), pa.int64())).combine_chunks(),
+                ddl(snapshot.stored[each].schema),
+            )
+            for each, rows in held.items()
+        }
+        found = text_difference(session, name, text, shuffled, snapshot)
+        if isinstance(found, str):
+            return False
+        answers.append(sorted(map(repr, found.weighted.to_pylist())))
+    return all(answer == answers[0] for answer in answers)
+
+
+def _order(rows: int, seed: int) -> list[int]:
+    """The places of rows as they are, the other way round, or shuffled."""
+    places = list(range(rows))
+    if seed < 2:
+        return places[:: -1 if seed else 1]
+    Random(seed).shuffle(places)
+    return places
 
 
 def plan_difference(session: SparkSession, name: str, plan: Plan, snapshot: Snapshot) -> Difference:

@@ -124,7 +124,9 @@ class _Asking:
                 del self.frames[next(iter(self.frames))]
             # The table is held as well: its id is its own only as long as it is there.
             types = from_arrow_schema(rows.schema, prefer_timestamp_ntz=True)
-            self.frames[id(rows)] = rows, self.session.createDataFrame(rows, types)
+            # Spark takes a piece without rows, after one that has some, for the end.
+            whole = rows.combine_chunks() if rows.num_rows else rows.schema.empty_table()
+            self.frames[id(rows)] = rows, self.session.createDataFrame(whole, types)
         self.frames[id(rows)][1].createOrReplaceTempView(f"`{name}`")
         self.given[name] = rows
 
