@@ -112,7 +112,7 @@ def _print_json(found: Audit, columns: Names) -> None:
             "missing": len(each.missing),
             "surplus": len(each.surplus),
             **({"unchecked": each.unchecked} if each.unchecked else {}),
-            "read_by": "everview" if each.ours else "spark",
+            "read_by": None if each.unchecked else "everview" if each.ours else "spark",
             "why": each.ours or None,
             "first_missing": records(names, each.missing[:SHOWN]),
             "first_surplus": records(names, each.surplus[:SHOWN]),
