@@ -62,7 +62,7 @@ def test_an_error_is_no_answer_and_the_next_question_has_one(asked):
 
 
 def test_names_keep_their_quotes():
-    assert in_duckdb("SELECT `two words` FROM t") == 'SELECT "two words" FROM t'
+    assert in_duckdb("SELECT `two words` FROM t") == 'SELECT "two words" FROM "t"'
 
 
 MISREAD = Case(

@@ -76,10 +76,11 @@ def in_duckdb(query: str) -> str:
     """A portable query in DuckDB's spelling.
 
     >>> in_duckdb("SELECT `a` FROM t LEFT SEMI JOIN u ON t.a <=> u.b")
-    'SELECT "a" FROM t SEMI JOIN u ON t.a IS NOT DISTINCT FROM u.b'
+    'SELECT "a" FROM "t" SEMI JOIN "u" ON "t"."a" IS NOT DISTINCT FROM "u"."b"'
     """
     tree = parse_one(query, read=DIALECT)
-    return tree.transform(_spelled).sql(dialect="duckdb")
+    # Only relations whose quoted names occur in a text are made known to DuckDB.
+    return tree.transform(_spelled).sql(dialect="duckdb", identify=True)
 
 
 def _spelled(node: exp.Expr) -> exp.Expr:
