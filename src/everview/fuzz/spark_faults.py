@@ -21,8 +21,12 @@ def fault_in(query: str) -> str:
 
 
 def _filtered_first_value(node: exp.Expr) -> bool:
-    """FIRST_VALUE(…) FILTER (…) OVER (…): Spark keeps the first row, whether it passes or not."""
-    if not isinstance(node, exp.Window):
+    """FIRST_VALUE(…) FILTER (…) over ROWS that begin where the partition does.
+
+    Spark keeps the first row of the partition, whether it passes the filter or not.
+    """
+    spec = node.args.get("spec") if isinstance(node, exp.Window) else None
+    if spec is None or (spec.args.get("kind"), spec.args.get("start")) != ("ROWS", "UNBOUNDED"):
         return False
     call = node.this
     while isinstance(call, exp.IgnoreNulls | exp.RespectNulls):
@@ -90,7 +94,7 @@ def _reads_outside(value: exp.Expr, own: set[str]) -> bool:
 
 
 FAULTS: dict[str, Callable[[exp.Expr], bool]] = {
-    "FIRST_VALUE with FILTER": _filtered_first_value,
+    "FIRST_VALUE with FILTER over ROWS from the start": _filtered_first_value,
     "NOT IN of an outer value in a subquery used as a value": _outer_not_in,
 }
 """Each fault by name, and the node that shows it."""
