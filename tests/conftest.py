@@ -16,7 +16,7 @@ from everview.store import together
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-    from everview.engine.spark.plain import PlainSpark
+    from everview.engine.spark.fuzz.plain import PlainSpark
     from everview.pipeline.database import Database
 
 
@@ -46,7 +46,7 @@ def spark() -> Iterator[SparkSession]:
 @pytest.fixture(scope="session")
 def plain_spark(spark: SparkSession) -> PlainSpark:
     """Spark, asked texts as they are."""
-    from everview.engine.spark.plain import PlainSpark
+    from everview.engine.spark.fuzz.plain import PlainSpark
 
     return PlainSpark(spark)
 

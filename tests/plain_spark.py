@@ -15,7 +15,7 @@ from pathlib import Path
 
 import pyarrow as pa
 
-from everview.engine.spark.plain import Answer, NoAnswer, PlainSpark, Question, Reply
+from everview.engine.spark.fuzz.plain import Answer, NoAnswer, PlainSpark, Question, Reply
 from everview.fuzz.oracle import Claim
 from everview.plan.types import Column
 

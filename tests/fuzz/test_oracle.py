@@ -10,7 +10,7 @@ import pytest
 from sqlglot import exp
 
 from everview.engine import written
-from everview.engine.spark.plain import Question
+from everview.engine.spark.fuzz.plain import Question
 from everview.fuzz.case import Case, Change, Table, Transaction, View
 from everview.fuzz.oracle import Claim, Oracle
 from everview.fuzz.run import Outcome, judge, run

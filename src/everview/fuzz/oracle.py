@@ -19,7 +19,7 @@ from everview.pipeline.audit import ViewAudit, compare
 from everview.plan.types import Schema
 
 if TYPE_CHECKING:
-    from everview.engine.spark.plain import NoAnswer, Question, Reply
+    from everview.engine.spark.fuzz.plain import NoAnswer, Question, Reply
 
 
 ORDERS = 3
@@ -125,7 +125,7 @@ class Oracle:
 @contextmanager
 def asking_spark(threads: int = 2) -> Iterator[Oracle]:
     """An oracle, for as long as the block runs."""
-    from everview.engine.spark.plain import PlainSpark
+    from everview.engine.spark.fuzz.plain import PlainSpark
 
     spark = PlainSpark(threads=threads)
     try:
@@ -136,7 +136,7 @@ def asking_spark(threads: int = 2) -> Iterator[Oracle]:
 
 def judged(claim: Claim, reply: Reply) -> Verdict:
     """A claim against one reply."""
-    from everview.engine.spark.plain import Answer
+    from everview.engine.spark.fuzz.plain import Answer
 
     if not isinstance(reply, Answer):
         return Verdict(claim, "unread", _named(reply))
@@ -179,14 +179,14 @@ def decided(verdict: Verdict, postgres: Postgres | None) -> str:
 
 
 def _question(claim: Claim) -> Question:
-    from everview.engine.spark.plain import Question
+    from everview.engine.spark.fuzz.plain import Question
 
     return Question(claim.query, claim.relations, claim.functions)
 
 
 def _turned(claim: Claim, order: int) -> Question:
     """The same with the rows of every relation the other way round, or shuffled: ties are too."""
-    from everview.engine.spark.plain import Question
+    from everview.engine.spark.fuzz.plain import Question
 
     def places(rows: int) -> list[int]:
         found = list(range(rows - 1, -1, -1))
@@ -202,7 +202,7 @@ def _turned(claim: Claim, order: int) -> Question:
 
 
 def _depends_on_order(claim: Claim, reply: Reply, turned: Reply) -> bool:
-    from everview.engine.spark.plain import Answer
+    from everview.engine.spark.fuzz.plain import Answer
 
     if not isinstance(reply, Answer) or not isinstance(turned, Answer):
         return False

@@ -15,6 +15,7 @@ from pyspark.sql.pandas.types import from_arrow_schema
 
 from everview.engine.spark import actions
 from everview.engine.spark.session import session_for
+from everview.plan.quoting import spark_name
 from everview.plan.types import Column, Schema
 
 SETTINGS = {
@@ -127,7 +128,7 @@ class _Asking:
             # Spark takes a piece without rows, after one that has some, for the end.
             whole = rows.combine_chunks() if rows.num_rows else rows.schema.empty_table()
             self.frames[id(rows)] = rows, self.session.createDataFrame(whole, types)
-        self.frames[id(rows)][1].createOrReplaceTempView(f"`{name}`")
+        self.frames[id(rows)][1].createOrReplaceTempView(spark_name(name))
         self.given[name] = rows
 
     def _declare(self, functions: Sequence[str]) -> None:
