@@ -6,7 +6,7 @@ import os
 import shutil
 import sys
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import ceil
 from pathlib import Path
 from time import perf_counter
@@ -149,9 +149,9 @@ class Ours:
         changing = {name: stored[name] for name in CHANGED}
         self.db.engine.moved(Snapshot(self.db.store, latest, changing), latest)
         engine: Any = self.db.engine
-        for name, held in engine._hot._held.items():
+        for name, held in tuple(engine._hot._held.items()):
             assert len(latest.relations[name].segments) == 1, f"{name} has changes"
-            held.later.clear()
+            engine._hot._held[name] = replace(held, later=())
         self.db.retain(1, grace=0)
 
     def _commit(self, refresh: Refresh) -> None:

@@ -56,6 +56,21 @@ def test_what_is_in_memory_stays_the_sum_of_what_was_written(db, monkeypatch, su
     assert len(db.engine._hot._held["t"].later) <= hot.RUNS
 
 
+def test_what_was_emptied_and_compacted_is_in_memory_what_comes_afterwards(db):
+    """Compaction leaves no segment of an empty relation, and runs in memory that add up to zero."""
+    db.insert("t", [(1, 2)])
+    db.insert("t", [(1, 3)])
+    with db.transaction() as tx:
+        tx.delete("t", [(1, 2), (1, 3)])
+    db.compact()
+    db.insert("t", [(1, 5)])
+    db.insert("t", [(1, 7)])
+    db.engine._hot.rows("t", db.catalog.schema("t"), db._snapshot())
+    assert held(db)["t"] == Counter([(1, 5), (1, 7)])
+    assert db.read("v").rows() == [(1, 12)]
+    assert db.audit().ok
+
+
 def test_a_view_that_is_dropped_leaves_nothing_in_memory(db):
     db.insert("t", [(1, 2)])
     db.insert("t", [(1, 3)])

@@ -133,8 +133,9 @@ class Hot:
         known = self._held.get(name)
         if known is not None and known.seen is snapshot:
             return known
-        # A relation without segments may have been dropped and declared anew with other columns.
-        if known is None or not self.holds(name, snapshot):
+        # Without segments the sum is zero: runs that add up to it are no part of what comes next,
+        # and the relation may have been dropped and declared again with other columns.
+        if known is None or not known.ids or not self.holds(name, snapshot):
             self._held.pop(name, None)  # its room is free for what is loaded now
             known = _Held(snapshot.stored[name])
         fresh = snapshot.relation(name).segments[len(known.ids) :]
