@@ -16,6 +16,7 @@ from typing import Any
 import pytest
 
 import everview as ev
+from everview.pipeline.sharing import was_interrupted
 
 SETUP = """
 CREATE TABLE account (id INT PRIMARY KEY, owner INT NOT NULL, money INT NOT NULL);
@@ -307,3 +308,11 @@ def test_a_child_that_lives_on_does_not_keep_its_parents_lock(tmp_path):
     finally:
         os.kill(child, signal.SIGKILL)
         os.waitpid(child, 0)
+
+
+def test_causes_that_go_in_a_circle_are_each_looked_at_once():
+    first, second, third = ev.UserError("X", "a", remedy="b"), ValueError(), KeyboardInterrupt()
+    first.__cause__, second.__context__ = second, first
+    assert not was_interrupted(first)
+    second.__cause__ = third
+    assert was_interrupted(first)

@@ -172,7 +172,6 @@ def test_no_moment_outside_the_calendar_is_stored(open_db: Open, tmp_path: Path)
         assert db.audit().ok
 
 
-@pytest.mark.slow
 @pytest.mark.spark
 def test_a_spark_frame_loses_nothing_either(spark: SparkSession, tmp_path: Path) -> None:
     with ev.open(str(tmp_path / "store"), spark=spark) as db:
@@ -282,7 +281,6 @@ def test_a_table_of_an_older_store_has_no_lengths() -> None:
     assert table_json(table_from(raw)) == raw
 
 
-@pytest.mark.slow
 @pytest.mark.spark
 def test_a_spark_frame_fits_a_varchar_too(spark: SparkSession, tmp_path: Path) -> None:
     with ev.open(str(tmp_path / "store"), spark=spark) as db:

@@ -107,12 +107,16 @@ class Sharing:
 
 
 def was_interrupted(problem: BaseException) -> bool:
-    """Whether a refusal may be the consequence of an exception that came from outside."""
-    each: BaseException | None = problem
-    while each is not None:
+    """Whether a refusal may be the consequence of an exception that came from outside.
+
+    An exception that is raised again by one that it caused makes a circle of causes.
+    """
+    found = [problem]
+    for each in found:
         if isinstance(each, MemoryError | OSError) or not isinstance(each, Exception):
             return True
-        each = each.__cause__ or each.__context__
+        behind = (each.__cause__, each.__context__)
+        found += (one for one in behind if one is not None and not any(one is x for x in found))
     return False
 
 
