@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import lru_cache
 
 from sqlglot import exp, parse_one
 
@@ -35,6 +36,7 @@ class Difference:
     occurs: Callable[[exp.Expr], bool]
 
 
+@lru_cache(maxsize=1024)
 def differs(query: str) -> Difference | None:
     """The first difference that occurs in a query, None where Spark is the judge."""
     tree = parse_one(query, read=DIALECT)
@@ -63,11 +65,28 @@ def _reads_around(tree: exp.Expr) -> bool:
         inner = node.find_ancestor(exp.Select)
         if inner is None or inner.find_ancestor(exp.Select) is None:
             continue
+        if _is_conjunct(inner):
+            continue
         own = {item.alias_or_name.lower() for item in _items(inner)}
         for column in node.this.find_all(exp.Column):
             if column.table and column.table.lower() not in own:
                 return True
     return False
+
+
+def _is_conjunct(query: exp.Select) -> bool:
+    """Whether a query is asked by an EXISTS or IN that a condition holds only with, or without."""
+    asked = query.parent
+    while isinstance(asked, exp.Subquery | exp.Paren):
+        asked = asked.parent
+    if not isinstance(asked, exp.Exists | exp.In):
+        return False
+    above = asked.parent
+    if isinstance(above, exp.Not):
+        above = above.parent
+    while isinstance(above, exp.And | exp.Paren):
+        above = above.parent
+    return isinstance(above, exp.Where | exp.Having | exp.Qualify | exp.Join)
 
 
 def _items(select: exp.Select) -> list[exp.Expr]:

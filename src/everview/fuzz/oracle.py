@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Literal, Protocol, TypeAlias
 
 import pyarrow as pa
 
+from everview.fuzz.differences import differs
 from everview.fuzz.postgres import Postgres
 from everview.fuzz.reference import Unanswered
-from everview.fuzz.spark_faults import fault_in
 from everview.pipeline.audit import ViewAudit, compare
 from everview.plan.types import Schema
 
@@ -146,9 +146,9 @@ def judged(claim: Claim, reply: Reply) -> Verdict:
     found = compared(claim, reply.rows)
     if found.ok:
         return Verdict(claim, "right")
-    fault = fault_in(claim.query)
+    fault = differs(claim.query)
     return (
-        Verdict(claim, "fault", fault)
+        Verdict(claim, "fault", fault.title)
         if fault
         else Verdict(claim, "wrong", rows=found, answer=reply.rows)
     )
