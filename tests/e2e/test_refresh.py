@@ -81,7 +81,9 @@ def test_a_replaced_view_keeps_the_part_that_stays_the_same(spark, tmp_path):
         before = db.store.latest().relations[name].segments
         db.sql(declare.format("k, z", part))
         assert db.store.latest().relations[name].segments == before
-        frame = spark.range(3).selectExpr("CAST(id AS INT) AS k", "rand() AS v", "'a' AS s")
+        frame = spark.range(3).selectExpr(
+            "CAST(id AS INT) AS k", "CAST(rand() AS DECIMAL(10, 2)) AS v", "'a' AS s"
+        )
         db.insert("t", frame)
         assert db.audit().ok
         db.sql("CREATE OR REPLACE VIEW v AS SELECT k FROM t")

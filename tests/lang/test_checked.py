@@ -6,8 +6,10 @@ import pytest
 from hypothesis import given, settings
 from sqlglot import exp
 
+from e2e.constructs import BEYOND_SPARK, CONSTRUCTS
 from everview.emit.sql import SPARK, emit_consolidated
 from everview.errors import UserError
+from everview.lang.sql import checked
 from everview.lang.sql.checked import checked_query
 from everview.lang.sql.parse import parse_query
 from everview.lang.sql.words import stranger
@@ -54,6 +56,10 @@ def test_a_name_of_with_does_not_reach_before_its_definition():
         "SELECT a FROM t QUALIFY ROW_NUMBER() OVER (ORDER BY a) = 1",
         "SELECT (WITH c AS (SELECT 1) SELECT * FROM c) FROM t",
         "SELECT CAST(a AS TIME) FROM t",
+        "SELECT CAST('1' AS INT), TRY_CAST('1' AS INT) FROM t",
+        "SELECT LISTAGG(a) WITHIN GROUP (ORDER BY a DESC) FROM t",
+        "SELECT LISTAGG(DISTINCT a, '|') WITHIN GROUP (ORDER BY a) FROM t",
+        "SELECT TRANSFORM(a, v -> CASE WHEN v > 1 THEN v ELSE v + 1 END) FROM t",
         "SELECT * FROM t LATERAL VIEW OUTER EXPLODE(a) `x y` AS `z``z`",
         "SELECT 'it''s', '\\\\', '\\'', 'a -- b', 'c /* d', `a``b` FROM t",
     ],
@@ -97,3 +103,24 @@ def test_no_other_word_comes_through(text):
 def test_names_of_columns_are_no_calls():
     text = "WITH `a`(`x`) AS (SELECT 1), `b`(`y`, `z`) MAX RECURSION LEVEL 5 AS (SELECT 1, 2) "
     assert stranger(f"{text}SELECT `q`.`x` FROM `a` AS `q`(`x`)") is None
+
+
+def test_a_writer_that_changes_the_meaning_is_noticed(monkeypatch):
+    """Whatever a text says when it is read again is compared with the tree that was checked."""
+    written = checked._written
+    changed = lambda tree: written(tree).replace("LISTAGG(`s`)", "LISTAGG(`s`, ',')")  # noqa: E731
+    monkeypatch.setattr(checked, "_written", changed)
+    with pytest.raises(UserError, match="not handed to Spark"):
+        checked_query("SELECT LISTAGG(s) WITHIN GROUP (ORDER BY s) AS c FROM t", {"t": "t"})
+
+
+def test_every_construct_is_handed_to_spark_or_known_to_be_read_by_us():
+    refused = set()
+    for name, text in CONSTRUCTS.items():
+        tree = parse_query(text)
+        names = {table.name.lower(): f"n {table.name}" for table in tree.find_all(exp.Table)}
+        try:
+            checked_query(text, names)
+        except UserError:
+            refused.add(name)
+    assert refused <= {"pivot_pairs", "range_of_several_units", *BEYOND_SPARK}

@@ -83,7 +83,11 @@ class Spark4(Spark):
             exp.DataType.Type.TIME: "TIME",
         }
         TRANSFORMS: ClassVar[dict[type[exp.Expr], Any]] = {
-            **{k: v for k, v in Spark.Generator.TRANSFORMS.items() if k is not exp.WithinGroup},
+            **{
+                kind: write
+                for kind, write in Spark.Generator.TRANSFORMS.items()
+                if kind not in (exp.GroupConcat, exp.WithinGroup)
+            },
             exp.Select: preprocess([eliminate_distinct_on, unnest_to_explode, any_to_exists]),
         }
 
@@ -114,6 +118,16 @@ class Spark4(Spark):
             if isinstance(expression.this, exp.Identifier) and _PLAIN.fullmatch(expression.name):
                 return str(self.func(expression.name.upper(), *expression.expressions))
             return str(super().anonymous_sql(expression))
+
+        def groupconcat_sql(self, expression: exp.GroupConcat) -> str:
+            """LISTAGG with the separator that was written; without one sqlglot makes it a comma."""
+            order, value = "", expression.this
+            if isinstance(value, exp.Order):
+                order = (
+                    f" WITHIN GROUP ({self.sql(exp.Order(expressions=value.expressions)).strip()})"
+                )
+                value = value.this
+            return f"{self.func('LISTAGG', value, expression.args.get('separator'))}{order}"
 
         def extract_sql(self, expression: exp.Extract) -> str:
             """EXTRACT with the part of the moment as a word."""

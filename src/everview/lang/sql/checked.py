@@ -66,7 +66,8 @@ def checked_text(
     written = _written(asked)
     again = parse_query(written)
     _check_kinds(again, text)
-    if _written(again) != written or not _read(again) <= {*names.values(), *_defined(again)}:
+    is_same = _written(again) == written and _meant(again) == _meant(asked)
+    if not is_same or not _read(again) <= {*names.values(), *_defined(again)}:
         raise _refused("this query", tree, text, "write it in another way")
     found = stranger(written, functions)
     if found is not None:
@@ -92,10 +93,42 @@ def spelled(table: exp.Table) -> str:
 
 
 def _written(tree: exp.Expr) -> str:
+    for name in tree.find_all(exp.Identifier):
+        name.set("quoted", True)  # `identify` leaves out parameters of lambdas below CASE
     try:
         return tree.sql(dialect=QUERIES, identify=True, comments=False)
     except RecursionError:
         raise too_deep(Span("", 0, 0)) from None
+
+
+def _meant(tree: exp.Expr) -> exp.Expr | None:
+    """A tree in which what has two spellings has one, None for what is written by its meaning.
+
+    Names come with and without quotes, calls in either case, literals of a type as casts, and a
+    frame that does not say where it ends does so at the current row. PIVOT with an alias is written
+    as a subquery.
+    """
+    if tree.find(exp.Pivot):
+        return None
+    tree = tree.copy()
+    for node in tree.walk():
+        match node:
+            case exp.Identifier():
+                node.set("quoted", False)
+            case exp.Anonymous() if isinstance(node.this, str):
+                node.set("this", node.this.upper())
+            case exp.WindowSpec() if node.args.get("end") is None:
+                node.set("end", "CURRENT ROW")
+    return tree.transform(_cast_of_literal, copy=False)
+
+
+def _cast_of_literal(node: exp.Expr) -> exp.Expr:
+    """DATE '2024-01-01' is read as another kind of cast than CAST('2024-01-01' AS DATE)."""
+    if type(node) is exp.Cast and isinstance(node.this, exp.Literal):
+        return exp.TryCast(this=node.this, to=node.args["to"])
+    if isinstance(node, exp.TryCast) and isinstance(node.this, exp.Literal):
+        return exp.TryCast(this=node.this, to=node.args["to"], safe=node.args.get("safe"))
+    return node
 
 
 def _check_kinds(tree: exp.Expr, text: str) -> None:
