@@ -26,7 +26,7 @@ def _quoted(node: exp.Expr) -> exp.Expr:
     return exp.to_identifier(node.name, quoted=True) if isinstance(node, exp.Identifier) else node
 
 
-NAMES = {"t": "everview_1", "u": "everview_2"}
+NAMES = {"t": "everview_1", "u": "everview_2", "asof left join": "ASOF LEFT JOIN"}
 
 
 def test_a_query_reads_what_was_given_to_spark_under_its_own_name():
@@ -56,6 +56,7 @@ def test_a_name_of_with_does_not_reach_before_its_definition():
         "SELECT a FROM t QUALIFY ROW_NUMBER() OVER (ORDER BY a) = 1",
         "SELECT (WITH c AS (SELECT 1) SELECT * FROM c) FROM t",
         "SELECT CAST(a AS TIME) FROM t",
+        "SELECT t.a FROM t JOIN `ASOF LEFT JOIN` AS c ON c.b = 'ASOF LEFT JOIN'",
         "SELECT CAST('1' AS INT), TRY_CAST('1' AS INT) FROM t",
         "SELECT LISTAGG(a) WITHIN GROUP (ORDER BY a DESC) FROM t",
         "SELECT LISTAGG(DISTINCT a, '|') WITHIN GROUP (ORDER BY a) FROM t",

@@ -57,7 +57,10 @@ class SparkQueries(Spark4):
 
         def join_sql(self, expression: exp.Join) -> str:
             """A join; in an ASOF join the side comes first."""
-            return str(super().join_sql(expression)).replace("ASOF LEFT JOIN", "LEFT ASOF JOIN", 1)
+            written = str(super().join_sql(expression))
+            if expression.method != "ASOF":
+                return written
+            return written.replace("ASOF LEFT JOIN", "LEFT ASOF JOIN", 1)
 
 
 QUERIES = SparkQueries
