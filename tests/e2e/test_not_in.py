@@ -8,6 +8,7 @@ from itertools import pairwise
 
 import pytest
 
+import everview as ev
 from e2e import conditions
 from e2e.checking import differences
 from e2e.conditions import Both, Greater, In, Is, Not
@@ -215,3 +216,31 @@ def test_any_and_all_are_not_known_where_sql_does_not_know(open_db, tmp_path):
             [(1, True, False, False), (2, None, None, None), (None, None, None, None)]
         )
         assert db.read("w").rows() == []
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        "SELECT k FROM (SELECT k, x FROM {} AS q) AS p WHERE NOT x",
+        "SELECT k FROM (SELECT * FROM {} AS q) AS p WHERE NOT x",
+        "SELECT k FROM (SELECT k, y AS z FROM {} AS q(k, y)) AS p WHERE NOT z",
+        "SELECT k FROM (SELECT k, x AND k > 0 AS y FROM {} AS q) AS p WHERE NOT y",
+        "WITH q AS (SELECT * FROM {}), p AS (SELECT x, k FROM q) SELECT k FROM p WHERE x = FALSE",
+    ],
+)
+@pytest.mark.parametrize("rows", ["SELECT DISTINCT {}", "SELECT {} UNION SELECT 1, TRUE"])
+def test_what_has_no_opposite_is_refused_however_deep_it_lies(tmp_path, query, rows):
+    inner = f"({rows.format('k, a IN (SELECT c FROM known) AS x FROM rows')})"
+    with ev.open(str(tmp_path), engine="duckdb") as db:
+        Tables(db, 1)
+        with pytest.raises(ev.UserError, match=r"NOT of .*, which is IN"):
+            db.sql(f"CREATE VIEW v AS {query.format(inner)}")
+
+
+def test_what_is_no_in_is_negated_however_deep_it_lies(tmp_path):
+    with ev.open(str(tmp_path), engine="duckdb") as db:
+        Tables(db, 1)
+        db.insert("rows", [(1, 1, 1), (2, 3, 3), (3, None, 2)])
+        inner = "SELECT k, x FROM (SELECT DISTINCT k, a > 2 AS x FROM rows) AS q"
+        db.sql(f"CREATE VIEW v AS SELECT k FROM ({inner}) AS p WHERE NOT x")
+        assert db.read("v").rows() == [(1,)]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from itertools import count
 
@@ -35,6 +35,8 @@ from everview.plan.traverse import schema_of
 from everview.plan.types import Schema, Type, unusable_name
 from everview.plan.typing import type_of
 
+MOST_COLUMNS = 10_000
+"""A star stands for no more columns than these."""
 _CAST = ("HAVING", "QUALIFY")
 """Spark casts what these ask for, and refuses what WHERE and ON ask for if it is not boolean."""
 
@@ -201,11 +203,27 @@ class Lowering:
             case exp.SetOperation():
                 return self.unsure_columns(tree.left) | self.unsure_columns(tree.right)
             case exp.Select():
+                through = self._unsure_names(tree)
                 return frozenset(
-                    at for at, node in enumerate(tree.expressions) if has_in(node.unalias())
+                    at + further
+                    for at, node in enumerate(tree.expressions)
+                    for further in _places(node, through)
                 )
             case _:
                 return frozenset()
+
+    def _unsure_names(self, tree: exp.Select) -> frozenset[str]:
+        """The names in lower case of such columns of what a query reads; a star is any name."""
+        start, joins = tree.args.get("from_"), tree.args.get("joins") or ()
+        found: set[str] = set()
+        for item in (*([start.this] if start else ()), *(each.this for each in joins)):
+            body = item.this if isinstance(item, exp.Subquery) else self.body(item)
+            if not isinstance(body, exp.Query) or body is tree:
+                continue
+            given = item.args["alias"].columns if item.alias else ()
+            named = [each.name for each in given] or body.named_selects
+            found.update(named[at] for at in self.unsure_columns(body) if at < len(named))
+        return frozenset(name.lower() for name in found)
 
     def over(self, plan: Plan, tree: exp.Expr) -> Plan:
         """The plan of a query that was made of the text, over the rows of `plan`."""
@@ -262,3 +280,15 @@ class Lowering:
             return known
         refuse_unknown_fields(text, schema, span_of(node, self.text))
         return self.analyze(text, schema, span_of(node, self.text))
+
+
+def _places(node: exp.Expr, through: frozenset[str]) -> Iterable[int]:
+    """Where a column of the SELECT list has an IN, counted from its own place.
+
+    Which columns a star stands for is not known here: it may be any.
+    """
+    if node.is_star:
+        return range(MOST_COLUMNS) if through else ()
+    read = {column.name.lower() for column in node.unalias().find_all(exp.Column)}
+    is_unsure = has_in(node.unalias()) or read & through or (read and "*" in through)
+    return (0,) if is_unsure else ()
