@@ -29,7 +29,11 @@ SHUFFLED_ROWS = 10_000
 """Tables of more rows are not put in another order to see whether rows tie."""
 ORDERS = 4
 """In how many orders Spark is asked before its answer counts as the only one."""
-FAULTS = ("java.lang.ClassCastException", "java.util.NoSuchElementException")
+FAULTS = (
+    "java.lang.ClassCastException",
+    "java.util.NoSuchElementException",
+    "[INTERNAL_ERROR]",
+)
 """What Spark's optimizer raises on texts that it should not fail on."""
 NOT_HANDED = "Q023"
 NO_SQL = "it is not written in SQL"
