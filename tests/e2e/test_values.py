@@ -289,3 +289,16 @@ def test_a_spark_frame_fits_a_varchar_too(spark: SparkSession, tmp_path: Path) -
         with pytest.raises(UserError, match=r"VARCHAR\(3\)"):
             db.insert("t", spark.sql("SELECT 'abcd' AS s"))
         assert sorted(db.read("t").rows(), key=repr) == [("ab ",), (None,)]
+
+
+def test_decimals_below_one_are_written_with_a_zero(open_db, tmp_path):
+    with open_db(tmp_path) as db:
+        db.sql("CREATE TABLE t (d DECIMAL(2,2)); INSERT INTO t VALUES (0.25), (-0.25), (0), (NULL)")
+        db.sql(
+            "CREATE VIEW v AS SELECT CAST(d AS STRING) AS a, CAST(0.0 AS STRING) AS b, "
+            "CAST(CAST(d AS DECIMAL(4,2)) AS STRING) AS c FROM t"
+        )
+        expected = {(x, "0.0", x) for x in ("0.25", "-0.25", "0.00", None)}
+        assert set(db.read("v").rows()) == expected
+        db.insert("t", [(None,)])
+        assert set(db.read("v").rows()) == expected

@@ -195,6 +195,11 @@ def _string_to_date(sql: str, target: str) -> str:
     )
 
 
+def _decimal_to_string(sql: str, _: str) -> str:
+    """The digits, with a zero before the point where DuckDB leaves it out."""
+    return rf"regexp_replace(CAST({sql} AS VARCHAR), '^(-?)[.]', '\10.')"
+
+
 def _double_to_string(sql: str, _: str) -> str:
     """The digits Java prints; from 1e15 on, and below a thousandth, they may be others."""
     digits, size = f"CAST({sql} AS VARCHAR)", f"abs({sql})"
@@ -262,7 +267,9 @@ CASTS: tuple[Cast, ...] = (
     Cast("decimal", "double", _by_digits, "DuckDB rounds twice"),
     Cast("decimal", "float", _by_digits, "DuckDB rounds twice"),
     Cast("decimal", "boolean", _plain),
-    Cast("decimal", "string", _plain),
+    Cast(
+        "decimal", "string", _decimal_to_string, "0.5 is .5 where all digits are behind the point"
+    ),
     Cast("float", "double", _plain),
     Cast("double", "float", _double_to_float, "DuckDB raises where Spark gives infinity"),
     Cast("fraction", "integer", _truncated, "DuckDB alone rounds"),
