@@ -75,14 +75,18 @@ def test_where_rows_tie_our_own_order_of_them_is_audited(spark, tmp_path):
 def test_what_spark_fails_on_inside_is_read_by_us(spark, tmp_path):
     """Spark 4.3 cannot take apart a correlated EXCEPT over outer joins, and raises for itself."""
     with everview.open(str(tmp_path), spark=spark) as db:
-        db.sql(
-            "CREATE TABLE t (a STRING PRIMARY KEY, b BIGINT, c DOUBLE, d TIMESTAMP);"
-            "CREATE TABLE u (a INT PRIMARY KEY, f DOUBLE);"
-            "CREATE VIEW v AS SELECT q1.b FROM t AS q1 WHERE q1.d IN ("
+        query = (
+            "SELECT q1.b FROM t AS q1 WHERE q1.d IN ("
             "SELECT q3.d AS s FROM u AS q2 LEFT OUTER JOIN t AS q3 ON TRUE "
             "WHERE q2.f IS NOT DISTINCT FROM q1.c "
             "EXCEPT SELECT q5.d AS s FROM t AS q4 FULL OUTER JOIN t AS q5 ON TRUE)"
         )
+        db.sql(
+            "CREATE TABLE t (a STRING PRIMARY KEY, b BIGINT, c DOUBLE, d TIMESTAMP);"
+            f"CREATE TABLE u (a INT PRIMARY KEY, f DOUBLE); CREATE VIEW v AS {query}"
+        )
         [view] = db.audit()
         assert view.ok
         assert "optimizer fails" in view.ours
+        with pytest.raises(everview.UserError, match="optimizer fails on this query"):
+            db.sql(query).rows()

@@ -14,7 +14,7 @@ from everview.emit.sql import SPARK, consolidate, emit_consolidated
 from everview.engine.protocol import Difference, Snapshot
 from everview.engine.spark import actions
 from everview.engine.spark.door import ask
-from everview.engine.spark.problems import NOT_ACCEPTED, ends_early
+from everview.engine.spark.problems import NOT_ACCEPTED, ends_early, fails_inside
 from everview.engine.spark.queries import listed_names, over, plain_frame
 from everview.engine.spark.relations import Relations, ddl, stored_frame
 from everview.errors import UserError
@@ -29,12 +29,6 @@ SHUFFLED_ROWS = 10_000
 """Tables of more rows are not put in another order to see whether rows tie."""
 ORDERS = 4
 """In how many orders Spark is asked before its answer counts as the only one."""
-FAULTS = (
-    "java.lang.ClassCastException",
-    "java.util.NoSuchElementException",
-    "[INTERNAL_ERROR]",
-)
-"""What Spark's optimizer raises on texts that it should not fail on."""
 NOT_HANDED = "Q023"
 NO_SQL = "it is not written in SQL"
 
@@ -82,7 +76,7 @@ def text_difference(
         # It also ends a recursion that ours does not.
         if ends_early(problem):
             return "Spark ends the recursion at a limit of its own"
-        if not any(fault in str(problem) for fault in FAULTS):
+        if not fails_inside(problem):
             raise
         return "Spark's optimizer fails on it"
 

@@ -16,6 +16,12 @@ DATA_EXCEPTIONS = ("22", "P0001")
 
 
 NOT_ACCEPTED = "Q010"
+_INSIDE = (
+    "java.lang.ClassCastException",
+    "java.util.NoSuchElementException",
+    "[INTERNAL_ERROR]",
+)
+"""What Spark's optimizer raises for itself."""
 
 
 def not_accepted(
@@ -50,6 +56,11 @@ def explained() -> Iterator[None]:
 def ends_early(problem: Exception) -> bool:
     """Whether Spark ended a recursion at a limit of its own."""
     return any(words in str(problem) for words in ("RECURSION_LEVEL_LIMIT", "RECURSION_ROW_LIMIT"))
+
+
+def fails_inside(problem: Exception) -> bool:
+    """Whether Spark's optimizer fails on a text that it should not fail on."""
+    return any(words in str(problem) for words in _INSIDE)
 
 
 def in_words(problem: PySparkException) -> str:

@@ -20,7 +20,7 @@ from everview.engine.results import Result
 from everview.engine.spark import actions
 from everview.engine.spark.door import allowed_frame, ask, callable_in
 from everview.engine.spark.loops import without_loops
-from everview.engine.spark.problems import ends_early, explained, not_accepted
+from everview.engine.spark.problems import ends_early, explained, fails_inside, not_accepted
 from everview.engine.spark.relations import Relations, as_frame, ddl, stored_frame
 from everview.errors import Span, UserError
 from everview.lang.sql.allow import NOTHING, Allow
@@ -74,9 +74,15 @@ def asked(
                 return actions.collect(frame)
         except (PySparkException, Py4JJavaError) as problem:
             found = own() if ends_early(problem) else None
-            if found is None:
+            if found is not None:
+                return actions.collect(found)
+            if not fails_inside(problem):
                 raise
-            return actions.collect(found)
+            raise UserError(
+                "E016",
+                "Spark's optimizer fails on this query",
+                remedy="write it in another way, or create it as a view, which Everview reads",
+            ) from problem
 
     return Result(arrow, lambda: frame)
 
