@@ -18,6 +18,7 @@ LISTED = (
     "SELECT a FROM u WHERE (SELECT MIN(x) FROM t WHERE NOT (u.a IN (SELECT b FROM w))) > 1",
     f"SELECT FIRST_VALUE(v) FILTER (WHERE c = 'b') OVER (ORDER BY o {ROWS}) AS f FROM s",
     f"SELECT FIRST(v) FILTER (WHERE c) IGNORE NULLS OVER (ORDER BY o {ROWS}) AS f FROM s",
+    "SELECT (SELECT t.v FROM t WHERE t.k = u.k + 0 ORDER BY t.v LIMIT 1) AS m FROM u",
 )
 RELATIVES = (
     "SELECT a FROM u WHERE u.a NOT IN (SELECT b FROM w)",
@@ -39,6 +40,8 @@ RELATIVES = (
     "SELECT u.k FROM u WHERE EXISTS (SELECT 1 FROM t WHERE t.v NOT IN (SELECT v FROM w))",
     "SELECT k FROM (SELECT k, v IN (SELECT v FROM w) AS x FROM u) AS q WHERE NOT x",
     "SELECT LAST_VALUE(v) FILTER (WHERE v < 9) OVER (ORDER BY k ROWS 1 PRECEDING) AS f FROM t",
+    "SELECT (SELECT t.v FROM t WHERE t.k = 1 ORDER BY t.v LIMIT 1) AS m FROM u",
+    "SELECT q.v FROM u, LATERAL (SELECT t.v FROM t WHERE t.k = CAST(u.k AS BIGINT)) AS q",
 )
 
 PAGE = Path(__file__).parents[2] / "docs" / "differences-from-spark.md"
@@ -63,6 +66,19 @@ def test_a_difference_is_found_in_a_case_of_its_shape(query):
 @pytest.mark.parametrize("query", RELATIVES)
 def test_what_spark_answers_as_sql_is_no_difference(query):
     assert differs(query) is None
+
+
+@pytest.mark.parametrize(
+    ("types", "listed"),
+    [
+        ({"t": {"k": "int32"}, "u": {"k": "int32"}}, False),
+        ({"t": {"k": "int32"}, "u": {"k": "int64"}}, True),
+        ({"t": {"k": "int32"}, "u": {}}, True),
+    ],
+)
+def test_a_limit_by_a_key_of_one_type_is_no_difference(types, listed):
+    query = "SELECT x.v FROM u, LATERAL (SELECT t.v FROM t WHERE t.k = u.k LIMIT 1) AS x"
+    assert (differs(query, types) is not None) == listed
 
 
 def test_the_engines_answer_as_is_said(open_db, tmp_path):

@@ -146,12 +146,19 @@ def judged(claim: Claim, reply: Reply) -> Verdict:
     found = compared(claim, reply.rows)
     if found.ok:
         return Verdict(claim, "right")
-    fault = differs(claim.query)
+    fault = differs(claim.query, _types(claim))
     return (
         Verdict(claim, "fault", fault.title)
         if fault
         else Verdict(claim, "wrong", rows=found, answer=reply.rows)
     )
+
+
+def _types(claim: Claim) -> dict[str, dict[str, str]]:
+    return {
+        name.lower(): {field.name.lower(): str(field.type) for field in rows.schema}
+        for name, rows in claim.relations.items()
+    }
 
 
 def compared(claim: Claim, answer: pa.Table) -> ViewAudit:
