@@ -21,7 +21,7 @@ from bench.plain import started
 from bench.prepared import Plan, prepared
 from bench.rows import RESULTS, tell
 from bench.tables import DATA, generated, queries
-from everview.pipeline.choosing import Choice, Way, choose
+from everview.database.cost.choose import Choice, Way, choose
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -26,7 +26,7 @@ from bench.handwritten import Handwritten
 from bench.tables import DATA
 from bench.tpch import COLUMNS, KEYS, Change, Trade, tables
 from bench.views import VIEWS, View
-from everview.pipeline.database import Database
+from everview.database.database import Database
 
 LIMIT = 2.0
 """How many times as long as the hand-written script a transaction of many rows may take."""

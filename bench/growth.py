@@ -24,7 +24,7 @@ import pyarrow as pa
 import everview as ev
 from bench.rows import RESULTS, tell
 from bench.tpch import COLUMNS, DATA, KEYS, Change, Trade, tables
-from everview.pipeline.database import Database
+from everview.database.database import Database
 
 LIMIT = 2.0
 """How many times as long a change of recent keys may take where the data is 16 times as large."""

@@ -24,7 +24,7 @@ from bench.delta_duckdb import DeltaDuckDB
 from bench.delta_spark import WAYS, DeltaSpark
 from bench.rows import RESULTS, tell
 from bench.tpch import DATA, Change
-from everview.pipeline.database import Database
+from everview.database.database import Database
 
 LIMIT = 1.5
 """How many times as long as by hand a transaction may take."""

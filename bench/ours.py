@@ -20,11 +20,11 @@ import everview as ev
 from bench.answers import Row
 from bench.refresh import CHANGED, MEMORY, Refresh
 from bench.tables import KEYS, declaration
-from everview.engine.duckdb.runs import Tight
-from everview.engine.protocol import Snapshot
-from everview.pipeline.database import Database
-from everview.pipeline.declaring import Declared
-from everview.plan.types import WEIGHT
+from everview.database.database import Database
+from everview.database.ddl import Declared
+from everview.expr.types import WEIGHT
+from everview.runtime.cache.sorted_run import Tight
+from everview.runtime.protocol import Snapshot
 from everview.store.compaction import Policy
 from everview.store.manifest import Manifest, Segment
 from everview.store.segments import adopt, folder_of, fresh_id

@@ -23,7 +23,7 @@ from bench.answers import Row
 from bench.prepared import Plan
 from bench.refresh import CHANGED, Refresh
 from bench.tables import KEYS
-from everview.engine.memory import part
+from everview.runtime.memory_budget import part
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

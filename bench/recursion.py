@@ -22,7 +22,7 @@ import pyarrow as pa
 
 from bench.growth import Opened, opening
 from bench.rows import RESULTS, tell
-from everview.pipeline.database import Database
+from everview.database.database import Database
 
 Edge: TypeAlias = tuple[int, int]
 

@@ -17,12 +17,12 @@ from typing import Any
 import everview as ev
 from conformance.maintained import REFUSED, RIGHT, WRONG, DifferenceError, Outcome
 from conformance.refusals import construct
+from everview.database.audit import TOLERANCE
+from everview.database.database import Database
 from everview.errors import UserError
-from everview.fuzz.folders import passing_folder
 from everview.lang.datalog.facts import row_of
 from everview.lang.datalog.program import Declarations, Row, declarations
-from everview.pipeline.audit import TOLERANCE
-from everview.pipeline.database import Database
+from everview_fuzz.check.folders import passing_folder
 
 BATCHES = 3
 Facts = dict[str, list[Row]]

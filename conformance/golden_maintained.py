@@ -25,8 +25,8 @@ from conformance.maintained import (
 )
 from conformance.refusals import construct
 from conformance.values import decode_row, rows_of
-from everview.fuzz.folders import passing_folder
-from everview.pipeline.database import Database
+from everview.database.database import Database
+from everview_fuzz.check.folders import passing_folder
 
 
 def maintain_world(judged: Judged, engine: str, spark: Any = None) -> list[Outcome]:

@@ -15,8 +15,8 @@ from conformance.cases import Case, Change, Check, Drop, Statement, Table, View
 from conformance.plain import Answers, Plain
 from conformance.refusals import construct
 from conformance.values import decode_row, difference, is_value, rows_of, written
-from everview.fuzz.folders import passing_folder
-from everview.pipeline.database import Database
+from everview.database.database import Database
+from everview_fuzz.check.folders import passing_folder
 
 RIGHT, REFUSED, WRONG, LEFT_OUT = "right", "refused", "wrong", "left out"
 _COMPUTING = "E010"

@@ -33,7 +33,7 @@ from conformance.sqllogic_sql import (
     says_nothing,
 )
 from conformance.values import difference, rows_of
-from everview.pipeline.database import Database
+from everview.database.database import Database
 
 EARLY = 40
 """How many views may wait for their rows at a time."""

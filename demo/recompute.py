@@ -12,7 +12,7 @@ from pathlib import Path
 from time import perf_counter
 from typing import Any
 
-from everview.pipeline.database import Database
+from everview.database.database import Database
 
 RUNS = 2
 

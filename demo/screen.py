@@ -10,8 +10,8 @@ from rich import box
 from rich.console import Console
 from rich.table import Table
 
-from everview.pipeline.audit import Audit
-from everview.pipeline.statistics import RelationStatus
+from everview.database.audit import Audit
+from everview.database.introspect.statistics import RelationStatus
 
 WIDTH = 110
 """Narrower terminals see the changed rows of all views together."""

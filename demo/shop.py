@@ -22,7 +22,7 @@ from demo.catalog import TABLES, VIEWS
 from demo.recompute import recomputation
 from demo.screen import WIDTH, Report, Step, relations_table, show_report, steps_table
 from demo.trade import Changes, Shop
-from everview.pipeline.database import Database
+from everview.database.database import Database
 
 CHANGED_ROWS = 1_000
 """What one transaction changes, about."""

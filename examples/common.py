@@ -11,7 +11,7 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 import everview as ev
-from everview.pipeline.database import Database
+from everview.database.database import Database
 
 DATA = Path(__file__).parent / "data"
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from everview.pipeline.database import Database
+from everview.database.database import Database
 from examples.common import database, facts, program, proved, run, show
 
 NAME = "reachability"

@@ -11,13 +11,13 @@ import pytest
 from hypothesis import Phase, settings
 
 import everview
-from everview.store import together
+from everview.store import change_file
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-    from everview.engine.spark.fuzz.plain import PlainSpark
-    from everview.pipeline.database import Database
+    from everview.database.database import Database
+    from everview_fuzz.check.plain_spark import PlainSpark
 
 
 @pytest.fixture(scope="session")
@@ -46,7 +46,7 @@ def spark() -> Iterator[SparkSession]:
 @pytest.fixture(scope="session")
 def plain_spark(spark: SparkSession) -> PlainSpark:
     """Spark, asked texts as they are."""
-    from everview.engine.spark.fuzz.plain import PlainSpark
+    from everview_fuzz.check.plain_spark import PlainSpark
 
     return PlainSpark(spark)
 
@@ -74,8 +74,8 @@ def open_db(engine: str, request: pytest.FixtureRequest) -> Open:
 @pytest.fixture
 def own_files(monkeypatch: pytest.MonkeyPatch) -> None:
     """Every change is a Parquet file of its own, however few rows it has."""
-    monkeypatch.setattr(together, "FEW_ROWS", 0)
-    monkeypatch.setattr(together, "MANY_ROWS", 0)
+    monkeypatch.setattr(change_file, "FEW_ROWS", 0)
+    monkeypatch.setattr(change_file, "MANY_ROWS", 0)
 
 
 settings.register_profile("fast", max_examples=40, deadline=None, print_blob=True)

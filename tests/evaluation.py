@@ -16,10 +16,9 @@ from typing import Any, assert_never
 
 import pyarrow as pa
 
-from everview.emit.sql import DUCKDB, emit_consolidated
-from everview.engine.arrow import conform
-from everview.engine.duckdb.calculator import Calculator
-from everview.plan.aggregates import counts_copies
+from everview.engines.duckdb.calculator import Calculator
+from everview.expr.aggregates import counts_copies
+from everview.expr.types import decimal_parts, names
 from everview.plan.build import columns_of
 from everview.plan.nodes import (
     Add,
@@ -48,8 +47,9 @@ from everview.plan.nodes import (
     Window,
 )
 from everview.plan.traverse import schema_of, walk
-from everview.plan.types import decimal_parts, names
 from everview.program.steps import change_name
+from everview.runtime.arrow_types import conform
+from everview.sqlgen.sql import DUCKDB, emit_consolidated
 from scalar_meaning import value
 from strategies import Bag, Row, as_arrow, as_bag
 

@@ -6,10 +6,10 @@ from collections import Counter
 
 from hypothesis import strategies as st
 
-from everview.plan import scalar
+from everview.expr import scalar
+from everview.expr.types import Column
 from everview.plan.build import add, distinct, filter_, group_by, join, map_, negate, project
 from everview.plan.nodes import Aggregate, Fixpoint, Output, Plan, Recursive, Source
-from everview.plan.types import Column
 from strategies import Bag, World
 
 PAIR = (Column("x", "int"), Column("y", "int"))

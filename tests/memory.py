@@ -7,10 +7,9 @@ from collections.abc import Mapping
 
 from evaluation import Columns, Relations, Rows, bag_of, rows_of
 from everview.compiler import Maintenance
-from everview.emit.sql import ring_columns
+from everview.expr.types import ITERATION, names
 from everview.plan.build import columns_of
 from everview.plan.nodes import Plan, Source
-from everview.plan.types import ITERATION, names
 from everview.program.steps import (
     Add,
     Check,
@@ -22,6 +21,7 @@ from everview.program.steps import (
     Publish,
     change_name,
 )
+from everview.sqlgen.sql import ring_columns
 from strategies import Bag, Row, World
 
 

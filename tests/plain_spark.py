@@ -15,9 +15,9 @@ from pathlib import Path
 
 import pyarrow as pa
 
-from everview.engine.spark.fuzz.plain import Answer, NoAnswer, PlainSpark, Question, Reply
-from everview.fuzz.oracle import Claim
-from everview.plan.types import Column
+from everview.expr.types import Column
+from everview_fuzz.check.oracle import Claim
+from everview_fuzz.check.plain_spark import Answer, NoAnswer, PlainSpark, Question, Reply
 
 RECORDING = "EVERVIEW_RECORD" in os.environ
 NOT_RECORDED = "NOT_RECORDED"

@@ -10,7 +10,7 @@ from typing import Any
 
 from sqlglot import exp
 
-from everview.plan import scalar
+from everview.expr import scalar
 
 Row = Mapping[str, Any]
 

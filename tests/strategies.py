@@ -15,9 +15,9 @@ from math import inf, isnan, nan
 import pyarrow as pa
 from hypothesis import strategies as st
 
-from everview.engine.arrow import arrow_schema
-from everview.plan import scalar
-from everview.plan.aggregates import result_type
+from everview.expr import scalar
+from everview.expr.aggregates import result_type
+from everview.expr.types import Column, Schema, is_exact, is_nested
 from everview.plan.build import (
     add,
     distinct,
@@ -44,7 +44,7 @@ from everview.plan.nodes import (
     Values,
 )
 from everview.plan.traverse import schema_of
-from everview.plan.types import Column, Schema, is_exact, is_nested
+from everview.runtime.arrow_types import arrow_schema
 
 T = Source("t", (Column("a", "int"), Column("b", "int"), Column("x", "decimal(6,2)")))
 U = Source("u", (Column("a", "int"), Column("d", "double"), Column("s", "string")))

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 from everview.errors import Span, UserError
 
 if TYPE_CHECKING:
-    from everview.pipeline.database import Database
-    from everview.pipeline.restoring import Repair
-    from everview.pipeline.verifying import Verification
+    from everview.database.database import Database
+    from everview.database.repair import Repair
+    from everview.database.verify import Verification
 
 __version__ = "0.1.0"
 __all__ = ["Span", "UserError", "__version__", "open", "repair", "verify"]
@@ -41,7 +41,7 @@ def open(  # noqa: A001  (ev.open, as in io.open and gzip.open)
     their arguments alone. They are not stored: a view that calls one which is not given is read
     as it is, and what would change it is refused.
     """
-    from everview.pipeline.opening import open_database
+    from everview.database.open import open_database
 
     return open_database(
         location,
@@ -57,13 +57,13 @@ def open(  # noqa: A001  (ev.open, as in io.open and gzip.open)
 
 def verify(location: str) -> Verification:
     """Check every file that the store at `location` needs, as it lies on disk; needs no engine."""
-    from everview.pipeline.opening import verified
+    from everview.database.open import verified
 
     return verified(location)
 
 
 def repair(location: str, *, engine: str = "spark", spark: Any = None) -> Repair:
     """Build what is damaged of views and states again from the tables, and say what is lost."""
-    from everview.pipeline.opening import repaired
+    from everview.database.open import repaired
 
     return repaired(location, engine=engine, spark=spark)

@@ -6,10 +6,10 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
 from everview.plan.nodes import Empty, Plan, Source
-from everview.program.checks import checks
+from everview.program.arrangements import States
+from everview.program.constraints import checks
 from everview.program.materialize import Materializer
 from everview.program.schedule import schedule
-from everview.program.states import States
 from everview.program.steps import Add, Program, Publish, Step, change_name
 
 

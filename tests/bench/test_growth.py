@@ -7,7 +7,7 @@ import json
 import pytest
 
 from bench import growth
-from everview.pipeline.audit import Audit
+from everview.database.audit import Audit
 
 
 def small(folder, *more: str) -> list[str]:

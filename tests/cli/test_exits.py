@@ -7,7 +7,7 @@ import sys
 
 import pytest
 
-from everview.pipeline.database import Database
+from everview.database.database import Database
 
 
 def test_what_the_user_can_fix_is_rendered_on_stderr_with_exit_code_1(run, tmp_path):

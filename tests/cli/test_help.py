@@ -11,7 +11,7 @@ import pytest
 import everview
 from everview.cli.explain import STAGES
 from everview.cli.main import COMMANDS
-from everview.pipeline import explain
+from everview.database.introspect import explain
 
 NAMES = [str(command.name) for command in COMMANDS]
 HEAVY = ("pyspark", "py4j", "duckdb", "pyarrow", "sqlglot", "rich")

@@ -15,7 +15,7 @@ from conformance.values import encode_row
 
 from conformance import __main__ as program
 from conformance import fixtures, openivm, report
-from everview.pipeline.database import Database
+from everview.database.database import Database
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -11,7 +11,7 @@ from conformance.sqllogic_file import Hashed, MalformedError, Query, Statement, 
 
 import everview as ev
 from conformance import sqllogic
-from everview.pipeline.database import Database
+from everview.database.database import Database
 
 FILES = sorted(Path(__file__).parent.glob("*.test"))
 TABLE = """statement ok

@@ -16,7 +16,7 @@ from rich.console import Console
 
 import everview as ev
 from demo import shop
-from everview.pipeline.database import Database
+from everview.database.database import Database
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -14,9 +14,9 @@ import numpy as np
 import pyarrow as pa
 
 import everview as ev
-from everview.engine.results import Result
-from everview.pipeline.database import Database
-from everview.pipeline.transaction import Transaction
+from everview.database.database import Database
+from everview.database.transaction import Transaction
+from everview.runtime.results import Result
 
 SETUP = """
 CREATE TABLE t (k INT, v INT, s STRING);

@@ -6,9 +6,9 @@ import re
 from functools import lru_cache
 from pathlib import Path
 
-from everview.fuzz.oracle import Claim
-from everview.pipeline.database import Database
-from everview.plan.types import names
+from everview.database.database import Database
+from everview.expr.types import names
+from everview_fuzz.check.oracle import Claim
 from plain_spark import Digests
 
 RECORDED = Path(__file__).with_name("answers.json")

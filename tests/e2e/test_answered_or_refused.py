@@ -10,9 +10,9 @@ from sqlglot import exp, parse_one
 from sqlglot.errors import ParseError
 
 import everview as ev
-from everview.lang.sql import refuse
-from everview.lang.sql.desugar import desugared
-from everview.plan.dialect import DIALECT
+from everview.expr.dialect import DIALECT
+from everview.lang.sql.bind import refuse
+from everview.lang.sql.lower.desugar_aggregates import desugared
 
 REFUSED = {
     "SELECT count() FROM t": "Q001",

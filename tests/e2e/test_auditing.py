@@ -6,8 +6,8 @@ import pytest
 from sqlglot import exp
 
 import everview
-from everview.engine import written
-from everview.lang.sql import lower
+from everview.database import audit_query
+from everview.lang.sql.lower import query
 
 TABLES = """CREATE TABLE t (k INT, v INT); CREATE TABLE e (x INT, y INT);
 INSERT INTO t VALUES (1, 10), (1, 10), (2, NULL); INSERT INTO e VALUES (1, 2), (2, 3), (3, 1)"""
@@ -41,11 +41,11 @@ def misread(monkeypatch):
     def planted(node: exp.Expr) -> exp.Expr:
         return exp.FirstValue(this=node.this) if isinstance(node, exp.LastValue) else node
 
-    desugared = lower.desugared
-    monkeypatch.setattr(lower, "desugared", lambda tree: desugared(tree.transform(planted)))
-    written._lowered.cache_clear()
+    desugared = query.desugared
+    monkeypatch.setattr(query, "desugared", lambda tree: desugared(tree.transform(planted)))
+    audit_query._lowered.cache_clear()
     yield
-    written._lowered.cache_clear()
+    audit_query._lowered.cache_clear()
 
 
 LAST = "LAST_VALUE(v) OVER (ORDER BY {} ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW)"

@@ -14,7 +14,7 @@ import pytest
 import everview as ev
 from e2e import bad_calls, bad_rows, bad_texts
 from e2e.messages import internals
-from everview.pipeline.declaring import Declared
+from everview.database.ddl import Declared
 
 pytestmark = pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::FutureWarning")
 

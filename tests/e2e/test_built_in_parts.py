@@ -8,8 +8,8 @@ import everview as ev
 from e2e.every_type import COLUMNS, NAMES, NULLS, ROW
 from e2e.shapes import query, shapes_for
 from e2e.test_views import World
-from everview.engine.duckdb import calculator
-from everview.engine.duckdb import engine as embedded
+from everview.engines.duckdb import calculator
+from everview.engines.duckdb import engine as embedded
 
 
 @pytest.fixture(autouse=True)

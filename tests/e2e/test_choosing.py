@@ -12,9 +12,9 @@ import everview as ev
 from e2e.shapes import query, shapes_for
 from e2e.test_gears import opened
 from e2e.test_views import World
-from everview.engine.duckdb.hot import Hot
-from everview.pipeline.choosing import Choice, Question, choose
-from everview.pipeline.samples import Sample, Samples
+from everview.database.cost.choose import Choice, Question, choose
+from everview.database.cost.measurements import Sample, Samples
+from everview.runtime.cache.relation_cache import Hot
 
 
 def force(db, *ways: str) -> list[str]:

@@ -12,11 +12,11 @@ import everview as ev
 from e2e.constructs import BEYOND_SPARK, CONSTRUCTS
 from e2e.test_views import World
 from everview.analysis.sign import Sign, sign
-from everview.engine.duckdb.engine import DuckDBEngine
-from everview.pipeline.database import Database
+from everview.database.database import Database
+from everview.engines.duckdb.engine import DuckDBEngine
+from everview.expr.types import Column
 from everview.plan.build import join
 from everview.plan.nodes import Plan, Source
-from everview.plan.types import Column
 from everview.store.manifest import Relation
 from everview.store.store import Store
 

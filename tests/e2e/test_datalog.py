@@ -11,8 +11,8 @@ import pytest
 
 import everview as ev
 from e2e.datalog_meaning import Facts, meaning
+from everview.database.database import Database
 from everview.errors import UserError
-from everview.pipeline.database import Database
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -12,10 +12,10 @@ import pytest
 
 import everview as ev
 from e2e.attacks import HARMLESS, QUERIES, STATEMENTS
-from everview.engine.duckdb.calculator import Calculator
-from everview.store.codec import _checksum
+from everview.engines.duckdb.calculator import Calculator
 from everview.store.manifest import FORMAT
-from everview.store.manifests import manifest_path
+from everview.store.manifest_codec import _checksum
+from everview.store.manifest_log import manifest_path
 from everview.store.store import Store
 
 HIDDEN = "hidden words"
@@ -256,7 +256,7 @@ def test_the_embedded_engine_reaches_nothing_else(tmp_path):
 @pytest.mark.spark
 def test_every_pure_function_is_one_of_sparks_own(spark):
     """A name that Spark does not know could be a function of a catalog."""
-    from everview.lang.sql.pure import NEVER, PURE
+    from everview.lang.sql.allowlist.pure_functions import NEVER, PURE
 
     known = {row[0] for row in spark.sql("SHOW SYSTEM FUNCTIONS").collect()}
     # Parsed by Spark's grammar and not by name.

@@ -12,9 +12,9 @@ import everview as ev
 from e2e.checking import differences
 from e2e.shapes import query, shapes_for
 from e2e.test_views import World
-from everview.engine.duckdb.engine import DuckDBEngine
+from everview.database.database import Database
+from everview.engines.duckdb.engine import DuckDBEngine
 from everview.errors import UserError
-from everview.pipeline.database import Database
 from everview.store.store import Store
 
 

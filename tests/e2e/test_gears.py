@@ -12,10 +12,10 @@ from e2e.every_type import COLUMNS, NAMES, NULLS, ROW
 from e2e.shapes import query
 from e2e.test_engines import check_rows_that_cancel
 from e2e.test_views import World
-from everview.engine.spark.engine import SparkEngine
-from everview.engine.spark.queries import as_frame
+from everview.database.database import Database
+from everview.engines.spark.engine import SparkEngine
+from everview.engines.spark.queries import as_frame
 from everview.errors import UserError
-from everview.pipeline.database import Database
 from everview.store.store import Store
 
 pytestmark = pytest.mark.spark

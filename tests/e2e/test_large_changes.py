@@ -6,8 +6,8 @@ import pyarrow as pa
 import pytest
 
 import everview as ev
+from everview.database.database import Database
 from everview.errors import UserError
-from everview.pipeline.database import Database
 from everview.store.store import Store
 
 ROWS = 30_000

@@ -8,6 +8,7 @@ from collections.abc import Callable
 import pytest
 
 import everview as ev
+from everview.expr.types import Column
 from everview.plan.build import (
     add,
     columns_of,
@@ -30,7 +31,6 @@ from everview.plan.nodes import (
     Ref,
     Source,
 )
-from everview.plan.types import Column
 
 PLACE = (Column("p", "int"),)
 LIMIT = 12

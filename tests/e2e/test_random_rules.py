@@ -15,7 +15,7 @@ from e2e.random_rules import GIVEN, RuleSet, datalog, drawn, drawn_bag, meaning,
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-    from everview.pipeline.database import Database
+    from everview.database.database import Database
 
 Edge = tuple[int | None, int | None]
 TRANSACTIONS = 50

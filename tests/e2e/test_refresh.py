@@ -8,9 +8,9 @@ import pytest
 
 import everview as ev
 from e2e.test_views import World
-from everview.lang.sql.divide import Divided, Part
-from everview.pipeline import catalog
-from everview.plan.types import Column
+from everview.database.catalog import catalog
+from everview.expr.types import Column
+from everview.lang.sql.recompute.partition_query import Divided, Part
 
 # An aggregate whose answer is the same every time, and that has no derivative worth its state.
 SKETCH = "SELECT k, approx_count_distinct(v) AS z FROM {} GROUP BY k"

@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 
 import everview as ev
-from everview.pipeline.sharing import was_interrupted
+from everview.database.concurrency import was_interrupted
 
 SETUP = """
 CREATE TABLE account (id INT PRIMARY KEY, owner INT NOT NULL, money INT NOT NULL);

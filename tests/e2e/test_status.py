@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 
-from everview.store import codec
+from everview.store import manifest_codec
 
 
 def rows_of(db) -> dict[str, int | None]:
@@ -47,14 +47,14 @@ def test_large_relations_are_counted_too(open_db, tmp_path, own_files):
 
 
 def test_rows_of_a_store_that_does_not_tell_are_not_known(open_db, tmp_path, monkeypatch):
-    plain = codec._file
+    plain = manifest_codec._file
 
     def untold(file):
         return {key: value for key, value in plain(file).items() if key != "weight"}
 
     with open_db(tmp_path / "store") as db:
         db.sql("CREATE TABLE t (k INT)")
-        monkeypatch.setattr(codec, "_file", untold)
+        monkeypatch.setattr(manifest_codec, "_file", untold)
         db.insert("t", [(1,), (2,)])
         monkeypatch.undo()
     with open_db(tmp_path / "store") as db:

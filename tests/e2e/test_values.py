@@ -15,9 +15,9 @@ import pyarrow as pa
 import pytest
 
 import everview as ev
+from everview.database.catalog.definitions import table_from, table_json
+from everview.database.database import Database
 from everview.errors import UserError
-from everview.pipeline.database import Database
-from everview.pipeline.definitions import table_from, table_json
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from everview.fuzz.differences import DIFFERENCES, TABLES, differs, page
+from everview_fuzz.check.differences import DIFFERENCES, TABLES, differs, page
 
 ROWS = "ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW"
 

@@ -11,17 +11,17 @@ import pytest
 from sqlglot import exp
 
 from everview.errors import Span, UserError
-from everview.fuzz.case import Case, Contents, Table, Transaction, reads
-from everview.fuzz.generate import generate
-from everview.fuzz.script import script
-from everview.lang.sql.calling import calls_in
-from everview.lang.sql.functions import Function
-from everview.lang.sql.functions import Function as Declared
-from everview.lang.sql.lower import lower_query
-from everview.lang.sql.parse import parse_query
+from everview.expr.types import Schema, Type
+from everview.lang.sql.bind.inline_functions import calls_in
+from everview.lang.sql.bind.user_functions import Function
+from everview.lang.sql.bind.user_functions import Function as Declared
+from everview.lang.sql.lower.query import lower_query
+from everview.lang.sql.parse.statement import parse_query
 from everview.plan.nodes import Change, Empty, Plan, Ref, Restrict, Source
 from everview.plan.traverse import schema_of, walk
-from everview.plan.types import Schema, Type
+from everview_fuzz.case import Case, Contents, Table, Transaction, reads
+from everview_fuzz.generate.cases import generate
+from everview_fuzz.script import script
 
 OF_PROGRAMS = {Change, Ref, Restrict}
 """Operators of derivatives and programs, which no query is lowered to."""

@@ -9,13 +9,13 @@ import pyarrow as pa
 import pytest
 from sqlglot import exp
 
-from everview.engine import written
-from everview.engine.spark.fuzz.plain import Question
-from everview.fuzz.case import Case, Change, Table, Transaction, View
-from everview.fuzz.oracle import Claim, Oracle
-from everview.fuzz.run import Outcome, judge, run
-from everview.lang.sql import lower
-from everview.plan.types import Column
+from everview.database import audit_query
+from everview.expr.types import Column
+from everview.lang.sql.lower import query
+from everview_fuzz.case import Case, Change, Table, Transaction, View
+from everview_fuzz.check.oracle import Claim, Oracle
+from everview_fuzz.check.plain_spark import Question
+from everview_fuzz.check.run import Outcome, judge, run
 from plain_spark import Digests, Recorded, digest, question_key
 
 ANSWERS = Path(__file__).with_name("answers.json")
@@ -99,11 +99,11 @@ FAULTS = {
 @pytest.fixture
 def planted(request, monkeypatch):
     """A front end that misreads, whose plans are kept apart from those of the right one."""
-    desugared = lower.desugared
-    monkeypatch.setattr(lower, "desugared", lambda tree: desugared(tree.transform(request.param)))
-    written._lowered.cache_clear()
+    desugared = query.desugared
+    monkeypatch.setattr(query, "desugared", lambda tree: desugared(tree.transform(request.param)))
+    audit_query._lowered.cache_clear()
     yield
-    written._lowered.cache_clear()
+    audit_query._lowered.cache_clear()
 
 
 @pytest.mark.parametrize(

@@ -8,10 +8,10 @@ from decimal import Decimal
 import pyarrow as pa
 import pytest
 
-from everview.fuzz.oracle import Claim, Verdict, decided
-from everview.fuzz.postgres import Postgres, programs, third_opinion
-from everview.fuzz.reference import Unanswered
-from everview.plan.types import Column, Schema
+from everview.expr.types import Column, Schema
+from everview_fuzz.check.oracle import Claim, Verdict, decided
+from everview_fuzz.check.postgres import Postgres, programs, third_opinion
+from everview_fuzz.check.reference import Unanswered
 
 pytestmark = pytest.mark.skipif(not programs(), reason="PostgreSQL is not installed")
 

@@ -6,15 +6,15 @@ from collections import Counter
 
 import pytest
 
-from everview.engine import written
-from everview.fuzz.case import Case, Change, Table, Transaction, View
-from everview.fuzz.reference import Reference, Unanswered, in_duckdb, table_of
-from everview.fuzz.report import finding_text
-from everview.fuzz.run import run
-from everview.fuzz.search import Finding, reproduces
-from everview.lang.sql import answers, expressions
+from everview.database import audit_query
+from everview.expr.types import Column
+from everview.lang.sql.lower import expressions, subquery_joins
 from everview.plan.build import add, negate
-from everview.plan.types import Column
+from everview_fuzz.case import Case, Change, Table, Transaction, View
+from everview_fuzz.check.reference import Reference, Unanswered, in_duckdb, table_of
+from everview_fuzz.check.run import run
+from everview_fuzz.report import finding_text
+from everview_fuzz.search import Finding, reproduces
 
 NUMBERS = (Column("a", "int"), Column("b", "int"))
 PAIRS = Counter({(1, None): 1, (3, None): 2, (1, 2): 1, (None, None): 1, (3, 2): 1})
@@ -80,9 +80,9 @@ MISREAD = Case(
 @pytest.fixture
 def unremembered():
     """Nothing lowered before a fault is planted is used after it, nor the other way round."""
-    written._lowered.cache_clear()
-    yield written._lowered.cache_clear
-    written._lowered.cache_clear()
+    audit_query._lowered.cache_clear()
+    yield audit_query._lowered.cache_clear
+    audit_query._lowered.cache_clear()
 
 
 def test_a_view_that_is_maintained_well_and_means_something_else_is_found(
@@ -91,9 +91,9 @@ def test_a_view_that_is_maintained_well_and_means_something_else_is_found(
     assert run(MISREAD, ("duckdb",), tmp_path / "right").failure is None
 
     def forgetting_nulls(lower, plan, inner, left):
-        return add(plan, negate(answers.keep_in(lower, plan, inner, left)))
+        return add(plan, negate(subquery_joins.keep_in(lower, plan, inner, left)))
 
-    monkeypatch.setattr(expressions.answers, "keep_not_in", forgetting_nulls)
+    monkeypatch.setattr(expressions.subquery_joins, "keep_not_in", forgetting_nulls)
     unremembered()
     failure = run(MISREAD, ("duckdb",), tmp_path / "wrong").failure
     assert failure is not None

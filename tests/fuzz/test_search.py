@@ -13,14 +13,14 @@ import everview
 from everview.cli.exits import DIFFERENCE
 from everview.cli.main import main
 from everview.differentiate.rules import RULES
-from everview.fuzz.case import Change, Contents, Row, Step, Table, Transaction, View
-from everview.fuzz.compare import same_bag
-from everview.fuzz.generate import generate
-from everview.fuzz.report import finding_text
-from everview.fuzz.script import script
-from everview.fuzz.search import Report, Settings, search
 from everview.plan.build import add, distinct, groups, join, negate, restrict_to_keys
 from everview.plan.nodes import Distinct, Groups, Join, Map, Plan
+from everview_fuzz.case import Change, Contents, Row, Step, Table, Transaction, View
+from everview_fuzz.check.compare import same_bag
+from everview_fuzz.generate.cases import generate
+from everview_fuzz.report import finding_text
+from everview_fuzz.script import script
+from everview_fuzz.search import Report, Settings, search
 
 Fault = Callable[[Any, Any], Plan]
 

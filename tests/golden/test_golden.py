@@ -12,11 +12,11 @@ import pytest
 
 from everview.compiler import Maintenance, Table, View
 from everview.differentiate.derive import derive
-from everview.lang.sql.lower import lower_query
+from everview.expr.types import Column
+from everview.lang.sql.lower.query import lower_query
 from everview.plan.nodes import Source
 from everview.plan.text import print_plan
 from everview.plan.traverse import schema_of
-from everview.plan.types import Column
 from everview.program.explain import explain
 from everview.rewrite.passes import rewrite
 

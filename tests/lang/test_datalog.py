@@ -5,15 +5,15 @@ from __future__ import annotations
 import pytest
 
 from everview.errors import UserError
+from everview.expr.types import Column
 from everview.lang.datalog.facts import facts_in, row_of
 from everview.lang.datalog.lower import Known
 from everview.lang.datalog.parse import parse_program
+from everview.lang.datalog.printer import written_rule
 from everview.lang.datalog.program import checked_program, declarations, lower_view, reads_of
 from everview.lang.datalog.syntax import Aggregate, Atom, Call, Comparison, Constant, Negation
-from everview.lang.datalog.written import written_rule
 from everview.plan.nodes import Fixpoint, Source
 from everview.plan.traverse import schema_of, walk
-from everview.plan.types import Column
 
 GRAPH = """
 .decl edge(x: number, y: number)

@@ -14,8 +14,8 @@ import duckdb
 import pytest
 
 import everview as ev
+from everview.database.database import Database
 from everview.errors import UserError
-from everview.pipeline.database import Database
 
 if TYPE_CHECKING:
     from conftest import Open

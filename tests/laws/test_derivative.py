@@ -14,11 +14,11 @@ from everview.analysis.keys import keys
 from everview.analysis.sign import Sign, sign
 from everview.differentiate.derive import derive
 from everview.differentiate.rules import RULES, UNDIFFERENTIATED
+from everview.expr.types import names
 from everview.plan.build import add, distinct, map_, negate, project
 from everview.plan.nodes import Output, Partition, Plan, Window
 from everview.plan.text import parse_plan, print_plan
 from everview.plan.traverse import schema_of, walk
-from everview.plan.types import names
 from everview.rewrite.distinct import eliminate_distinct
 from everview.rewrite.passes import PASSES, rewrite
 from strategies import EVERY, SOURCES, T, U, after, changes, one_of_each, plans, total, worlds

@@ -8,9 +8,9 @@ from functools import partial
 from types import ModuleType
 
 from everview import compiler
-from everview.differentiate import fixpoint, merge, near, top
-from everview.emit import aggregates, sql
-from everview.program import loops, materialize, schedule, states
+from everview.differentiate import lifting, mergeable, range_frame, top_k
+from everview.program import arrangements, loops, materialize, schedule
+from everview.sqlgen import aggregates, sql
 from mutation.planting import Fault, planted, source
 
 Slip = tuple[str, str, str]
@@ -91,7 +91,7 @@ SLIPS: dict[ModuleType, tuple[Slip, ...]] = {
         ),
         ("a change of another table", "change_name(node.name)", "change_name('t')"),
     ),
-    states: (
+    arrangements: (
         (
             "a state is filtered for one of its readers",
             "len({d.predicate for d in demands}) == 1 and",
@@ -314,7 +314,7 @@ SLIPS: dict[ModuleType, tuple[Slip, ...]] = {
             'return lambda site: f"{function.upper()}(',
         ),
     ),
-    merge: (
+    mergeable: (
         ("a group forgets its old value", "known = add(old, negate(", "known = negate(add(old, "),
         (
             "a group that loses rows keeps its old value",
@@ -344,7 +344,7 @@ SLIPS: dict[ModuleType, tuple[Slip, ...]] = {
         ("a count of groups", '"sum" if a.function == "count" else', "a.function or"),
         ("a row without a value is counted", "THEN 0 ELSE 1 END", "THEN 1 ELSE 1 END"),
     ),
-    top: (
+    top_k: (
         (
             "a group that lacks rows keeps those it had",
             "known = add(held, negate(restrict_to_keys(held, short, keys)))",
@@ -370,7 +370,7 @@ SLIPS: dict[ModuleType, tuple[Slip, ...]] = {
         ("what has no bound is passed over", " OR {scalar.column(bound)} IS NULL", ""),
         ("equal rows have as many numbers", 'function == "rank"', 'function == "none"'),
     ),
-    fixpoint: (
+    lifting: (
         ("a pair comes with its left row", 'f"GREATEST({_STEP}, {scalar.column(other)})"', "_STEP"),
         ("what is reached is read at once", 'f"{_STEP} + 1"', "_STEP"),
         ("what is outside comes too late", '_output("1")', '_output("2")'),
@@ -392,7 +392,7 @@ SLIPS: dict[ModuleType, tuple[Slip, ...]] = {
             '""',
         ),
     ),
-    near: (
+    range_frame: (
         ("a frame reaches as far as its nearer end", "max(reaches)", "min(reaches)"),
         ("cells are as narrow as can be", "max(2, *known)", "2"),
         ("a cell is touched from one side", 'side in "-+"', 'side in "+"'),

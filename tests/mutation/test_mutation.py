@@ -26,9 +26,13 @@ EACH_DERIVATIVE = "test_the_derivative_of_each_operator_is_the_difference_it_sta
 LOOPS = "test_a_loop_and_its_states_equal_their_queries_after_every_epoch"
 DERIVATIVE = (
     ("test_derivative.py", EACH_DERIVATIVE, 100),
-    ("test_top.py", "test_the_derivative_of_first_rows_is_the_difference_it_stands_for", 100),
-    ("test_merge.py", "test_the_derivative_of_extremes_is_the_difference_it_stands_for", 150),
-    ("test_near.py", "test_the_derivative_of_near_rows_is_the_difference_it_stands_for", 100),
+    ("test_top_k.py", "test_the_derivative_of_first_rows_is_the_difference_it_stands_for", 100),
+    ("test_mergeable.py", "test_the_derivative_of_extremes_is_the_difference_it_stands_for", 150),
+    (
+        "test_range_frame.py",
+        "test_the_derivative_of_near_rows_is_the_difference_it_stands_for",
+        100,
+    ),
     ("test_derivative.py", "test_a_derivative_is_the_difference_it_stands_for", 400),
     ("test_recursion.py", "test_the_derivative_of_a_loop_is_the_difference_it_stands_for", 60),
     ("test_recursion.py", "test_the_derivative_of_a_body_is_what_one_iteration_adds", 60),
@@ -40,18 +44,18 @@ PROGRAM = (
     ("test_program.py", "test_a_join_with_a_view_equals_its_query_after_every_epoch", 150),
     ("test_program.py", "test_views_and_states_equal_their_queries_after_every_epoch", 200),
     ("test_program.py", "test_a_view_over_a_view_follows_it", 60),
-    ("test_top.py", FIRST_ROWS, 60),
+    ("test_top_k.py", FIRST_ROWS, 60),
     ("test_recursion.py", LOOPS, 60),
     ("test_program.py", "test_views_with_different_filters_share_an_arrangement_rightly", 30),
 )
 SQL = (
-    ("test_emit.py", "test_a_restriction_without_keys_asks_for_any_row", 20),
-    ("test_emit.py", "test_the_sql_of_a_plan_computes_its_meaning", 300),
-    ("test_emit.py", "test_totals_are_added_up_as_rings", 50),
-    ("test_emit.py", "test_the_sql_of_each_operator_over_signed_rows_computes_its_meaning", 100),
-    ("test_emit.py", "test_the_sql_of_a_derivative_computes_its_meaning", 150),
+    ("test_sqlgen.py", "test_a_restriction_without_keys_asks_for_any_row", 20),
+    ("test_sqlgen.py", "test_the_sql_of_a_plan_computes_its_meaning", 300),
+    ("test_sqlgen.py", "test_totals_are_added_up_as_rings", 50),
+    ("test_sqlgen.py", "test_the_sql_of_each_operator_over_signed_rows_computes_its_meaning", 100),
+    ("test_sqlgen.py", "test_the_sql_of_a_derivative_computes_its_meaning", 150),
 )
-LAWS = {"differentiate": DERIVATIVE, "program": PROGRAM, "compiler": PROGRAM, "emit": SQL}
+LAWS = {"differentiate": DERIVATIVE, "program": PROGRAM, "compiler": PROGRAM, "sqlgen": SQL}
 """A fault of a layer is caught by the law of that layer."""
 
 law = cache(Law.of)

@@ -9,10 +9,10 @@ from functools import partial
 
 from everview.differentiate import rules
 from everview.differentiate.rules import RULES, Derive
+from everview.expr.types import is_nested
 from everview.plan.build import add, negate
 from everview.plan.nodes import Empty, Plan, Values
 from everview.plan.traverse import schema_of
-from everview.plan.types import is_nested
 from mutation.planting import Fault
 
 Wrong = Callable[[Plan, Plan], Plan]

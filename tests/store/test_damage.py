@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from everview.errors import UserError
-from everview.store.manifests import manifest_path
+from everview.store.manifest_log import manifest_path
 from everview.store.store import Store
 from store.worlds import add, rows, value
 

@@ -36,7 +36,7 @@ def test_to_register_a_large_file_reads_its_tail_alone(
     directory = store.segment_directory("orders", 1)
     many = rows(*((number, f"value {number}", 1) for number in range(50_000)))
     store.place.write(f"{directory}/part-0.parquet", segments._parquet(many, {}))
-    monkeypatch.setattr("everview.store.integrity._chunks", None)
+    monkeypatch.setattr("everview.store.checksums._chunks", None)
     (file,) = store.adopt_segment("orders", 1, directory, rows=50_000).files
     assert file.checksum is None
     assert file.tail is not None

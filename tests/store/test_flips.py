@@ -17,9 +17,9 @@ import pyarrow as pa
 import pytest
 
 import everview as ev
-from everview.engine.spark.engine import SparkEngine
+from everview.database.database import Database
+from everview.engines.spark.engine import SparkEngine
 from everview.errors import UserError
-from everview.pipeline.database import Database
 from everview.store import segments
 from everview.store.compaction import compact
 from everview.store.manifest import Manifest

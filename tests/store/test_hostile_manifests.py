@@ -20,12 +20,12 @@ import pytest
 
 import everview as ev
 from everview.errors import UserError
-from everview.store.codec import _checksum, decode
 from everview.store.lock import WriterLock
 from everview.store.manifest import FORMAT
-from everview.store.manifests import manifest_path
+from everview.store.manifest_checks import wrong_with
+from everview.store.manifest_codec import _checksum, decode
+from everview.store.manifest_log import manifest_path
 from everview.store.store import Store
-from everview.store.validity import wrong_with
 
 ROWS = [(number, number % 3, f"value {number}") for number in range(2_500)]
 MORE = [(number, number % 3, None) for number in range(9_000, 9_005)]

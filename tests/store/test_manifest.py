@@ -9,8 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from everview.errors import UserError
-from everview.store.codec import decode, encode
 from everview.store.manifest import FORMAT, DataFile, Kind, Manifest, Relation, Segment
+from everview.store.manifest_codec import decode, encode
 
 bounds = (
     st.none() | st.tuples(st.just("int"), st.integers()) | st.tuples(st.just("string"), st.text())
@@ -84,7 +84,7 @@ def test_a_torn_manifest_is_damaged(cut: int) -> None:
 
 
 def test_a_manifest_with_a_field_missing_is_damaged() -> None:
-    from everview.store.codec import _checksum
+    from everview.store.manifest_codec import _checksum
 
     body = b'{"epoch":1}'
     raw = b'{"format":1,"checksum":"%s","body":%s}\n' % (_checksum(1, body).encode(), body)

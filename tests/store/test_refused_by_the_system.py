@@ -19,10 +19,10 @@ from click.testing import CliRunner
 
 import everview as ev
 from everview.cli.main import main
+from everview.database.database import Database
 from everview.errors import UserError
-from everview.pipeline.database import Database
-from everview.store import place
-from everview.store.faults import of_system
+from everview.store import filesystem
+from everview.store.errors import of_system
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -39,7 +39,7 @@ class Refusal:
         self.calls, self._at, self._number, self._over = 0, at, number, False
         for name in ("open", "fsync", "link", "unlink"):
             monkeypatch.setattr(os, name, self._refusing(getattr(os, name)))
-        monkeypatch.setattr(place, "open", self._refusing(open), raising=False)
+        monkeypatch.setattr(filesystem, "open", self._refusing(open), raising=False)
 
     def relieve(self) -> None:
         self._over = True
@@ -164,7 +164,7 @@ def test_compaction_that_has_no_room_fails_no_transaction(tmp_path: Path) -> Non
             def compact(*_: Any, **__: Any) -> None:
                 raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
-            without_room.setattr("everview.pipeline.database.compact", compact)
+            without_room.setattr("everview.database.database.compact", compact)
             for number in range(20):
                 db.insert("t", [(number, 1, "x")])
         assert len(rows(db)) == 20 + len(FIRST)

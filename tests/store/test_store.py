@@ -17,7 +17,7 @@ from pyarrow import fs
 from everview.errors import UserError
 from everview.store import segments
 from everview.store.manifest import Manifest, Relation
-from everview.store.manifests import manifest_path
+from everview.store.manifest_log import manifest_path
 from everview.store.store import Store
 from store.worlds import SCHEMA, add, added_up, rows, value
 

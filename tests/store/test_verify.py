@@ -13,7 +13,7 @@ from click.testing import CliRunner, Result
 import everview as ev
 from everview.cli.main import main
 from everview.errors import UserError
-from everview.store.manifests import manifest_path
+from everview.store.manifest_log import manifest_path
 from everview.store.store import Store
 
 ROWS = [(number, number % 7, f"value {number}") for number in range(3_000)]

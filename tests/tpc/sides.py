@@ -13,7 +13,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from bench.answers import Row, unequal
 
-from everview.pipeline.database import Database
+from everview.database.database import Database
 
 Keys = Mapping[str, tuple[str, ...]]
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TypeAlias, assert_never
 
-from everview.plan import scalar
+from everview.expr import scalar
 from everview.plan.build import columns_of
 from everview.plan.nodes import (
     Add,

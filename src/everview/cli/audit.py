@@ -12,7 +12,7 @@ from everview.cli.exits import DIFFERENCE, USER_ERROR
 from everview.cli.options import ENGINE, EPOCH, JSON, STORE
 
 if TYPE_CHECKING:
-    from everview.pipeline.audit import Audit, ViewAudit
+    from everview.database.audit import Audit, ViewAudit
 
 SHOWN = 10
 """How many missing and how many surplus rows of a view are shown."""
@@ -54,7 +54,7 @@ def audit(
       3  a difference was found
     """
     from everview.cli.opening import reading
-    from everview.plan.types import names
+    from everview.expr.types import names
 
     with reading(store, engine, epoch=epoch) as db:
         found = db.audit(view)

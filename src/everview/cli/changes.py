@@ -37,7 +37,7 @@ def changes(
     """
     from everview.cli.opening import reading
     from everview.cli.output import console, print_json, records
-    from everview.engine.show import print_table
+    from everview.runtime.text_table import print_table
 
     with reading(store, engine) as db:
         rows = db.changes(view, after=after).to_arrow()

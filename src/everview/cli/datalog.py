@@ -11,8 +11,8 @@ import click
 from everview.cli.options import ENGINE, JSON
 
 if TYPE_CHECKING:
+    from everview.database.database import Database
     from everview.lang.datalog.program import Declarations
-    from everview.pipeline.database import Database
 
 
 @click.command()
@@ -56,8 +56,8 @@ def datalog(
       1  the program was refused; the store is as it was
     """
     from everview.cli.opening import writing
-    from everview.fuzz.folders import passing_folder
     from everview.lang.datalog.program import declarations
+    from everview_fuzz.check.folders import passing_folder
 
     text = _text(file)
     program = declarations(text)

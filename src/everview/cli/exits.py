@@ -8,7 +8,7 @@ from typing import Any
 import click
 
 from everview.errors import UserError
-from everview.store.faults import of_system
+from everview.store.errors import of_system
 
 USER_ERROR = 1
 DIFFERENCE = 3

@@ -9,7 +9,7 @@ import click
 from everview.cli.options import ENGINE, EPOCH, JSON, STORE
 
 if TYPE_CHECKING:
-    from everview.pipeline.database import Database
+    from everview.database.database import Database
 
 STAGES = ("operators", "plan", "derivative", "program", "sql")
 
@@ -57,8 +57,8 @@ def explain(
 
 def _strata(db: Database, view: str) -> list[dict[str, Any]]:
     """The recursions of a view: their iterations the last time, and the rows kept of each."""
-    from everview.pipeline.explain import strata_of
-    from everview.pipeline.statistics import known
+    from everview.database.introspect.explain import strata_of
+    from everview.database.introspect.statistics import known
 
     found = strata_of(db.catalog, db.catalog.relation(view), known(db.store, db.catalog))
     return [

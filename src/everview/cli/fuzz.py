@@ -14,7 +14,7 @@ import click
 from everview.cli.exits import DIFFERENCE
 
 if TYPE_CHECKING:
-    from everview.fuzz.search import Engine, Progress, Report
+    from everview_fuzz.search import Engine, Progress, Report
 
 
 @click.command()
@@ -79,8 +79,8 @@ def fuzz(
       0  nothing was found
       3  a failure was found
     """
-    from everview.fuzz.report import finding_text, summary_text
-    from everview.fuzz.search import Settings, processors, search
+    from everview_fuzz.report import finding_text, summary_text
+    from everview_fuzz.search import Settings, processors, search
 
     chosen: Engine = engine or ("both" if _has_java() else "duckdb")
     settings = Settings(
@@ -93,10 +93,18 @@ def fuzz(
         oracle=_has_java() if oracle is None else oracle,
         keep_going=keep_going,
     )
+    printed = 0
+
+    def shown(report: Report, now: str) -> None:
+        """Print a failure when it is found: a search may go on for hours."""
+        nonlocal printed
+        for finding in report.findings[printed:]:
+            click.echo(finding_text(finding))
+        printed = len(report.findings)
+        progress(report, now)
+
     with _shown_progress(seconds) as progress:
-        report = search(settings, progress)
-    for finding in report.findings:
-        click.echo(finding_text(finding))
+        report = search(settings, shown)
     click.echo(summary_text(report), err=True)
     if report.findings:
         ctx.exit(DIFFERENCE)

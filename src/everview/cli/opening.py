@@ -9,8 +9,8 @@ from contextlib import contextmanager
 import click
 
 import everview
+from everview.database.database import Database
 from everview.errors import UserError
-from everview.pipeline.database import Database
 
 _NO_STORE = "S004"
 

@@ -12,7 +12,7 @@ from everview.cli.options import ENGINE, JSON, STORE
 from everview.cli.verify import as_record, print_damage, progress, spans
 
 if TYPE_CHECKING:
-    from everview.pipeline.restoring import Repair
+    from everview.database.repair import Repair
 
 
 @click.command()
@@ -39,7 +39,7 @@ def repair(ctx: click.Context, store: str, engine: str, as_json: bool) -> None:
       3  rows of a table, or a manifest, are lost
     """
     from everview.cli.output import print_json
-    from everview.pipeline.opening import repaired
+    from everview.database.open import repaired
 
     done = repaired(store, engine=engine, tell=progress())
     if as_json:

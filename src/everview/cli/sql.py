@@ -78,7 +78,7 @@ def _text(file: IO[str] | None, command: str | None) -> str | None:
 
 def _show_table(rows: pa.Table) -> None:
     from everview.cli.output import console
-    from everview.engine.show import print_table
+    from everview.runtime.text_table import print_table
 
     print_table(rows, console=console())
 

@@ -9,13 +9,13 @@ import click
 import pyarrow as pa
 
 from everview import arguments
-from everview.cli.cancelling import cancelling
+from everview.cli.interrupt import cancelling
 from everview.cli.opening import reading, writing
+from everview.database.database import Database
+from everview.database.error_context import as_written
 from everview.errors import UserError
-from everview.lang.sql.parse import only_reads, parse_statements
-from everview.lang.sql.statements import Statement, Transaction
-from everview.pipeline.database import Database
-from everview.pipeline.telling import as_written
+from everview.lang.sql.parse.statement import only_reads, parse_statements
+from everview.lang.sql.parse.statements import Statement, Transaction
 
 Show = Callable[[pa.Table], None]
 

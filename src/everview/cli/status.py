@@ -10,8 +10,8 @@ import click
 from everview.cli.options import ENGINE, EPOCH, JSON, STORE
 
 if TYPE_CHECKING:
-    from everview.pipeline.history import Entry
-    from everview.pipeline.statistics import RelationStatus
+    from everview.database.introspect.history import Entry
+    from everview.database.introspect.statistics import RelationStatus
 
 COLUMNS = ("name", "kind", "rows", "bytes", "segments", "reads", "refresh")
 COSTS = ("epoch", "view", "how", "in", "out", "read", "jobs", "ms", "of which", "state")

@@ -13,7 +13,7 @@ from everview.cli.exits import DIFFERENCE
 from everview.cli.options import JSON, STORE
 
 if TYPE_CHECKING:
-    from everview.pipeline.verifying import Damaged, Verification
+    from everview.database.verify import Damaged, Verification
 
 COLUMNS = ("file", "relations", "epochs", "what is wrong")
 
@@ -40,7 +40,7 @@ def verify(ctx: click.Context, store: str, as_json: bool) -> None:
       3  something is damaged
     """
     from everview.cli.output import human_size, print_json
-    from everview.pipeline.opening import verified
+    from everview.database.open import verified
 
     found = verified(store, progress())
     if as_json:

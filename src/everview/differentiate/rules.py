@@ -6,9 +6,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
-from everview.differentiate.merge import merged
-from everview.differentiate.near import changed_near, near
-from everview.differentiate.top import changed_top, top
+from everview.differentiate.mergeable import merged
+from everview.differentiate.range_frame import changed_near, near
+from everview.differentiate.top_k import changed_top, top
 from everview.plan.build import (
     add,
     columns_of,

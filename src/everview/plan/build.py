@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from functools import reduce
 
-from everview.plan import scalar
+from everview.expr import scalar
+from everview.expr.types import BEGUN, Column, Schema, Type, decimal_parts, is_exact, names, type_in
 from everview.plan.nodes import (
     Add,
     Aggregate,
@@ -30,7 +31,6 @@ from everview.plan.nodes import (
     Window,
 )
 from everview.plan.traverse import schema_of
-from everview.plan.types import BEGUN, Column, Schema, Type, decimal_parts, is_exact, names, type_in
 
 TOTAL_INTEGER: Type = "decimal(38,0)"
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
-from everview.plan.shared import Shared
-from everview.plan.types import Column, Schema, Type
+from everview.expr.interning import Shared
+from everview.expr.types import Column, Schema, Type
 
 
 class Node(Shared):

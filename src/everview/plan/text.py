@@ -7,6 +7,7 @@ import re
 from collections.abc import Callable
 from typing import assert_never, cast
 
+from everview.expr.types import Column, Schema
 from everview.plan.nodes import (
     Add,
     Aggregate,
@@ -36,7 +37,6 @@ from everview.plan.nodes import (
     Window,
 )
 from everview.plan.traverse import children
-from everview.plan.types import Column, Schema
 
 INDENT = "  "
 

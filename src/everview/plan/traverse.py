@@ -7,6 +7,7 @@ from dataclasses import replace
 from functools import lru_cache
 from typing import assert_never
 
+from everview.expr.types import ITERATION, Column, Schema, type_in
 from everview.plan.nodes import (
     Add,
     Change,
@@ -30,7 +31,6 @@ from everview.plan.nodes import (
     Values,
     Window,
 )
-from everview.plan.types import ITERATION, Column, Schema, type_in
 
 CACHED = 16_384  # plans that each question about plans is remembered for
 

@@ -6,8 +6,8 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from everview.differentiate.derive import derive
-from everview.differentiate.fixpoint import Lifted, label, lifted, summed, trace_of
-from everview.plan import scalar
+from everview.differentiate.lifting import Lifted, label, lifted, summed, trace_of
+from everview.expr import scalar
 from everview.plan.build import add, columns_of
 from everview.plan.nodes import Change, Distinct, Empty, Fixpoint, Map, Plan, Recursive, Ref, Source
 from everview.plan.traverse import children, schema_of, transform, walk

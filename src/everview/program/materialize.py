@@ -12,10 +12,12 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 
-from everview.differentiate.fixpoint import is_lifted, trace_of, unlifted
+from everview.analysis.change_bounded import bounded
+from everview.differentiate.lifting import is_lifted, trace_of, unlifted
 from everview.differentiate.rules import Derive, rule_of
-from everview.differentiate.top import top
-from everview.plan import scalar
+from everview.differentiate.top_k import top
+from everview.expr import scalar
+from everview.expr.types import Schema
 from everview.plan.build import (
     add,
     columns_of,
@@ -64,10 +66,8 @@ from everview.plan.traverse import (
     walk,
     with_children,
 )
-from everview.plan.types import Schema
+from everview.program.arrangements import Demand, States, lookup_column
 from everview.program.loops import follow
-from everview.program.size import bounded
-from everview.program.states import Demand, States, lookup_column
 from everview.program.steps import Compute, Fetch, KeySet, Step, change_name
 
 Columns = tuple[str, ...]

@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from everview.differentiate.fixpoint import ENDLESS
+from everview.differentiate.lifting import ENDLESS
+from everview.expr.types import Schema
 from everview.plan.nodes import Plan
 from everview.plan.traverse import referred
-from everview.plan.types import Schema
 
 
 @dataclass(frozen=True, slots=True)

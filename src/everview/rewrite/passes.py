@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from everview.plan.nodes import Plan
-from everview.rewrite.arrange import arrange_joins
 from everview.rewrite.distinct import eliminate_distinct
-from everview.rewrite.flatten import flatten_loops
+from everview.rewrite.join_order import arrange_joins
+from everview.rewrite.loop_normal_form import flatten_loops
 from everview.rewrite.normalize import normalize
 from everview.rewrite.prune import prune_columns
 from everview.rewrite.pushdown import push_filters

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import replace
 
-from everview.plan import scalar
+from everview.expr import scalar
 from everview.plan.build import columns_of, map_, project
 from everview.plan.nodes import (
     Add,

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 
-from everview.plan import scalar
+from everview.expr import scalar
+from everview.expr.types import INTEGERS, Type
+from everview.expr.typing import type_of
 from everview.plan.build import (
     columns_of,
     distinct,
@@ -37,8 +39,6 @@ from everview.plan.nodes import (
     Window,
 )
 from everview.plan.traverse import children, schema_of, with_children
-from everview.plan.types import INTEGERS, Type
-from everview.plan.typing import type_of
 
 Predicates = tuple[str, ...]
 

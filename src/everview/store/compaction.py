@@ -12,9 +12,9 @@ from dataclasses import dataclass, replace
 
 import pyarrow as pa
 
+from everview.store.change_file import are_few
 from everview.store.manifest import Kind, Manifest, Opaque, Relation, Segment
 from everview.store.store import Store
-from everview.store.together import are_few
 
 
 @dataclass(frozen=True, slots=True)

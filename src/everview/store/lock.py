@@ -14,7 +14,7 @@ import stat
 from types import TracebackType
 from weakref import WeakSet
 
-from everview.store import faults
+from everview.store import errors
 
 try:
     import fcntl
@@ -33,7 +33,7 @@ class WriterLock:
         except BlockingIOError as problem:
             holder = os.pread(self._handle, 200, 0).decode(errors="replace").strip()
             self._close()
-            raise faults.locked(shown, holder or "another process") from problem
+            raise errors.locked(shown, holder or "another process") from problem
         os.ftruncate(self._handle, 0)
         os.pwrite(self._handle, f"process {os.getpid()} on {socket.gethostname()}\n".encode(), 0)
         _HELD.add(self)
@@ -84,12 +84,12 @@ def _opened(path: str, shown: str) -> int:
         handle = os.open(path, flags, 0o644)
     except OSError as problem:
         if problem.errno == errno.ELOOP:
-            raise faults.a_link(shown, "lock") from problem
-        raise faults.of_system(problem, shown) or problem from problem
+            raise errors.a_link(shown, "lock") from problem
+        raise errors.of_system(problem, shown) or problem from problem
     if stat.S_ISREG(os.fstat(handle).st_mode):
         return handle
     os.close(handle)
-    raise faults.not_a_store(shown, "its lock is not a file")
+    raise errors.not_a_store(shown, "its lock is not a file")
 
 
 _HELD: WeakSet[WriterLock] = WeakSet()

@@ -11,10 +11,10 @@ from dataclasses import dataclass, field
 import pyarrow as pa
 
 from everview.errors import UserError
-from everview.store import faults, integrity, segments
-from everview.store.integrity import Damage
+from everview.store import checksums, errors, segments
+from everview.store.checksums import Damage
+from everview.store.filesystem import Place
 from everview.store.manifest import DataFile
-from everview.store.place import Place
 
 AT_ONCE = 8
 """So many files are verified at a time."""
@@ -68,12 +68,12 @@ class Reader:
         except UserError as problem:
             return problem.problem
         try:
-            integrity.verify_size(self.place, file)
-            integrity.verify_whole(self.place, file)
+            checksums.verify_size(self.place, file)
+            checksums.verify_whole(self.place, file)
         except (Damage, pa.ArrowException) as found:
             return str(found)
         except OSError as problem:
-            if problem.errno != errno.EIO and (told := faults.of_system(problem, self.place.shown)):
+            if problem.errno != errno.EIO and (told := errors.of_system(problem, self.place.shown)):
                 raise told from problem
             return str(problem)
         return None
@@ -81,11 +81,11 @@ class Reader:
     def _verify(self, file: DataFile, whole: bool) -> None:
         with self._told(file):
             self._must_stay(file)
-            integrity.verify_size(self.place, file)
+            checksums.verify_size(self.place, file)
             if whole:
-                integrity.verify_whole(self.place, file)
+                checksums.verify_whole(self.place, file)
             else:
-                integrity.verify_tail(self.place, file)
+                checksums.verify_tail(self.place, file)
         (self._whole if whole else self._tails).add(file.path)
 
     def _must_stay(self, file: DataFile) -> None:
@@ -99,8 +99,8 @@ class Reader:
         """Name a file that is damaged, and the last epoch that does without it."""
         where = self.place.absolute(file.path)
         try:
-            with faults.explained(self.place.shown):
+            with errors.explained(self.place.shown):
                 yield
         except (Damage, OSError, pa.ArrowException, KeyError) as problem:
             good = self.good({file.path})
-            raise faults.damaged_segment(where, str(problem), good) from problem
+            raise errors.damaged_segment(where, str(problem), good) from problem

@@ -6,17 +6,17 @@ import re
 from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 
-from everview.store import faults
+from everview.store import errors
+from everview.store.change_file import FOLDER
 from everview.store.manifest import Manifest
-from everview.store.manifests import manifest_path
+from everview.store.manifest_log import manifest_path
 from everview.store.segments import epoch_of
 from everview.store.store import Store
-from everview.store.together import FOLDER
 
 _TEMPORARY = re.compile(r"\.(\d{20})\..*\.tmp")
 
 
-@faults.told
+@errors.told
 def retire(store: Store, keep_epochs: int, grace: timedelta = timedelta(0)) -> list[str]:
     """Keep the newest `keep_epochs` epochs, and return the paths that were deleted.
 

@@ -17,13 +17,13 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 from pyarrow import types
 
-from everview.plan.types import WEIGHT
-from everview.store import integrity
+from everview.expr.types import WEIGHT
+from everview.store import checksums
 from everview.store.bounds import UNKNOWN, Range, range_of_sorted, range_of_statistics
-from everview.store.integrity import checksum
+from everview.store.checksums import checksum
+from everview.store.filesystem import Place
 from everview.store.manifest import DataFile, Kind, Segment, Tail
-from everview.store.order import in_order
-from everview.store.place import Place
+from everview.store.sort_order import in_order
 
 ROW_GROUP = 131_072
 LASTING, QUICK = "zstd", "lz4"
@@ -132,12 +132,12 @@ def read(place: Place, file: DataFile, columns: Sequence[str] | None) -> pa.Tabl
     A Parquet file without page checksums has to be verified whole before.
     """
     names = None if columns is None else list(columns)
-    integrity.verify_size(place, file)
+    checksums.verify_size(place, file)
     if file.start is not None:
-        rows = integrity.verified_piece(place, file)
+        rows = checksums.verified_piece(place, file)
         return rows if names is None else rows.select(names)
     with place.filesystem.open_input_file(place.inside(file.path)) as source:
-        table = integrity.opened(source, file).read(columns=names)
+        table = checksums.opened(source, file).read(columns=names)
     return table.replace_schema_metadata(None)
 
 
@@ -223,7 +223,7 @@ def _inspect(place: Place, path: str, keys: tuple[str, ...]) -> DataFile:
     """What the manifest has to know about a file, from its tail alone: it may be large."""
     with place.filesystem.open_input_file(place.inside(path)) as source:
         metadata, size = pq.read_metadata(source), source.size()
-        tail = integrity.tail_of(source, metadata)
+        tail = checksums.tail_of(source, metadata)
     known = _range(metadata, keys[0]) if keys else UNKNOWN
     file = _file(path, metadata.num_rows, size, None, known, tail)
     return replace(file, weight=_weight_in(metadata))
@@ -244,7 +244,7 @@ def _weight_in(metadata: pq.FileMetaData) -> int | None:
 
 
 def _tail(source: pa.NativeFile) -> Tail:
-    return integrity.tail_of(source, pq.read_metadata(source))
+    return checksums.tail_of(source, pq.read_metadata(source))
 
 
 def _range(metadata: pq.FileMetaData, key: str) -> Range:

@@ -19,17 +19,17 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pyarrow import fs
 
-from everview.store import codec, faults, segments, together
-from everview.store.ahead import Ahead
-from everview.store.integrity import MISSING
+from everview.store import change_file, errors, manifest_codec, segments
+from everview.store.checksums import MISSING
+from everview.store.filesystem import Location, Place, folders_of, resolve
 from everview.store.lock import WriterLock
 from everview.store.manifest import DataFile, Kind, Manifest, Opaque, Relation, Segment
-from everview.store.manifests import Manifests, manifest_path
-from everview.store.place import Location, Place, folders_of, resolve
+from everview.store.manifest_log import Manifests, manifest_path
+from everview.store.preallocate import Ahead
+from everview.store.pruning import files_for
 from everview.store.reader import Reader
-from everview.store.skip import files_for
 
-_OURS = frozenset(("manifests", "segments", together.FOLDER, "lock"))
+_OURS = frozenset(("manifests", "segments", change_file.FOLDER, "lock"))
 
 
 class Store:
@@ -44,7 +44,7 @@ class Store:
         self._committing = False
         """The manifest on disk may be newer than the last one seen: a commit is going on, or was
         ended by an exception."""
-        self._lately = together.Lately()
+        self._lately = change_file.Lately()
         self._syncing: dict[str, Future[None] | None] = {}
         self._lasting: set[str] = set()
         self._reader = Reader(place, self.manifests.last_without)
@@ -79,7 +79,7 @@ class Store:
         """The store at `location`, which must be there; with an `epoch`, as it was then."""
         store = cls(resolve(location, filesystem, single_writer=single_writer), epoch)
         if not store.epochs():
-            raise faults.no_store(store.place.shown)
+            raise errors.no_store(store.place.shown)
         return store
 
     def epochs(self) -> list[int]:
@@ -87,7 +87,7 @@ class Store:
         found = self.manifests.epochs()
         return found if self._pinned is None else [e for e in found if e <= self._pinned]
 
-    @faults.told
+    @errors.told
     def latest(self) -> Manifest:
         """The newest epoch; costs two existence checks, or none if nobody else may write."""
         if self._pinned is not None:
@@ -133,9 +133,9 @@ class Store:
         if name in manifest.relations:
             return manifest.relations[name].feed
         path = self.place.absolute(manifest_path(manifest.epoch))
-        raise faults.damaged_manifest(path, f"it has no relation {name!r}")
+        raise errors.damaged_manifest(path, f"it has no relation {name!r}")
 
-    @faults.told
+    @errors.told
     def write_segment(
         self,
         relation: str,
@@ -153,7 +153,7 @@ class Store:
         made = segments.write(self.place, relation, epoch, table, sort_by, kind, lasting=lasting)
         return self._begun(made)
 
-    @faults.told
+    @errors.told
     def write_parts(
         self, relation: str, epoch: int, parts: Iterable[pa.Table], sort_by: Sequence[str]
     ) -> Segment:
@@ -162,7 +162,7 @@ class Store:
             segments.write_parts(self.place, relation, epoch, parts, sort_by, "base")
         )
 
-    @faults.told
+    @errors.told
     def write_together(
         self, epoch: int, few: Mapping[str, tuple[pa.Table, Sequence[str]]]
     ) -> dict[str, Segment]:
@@ -170,7 +170,7 @@ class Store:
 
         They are remembered for a while, so that nobody has to read them.
         """
-        made = together.write(self.place, epoch, few, self._ahead.path)
+        made = change_file.write(self.place, epoch, few, self._ahead.path)
         for segment, rows in made.values():
             self._lately.add(segment, rows)
         return {name: segment for name, (segment, _) in made.items()}
@@ -186,7 +186,7 @@ class Store:
         """A fresh directory, relative and not yet made, for executors to write into."""
         return f"{segments.folder_of(relation)}/{segments.fresh_id(epoch)}"
 
-    @faults.told
+    @errors.told
     def adopt_segment(
         self,
         relation: str,
@@ -204,14 +204,14 @@ class Store:
         assert directory.startswith(segments.folder_of(relation) + "/"), directory
         made = segments.adopt(self.place, epoch, directory, sort_by, kind)
         if rows is not None and made.rows != rows:
-            raise faults.rows_lost(self.place.absolute(directory), rows, made.rows)
+            raise errors.rows_lost(self.place.absolute(directory), rows, made.rows)
         return self._begun(made)
 
     def absolute(self, path: str) -> str:
         """A relative path as other programs can open it."""
         return self.place.absolute(path)
 
-    @faults.told
+    @errors.told
     def commit(self, manifest: Manifest, note: Callable[[], Opaque] | None = None) -> None:
         """Make `manifest` the newest epoch, or raise S007 when another writer was first.
 
@@ -222,30 +222,30 @@ class Store:
         self.place.require_exclusive_create()
         assert manifest.parent == manifest.epoch - 1, "an epoch follows its parent"
         if self.latest().epoch != manifest.parent:
-            raise faults.lost_race(manifest.epoch)
+            raise errors.lost_race(manifest.epoch)
         added = self._added(manifest)
-        few = next((path for path in added if together.is_shared(path)), None)
+        few = next((path for path in added if change_file.is_shared(path)), None)
         shared = few if self.place.is_local else None
         self._make_lasting([path for path in added if path != shared])
         if note is not None:
             manifest = replace(manifest, note=note())
-        path, content = manifest_path(manifest.epoch), codec.encode(manifest)
+        path, content = manifest_path(manifest.epoch), manifest_codec.encode(manifest)
         self._committing = True
         try:
             if shared is None:
                 made = self.place.create(path, content)
             else:
                 self._make_folders_lasting([shared])
-                made = self._create_from(shared, codec.following(content), path)
+                made = self._create_from(shared, manifest_codec.following(content), path)
         except OSError as problem:
             self._last = None  # the epoch may be there all the same
             if self.place.exists(path):
                 shown = self.place.shown
-                raise faults.perhaps_lost(shown, manifest.epoch, problem) from problem
+                raise errors.perhaps_lost(shown, manifest.epoch, problem) from problem
             raise
         if not made:
             self._last = None
-            raise faults.lost_race(manifest.epoch)
+            raise errors.lost_race(manifest.epoch)
         self._syncing.clear()
         with self._guard:
             self._last = manifest
@@ -257,7 +257,7 @@ class Store:
     def forget(self) -> None:
         """Drop what is remembered of epochs and files, after an exception at any moment."""
         self._last = None
-        self._lately, self._syncing = together.Lately(), {}
+        self._lately, self._syncing = change_file.Lately(), {}
         self._ahead.drop()
 
     def close(self) -> None:
@@ -268,7 +268,7 @@ class Store:
         """Take the right to write; None where only `single_writer=True` keeps writers apart."""
         self.place.require_exclusive_create()
         relations = (f"segments/{name}" for name in self.place.names("segments"))
-        for folder in ("manifests", together.FOLDER, *relations):
+        for folder in ("manifests", change_file.FOLDER, *relations):
             self.place.require_no_links(folder)
         if not self.place.is_local:
             return None
@@ -327,19 +327,19 @@ class Store:
         found = ((file.path, self.damage(file)) for file in manifest.files)
         return {path: problem for path, problem in found if problem}
 
-    @faults.told
+    @errors.told
     def _create(self, created: str) -> None:
         place = self.place
         if place.is_file(""):
-            raise faults.not_a_store(place.shown, "it is a file")
+            raise errors.not_a_store(place.shown, "it is a file")
         others = [name for name in place.names("") if name not in _OURS]
         if others:
-            raise faults.not_a_store(place.shown, f"it is not empty (it holds {others[0]!r})")
+            raise errors.not_a_store(place.shown, f"it is not empty (it holds {others[0]!r})")
         place.require_exclusive_create()
         place.make_folder("manifests")
         place.make_folder("segments")
         # Losing this race is fine: the winner made the same empty store.
-        place.create(manifest_path(0), codec.encode(Manifest(0, None, created)))
+        place.create(manifest_path(0), manifest_codec.encode(Manifest(0, None, created)))
         place.sync_folders(["manifests", ""])
 
     def _is_newest(self, epoch: int) -> bool:
@@ -374,7 +374,7 @@ class Store:
             named = shared == self._ahead.lasting
             return self.place.create_from(shared, content, path, named=named)
         except FileNotFoundError:
-            raise faults.damaged_segment(self.place.absolute(shared), MISSING) from None
+            raise errors.damaged_segment(self.place.absolute(shared), MISSING) from None
 
     def _make_lasting(self, paths: list[str]) -> None:
         """What is in the files, and their names, are on disk after this."""
@@ -384,7 +384,7 @@ class Store:
                 if begun is not None:
                     begun.result()
             if not self.place.is_file(path):
-                raise faults.damaged_segment(self.place.absolute(path), MISSING)
+                raise errors.damaged_segment(self.place.absolute(path), MISSING)
         self._make_folders_lasting(paths)
 
     def _make_folders_lasting(self, paths: list[str]) -> None:

@@ -10,18 +10,18 @@ from __future__ import annotations
 from typing import Protocol
 
 from everview.errors import UserError
+from everview.expr import scalar
+from everview.expr.aggregates import result_type
+from everview.expr.types import Type
 from everview.lang.datalog.bindings import Bindings, copied
 from everview.lang.datalog.functors import FLOAT, NUMBER, SPARK, wrapped
-from everview.lang.datalog.kinds import Kinds
-from everview.lang.datalog.normal import bound_by
+from everview.lang.datalog.normal_form import bound_by
 from everview.lang.datalog.scalars import Scalars, is_partial
 from everview.lang.datalog.syntax import Aggregate, Body, Variable, variables
-from everview.plan import scalar
-from everview.plan.aggregates import result_type
+from everview.lang.datalog.types import Kinds
 from everview.plan.build import add, distinct, filter_, group_by, join, map_
 from everview.plan.nodes import Aggregate as Grouped
 from everview.plan.nodes import Output, Plan
-from everview.plan.types import Type
 
 _VALUE = "aggregated value"
 _RESULT = "aggregate"

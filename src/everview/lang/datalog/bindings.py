@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-from everview.plan import scalar
+from everview.expr import scalar
+from everview.expr.types import names, type_in
 from everview.plan.build import map_
 from everview.plan.nodes import Output, Plan, Values
 from everview.plan.traverse import schema_of
-from everview.plan.types import names, type_in
 
 UNIT = Values((), ((),))
 """One row without columns: what holds before anything is asked."""

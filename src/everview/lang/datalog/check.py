@@ -6,9 +6,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from everview.errors import Span, UserError
+from everview.expr.types import unusable_name
 from everview.lang.datalog.functors import FUNCTORS
-from everview.lang.datalog.kinds import Kinds, base_types, unknown_type
-from everview.lang.datalog.normal import bound_by, normal, shared
+from everview.lang.datalog.normal_form import bound_by, normal, shared
 from everview.lang.datalog.strata import strata
 from everview.lang.datalog.syntax import (
     Aggregate,
@@ -27,7 +27,7 @@ from everview.lang.datalog.syntax import (
     parts,
     variables,
 )
-from everview.plan.types import unusable_name
+from everview.lang.datalog.types import Kinds, base_types, unknown_type
 
 HOLDS = "holds"
 """The column of a relation without attributes: it has one row, or none."""

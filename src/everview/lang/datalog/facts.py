@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 
 from everview.errors import UserError
+from everview.expr.types import Schema, Type
 from everview.lang.datalog.program import GivenRelation, Row
-from everview.plan.types import Schema, Type
 
 _READ: dict[Type, Callable[[str], int | float | str | bool]] = {
     "int": int,
@@ -29,7 +29,7 @@ def facts_in(text: str, given: GivenRelation, where: str) -> Iterator[Row]:
 def row_of(cells: Sequence[str], columns: Schema, where: str) -> Row:
     """A fact from its values as text.
 
-    >>> from everview.plan.types import Column
+    >>> from everview.expr.types import Column
     >>> row_of(("7", "ann"), (Column("id", "int"), Column("name", "string")), "people")
     (7, 'ann')
     """

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from everview.plan.types import Type
+from everview.expr.types import Type
 
 NUMBER, UNSIGNED, FLOAT, SYMBOL = "number", "unsigned", "float", "symbol"
 SPARK: dict[str, Type] = {NUMBER: "int", UNSIGNED: "bigint", FLOAT: "double", SYMBOL: "string"}

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from everview.errors import UserError
+from everview.expr import scalar
+from everview.expr.types import Column
 from everview.lang.datalog.functors import FLOAT, SPARK
 from everview.lang.datalog.scalars import Scalars, literal
 from everview.lang.datalog.syntax import Call, Constant, Term
-from everview.plan import scalar
 from everview.plan.build import join, unnest
 from everview.plan.nodes import Empty, Plan, Values
-from everview.plan.types import Column
 
 MOST = 10_000
 """How many values are written out where both ends are in the text."""

@@ -7,15 +7,15 @@ from dataclasses import dataclass
 from functools import reduce
 
 from everview.errors import UserError
-from everview.lang.datalog.bodies import Bodies
+from everview.expr import scalar
+from everview.expr.types import Column, Schema
 from everview.lang.datalog.check import Checked, Meaning
 from everview.lang.datalog.functors import SPARK
+from everview.lang.datalog.rule_body import Bodies
 from everview.lang.datalog.scalars import is_partial
 from everview.lang.datalog.syntax import Variable, parts, variables
-from everview.plan import scalar
 from everview.plan.build import add, distinct, filter_, map_
 from everview.plan.nodes import Empty, Fixpoint, Output, Plan, Recursive, Source
-from everview.plan.types import Column, Schema
 
 
 @dataclass(frozen=True, slots=True)

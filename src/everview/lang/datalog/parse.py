@@ -5,7 +5,6 @@ from __future__ import annotations
 from itertools import product
 
 from everview.errors import Span, UserError
-from everview.lang.datalog.reading import OPERATORS, Terms, unescaped
 from everview.lang.datalog.syntax import (
     Atom,
     Attribute,
@@ -19,6 +18,7 @@ from everview.lang.datalog.syntax import (
     TypeDeclaration,
     negated,
 )
+from everview.lang.datalog.terms import OPERATORS, Terms, unescaped
 
 _QUALIFIERS = ("inline", "no_inline", "magic", "no_magic", "brie", "btree", "btree_delete")
 _ROLES = ("input", "output", "printsize")

@@ -9,14 +9,14 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 
+from everview.expr.types import Schema
 from everview.lang.datalog.check import Checked, check
 from everview.lang.datalog.functors import FLOAT, UNSIGNED
 from everview.lang.datalog.lower import Known, lower_relation, schema_of_relation
 from everview.lang.datalog.parse import parse_program
+from everview.lang.datalog.printer import written_declaration, written_rule
 from everview.lang.datalog.syntax import Atom, Constant, Directive, Rule, parts
-from everview.lang.datalog.written import written_declaration, written_rule
 from everview.plan.nodes import Plan
-from everview.plan.types import Schema
 
 Row = tuple[int | float | str | bool, ...]
 

@@ -7,10 +7,10 @@ from dataclasses import dataclass
 
 from sqlglot import exp
 
+from everview.expr import scalar
 from everview.lang.datalog.functors import FLOAT, FUNCTORS, SAME, SPARK, SYMBOL, UNSIGNED
-from everview.lang.datalog.kinds import Kinds
 from everview.lang.datalog.syntax import Call, Comparison, Constant, Term, Variable, outside
-from everview.plan import scalar
+from everview.lang.datalog.types import Kinds
 
 _SIGNS = {"!=": "<>"}
 

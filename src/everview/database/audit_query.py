@@ -1,0 +1,50 @@
+"""Views as they are written: their texts as plans that no rewriting has touched."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import lru_cache
+
+from everview.expr.types import names
+from everview.lang.sql.lower.query import Analyze, lower_query
+from everview.plan.build import add, negate
+from everview.plan.nodes import Plan, Source
+from everview.plan.traverse import children, with_children
+from everview.runtime.protocol import Snapshot, Written
+
+
+def written_minus_stored(
+    name: str, texts: Mapping[str, Written], snapshot: Snapshot, analyze: Analyze
+) -> Plan:
+    """A view's query minus the view, over what has no text in `texts`."""
+    known = declared(snapshot)
+    plans: dict[str, Plan] = {}
+    for view, text in texts.items():
+        if not isinstance(text, str):
+            plans[view] = inlined(text, plans)
+            continue
+        columns, spoken = names(snapshot.stored[view].schema), text.lower()
+        named = tuple(source for name, source in known.items() if name in spoken)
+        plans[view] = inlined(_lowered(text, named, columns, analyze), plans)
+    return add(plans[name], negate(Source(name, snapshot.stored[name].schema)))
+
+
+def declared(snapshot: Snapshot) -> dict[str, Source]:
+    """The tables and views, by lower-case name."""
+    stored = snapshot.stored.items()
+    return {name.lower(): Source(name, each.schema) for name, each in stored if not each.ours}
+
+
+@lru_cache(maxsize=256)
+def _lowered(
+    text: str, known: tuple[Source, ...], columns: tuple[str, ...], analyze: Analyze
+) -> Plan:
+    """The plan of a text over the relations that it names, whatever others there are."""
+    return lower_query(text, {source.name.lower(): source for source in known}, analyze, columns)
+
+
+def inlined(plan: Plan, views: Mapping[str, Plan]) -> Plan:
+    """The plan with the plans of views in the place of their names."""
+    if isinstance(plan, Source) and plan.name in views:
+        return views[plan.name]
+    return with_children(plan, tuple(inlined(part, views) for part in children(plan)))

@@ -1,0 +1,404 @@
+"""The declared tables, views and functions, and the maintenance compiled from them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from everview.analysis.keys import keys
+from everview.arguments import did_you_mean, named
+from everview.compiler import Maintenance, Table, View
+from everview.database.catalog.definitions import (
+    DATALOG,
+    PLAN,
+    Known,
+    TableDefinition,
+    ViewDefinition,
+    function_from,
+    function_json,
+    known_from,
+    known_json,
+    table_from,
+    table_json,
+    unusable_relation,
+    view_from,
+    view_json,
+)
+from everview.database.catalog.languages import lower_view, read_names
+from everview.errors import UserError
+from everview.expr.dialect import DIALECT
+from everview.expr.types import Schema, names
+from everview.lang import plan_text
+from everview.lang.datalog.lower import Known as KnownSource
+from everview.lang.sql.bind.user_functions import Function, inlined
+from everview.lang.sql.lower.query import Analyze
+from everview.lang.sql.parse.statement import parse_query
+from everview.lang.sql.parse.statements import AUTO
+from everview.lang.sql.recompute.partition_query import (
+    Describe,
+    Part,
+    divide,
+    recomputation_offered,
+)
+from everview.plan.build import columns_of
+from everview.plan.nodes import Plan, Source
+from everview.plan.traverse import schema_of, sources
+from everview.rewrite.passes import rewrite
+from everview.runtime.protocol import Stored
+from everview.sqlgen.sql import ring_columns
+
+BEYOND_REACH = ("E011", "E012", "E015", "Q010", "Q023")
+"""What is said of a stored view that another engine, or one that is given more, keeps fresh."""
+
+
+@dataclass(slots=True)
+class Catalog:
+    """What is declared, in order of declaration, and the maintenance compiled from it."""
+
+    tables: dict[str, TableDefinition]
+    views: dict[str, ViewDefinition]
+    analyze: Analyze
+    describe: Describe
+    functions: dict[str, Function] = field(default_factory=dict)
+    known: Known = field(default_factory=Known)
+    """What the store tells of views that were declared before, whoever compiled them."""
+    _beyond: dict[str, UserError] = field(default_factory=dict)
+    _compiled: dict[str, View] = field(default_factory=dict)
+    _maintenance: Maintenance | None = None
+
+    @classmethod
+    def from_json(cls, raw: Mapping[str, Any], analyze: Analyze, describe: Describe) -> Catalog:
+        """The catalog that `to_json` wrote."""
+        tables = {each["name"]: table_from(each) for each in raw.get("tables", ())}
+        views = {each["name"]: view_from(each) for each in raw.get("views", ())}
+        functions = {each["name"].lower(): function_from(each) for each in raw.get("functions", ())}
+        known = known_from(raw)
+        return cls(tables, views, analyze, describe, functions, known)
+
+    def to_json(self) -> dict[str, Any]:
+        """The declarations, as JSON."""
+        found = {
+            "tables": [table_json(table) for table in self.tables.values()],
+            "views": [view_json(view) for view in self.views.values()],
+        }
+        functions = [function_json(each) for each in self.functions.values()]
+        found |= {"functions": functions} if functions else {}
+        return found | known_json(self._known())
+
+    def _known(self) -> Known:
+        """What others need to know of what is compiled here; the rest as the store told it."""
+        sources = {name: self.compiled(name).source for name in self.views}
+        own = self.maintenance.states.stored.values()
+        states = {each.name: self._tables_of(each.plan) for each in own}
+        return Known(sources, self.states_beyond_reach() | states)
+
+    def states_beyond_reach(self) -> dict[str, tuple[str, ...]]:
+        """The states that only views beyond reach have, each with the tables under it."""
+        under = {table for view in self.beyond_reach for table in self.tables_under(view)}
+        return {name: tables for name, tables in self.known.states.items() if under >= {*tables}}
+
+    def _tables_of(self, plan: Plan) -> tuple[str, ...]:
+        found: dict[str, None] = {}
+        for source in sources(plan):
+            found |= dict.fromkeys(self.tables_under(source.name))
+        return tuple(found)
+
+    def tables_under(self, name: str) -> tuple[str, ...]:
+        """The tables that a relation is made from: a table itself, those under a view."""
+        found: dict[str, None] = {}
+        waiting = [name]
+        for each in waiting:
+            if each in self.views:
+                waiting += (read for read in self.reads(each) if read not in waiting)
+            elif each in self.parts:
+                waiting += (read for read in self.parts[each].reads if read not in waiting)
+            else:
+                found[each] = None
+        return tuple(found)
+
+    @property
+    def beyond_reach(self) -> dict[str, UserError]:
+        """The views that this engine does not keep fresh, each with the reason."""
+        for name in self.views:
+            self.compiled(name)
+        return self._beyond
+
+    def with_table(self, table: TableDefinition) -> Catalog:
+        """The catalog with one more table."""
+        self._must_be_free(table.name)
+        return self._like({**self.tables, table.name: table}, self.views)
+
+    def with_plan(self, name: str, plan: Plan) -> Catalog:
+        """The catalog with one more view, of a plan that was built in Python."""
+        return self.with_view(ViewDefinition(name, plan_text.written(plan), language=PLAN))
+
+    def with_view(self, view: ViewDefinition) -> Catalog:
+        """The catalog with one more view, compiled."""
+        self._must_be_free(view.name)
+        if view.refresh == AUTO:
+            known = self._sources()
+            found = divide(view.name, view.query, known, self.analyze, self.describe, view.columns)
+            view = replace(view, rest=found.query if found.parts else None, parts=found.parts)
+        grown = self._like(self.tables, {**self.views, view.name: view})
+        with recomputation_offered(view.query):
+            grown.compiled(view.name)
+        return grown
+
+    def replacing(self, view: ViewDefinition) -> Catalog:
+        """The catalog with another query for a view; the views that read it must still hold.
+
+        Like a view that is declared anew, it comes after all that do not read it.
+        """
+        name = self.relation(view.name)
+        readers = self.readers(name)
+        for read in read_names(view):
+            if (found := self.find(read)) in (name, *readers):
+                raise UserError(
+                    "C007",
+                    f"{name} cannot read {found}, which reads {name}"
+                    if found != name
+                    else f"{name} cannot read itself",
+                    remedy="read what is declared without it",
+                )
+        others = {n: v for n, v in self.views.items() if n not in (name, *readers)}
+        grown = self._like(self.tables, others).with_view(replace(view, name=name))
+        for reader in readers:
+            grown = self._with_reader(grown, reader, name)
+        return grown
+
+    def _with_reader(self, grown: Catalog, reader: str, name: str) -> Catalog:
+        """The grown catalog with a view as it is declared here, if it keeps its columns."""
+        remedy = f"keep the columns that {reader} reads, or drop {reader} first"
+        try:
+            grown = grown.with_view(replace(self.views[reader], rest=None, parts=()))
+        except UserError as problem:
+            message = f"{reader}, which reads {name}, would not be valid: {problem.problem}"
+            raise UserError("C008", message, remedy=remedy) from None
+        kept = grown.schema(reader)
+        lost = [column.name for column in self.schema(reader) if column not in kept]
+        if lost:
+            message = f"{reader}, which reads {name}, would lose or retype: {', '.join(lost)}"
+            raise UserError("C008", message, remedy=remedy)
+        return grown
+
+    def with_function(self, function: Function, *, replaces: bool) -> Catalog:
+        """The catalog with one more function, or another body for one that no view calls."""
+        if function.name.lower() in self.functions:
+            if not replaces:
+                raise UserError(
+                    "C001",
+                    f"there is a function {function.name} already",
+                    remedy="choose another name, DROP it first, or write OR REPLACE",
+                )
+            self._must_be_uncalled(function.name)
+        body, _ = inlined(parse_query(function.body), self.functions)
+        function = replace(function, body=body.sql(dialect=DIALECT))
+        self.describe(function.probe, {"given": function.takes})
+        functions = {**self.functions, function.name.lower(): function}
+        return replace(self, functions=functions)
+
+    def without_function(self, name: str) -> Catalog:
+        """The catalog without a function that no view calls."""
+        self._must_be_uncalled(name)
+        kept = {key: value for key, value in self.functions.items() if key != name.lower()}
+        return replace(self, functions=kept)
+
+    def _must_be_uncalled(self, name: str) -> None:
+        callers = [v.name for v in self.views.values() if name.lower() in map(str.lower, v.calls)]
+        if callers:
+            raise UserError(
+                "C003",
+                f"the function {name} is called by {', '.join(callers)}",
+                remedy=f"drop {', '.join(reversed(callers))} first, or use another name",
+            )
+
+    def readers(self, name: str) -> tuple[str, ...]:
+        """The views that read a relation, themselves or through others, in order."""
+        found = [name]
+        for view in self.views:
+            if any(read in found for read in self.reads(view)):
+                found.append(view)
+        return tuple(found[1:])
+
+    def _like(
+        self, tables: dict[str, TableDefinition], views: dict[str, ViewDefinition]
+    ) -> Catalog:
+        """Other declarations; what is compiled of those that stay is kept."""
+        kept = {
+            name: compiled
+            for name, compiled in self._compiled.items()
+            if views.get(name) is self.views[name]
+        }
+        same = {n for n, view in views.items() if view is self.views.get(n)}
+        known = self.known.only(same)
+        beyond = {name: why for name, why in self._beyond.items() if name in same}
+        return Catalog(
+            *(tables, views, self.analyze, self.describe, self.functions, known, beyond, kept)
+        )
+
+    def without(self, name: str) -> Catalog:
+        """The catalog without a table or view that nothing reads."""
+        readers = [v for v in self.views if v != name and name in self.reads(v)]
+        if readers:
+            raise UserError(
+                "C003",
+                f"{name} cannot be dropped, because it is read by {', '.join(readers)}",
+                remedy=f"drop {', '.join(reversed(readers))} first",
+            )
+        tables = {key: value for key, value in self.tables.items() if key != name}
+        views = {key: value for key, value in self.views.items() if key != name}
+        return self._like(tables, views)
+
+    def _must_be_free(self, name: str) -> None:
+        if problem := unusable_relation(name):
+            raise UserError("Q011", problem, remedy="choose another name")
+        taken = self.find(name)
+        if taken is not None:
+            raise UserError(
+                "C001",
+                f"there is a table or view {taken} already",
+                remedy="choose another name, DROP it first, or write IF NOT EXISTS",
+            )
+
+    def find(self, name: str) -> str | None:
+        """The declared spelling of a name, None when there is no such table or view."""
+        known = {each.lower(): each for each in (*self.tables, *self.views)}
+        return known.get(name.lower())
+
+    def table(self, name: str) -> TableDefinition:
+        """The table of that name, or a clear error."""
+        found = self.find(name)
+        if found in self.tables:
+            return self.tables[found]
+        if found is not None:
+            raise UserError(
+                "C004",
+                f"{found} is a view: it follows its tables and cannot be changed itself",
+                remedy=f"change what it reads: {', '.join(self.reads(found))}",
+            )
+        raise self.unknown(name)
+
+    def unknown(self, name: str) -> UserError:
+        """The error for a name that nothing has."""
+        every = (*self.tables, *self.views)
+        near, known = did_you_mean(name, every), ", ".join(every)
+        return UserError(
+            "C002",
+            f"there is no table or view {named(name)}",
+            remedy=f"{near}there are: {known}" if known else "create it with CREATE TABLE",
+        )
+
+    def relation(self, name: str) -> str:
+        """The declared spelling of a table's or view's name, or a clear error."""
+        found = self.find(name)
+        if found is None:
+            raise self.unknown(name)
+        return found
+
+    def schema(self, name: str) -> Schema:
+        """The columns of a table or view."""
+        if name in self.tables:
+            return self.tables[name].columns
+        return self.compiled(name).source.schema
+
+    def schemas(self) -> dict[str, Schema]:
+        """The columns of every table and view."""
+        return {name: self.schema(name) for name in (*self.tables, *self.views)}
+
+    def source(self, name: str) -> Source:
+        """A table or view as plans read it."""
+        found = self.relation(name)
+        return self.tables[found].source if found in self.tables else self.compiled(found).source
+
+    def reads(self, view: str) -> tuple[str, ...]:
+        """The tables and views that the query of a view names, whether it needs them or not."""
+        named = map(self.find, read_names(self.views[view]))
+        return tuple(dict.fromkeys(name for name in named if name is not None))
+
+    @property
+    def parts(self) -> dict[str, Part]:
+        """What is recomputed, in the order in which views are declared."""
+        return {part.name: part for view in self.views.values() for part in view.parts}
+
+    def compiled(self, name: str) -> View:
+        """A view as a rewritten plan over the relations declared before it."""
+        if name not in self._compiled:
+            self._compiled[name] = self._compile(name)
+        return self._compiled[name]
+
+    def _compile(self, name: str) -> View:
+        """The view as a plan; one beyond reach is no more than what is stored of it."""
+        stored = self.known.sources.get(name)
+        try:
+            self._must_read_what_is_fresh(name)
+            return _view(name, rewrite(self.written(name)))
+        except UserError as problem:
+            if stored is None or problem.code not in BEYOND_REACH:
+                raise
+            self._beyond[name] = problem
+            return View(stored, stored.key or names(stored.schema)[:1], stored)
+
+    def _must_read_what_is_fresh(self, name: str) -> None:
+        for read in self.reads(name):
+            if read in self.views and read != name:
+                self.compiled(read)
+            if (problem := self._beyond.get(read)) is not None:
+                told = f"it reads {read}: {problem.problem}"
+                raise UserError("E015", told, span=problem.span, remedy=problem.remedy)
+
+    def written(self, name: str) -> Plan:
+        """A view as a plan that no rewriting has touched."""
+        view = self.views[name]
+        known = {n: KnownSource(s, self._may_be_null(s)) for n, s in self._sources(name).items()}
+        known |= {part.name.lower(): KnownSource(part.source, nulls=True) for part in view.parts}
+        return lower_view(view, known, self.analyze)
+
+    def _may_be_null(self, source: Source) -> bool:
+        """Whether a relation may hold a NULL, or a row twice."""
+        if source.name in self.views:
+            return self.views[source.name].language != DATALOG
+        required = self.tables[source.name].not_null
+        return not (source.key and all(name in required for name in names(source.schema)))
+
+    def _sources(self, before: str | None = None) -> dict[str, Source]:
+        """The tables, and the views declared before one or all of them, by lower-case name."""
+        known: dict[str, Source] = {t.name.lower(): t.source for t in self.tables.values()}
+        for other in self.views:
+            if other == before:
+                break
+            known[other.lower()] = self.compiled(other).source
+        return known
+
+    @property
+    def maintenance(self) -> Maintenance:
+        """The states and programs that keep all views fresh."""
+        if self._maintenance is None:
+            tables = {t.name: Table(t.source, t.sort, t.not_null) for t in self.tables.values()}
+            tables |= {p.name: Table(p.source, p.sort, ours=True) for p in self.parts.values()}
+            beyond = self.beyond_reach
+            views = tuple(self.compiled(name) for name in self.views if name not in beyond)
+            self._maintenance = Maintenance(tables, views)
+        return self._maintenance
+
+    def stored(self) -> dict[str, Stored]:
+        """How every stored relation is read: tables, views and states."""
+        found = {t.name: Stored(t.columns, t.sort) for t in self.tables.values()}
+        for name in self.views:
+            view = self.compiled(name)
+            found[name] = Stored(view.source.schema, view.sort)
+        for part in self.parts.values():
+            found[part.name] = Stored(part.columns, part.sort, ours=True)
+        for state in self.maintenance.states.stored.values():
+            rings = ring_columns(state.plan)
+            sort = tuple(column for column in state.sort if column not in rings)
+            found[state.name] = Stored(schema_of(state.plan), sort, rings, ours=True)
+        return found
+
+
+def _view(name: str, plan: Plan) -> View:
+    """How others read the view: by its smallest key where it has one, else by its first column."""
+    schema = schema_of(plan)
+    found = sorted(keys(plan), key=lambda key: (len(key), sorted(key)))
+    key = tuple(column for column in names(schema) if found and column in found[0])
+    return View(Source(name, schema, key), key or columns_of(plan)[:1], plan)

@@ -1,0 +1,184 @@
+"""What a user declares, and how it is written in a manifest."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from everview.expr.types import Column, Schema, unusable_name
+from everview.lang.sql.bind.user_functions import Function
+from everview.lang.sql.parse.statements import STRICT
+from everview.lang.sql.recompute.partition_query import Part
+from everview.plan.nodes import Source
+
+SQL, DATALOG, PLAN = "sql", "datalog", "plan"
+"""The languages that the query of a view may be written in."""
+
+
+_LONGEST = 200
+"""So many bytes of a name leave room for what is added to it in the names of files."""
+
+
+def unusable_relation(name: str) -> str | None:
+    """Why a name cannot be given to a table or a view, which has a folder of that name.
+
+    >>> unusable_relation("orders"), unusable_relation("..")
+    (None, "'..' is what folders call each other")
+    """
+    if name in (".", ".."):
+        return f"{name!r} is what folders call each other"
+    if len(name.encode()) > _LONGEST:
+        return f"{name[:20]}… is longer than {_LONGEST} bytes"
+    return unusable_name(name)
+
+
+@dataclass(frozen=True, slots=True)
+class TableDefinition:
+    """A declared table; `lengths` says how long the texts of a column may be."""
+
+    name: str
+    columns: Schema
+    key: tuple[str, ...]
+    not_null: tuple[str, ...]
+    lengths: tuple[tuple[str, int], ...] = ()
+
+    @property
+    def source(self) -> Source:
+        """The table as plans read it."""
+        return Source(self.name, self.columns, self.key)
+
+    @property
+    def sort(self) -> tuple[str, ...]:
+        """The order its segments are stored in."""
+        return self.key or (self.columns[0].name,)
+
+
+@dataclass(frozen=True, slots=True)
+class ViewDefinition:
+    """A declared view: its query as written, and the names given to its columns.
+
+    With parts that are recomputed, `rest` is the query in which they stand for their blocks. The
+    functions that the query `calls` are written out in it. In Datalog, the query is a stratum;
+    built in Python, it is the text of a plan.
+    """
+
+    name: str
+    query: str
+    columns: tuple[str, ...] = ()
+    refresh: str = STRICT
+    rest: str | None = None
+    parts: tuple[Part, ...] = ()
+    calls: tuple[str, ...] = ()
+    language: str = SQL
+
+
+@dataclass(frozen=True, slots=True)
+class Known:
+    """What a store tells of its views to those who cannot compile them.
+
+    `sources` are the views as they are read; `states` have the tables that they are made from.
+    """
+
+    sources: Mapping[str, Source] = field(default_factory=dict)
+    states: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+
+    def only(self, views: Collection[str]) -> Known:
+        """The same of some of the views."""
+        return Known({n: each for n, each in self.sources.items() if n in views}, self.states)
+
+
+def known_from(raw: Mapping[str, Any]) -> Known:
+    """What `known_json` wrote; a version before wrote nothing."""
+    told: Mapping[str, Any] = raw.get("known", {})
+    sources = {
+        name: Source(name, _columns_from(each["columns"]), tuple(each["key"]))
+        for name, each in told.get("views", {}).items()
+    }
+    return Known(sources, {name: tuple(each) for name, each in told.get("states", {}).items()})
+
+
+def known_json(known: Known) -> dict[str, Any]:
+    """What is known of views and states, as JSON; nothing where there are none."""
+    views = {
+        name: {"columns": _columns_json(each.schema), "key": list(each.key)}
+        for name, each in known.sources.items()
+    }
+    states = {name: list(tables) for name, tables in known.states.items()}
+    return {"known": {"views": views, "states": states}} if views or states else {}
+
+
+def table_from(raw: Mapping[str, Any]) -> TableDefinition:
+    """A table as `table_json` wrote it."""
+    columns = _columns_from(raw["columns"])
+    lengths = tuple((name, int(length)) for name, length in raw.get("lengths", ()))
+    key, not_null = tuple(raw["key"]), tuple(raw["not_null"])
+    return TableDefinition(raw["name"], columns, key, not_null, lengths)
+
+
+def table_json(table: TableDefinition) -> dict[str, Any]:
+    """A table, as JSON; lengths are left out where there are none."""
+    plain = {
+        "name": table.name,
+        "columns": _columns_json(table.columns),
+        "key": list(table.key),
+        "not_null": list(table.not_null),
+    }
+    return plain | ({"lengths": [list(each) for each in table.lengths]} if table.lengths else {})
+
+
+def view_from(raw: Mapping[str, Any]) -> ViewDefinition:
+    """A view as `view_json` wrote it."""
+    parts = tuple(
+        Part(p["name"], p["query"], _columns_from(p["columns"]), tuple(p["reads"]), p["reason"])
+        for p in raw.get("parts", ())
+    )
+    columns, refresh = tuple(raw["columns"]), raw.get("refresh", STRICT)
+    name, calls = raw["name"], tuple(raw.get("calls", ()))
+    language = raw.get("language", SQL)
+    return ViewDefinition(
+        name, raw["query"], columns, refresh, raw.get("rest"), parts, calls, language
+    )
+
+
+def view_json(view: ViewDefinition) -> dict[str, Any]:
+    """A view, as JSON; what it does not have is left out."""
+    parts = [
+        {
+            "name": part.name,
+            "query": part.query,
+            "columns": _columns_json(part.columns),
+            "reads": list(part.reads),
+            "reason": part.reason,
+        }
+        for part in view.parts
+    ]
+    plain = {"name": view.name, "query": view.query, "columns": list(view.columns)}
+    plain |= {"calls": list(view.calls)} if view.calls else {}
+    plain |= {"language": view.language} if view.language != SQL else {}
+    if view.refresh == STRICT:
+        return plain
+    return plain | {"refresh": view.refresh, "rest": view.rest, "parts": parts}
+
+
+def function_from(raw: Mapping[str, Any]) -> Function:
+    """A function as `function_json` wrote it."""
+    return Function(raw["name"], _columns_from(raw["takes"]), raw["gives"], raw["body"])
+
+
+def function_json(function: Function) -> dict[str, Any]:
+    """A function, as JSON."""
+    return {
+        "name": function.name,
+        "takes": _columns_json(function.takes),
+        "gives": function.gives,
+        "body": function.body,
+    }
+
+
+def _columns_from(raw: Any) -> Schema:
+    return tuple(Column(name, type_) for name, type_ in raw)
+
+
+def _columns_json(columns: Schema) -> list[list[str]]:
+    return [[column.name, column.type] for column in columns]

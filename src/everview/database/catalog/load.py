@@ -1,0 +1,105 @@
+"""The declarations in a manifest, taken for what anybody may have written."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
+
+from everview.database.catalog.catalog import Catalog
+from everview.database.catalog.definitions import (
+    DATALOG,
+    PLAN,
+    SQL,
+    TableDefinition,
+    ViewDefinition,
+)
+from everview.errors import UserError
+from everview.expr.types import Schema, names, storable_type, unusable_name
+from everview.lang.sql.parse.statements import AUTO, STRICT
+from everview.lang.sql.recompute.partition_query import Part
+from everview.runtime.protocol import Engine
+from everview.store.errors import unusable_catalog
+from everview.store.manifest import Manifest
+
+_WRONG = (KeyError, TypeError, ValueError, AttributeError, IndexError, RecursionError)
+"""What reading JSON of another shape raises."""
+
+
+def load(manifest: Manifest, engine: Engine, location: str) -> Catalog:
+    """What an epoch declares, refused where it cannot be what a user declared here."""
+    where = f"epoch {manifest.epoch} of {location}"
+    try:
+        catalog = Catalog.from_json(manifest.catalog, engine.analyze, engine.describe)
+        problem = next(_problems(catalog, manifest.relations), None)
+    except UserError as wrong:
+        raise unusable_catalog(where, wrong.problem) from wrong
+    except _WRONG as wrong:
+        raise unusable_catalog(where, f"{type(wrong).__name__} {wrong!s:.80}") from wrong
+    if problem is not None:
+        raise unusable_catalog(where, problem)
+    return catalog
+
+
+def _problems(catalog: Catalog, stored: Mapping[str, object]) -> Iterator[str]:
+    yield from _twice((*catalog.tables, *catalog.views))
+    for name in (*catalog.tables, *catalog.views):
+        if problem := unusable_name(name):
+            yield problem
+        if name not in stored:
+            yield f"the manifest has no rows of {name!r}"
+    for table in catalog.tables.values():
+        yield from _in_table(table)
+    for view in catalog.views.values():
+        yield from _in_view(view)
+    for source in catalog.known.sources.values():
+        yield from _in_columns(source.name, source.schema)
+        if not source.schema or {*source.key} - {*names(source.schema)}:
+            yield f"{source.name!r} has no such columns"
+    for function in catalog.functions.values():
+        yield from _not_text((function.name, function.gives, function.body))
+        yield from _in_columns(function.name, function.takes)
+
+
+def _in_table(table: TableDefinition) -> Iterator[str]:
+    yield from _in_columns(table.name, table.columns)
+    if not table.columns or {*table.key, *table.not_null} - {*names(table.columns)}:
+        yield f"{table.name!r} has no such columns"
+
+
+def _in_view(view: ViewDefinition) -> Iterator[str]:
+    given = () if view.rest is None else (view.rest,)
+    yield from _not_text((view.query, view.language, view.refresh, *given))
+    yield from _not_text((*view.columns, *view.calls))
+    if view.language not in (SQL, DATALOG, PLAN) or view.refresh not in (STRICT, AUTO):
+        yield f"{view.name!r} is in no language of ours"
+    for part in view.parts:
+        yield from _in_part(part)
+
+
+def _in_part(part: Part) -> Iterator[str]:
+    yield from _not_text((part.name, part.query, part.reason, *part.reads))
+    yield from _in_columns(part.name, part.columns)
+
+
+def _in_columns(name: str, columns: Schema) -> Iterator[str]:
+    for column in columns:
+        yield from _not_text((column.name, column.type))
+        if (problem := unusable_name(column.name)) or storable_type(column.type) is None:
+            yield problem or f"{name!r} has a column of type {column.type!r:.40}"
+    yield from _twice(names(columns))
+
+
+def _twice(given: Iterable[str]) -> Iterator[str]:
+    """Names that are equal but for case."""
+    seen: set[str] = set()
+    for name in given:
+        yield from _not_text((name,))
+        if name.lower() in seen:
+            yield f"{name!r} is declared twice"
+        seen.add(name.lower())
+
+
+def _not_text(values: Iterable[Any]) -> Iterator[str]:
+    for value in values:
+        if not isinstance(value, str):
+            yield f"{value!r:.40} is no text"

@@ -1,0 +1,256 @@
+"""SQL statements that change tables, as weighted rows."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from sqlglot import exp
+
+from everview.database.catalog.definitions import TableDefinition
+from everview.database.transaction import Transaction
+from everview.errors import UserError
+from everview.expr.quoting import spark_name
+from everview.lang.sql.parse.statement import parse_query
+from everview.lang.sql.parse.statements import Delete, Insert, Merge, MergeClause, Update
+from everview.runtime.protocol import SIGN
+
+
+def apply(tx: Transaction, statement: Insert | Delete | Update | Merge) -> None:
+    """Add the change that a statement makes to a transaction."""
+    match statement:
+        case Insert():
+            insert(tx, statement)
+        case Delete():
+            delete(tx, statement)
+        case Update():
+            update(tx, statement)
+        case Merge():
+            merge(tx, statement)
+
+
+def insert(tx: Transaction, statement: Insert) -> None:
+    """INSERT: the rows of VALUES or of a query, cast to the table's types."""
+    table = tx.catalog.table(statement.table)
+    columns = _columns(table, statement.columns, statement)
+    width = _width(statement.query)
+    if width is not None:
+        _must_fit(width, columns, table, statement)
+    aliases = ", ".join(map(spark_name, columns))
+    rows = (
+        f"SELECT {_cast(table, columns)}, CAST(1 AS BIGINT) AS `{SIGN}` "
+        f"FROM ({statement.query}) AS t({aliases})"
+    )
+    _apply(tx, table, rows, removes=False)
+
+
+def delete(tx: Transaction, statement: Delete) -> None:
+    """DELETE: minus the rows that satisfy the condition."""
+    table = tx.catalog.table(statement.table)
+    _apply(tx, table, _old(table, statement.alias, statement.where), removes=True)
+
+
+def update(tx: Transaction, statement: Update) -> None:
+    """UPDATE: minus the old rows, plus the new ones."""
+    table = tx.catalog.table(statement.table)
+    changed = _assigned(table, statement.assignments, statement)
+    where = f" WHERE {statement.where}" if statement.where else ""
+    fresh = (
+        f"SELECT {_replaced(table, statement.alias, changed)}, CAST(1 AS BIGINT) AS `{SIGN}` "
+        f"FROM {spark_name(table.name)} AS {spark_name(statement.alias)}{where}"
+    )
+    old = _old(table, statement.alias, statement.where)
+    _apply(tx, table, f"{old} UNION ALL {fresh}", removes=True)
+
+
+def merge(tx: Transaction, statement: Merge) -> None:
+    """MERGE: each row of the target or source by the first clause it satisfies."""
+    table = tx.catalog.table(statement.table)
+    _must_match_once(tx, table, statement)
+    parts: list[str] = []
+    for index, clause in enumerate(statement.clauses):
+        earlier = [c for c in statement.clauses[:index] if c.matched == clause.matched]
+        parts += _merge_rows(table, statement, clause, _guard(clause, earlier))
+    if parts:
+        removes = any(clause.matched for clause in statement.clauses)
+        _apply(tx, table, " UNION ALL ".join(parts), removes=removes)
+
+
+def _merge_rows(
+    table: TableDefinition, statement: Merge, clause: MergeClause, guard: str
+) -> list[str]:
+    target = f"{spark_name(table.name)} AS {spark_name(statement.alias)}"
+    if not clause.matched:
+        columns = _columns(table, clause.columns, statement)
+        values = clause.values or tuple(map(spark_name, columns))
+        _must_fit(len(values), columns, table, statement)
+        given = dict(zip(columns, values, strict=True))
+        fresh = ", ".join(
+            f"CAST({given.get(c.name, 'NULL')} AS {c.type}) AS {spark_name(c.name)}"
+            for c in table.columns
+        )
+        anti = f"FROM {statement.source} LEFT ANTI JOIN {target} ON {statement.on}"
+        return [f"SELECT {fresh}, CAST(1 AS BIGINT) AS `{SIGN}` {anti} WHERE {guard}"]
+    joined = f"FROM {target} JOIN {statement.source} ON {statement.on} WHERE {guard}"
+    own = _own(table, statement.alias)
+    parts = [f"SELECT {own}, CAST(-1 AS BIGINT) AS `{SIGN}` {joined}"]
+    if clause.action == "update":
+        if not clause.columns:
+            source = _source_alias(statement)
+            changed = {c.name: _of(source, c.name) for c in table.columns}
+        else:
+            pairs = tuple(zip(clause.columns, clause.values, strict=True))
+            changed = _assigned(table, pairs, statement)
+        fresh = _replaced(table, statement.alias, changed)
+        parts.append(f"SELECT {fresh}, CAST(1 AS BIGINT) AS `{SIGN}` {joined}")
+    return parts
+
+
+def _replaced(table: TableDefinition, alias: str, changed: Mapping[str, str]) -> str:
+    """The columns of a row after assignments, cast to the table's types."""
+    return ", ".join(
+        f"CAST({changed.get(c.name, _of(alias, c.name))} AS {c.type}) AS {spark_name(c.name)}"
+        for c in table.columns
+    )
+
+
+def _must_match_once(tx: Transaction, table: TableDefinition, statement: Merge) -> None:
+    """A target row matched by two source rows would have two new values."""
+    if not any(clause.matched for clause in statement.clauses) or not table.key:
+        return
+    keys = ", ".join(_of(statement.alias, name) for name in table.key)
+    twice = (
+        f"SELECT {keys} FROM {spark_name(table.name)} AS {spark_name(statement.alias)} "
+        f"JOIN {statement.source} ON {statement.on} GROUP BY {keys} HAVING COUNT(*) > 1"
+    )
+    found = tx.engine.query(twice, _reads(tx, twice), tx.snapshot, tx.pending).to_arrow()
+    if found.num_rows:
+        raise UserError(
+            "T006",
+            f"MERGE: {found.num_rows} rows of {table.name} are matched more than once, "
+            f"for instance {found.slice(0, 1).to_pylist()[0]}",
+            span=statement.span,
+            remedy="make the source unique on the columns of ON",
+        )
+
+
+def _source_alias(statement: Merge) -> str:
+    tree = parse_query(f"SELECT * FROM {statement.source}")
+    name = str(tree.args["from_"].this.alias_or_name)
+    if not name:
+        raise UserError(
+            "Q006",
+            "what MERGE uses has no name",
+            span=statement.span,
+            remedy="give it one with AS",
+        )
+    return name
+
+
+def _guard(clause: MergeClause, earlier: Sequence[MergeClause]) -> str:
+    """The clause's own condition, and none of the earlier ones of its kind."""
+    before = [f"NOT COALESCE({each.condition or 'TRUE'}, FALSE)" for each in earlier]
+    return " AND ".join((*before, f"({clause.condition})" if clause.condition else "TRUE"))
+
+
+def _old(table: TableDefinition, alias: str, where: str | None) -> str:
+    condition = f" WHERE {where}" if where else ""
+    return (
+        f"SELECT {_own(table, alias)}, CAST(-1 AS BIGINT) AS `{SIGN}` "
+        f"FROM {spark_name(table.name)} AS {spark_name(alias)}{condition}"
+    )
+
+
+def _own(table: TableDefinition, alias: str) -> str:
+    """The columns of a row as they are."""
+    return ", ".join(f"{_of(alias, c.name)} AS {spark_name(c.name)}" for c in table.columns)
+
+
+def _of(alias: str, column: str) -> str:
+    return f"{spark_name(alias)}.{spark_name(column)}"
+
+
+def _apply(tx: Transaction, table: TableDefinition, sql: str, *, removes: bool) -> None:
+    found = tx.engine.query(sql, _reads(tx, sql), tx.snapshot, tx.pending)
+    tx.add_weighted(table.name, tx.engine.change_of(found, table.columns), removes=removes)
+
+
+def _reads(tx: Transaction, sql: str) -> tuple[str, ...]:
+    """The tables and views that a statement names."""
+    named = (node.name for node in parse_query(sql).find_all(exp.Table))
+    return tuple(dict.fromkeys(name for n in named if (name := tx.catalog.find(n)) is not None))
+
+
+def _columns(
+    table: TableDefinition, named: tuple[str, ...], statement: Insert | Merge
+) -> tuple[str, ...]:
+    known = {column.name.lower(): column.name for column in table.columns}
+    for name in named:
+        if name.lower() not in known:
+            raise _unknown(table, name, statement)
+    _must_be_once(named, statement)
+    return tuple(known[name.lower()] for name in named) or tuple(c.name for c in table.columns)
+
+
+def _assigned(
+    table: TableDefinition, pairs: tuple[tuple[str, str], ...], statement: Update | Merge
+) -> dict[str, str]:
+    known = {column.name.lower(): column.name for column in table.columns}
+    changed: dict[str, str] = {}
+    _must_be_once([name for name, _ in pairs], statement)
+    for name, value in pairs:
+        if name.lower() not in known:
+            raise _unknown(table, name, statement)
+        changed[known[name.lower()]] = value
+    return changed
+
+
+def _must_fit(
+    width: int, columns: Sequence[str], table: TableDefinition, statement: Insert | Merge
+) -> None:
+    """Refuse more or fewer values than there are columns for."""
+    if width != len(columns):
+        raise UserError(
+            "T002",
+            f"INSERT gives {width} values for {len(columns)} columns of {table.name}",
+            span=statement.span,
+            remedy=f"give {', '.join(columns)}",
+        )
+
+
+def _must_be_once(named: Sequence[str], statement: Insert | Update | Merge) -> None:
+    """Refuse a column that is given two values."""
+    if len({name.lower() for name in named}) < len(named):
+        raise UserError(
+            "Q008",
+            "a column is named twice",
+            span=statement.span,
+            remedy="give every column one value",
+        )
+
+
+def _unknown(table: TableDefinition, name: str, statement: Insert | Update | Merge) -> UserError:
+    return UserError(
+        "Q007",
+        f"{table.name} has no column {name}",
+        span=statement.span,
+        remedy=f"the columns are {', '.join(column.name for column in table.columns)}",
+    )
+
+
+def _cast(table: TableDefinition, columns: tuple[str, ...]) -> str:
+    return ", ".join(
+        f"CAST({spark_name(c.name) if c.name in columns else 'NULL'} AS {c.type}) "
+        f"AS {spark_name(c.name)}"
+        for c in table.columns
+    )
+
+
+def _width(query: str) -> int | None:
+    """How many columns a query has, where the text tells."""
+    tree = parse_query(query)
+    if isinstance(tree, exp.Values):
+        widths = {len(getattr(row, "expressions", ()) or (row,)) for row in tree.expressions}
+        return widths.pop() if len(widths) == 1 else None
+    if isinstance(tree, exp.Select) and not any(s.is_star for s in tree.expressions):
+        return len(tree.expressions)
+    return None

@@ -1,0 +1,32 @@
+"""The change feed of a relation as rows with their weights and epochs."""
+
+from __future__ import annotations
+
+import pyarrow as pa
+
+from everview.errors import UserError
+from everview.expr.types import EPOCH, Schema
+from everview.runtime.arrow_types import arrow_schema
+from everview.runtime.results import Result
+from everview.store.manifest import Segment
+from everview.store.store import Store
+
+
+def feed(store: Store, name: str, columns: Schema, after: int) -> Result:
+    """What was added to a relation after an epoch, oldest first, read when it is asked for."""
+    schema = arrow_schema(columns)
+    wanted = schema.append(pa.field(EPOCH, pa.int64()))
+
+    def arrow() -> pa.Table:
+        try:
+            return pa.concat_tables([wanted.empty_table(), *map(rows_of, store.feed(name, after))])
+        except UserError:
+            store.feed(name, after)  # tells of epochs that were removed meanwhile
+            raise
+
+    def rows_of(segment: Segment) -> pa.Table:
+        rows = store.read_files(segment.files, schema=schema)
+        stamp = pa.array([segment.epoch] * rows.num_rows, pa.int64())
+        return rows.append_column(wanted.field(EPOCH), stamp)
+
+    return Result(arrow)

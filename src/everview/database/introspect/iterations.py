@@ -1,0 +1,42 @@
+"""What the states of a loop hold of each iteration."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from everview.expr.types import ITERATION
+from everview.store.store import Store
+
+LINES = 20
+"""So many lines of a table are shown; the last one sums up the iterations that are left."""
+
+
+def rows_at(store: Store, state: str) -> dict[int, int]:
+    """How many rows are stored of a state at each iteration, in the newest epoch."""
+    relation = store.latest().relations.get(state)
+    segments = relation.segments if relation else ()
+    files = [file for segment in segments for file in segment.files]
+    rows = store.read_files(files, columns=[ITERATION])
+    found = rows.column(ITERATION).value_counts().to_pylist() if rows.num_columns else []
+    return dict(sorted((each["values"], each["counts"]) for each in found))
+
+
+def table(states: Mapping[str, Mapping[int, int]]) -> list[str]:
+    """The rows of each state by iteration.
+
+    >>> print(*table({"reach": {1: 4, 2: 10, 3: 1}, "ways": {1: 5, 3: 2}}), sep="\\n")
+    iteration  reach  ways
+            1      4     5
+            2     10     0
+            3      1     2
+    """
+    most = max((max(rows, default=0) for rows in states.values()), default=0)
+    each = LINES if most <= LINES else LINES - 1
+    lines = [("iteration", *states)]
+    for first in range(1, min(each, most) + 1):
+        lines.append((str(first), *(str(rows.get(first, 0)) for rows in states.values())))
+    if most > each:
+        rest = (sum(n for at, n in rows.items() if at > each) for rows in states.values())
+        lines.append((f"{each + 1}–{most}", *map(str, rest)))
+    widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
+    return ["  ".join(map(str.rjust, line, widths)) for line in lines]

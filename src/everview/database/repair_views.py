@@ -1,0 +1,71 @@
+"""Which relations of views that are declared again hold what they should not."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from everview.database.audit import audit_view
+from everview.database.catalog.catalog import Catalog
+from everview.database.ddl import Declared
+from everview.lang.sql.parse.statements import CreateView
+from everview.program.dependencies import shares
+from everview.program.steps import Fetch, Loop, fetch_mark
+from everview.runtime.protocol import Engine, Snapshot
+
+
+@dataclass(frozen=True, slots=True)
+class Faulty:
+    """Views and states that are to be built again, and those whose files cannot be read."""
+
+    relations: frozenset[str] = frozenset()
+    unreadable: frozenset[str] = frozenset()
+
+
+def faulty(made: Declared, before: Catalog, engine: Engine, snapshot: Snapshot) -> Faulty:
+    """What is wrong with views that are replaced, each with the states it is maintained by.
+
+    A view whose query stays the same is compared with it: where it differs, or where a file is
+    damaged, the view and its states are built from what the view reads.
+    """
+    wrong: set[str] = set()
+    unreadable: set[str] = set()
+    for name in _replaced(made, before):
+        own = {name, *states_of(name, before)}
+        broken = {each for each in own if _is_damaged(each, snapshot)}
+        same = before.compiled(name) == made.catalog.compiled(name)
+        if broken or (same and not audit_view(name, before, engine, snapshot, whole=False).ok):
+            wrong |= own
+            unreadable |= broken
+    return Faulty(frozenset(wrong), frozenset(unreadable))
+
+
+def states_of(view: str, catalog: Catalog) -> frozenset[str]:
+    """The states that a view is maintained by, and those that they are."""
+    maintenance = catalog.maintenance
+    program = maintenance.program(dict.fromkeys((*catalog.tables, *catalog.parts), True))
+    read: dict[str, str] = {}
+    for step in program.steps:
+        fetches = (step,) if isinstance(step, Fetch) else ()
+        for each in step.fetches if isinstance(step, Loop) else fetches:
+            read[fetch_mark(each.relation, each.by)] = each.relation
+    each_has, found = shares(program), [view]
+    for name in found:
+        marks = each_has[name].fetches if name in each_has else ()
+        more = {read[mark] for mark in marks} & maintenance.states.stored.keys()
+        found += sorted(more - {*found})
+    return frozenset(found[1:])
+
+
+def _replaced(made: Declared, before: Catalog) -> Iterable[str]:
+    """The views that a statement replaces and that are there before and after it."""
+    for statement, _ in made.asked:
+        if isinstance(statement, CreateView) and statement.replaces:
+            found = before.find(statement.name)
+            if found in before.views and found in made.catalog.views:
+                yield found
+
+
+def _is_damaged(name: str, snapshot: Snapshot) -> bool:
+    files = snapshot.relation(name).files
+    return any(snapshot.store.damage(file) is not None for file in files)

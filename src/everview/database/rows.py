@@ -1,0 +1,387 @@
+"""What a user may hand over as rows, as a weighted Arrow table of exactly the table's types."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence, Set
+from datetime import UTC, date, datetime
+from decimal import Context, Decimal, InvalidOperation
+from fractions import Fraction
+from functools import lru_cache
+from math import isfinite, isinf
+from operator import index as whole_number
+from typing import Any, NoReturn
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from everview.arguments import did_you_mean, named, shown
+from everview.errors import UserError
+from everview.expr.types import (
+    FLOATS,
+    INTEGERS,
+    WEIGHT,
+    Column,
+    Schema,
+    Type,
+    decimal_parts,
+    element_of,
+    entry_of,
+    fields_of,
+    is_nested,
+    names,
+)
+from everview.runtime.arrow_types import arrow_schema, arrow_type, must_have_sound_maps
+
+_UNFIT = (pa.ArrowException, OverflowError, TypeError, ValueError)
+"""What Arrow raises for values that it cannot make a column of."""
+
+_WIDE = Context(prec=80)
+"""Digits enough for any decimal, shifted by any scale."""
+
+
+_DIGITS = 20
+"""No whole number of more digits fits a column."""
+
+
+def is_frame(rows: Any) -> bool:
+    """Whether the rows are a Spark DataFrame, which stays on Spark."""
+    return type(rows).__module__.startswith("pyspark.") and hasattr(rows, "toArrow")
+
+
+def weighted(rows: Any, table: str, schema: Schema, weight: int) -> pa.Table:
+    """The rows, each with `weight`: dicts, tuples, pandas, Polars or Arrow."""
+    plain = _table(rows, table, schema)
+    must_have_sound_maps(plain, schema, table)
+    weights = pa.repeat(pa.scalar(weight, pa.int64()), plain.num_rows)
+    return plain.append_column(WEIGHT, weights)
+
+
+def limited(rows: pa.Table, table: str, lengths: Sequence[tuple[str, int]]) -> pa.Table:
+    """Rows whose texts are as long as they may be; blanks at the end give way, as in Spark."""
+    for name, length in lengths:
+        place, column = rows.schema.get_field_index(name), rows.column(name)
+        long = pc.greater(pc.utf8_length(column), length)
+        if not pc.any(long).as_py():
+            continue
+        bare = pc.utf8_rtrim(column, " ")
+        beyond = column.filter(pc.greater(pc.utf8_length(bare), length))
+        if len(beyond):
+            raise _wrong(
+                table,
+                f"{beyond[0].as_py()!r} in {name} is longer than VARCHAR({length}) may be",
+                "shorten the text, or declare the column as STRING",
+            )
+        kept = pc.if_else(long, pc.utf8_rpad(bare, length), column)
+        rows = rows.set_column(place, rows.schema.field(place), kept)
+    return rows
+
+
+def _table(rows: Any, table: str, schema: Schema) -> pa.Table:
+    arrow = _as_arrow(rows, table)
+    if arrow is not None:
+        return _cast(arrow, table, schema)
+    if isinstance(rows, str | bytes | Mapping | Set):
+        raise _no_rows(table, rows)
+    try:
+        given = iter(rows)
+    except Exception:
+        raise _no_rows(table, rows) from None
+    return _from_python(list(given), table, schema)
+
+
+def _as_arrow(rows: Any, table: str) -> pa.Table | None:
+    """Rows in columns as an Arrow table whose buffers are what they say; None for other rows."""
+    try:
+        if isinstance(rows, pa.RecordBatch):
+            rows = pa.Table.from_batches([rows])
+        elif type(rows).__module__.startswith("pandas."):
+            rows = pa.Table.from_pandas(rows, preserve_index=False)
+        elif hasattr(type(rows), "__arrow_c_stream__") and not isinstance(rows, pa.Table):
+            rows = pa.table(rows)
+        if isinstance(rows, pa.Table):
+            rows.validate(full=True)
+            return rows
+    except (pa.ArrowException, TypeError, ValueError, AttributeError) as problem:
+        column = re.search(r"for column (\S+) with", str(problem))
+        told = f"the column {column[1]} has values" if column else f"{shown(rows)} holds columns"
+        remedy = "convert the values first, or give a list of rows"
+        raise _wrong(table, f"{told} that cannot be read", remedy) from problem
+    return None
+
+
+def _from_python(rows: list[Any], table: str, schema: Schema) -> pa.Table:
+    tuples = [_values(row, number, table, schema) for number, row in enumerate(rows, 1)]
+    arrays = []
+    for index, column in enumerate(schema):
+        converted = [
+            _convert(row[index], column, number, table) for number, row in enumerate(tuples, 1)
+        ]
+        try:
+            arrays.append(pa.array(converted, arrow_type(column.type)))
+        except _UNFIT as problem:
+            bad = _first_bad(converted, column)
+            raise _mismatch(table, column, *bad) from problem
+    return pa.table(arrays, names=list(names(schema)))
+
+
+def _values(row: Any, number: int, table: str, schema: Schema) -> Sequence[Any]:
+    if isinstance(row, Mapping):
+        known = {name.lower(): name for name in names(schema)}
+        given: dict[str, Any] = {}
+        for key, value in row.items():
+            name = key.lower() if isinstance(key, str) else ""
+            if name not in known:
+                raise _unknown_column(table, f"row {number} names", key, schema)
+            if name in given:
+                remedy = "name each column once"
+                raise _wrong(table, f"row {number} names {known[name]} twice", remedy)
+            given[name] = value
+        return [given.get(name.lower()) for name in names(schema)]
+    if isinstance(row, str | bytes) or not isinstance(row, Sequence):
+        raise _wrong(table, f"row {number} is {shown(row)}", "write each row as a tuple or a dict")
+    if len(row) != len(schema):
+        raise _wrong(
+            table,
+            f"row {number} has {len(row)} values, the table {len(schema)} columns",
+            f"give {', '.join(names(schema))}",
+        )
+    return row
+
+
+def _convert(value: Any, column: Column, number: int, table: str) -> Any:
+    """A Python value as one that Arrow takes for the column, without loss."""
+    try:
+        return _as_type(value, column.type)
+    except (TypeError, ValueError, InvalidOperation, OverflowError):
+        raise _mismatch(table, column, number, value) from None
+
+
+def _as_type(value: Any, type_: Type) -> Any:
+    if value is None:
+        return None
+    parts = decimal_parts(type_)
+    if parts:
+        return _decimal(value, *parts)
+    if type_ in INTEGERS:
+        return _integer(value)
+    if type_ in FLOATS:
+        return _fraction(value, type_)
+    if type_ == "date":
+        return _date(value)
+    if type_ in ("timestamp", "timestamp_ntz"):
+        return _timestamp(value, type_)
+    if is_nested(type_):
+        return _nested(value, type_)
+    expected = {"boolean": bool, "string": str, "binary": bytes}[type_]
+    if not isinstance(value, expected):
+        raise TypeError
+    return value
+
+
+def _nested(value: Any, type_: Type) -> Any:
+    """A list or tuple as an array, a dict or pairs as a map, a dict or tuple as a struct."""
+    if isinstance(value, str | bytes) or not isinstance(value, Mapping | Sequence):
+        raise TypeError
+    if entry := entry_of(type_):
+        pairs = value.items() if isinstance(value, Mapping) else value
+        return [(_as_type(key, entry[0]), _as_type(each, entry[1])) for key, each in pairs]
+    if fields := fields_of(type_) if type_.startswith("struct<") else ():
+        given = _by_name(value, fields) if isinstance(value, Mapping) else list(value)
+        if len(given) != len(fields):
+            raise TypeError
+        return {n: _as_type(each, t) for (n, t), each in zip(fields, given, strict=True)}
+    if isinstance(value, Mapping):
+        raise TypeError
+    return [_as_type(each, element_of(type_) or "") for each in value]
+
+
+def _by_name(value: Mapping[Any, Any], fields: tuple[tuple[str, Type], ...]) -> list[Any]:
+    """The values of a struct's fields; those that are not named are null."""
+    given = {str(name).lower(): each for name, each in value.items()}
+    if set(given) - {name.lower() for name, _ in fields}:
+        raise TypeError
+    return [given.get(name.lower()) for name, _ in fields]
+
+
+def _decimal(value: Any, precision: int, scale: int) -> Decimal:
+    if isinstance(value, bool | float):
+        raise TypeError
+    exact = Decimal(value)
+    if not exact.is_finite():
+        raise ValueError
+    fitted = exact.quantize(Decimal(1).scaleb(-scale), context=_WIDE) if exact else Decimal(0)
+    if fitted != exact or len(fitted.as_tuple().digits) > precision:
+        raise ValueError
+    return fitted
+
+
+def _integer(value: Any) -> int:
+    """A whole number, whatever its type, as an int; a float is none, even where it is whole."""
+    if type(value) is int:
+        return value
+    if isinstance(value, str):
+        return int(value) if _WHOLE.fullmatch(value.strip()) else _refused()
+    if isinstance(value, Decimal) and value.is_finite() and value.adjusted() > _DIGITS:
+        raise OverflowError  # writing out a large exponent would take all memory
+    if isinstance(value, Decimal | Fraction):
+        return int(value) if value == int(value) else _refused()
+    if isinstance(value, bool):
+        raise TypeError
+    return int(whole_number(value))
+
+
+def _fraction(value: Any, type_: Type) -> float:
+    """The nearest float; a whole number that is not one, and what is too large, are refused."""
+    if type(value) is float and type_ == "double":
+        return value
+    if isinstance(value, bool):
+        raise TypeError
+    nearest = float(value)
+    if isinstance(value, int) and nearest != value:
+        raise ValueError
+    if type_ == "float" and isfinite(nearest) and abs(nearest) > _FLOAT_MAX:
+        raise ValueError
+    if isinf(nearest) and isinstance(value, Decimal) and value.is_finite():
+        raise ValueError
+    return nearest
+
+
+def _refused() -> NoReturn:
+    raise ValueError
+
+
+_WHOLE = re.compile(r"[+-]?[0-9]+")
+_FLOAT_MAX = 3.4028235677973366e38
+"""What rounds to infinity as a float of 32 bits begins here."""
+
+
+def _date(value: Any) -> date:
+    if isinstance(value, str):
+        return date.fromisoformat(value)
+    if isinstance(value, datetime) or not isinstance(value, date):
+        raise TypeError
+    return value
+
+
+def _timestamp(value: Any, type_: str) -> datetime:
+    moment = datetime.fromisoformat(value) if isinstance(value, str) else value
+    if not isinstance(moment, datetime):
+        raise TypeError
+    if getattr(moment, "nanosecond", 0) or (isinstance(value, str) and _FINER.search(value)):
+        raise ValueError
+    if type_ == "timestamp":
+        return moment if moment.tzinfo else moment.replace(tzinfo=UTC)
+    return moment.replace(tzinfo=None) if moment.tzinfo is None else _naive(moment)
+
+
+_FINER = re.compile(r"[.,][0-9]{6}0*[1-9]")
+"""Digits of a second that microseconds lose."""
+
+
+def _naive(moment: datetime) -> datetime:
+    raise TypeError(f"{moment} has a time zone")
+
+
+def _cast(rows: pa.Table, table: str, schema: Schema) -> pa.Table:
+    """An Arrow table with the columns of `schema`, by name, cast without loss."""
+    wanted = _unweighted(schema)
+    if rows.schema.equals(wanted):
+        return rows
+    if rows.schema.names == wanted.names and rows.schema.types == wanted.types:
+        return pa.table(rows.columns, wanted)
+    known: dict[str, str] = {}
+    for name in rows.column_names:
+        if name.lower() not in {each.lower() for each in names(schema)}:
+            raise _unknown_column(table, "the rows have", name, schema)
+        if name.lower() in known:
+            raise _wrong(table, f"the rows have {name} twice", "give each column once")
+        known[name.lower()] = name
+    arrays = []
+    for column, field in zip(schema, wanted, strict=True):
+        found = known.get(column.name.lower())
+        if found is None:
+            arrays.append(pa.nulls(rows.num_rows, field.type))
+            continue
+        try:
+            if isinstance(rows.column(found).type, pa.BaseExtensionType):
+                told = f"the column {column.name} has a meaning that {column.type.upper()} loses"
+                raise _wrong(table, told, "convert the values first")
+            arrays.append(_exactly(rows.column(found), field.type))
+        except (pa.ArrowException, ValueError) as problem:
+            raise _wrong(
+                table,
+                f"the column {column.name} is {rows.column(found).type} and does not fit "
+                f"{column.type.upper()}: {_line(problem)}",
+                "convert the values first",
+            ) from problem
+    return pa.table(arrays, wanted)
+
+
+def _exactly(column: pa.ChunkedArray, wanted: pa.DataType) -> pa.ChunkedArray:
+    """A column cast to a type, ArrowInvalid where a value is not the same after it.
+
+    Arrow itself looks at whole numbers and decimals; it rounds floats to decimals, takes every
+    number for true, drops the time of a day, and lets a double that is too large become infinite.
+    """
+    cast = column.cast(wanted)
+    if _may_round(column.type, wanted) and not cast.cast(column.type, safe=False).equals(column):
+        raise pa.ArrowInvalid("a value would be rounded")
+    if pa.types.is_float64(column.type) and pa.types.is_float32(wanted):
+        lost = pc.and_(pc.is_finite(column), pc.is_inf(cast))
+        if pc.any(lost).as_py():
+            raise pa.ArrowInvalid("a value is too large")
+    return cast
+
+
+def _may_round(given: pa.DataType, wanted: pa.DataType) -> bool:
+    """Whether Arrow changes values of one type on the way to the other, and says nothing."""
+    if given.num_fields and given.num_fields == wanted.num_fields:
+        fields = ((given.field(i), wanted.field(i)) for i in range(given.num_fields))
+        return any(_may_round(ours.type, theirs.type) for ours, theirs in fields)
+    if pa.types.is_floating(given):
+        return bool(pa.types.is_decimal(wanted) or pa.types.is_boolean(wanted))
+    if pa.types.is_timestamp(given):
+        return bool(pa.types.is_date(wanted))
+    return bool(pa.types.is_boolean(wanted) and not pa.types.is_boolean(given))
+
+
+@lru_cache(maxsize=256)
+def _unweighted(schema: Schema) -> pa.Schema:
+    return arrow_schema(schema).remove(len(schema))
+
+
+def _first_bad(values: list[Any], column: Column) -> tuple[int, Any]:
+    for number, value in enumerate(values, 1):
+        try:
+            pa.array([value], arrow_type(column.type))
+        except _UNFIT:
+            return number, value
+    return 0, values
+
+
+def _mismatch(table: str, column: Column, number: int, value: Any) -> UserError:
+    return _wrong(
+        table,
+        f"row {number} has {shown(value)} in {column.name}, which is not a {column.type.upper()}",
+        "convert the value, or declare the column with another type",
+    )
+
+
+def _unknown_column(table: str, told: str, name: object, schema: Schema) -> UserError:
+    shown_name = named(name) if isinstance(name, str) else shown(name)
+    near = did_you_mean(str(shown_name), names(schema))
+    remedy = f"{near}the columns are {', '.join(names(schema))}"
+    return _wrong(table, f"{told} an unknown column: {shown_name}", remedy)
+
+
+def _no_rows(table: str, rows: object) -> UserError:
+    return _wrong(table, f"rows cannot be {shown(rows)}", "give a list of rows")
+
+
+def _line(problem: Exception) -> str:
+    return str(problem).partition("\n")[0]
+
+
+def _wrong(table: str, problem: str, remedy: str) -> UserError:
+    return UserError("T001", f"{table}: {problem}", remedy=remedy)

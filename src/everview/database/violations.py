@@ -1,0 +1,43 @@
+"""What a broken rule looks like to the user who broke it."""
+
+from __future__ import annotations
+
+import pyarrow as pa
+
+from everview.errors import UserError
+from everview.expr.types import WEIGHT
+from everview.program.constraints import DUPLICATE_KEY, MISSING_ROW
+from everview.program.steps import Check
+
+SHOWN = 3
+
+
+def violation(check: Check, rows: pa.Table) -> UserError:
+    """The error for rows that break a rule; nothing has been changed."""
+    kept = [name for name in rows.column_names if name != WEIGHT]
+    if check.rule == DUPLICATE_KEY:
+        kept = list(check.columns)
+    shown = [
+        "(" + ", ".join(f"{name}={value!r}" for name, value in row.items()) + ")"
+        for row in rows.select(kept).slice(0, SHOWN).to_pylist()
+    ]
+    more = f" and {rows.num_rows - SHOWN} more" if rows.num_rows > SHOWN else ""
+    listed = ", ".join(shown) + more
+    if check.rule == DUPLICATE_KEY:
+        return UserError(
+            "T010",
+            f"{check.table} would have two rows with the same primary key: {listed}",
+            remedy="upsert the rows, or delete the old ones in the same transaction",
+        )
+    if check.rule == MISSING_ROW:
+        return UserError(
+            "T011",
+            f"{check.table} does not have the rows to be deleted: {listed}",
+            remedy="delete rows exactly as they are stored; read the table to see them",
+        )
+    return UserError(
+        "T012",
+        f"NULL in a column of {check.table} that may not be NULL "
+        f"({', '.join(check.columns)}): {listed}",
+        remedy="give a value",
+    )

@@ -1,0 +1,157 @@
+"""What an audit compares on Spark: a view's query, read by Spark or by us, minus the view."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from random import Random
+
+import pyarrow as pa
+import pyarrow.compute as pc
+from py4j.protocol import Py4JJavaError  # type: ignore[import-untyped]
+from pyspark.sql import DataFrame, SparkSession
+
+from everview.engines.spark import actions
+from everview.engines.spark.door import ask
+from everview.engines.spark.errors import NOT_ACCEPTED, ends_early, fails_inside
+from everview.engines.spark.queries import listed_names, over, plain_frame
+from everview.engines.spark.relations import Relations, ddl, stored_frame
+from everview.errors import UserError
+from everview.expr.types import WEIGHT, Column, Schema, names
+from everview.plan.nodes import Plan, Source
+from everview.runtime.protocol import Difference, Snapshot
+from everview.sqlgen.sql import SPARK, consolidate, emit_consolidated
+
+DIFFERENCES = 1_000_000
+"""An audit looks at no more differing rows than these."""
+TIES = "rows tie, and Spark may take them in any order"
+"""Why an answer of Spark's that differs from the view is not the last word."""
+SHUFFLED_ROWS = 10_000
+"""Tables of more rows are not put in another order to see whether rows tie."""
+ORDERS = 4
+"""In how many orders Spark is asked before its answer counts as the only one."""
+NOT_HANDED = "Q023"
+NO_SQL = "it is not written in SQL"
+
+Evaluate = Callable[[Plan], pa.Table]
+"""The weighted rows of a plan, in process where that can be."""
+
+
+def text_difference(
+    session: SparkSession,
+    name: str,
+    text: Mapping[str, str],
+    tables: Mapping[str, DataFrame],
+    snapshot: Snapshot,
+) -> Difference | str:
+    """A view's query minus the view, or why Spark does not read the query.
+
+    Spark reads texts that are written back from the trees of the queries: what our parser does not
+    see in them is not there. Views that the query reads are evaluated from their own texts over
+    the tables alone; `text` gives those, in order of declaration.
+    """
+    listed = listed_names(names(snapshot.stored[name].schema))
+    known = dict(tables)
+    try:
+        for view, sql in text.items():
+            try:
+                frame = over(session, sql, known)
+            except UserError as problem:
+                # What is not handed to Spark, like an ASOF join, is not read by it either.
+                if problem.code not in (NOT_ACCEPTED, NOT_HANDED):
+                    raise
+                return f"Spark does not read it: {problem.problem}"
+            known[view] = frame.toDF(*names(snapshot.stored[view].schema))
+        with Relations(session) as relations:
+            relations.give("asked", known[name])
+            relations.give("stored", stored_frame(session, name, snapshot))
+            both = (
+                f"SELECT {listed}, 1 AS {WEIGHT}, 0 AS _rows "
+                f"FROM {relations.names['asked']} UNION ALL "
+                f"SELECT {listed}, -{WEIGHT}, {WEIGHT} FROM {relations.names['stored']}"
+            )
+            return _added_up(session, both, snapshot.stored[name].schema)
+    except Py4JJavaError as problem:
+        # Spark's optimizer fails on some texts, like LISTAGG(DISTINCT …) beside COUNT(DISTINCT …),
+        # or a correlated COUNT beside a key of GROUP BY under UNION ALL.
+        # It also ends a recursion that ours does not.
+        if ends_early(problem):
+            return "Spark ends the recursion at a limit of its own"
+        if not fails_inside(problem):
+            raise
+        return "Spark's optimizer fails on it"
+
+
+def stored_tables(
+    session: SparkSession, tables: Sequence[str], snapshot: Snapshot
+) -> dict[str, DataFrame]:
+    """Each table as it is stored, a row as often as its weight says."""
+    return {table: plain_frame(session, table, snapshot, {}) for table in tables}
+
+
+def is_settled(
+    session: SparkSession,
+    name: str,
+    text: Mapping[str, str],
+    tables: Mapping[str, DataFrame],
+    snapshot: Snapshot,
+) -> bool:
+    """Whether Spark has one answer, in whatever order the rows of the tables arrive.
+
+    Tables of many rows are not put in another order, so there it is not known.
+    """
+    held = {each: actions.collect_some(rows, SHUFFLED_ROWS + 1) for each, rows in tables.items()}
+    if any(rows.num_rows > SHUFFLED_ROWS for rows in held.values()):
+        return False
+    answers = []
+    for seed in range(ORDERS):
+        shuffled = {
+            each: session.createDataFrame(
+                rows.take(pa.array(_order(rows.num_rows, seed), pa.int64())).combine_chunks(),
+                ddl(snapshot.stored[each].schema),
+            )
+            for each, rows in held.items()
+        }
+        found = text_difference(session, name, text, shuffled, snapshot)
+        if isinstance(found, str):
+            return False
+        answers.append(sorted(map(repr, found.weighted.to_pylist())))
+    return all(answer == answers[0] for answer in answers)
+
+
+def _order(rows: int, seed: int) -> list[int]:
+    """The places of rows as they are, the other way round, or shuffled."""
+    places = list(range(rows))
+    if seed < 2:
+        return places[:: -1 if seed else 1]
+    Random(seed).shuffle(places)
+    return places
+
+
+def plan_difference(session: SparkSession, name: str, plan: Plan, snapshot: Snapshot) -> Difference:
+    """The rows of `plan`, which is a view's query minus the view."""
+    listed = listed_names(names(snapshot.stored[name].schema))
+    with Relations(session) as relations:
+        relations.give_stored(plan, snapshot, careful=True)
+        rows = emit_consolidated(plan, SPARK, relations.names)
+        both = (
+            f"SELECT {listed}, {WEIGHT}, 0 AS _rows FROM ({rows}) AS q UNION ALL "
+            f"SELECT {listed}, 0, {WEIGHT} FROM {relations.names[name]}"
+        )
+        return _added_up(session, both, snapshot.stored[name].schema)
+
+
+def _added_up(session: SparkSession, both: str, schema: Schema) -> Difference:
+    counted = (*schema, Column("_rows", "bigint"))
+    held = ask(session, consolidate(both, counted, ("_rows",), SPARK))
+    with actions.kept(held) as rows:
+        wrong = rows.where(f"{WEIGHT} <> 0").drop("_rows")
+        found = actions.collect_some(wrong, DIFFERENCES)
+        total = actions.collect(rows.selectExpr("COALESCE(SUM(_rows), 0) AS _rows"))
+        return Difference(int(total.column("_rows")[0].as_py()), found)
+
+
+def own_difference(name: str, plan: Plan, snapshot: Snapshot, evaluate: Evaluate) -> Difference:
+    """As `plan_difference`, of a plan that Spark has no words for."""
+    stored = Source(name, snapshot.stored[name].schema)
+    total = pc.sum(evaluate(stored).column(WEIGHT)).as_py()
+    return Difference(int(total or 0), evaluate(plan))

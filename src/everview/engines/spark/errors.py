@@ -1,0 +1,80 @@
+"""Spark's errors in the words of a user."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from pyspark.errors import PySparkException, QueryContextType
+
+from everview.errors import Span, UserError
+from everview.runtime.retry import not_computed
+
+DATA_EXCEPTIONS = ("22", "P0001")
+"""SQL states for values that cannot be computed with, and for those that we refuse ourselves."""
+
+
+NOT_ACCEPTED = "Q010"
+_INSIDE = (
+    "java.lang.ClassCastException",
+    "java.util.NoSuchElementException",
+    "[INTERNAL_ERROR]",
+)
+"""What Spark's optimizer raises for itself."""
+
+
+def not_accepted(
+    problem: PySparkException, written: str = "", asked: str = "", span: Span | None = None
+) -> UserError:
+    """What Spark's analyzer does not accept, without its plan dump.
+
+    Spark read what was `written` of a text that was `asked`: its place is shown in that one.
+    """
+    span = span or _place(problem, written, asked)
+    condition = problem.getCondition() or ""
+    remedy = "correct the query; Spark's SQL reference lists the functions and types"
+    if condition.startswith("UNRESOLVED_ROUTINE"):
+        remedy = "check the spelling of the function"
+    elif condition.startswith("TABLE_OR_VIEW_NOT_FOUND"):
+        remedy = "create the table or view first, or correct its name"
+    return UserError(NOT_ACCEPTED, in_words(problem), span=span, remedy=remedy)
+
+
+@contextmanager
+def explained() -> Iterator[None]:
+    """Turn what goes wrong while Spark computes with the user's data into a UserError."""
+    try:
+        yield
+    except PySparkException as problem:
+        # Anything else, an analysis error too, is our bug: the plan is ours.
+        if not (problem.getSqlState() or "").startswith(DATA_EXCEPTIONS):
+            raise
+        raise not_computed(in_words(problem)) from problem
+
+
+def ends_early(problem: Exception) -> bool:
+    """Whether Spark ended a recursion at a limit of its own."""
+    return any(words in str(problem) for words in ("RECURSION_LEVEL_LIMIT", "RECURSION_ROW_LIMIT"))
+
+
+def fails_inside(problem: Exception) -> bool:
+    """Whether Spark's optimizer fails on a text that it should not fail on."""
+    return any(words in str(problem) for words in _INSIDE)
+
+
+def in_words(problem: PySparkException) -> str:
+    """What Spark says, without its codes."""
+    condition = problem.getCondition() or ""
+    line = str(problem).splitlines()[0]
+    return line.removeprefix(f"[{condition}] ").split(" SQLSTATE:")[0].strip()
+
+
+def _place(problem: PySparkException, written: str, asked: str) -> Span | None:
+    """Where the words that Spark complains of stand in what was asked, if they stand there once."""
+    for context in problem.getQueryContext():
+        if context.contextType() is QueryContextType.SQL and context.startIndex() >= 0:
+            words = written[context.startIndex() : context.stopIndex() + 1].replace("`", "")
+            found = list(re.finditer(re.escape(words), asked, re.IGNORECASE)) if words else []
+            return Span(asked, found[0].start(), found[0].end()) if len(found) == 1 else None
+    return None

@@ -1,0 +1,114 @@
+"""Stored and computed relations as Spark DataFrames with names of their own."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import reduce
+from itertools import count
+from types import TracebackType
+
+import pyarrow as pa
+from pyspark.sql import DataFrame, SparkSession
+
+from everview.engines.spark.door import ask
+from everview.expr.quoting import spark_name
+from everview.expr.types import WEIGHT, Schema
+from everview.plan.nodes import Plan
+from everview.plan.traverse import sources
+from everview.runtime.arrow_types import arrow_schema
+from everview.runtime.protocol import Snapshot, Stored
+from everview.sqlgen.sql import SPARK, consolidate
+from everview.store.manifest import DataFile, parted
+from everview.store.store import Store
+
+_NUMBERS = count()
+_VERIFIED = {"parquet.page.verify-checksum.enabled": "true"}
+"""Spark writes a checksum with each page, and verifies none of them unless it is told to."""
+
+
+class Relations:
+    """Temporary views for the time of one run; `names` gives the SQL name of each relation."""
+
+    def __init__(self, session: SparkSession) -> None:
+        self._session = session
+        self.names: dict[str, str] = {}
+
+    def give(self, name: str, frame: DataFrame) -> None:
+        """Make a frame known under a relation's name."""
+        view = f"everview_{next(_NUMBERS)}"
+        frame.createOrReplaceTempView(view)
+        self.names[name] = view
+
+    def replace(self, name: str, frame: DataFrame) -> None:
+        """Make a frame known under a name that another one may have had."""
+        before = self.names.get(name)
+        self.give(name, frame)
+        if before is not None:
+            self._session.catalog.dropTempView(before)
+
+    def give_stored(self, plan: Plan, snapshot: Snapshot, *, careful: bool) -> None:
+        """Make every stored relation that `plan` reads known; added up when that is asked for."""
+        for source in sources(plan):
+            self.give(source.name, stored_frame(self._session, source.name, snapshot))
+            if careful:
+                self.add_up(source.name, snapshot.stored[source.name])
+
+    def add_up(self, name: str, stored: Stored) -> None:
+        """Let rows of a known relation that cancel leave."""
+        every = self.names[name]
+        rows = consolidate(f"SELECT * FROM {every}", stored.schema, stored.rings, SPARK)
+        self.give(name, ask(self._session, rows))
+        self._session.catalog.dropTempView(every)
+
+    def __enter__(self) -> Relations:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        for view in self.names.values():
+            self._session.catalog.dropTempView(view)
+
+
+def as_frame(session: SparkSession, rows: pa.Table | DataFrame) -> DataFrame:
+    """Weighted rows as a DataFrame."""
+    if not isinstance(rows, pa.Table):
+        return rows
+    # Spark takes a piece without rows, after one that has some, for the end.
+    whole = rows.combine_chunks() if rows.num_rows else rows.schema.empty_table()
+    return session.createDataFrame(whole)
+
+
+def stored_frame(session: SparkSession, name: str, snapshot: Snapshot) -> DataFrame:
+    """The weighted rows of all segments of a relation, not added up."""
+    schema = snapshot.stored[name].schema
+    whole, pieces = parted(snapshot.relation(name).files)
+    if not pieces and not whole:
+        return session.createDataFrame([], weighted_ddl(schema))
+    parts = [files_frame(session, whole, snapshot.store, schema)] if whole else []
+    if pieces:
+        few = snapshot.store.read_files(pieces, schema=arrow_schema(schema))
+        parts.append(as_frame(session, few))
+    return reduce(DataFrame.unionByName, parts)
+
+
+def files_frame(
+    session: SparkSession, files: Sequence[DataFile], store: Store, schema: Schema
+) -> DataFrame:
+    """The weighted rows of Parquet files: executors verify the pages, we what is behind them."""
+    store.require_sound(files, pages=True)
+    paths = [store.absolute(file.path) for file in files]
+    return session.read.options(**_VERIFIED).schema(weighted_ddl(schema)).parquet(*paths)
+
+
+def weighted_ddl(schema: Schema) -> str:
+    """A schema with its weight as Spark's DDL text."""
+    return f"{ddl(schema)}, {WEIGHT} bigint"
+
+
+def ddl(schema: Schema) -> str:
+    """A schema as Spark's DDL text."""
+    return ", ".join(f"{spark_name(column.name)} {column.type}" for column in schema)

@@ -1,0 +1,150 @@
+"""How Spark 4 SQL is read and printed: sqlglot's dialect with its lossy spellings repaired."""
+
+from __future__ import annotations
+
+import re
+from typing import Any, ClassVar
+
+from sqlglot import exp
+from sqlglot.dialects.spark import Spark
+from sqlglot.transforms import (
+    any_to_exists,
+    eliminate_distinct_on,
+    preprocess,
+    unnest_to_explode,
+)
+
+from everview.expr.arguments import READ, CountingParser, kept
+
+_PLAIN = re.compile(r"[A-Za-z_][A-Za-z_0-9]*", re.ASCII)
+
+
+class _Percentile:
+    """PERCENTILE as it is written: sqlglot forgets that each value may have a frequency."""
+
+    @staticmethod
+    def from_arg_list(args: list[exp.Expr]) -> exp.Expr:
+        if len(args) == 2:
+            return exp.Quantile(this=args[0], quantile=args[1])
+        return exp.Anonymous(this="PERCENTILE", expressions=args)
+
+
+KEPT = (
+    *("DATE_FORMAT", "DATE_SUB", "FROM_UNIXTIME", "GET_JSON_OBJECT", "INSTR", "LOG10", "LOG2"),
+    *("PARSE_JSON", "TIME_DIFF", "TIME_TRUNC", "TO_CHAR", "TO_DATE", "TO_TIMESTAMP"),
+    *("TO_UNIX_TIMESTAMP", "TO_VARCHAR", "UNIX_DATE", "UNIX_TIMESTAMP"),
+)
+"""Functions sqlglot prints as something that is not quite the same."""
+
+
+class Spark4(Spark):
+    """Spark 4: a doubled quote is a quote, and no function is printed as another one.
+
+    sqlglot reads `'it''s'` as two strings, and prints `unix_date` as a `datediff` of another type,
+    `date_sub(d, n)` as `date_add(d, n * -1)`, which overflows for the smallest n, and patterns of
+    dates through those of C, which drops `to_date`'s format and makes `SSS` six digits.
+    """
+
+    class Tokenizer(Spark.Tokenizer):
+        """Reads a doubled quote as Spark 4 does."""
+
+        STRING_ESCAPES: ClassVar[list[str]] = ["\\", "'", '"']
+
+    class Parser(CountingParser):
+        """Keeps the functions that sqlglot would rewrite."""
+
+        FUNCTIONS: ClassVar[dict[str, Any]] = {
+            **Spark.Parser.FUNCTIONS,
+            **{name: kept(name) for name in KEPT},
+            **READ,
+        }
+        FUNCTION_PARSERS: ClassVar[dict[str, Any]] = {
+            **Spark.Parser.FUNCTION_PARSERS,
+            "PERCENTILE": lambda self: self._parse_distinct_arg_function(_Percentile),
+        }
+
+        def _parse_table_alias(self, *args: Any, **kwargs: Any) -> Any:
+            """An alias, and after one in WITH how many levels a recursion may have."""
+            alias = super()._parse_table_alias(*args, **kwargs)
+            if alias and self._match_text_seq("MAX", "RECURSION", "LEVEL"):
+                alias.set("limit", self._parse_number())
+            return alias
+
+    class Generator(Spark.Generator):  # type: ignore[valid-type, misc]
+        """Writes what was read, and keeps a column before a field apart from a table before one.
+
+        sqlglot takes the WITH of a subquery out of it, where it has another meaning, puts QUALIFY
+        into a subquery, has one percentile for all of them and no times of day.
+        """
+
+        EXPRESSIONS_WITHOUT_NESTED_CTES: ClassVar[set[type[exp.Expr]]] = set()
+        TYPE_MAPPING: ClassVar[dict[Any, str]] = {
+            **Spark.Generator.TYPE_MAPPING,
+            exp.DataType.Type.TIME: "TIME",
+        }
+        TRANSFORMS: ClassVar[dict[type[exp.Expr], Any]] = {
+            **{
+                kind: write
+                for kind, write in Spark.Generator.TRANSFORMS.items()
+                if kind not in (exp.GroupConcat, exp.WithinGroup)
+            },
+            exp.Select: preprocess([eliminate_distinct_on, unnest_to_explode, any_to_exists]),
+        }
+
+        def lateral_sql(self, expression: exp.Lateral) -> str:
+            """LATERAL VIEW with the name of its rows in quotes, as any other name."""
+            alias = expression.args.get("alias")
+            if not expression.args.get("view") or alias is None:
+                return str(super().lateral_sql(expression))
+            made = self.sql(expression, "this")
+            outer = " OUTER" if expression.args.get("outer") else ""
+            rows = f" {self.sql(alias, 'this')}" if alias.name else ""
+            columns = self.expressions(alias, key="columns", flat=True)
+            named = f" AS {columns}" if columns else ""
+            return f"{self.seg(f'LATERAL VIEW{outer}')}{self.sep()}{made}{rows}{named}"
+
+        def tablealias_sql(self, expression: exp.TableAlias) -> str:
+            """An alias, with the levels that a recursion may have."""
+            alias = str(super().tablealias_sql(expression))
+            limit = self.sql(expression, "limit")
+            return f"{alias} MAX RECURSION LEVEL {limit}" if limit else alias
+
+        def var_sql(self, expression: exp.Var) -> str:
+            """A word; what sqlglot took for one, and is none, was a string."""
+            return self._word(expression.name)
+
+        def anonymous_sql(self, expression: exp.Anonymous) -> str:
+            """A call by its plain name, also where it stands in quotes."""
+            if isinstance(expression.this, exp.Identifier) and _PLAIN.fullmatch(expression.name):
+                return str(self.func(expression.name.upper(), *expression.expressions))
+            return str(super().anonymous_sql(expression))
+
+        def groupconcat_sql(self, expression: exp.GroupConcat) -> str:
+            """LISTAGG with the separator that was written; without one sqlglot makes it a comma."""
+            order, value = "", expression.this
+            if isinstance(value, exp.Order):
+                order = (
+                    f" WITHIN GROUP ({self.sql(exp.Order(expressions=value.expressions)).strip()})"
+                )
+                value = value.this
+            return f"{self.func('LISTAGG', value, expression.args.get('separator'))}{order}"
+
+        def extract_sql(self, expression: exp.Extract) -> str:
+            """EXTRACT with the part of the moment as a word."""
+            part = self._word(expression.this.name)
+            return f"EXTRACT({part} FROM {self.sql(expression, 'expression')})"
+
+        def _word(self, text: str) -> str:
+            return text if _PLAIN.fullmatch(text) else str(self.sql(exp.Literal.string(text)))
+
+        def dot_sql(self, expression: exp.Dot) -> str:
+            """A field of a struct; a plain column is written in parentheses."""
+            whole = super().dot_sql(expression)
+            column = expression.this
+            if not isinstance(column, exp.Column) or column.args.get("table"):
+                return str(whole)
+            return f"({self.sql(column)}).{self.sql(expression, 'expression')}"
+
+
+DIALECT = Spark4
+"""The dialect of every scalar text: read SQL with it, print SQL with it."""

@@ -1,0 +1,94 @@
+"""Which expressions Spark takes for one: those with the same canonical form.
+
+Spark reorders the operands of commutative operators before it compares two expressions, so
+`a + b` and `b + a` are one key of GROUP BY.
+"""
+
+from __future__ import annotations
+
+from sqlglot import exp
+
+from everview.expr import scalar
+
+_CHAINS = (exp.Add, exp.Mul, exp.And, exp.Or, exp.BitwiseAnd, exp.BitwiseOr, exp.BitwiseXor)
+"""Operators whose operands may stand in any order, however they are grouped."""
+_PAIRS = (exp.EQ, exp.NEQ, exp.NullSafeEQ)
+_TURNED: dict[type[exp.Expr], type[exp.Binary]] = {exp.GT: exp.LT, exp.GTE: exp.LTE}
+"""Comparisons that are another one with their sides exchanged."""
+_DENIED: dict[type[exp.Expr], type[exp.Binary]] = {
+    exp.GT: exp.LTE,
+    exp.GTE: exp.LT,
+    exp.LT: exp.GTE,
+    exp.LTE: exp.GT,
+    exp.EQ: exp.NEQ,
+}
+"""What NOT of a comparison is."""
+
+
+def canonical_text(tree: exp.Expr) -> str:
+    """The same text for expressions that Spark takes for one.
+
+    >>> canonical_text(scalar.parse("b + (1 + a) > c"))
+    '`c` < (1 + `a` + `b`)'
+    """
+    return scalar.text(_canonical(tree.copy()))
+
+
+def _canonical(tree: exp.Expr) -> exp.Expr:
+    node = tree.unnest()
+    inner = node.this.unnest() if isinstance(node, exp.Not) else node
+    if inner is not node and isinstance(inner, exp.Binary) and type(inner) in _DENIED:
+        node = _DENIED[type(inner)](this=inner.left, expression=inner.right)
+    if isinstance(node, exp.Binary) and type(node) in _TURNED:
+        node = _TURNED[type(node)](this=node.right, expression=node.left)
+    if isinstance(node, exp.Between) and not node.args.get("symmetric"):
+        low = exp.GTE(this=node.this.copy(), expression=node.args["low"])
+        node = exp.And(this=low, expression=exp.LTE(this=node.this, expression=node.args["high"]))
+    if isinstance(node, _CHAINS):
+        operands = sorted(map(_operand, _chained(node, type(node))), key=scalar.text)
+        made = operands[0]
+        for each in operands[1:]:
+            made = type(node)(this=made, expression=each)
+        return made
+    if isinstance(node, _PAIRS):
+        left, right = sorted((_operand(node.left), _operand(node.right)), key=scalar.text)
+        return type(node)(this=left, expression=right)
+    return _with_parts(node)
+
+
+def _with_parts(node: exp.Expr) -> exp.Expr:
+    """The node over the canonical forms of its parts."""
+    made = node.copy()
+    for name, value in node.args.items():
+        if isinstance(value, exp.Expr):
+            made.set(name, _operand(value))
+        elif isinstance(value, list):
+            parts = [_operand(each) if isinstance(each, exp.Expr) else each for each in value]
+            made.set(name, parts)
+    if isinstance(made, exp.Greatest | exp.Least):
+        values = (_values(each, type(made)) for each in (made.this, *made.expressions))
+        first, *others = sorted((v for each in values for v in each), key=scalar.text)
+        made.set("this", first)
+        made.set("expressions", others)
+    if isinstance(made, exp.In) and made.expressions:
+        made.set("expressions", sorted(made.expressions, key=scalar.text))
+    return made
+
+
+def _values(node: exp.Expr, kind: type[exp.Expr]) -> list[exp.Expr]:
+    """The values of one GREATEST or LEAST over another."""
+    return [node.this, *node.expressions] if type(node) is kind else [node]
+
+
+def _operand(node: exp.Expr) -> exp.Expr:
+    made = _canonical(node)
+    operator = isinstance(made, exp.Binary | exp.Unary) and not isinstance(made, exp.Dot)
+    return exp.Paren(this=made) if operator else made
+
+
+def _chained(node: exp.Expr, kind: type[exp.Expr]) -> list[exp.Expr]:
+    """The operands of one operator over and over."""
+    bare = node.unnest()
+    if type(bare) is not kind or not isinstance(bare, exp.Binary):
+        return [bare]
+    return [*_chained(bare.left, kind), *_chained(bare.right, kind)]

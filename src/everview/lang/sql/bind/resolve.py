@@ -1,0 +1,117 @@
+"""Names in an expression to plan columns, and aliases to what they stand for."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+
+from sqlglot import exp
+
+from everview.lang.sql.bind.refuse import refuse_parts
+from everview.lang.sql.bind.scope import Scope
+from everview.lang.sql.lower.aggregates import Grouping
+
+
+def resolve(
+    tree: exp.Expr,
+    scope: Scope,
+    aliases: Mapping[str, exp.Expr] | None = None,
+    given: Collection[str] = (),
+) -> exp.Expr:
+    """The expression with plan columns instead of names, its places kept.
+
+    A name that FROM does not have may be an alias of the SELECT list, given by `aliases`. Names
+    that are `given` are plan columns already.
+    """
+    refuse_parts(tree, scope.text)
+    known = {name.lower(): expression for name, expression in (aliases or {}).items()}
+
+    def replaced(node: exp.Expr) -> exp.Expr:
+        if not isinstance(node, exp.Column) or node.name in given:
+            return node
+        alias = known.get(node.name.lower()) if not node.table else None
+        if alias is not None and not scope.has(node.name):
+            return _wrapped(alias)
+        node, fields = _path(node, scope)
+        made = exp.Column(this=exp.Identifier(this=scope.resolve(node), quoted=True))
+        made.meta.update(node.this.meta)
+        return _fields(made, fields)
+
+    return _with_own_variables(tree).transform(replaced)
+
+
+def _path(node: exp.Column, scope: Scope) -> tuple[exp.Column, list[exp.Expr]]:
+    """A name with dots as a column, and the fields of its struct that the rest of it names."""
+    parts = list(node.parts)
+    if len(parts) > 1 and scope.find(node) is None:
+        for length in (2, 1):
+            head = exp.Column(this=parts[length - 1], table=parts[0] if length == 2 else None)
+            if length < len(parts) and scope.find(head) is not None:
+                return head, parts[length:]
+    return node, []
+
+
+def _fields(made: exp.Expr, fields: list[exp.Expr]) -> exp.Expr:
+    """A field of a field …"""
+    found = made
+    for field in fields:
+        found = exp.Dot(this=found, expression=exp.Identifier(this=field.name, quoted=True))
+        found.expression.meta.update(field.meta)
+    return found
+
+
+OWN = "/λ"
+"""What the names of lambda variables end with, which no column's name does; they are told apart
+by line ends, so have none."""
+
+
+def _with_own_variables(tree: exp.Expr) -> exp.Expr:
+    """The expression with names for lambda variables that cannot be those of columns."""
+    if tree.find(exp.Lambda) is None:
+        return tree
+    tree = tree.copy()
+    for each in list(tree.find_all(exp.Lambda)):
+        variables = {parameter.name for parameter in each.expressions}
+        for node in list(each.find_all(exp.Identifier)):
+            if node.name in variables and _is_variable(node):
+                node.set("this", node.name.replace("\n", "/n") + OWN)
+                node.set("quoted", True)
+    return tree
+
+
+def _is_variable(node: exp.Identifier) -> bool:
+    """Whether an identifier stands for a value, and is no part of another name."""
+    parent, key = node.parent, node.arg_key
+    if isinstance(parent, exp.Column | exp.ColumnDef):
+        return False
+    named = isinstance(parent, exp.PropertyEQ) and key == "this"
+    return not named and not (isinstance(parent, exp.Dot) and key == "expression")
+
+
+def resolve_having(
+    tree: exp.Expr,
+    scope: Scope,
+    wanted: list[tuple[str, exp.Expr]],
+    grouping: Grouping,
+    given: Collection[str] = (),
+) -> exp.Expr:
+    """HAVING: outside aggregates a name is a group key, or else an alias of the SELECT list."""
+    refuse_parts(tree, scope.text)
+    aliases = {name.lower(): expression for name, expression in reversed(wanted)}
+
+    def is_key(node: exp.Column) -> bool:
+        return scope.has(node.name) and grouping.key(resolve(node, scope)) is not None
+
+    def replaced(node: exp.Expr) -> exp.Expr:
+        if isinstance(node, exp.AggFunc):
+            return resolve(node, scope, None, given)
+        if not isinstance(node, exp.Column) or node.name in given:
+            return node
+        alias = aliases.get(node.name.lower()) if not node.table else None
+        return resolve(node, scope) if alias is None or is_key(node) else _wrapped(alias)
+
+    return _with_own_variables(tree).transform(replaced)
+
+
+def _wrapped(tree: exp.Expr) -> exp.Expr:
+    """A copy that keeps its meaning wherever it is put."""
+    return exp.Paren(this=tree.copy()) if isinstance(tree, exp.Binary | exp.Unary) else tree.copy()

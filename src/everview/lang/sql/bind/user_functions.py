@@ -1,0 +1,140 @@
+"""Functions that a user writes in SQL: a call stands for the body, with values for its names."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from sqlglot import exp
+
+from everview.arguments import named
+from everview.errors import Span, UserError
+from everview.expr.dialect import DIALECT
+from everview.expr.scalar import is_volatile
+from everview.expr.types import Schema, Type, names
+from everview.lang.sql.parse.trees import read_trees
+
+
+@dataclass(frozen=True, slots=True)
+class Function:
+    """A scalar function: the names and types of what it takes, the type it gives, its body."""
+
+    name: str
+    takes: Schema
+    gives: Type
+    body: str
+
+    @property
+    def probe(self) -> str:
+        """A query that is valid where the body is, over a relation of what the function takes."""
+        return f"SELECT CAST({self.body} AS {self.gives}) AS result FROM given"
+
+
+Functions = Mapping[str, Function]
+"""The functions there are, by lower-case name."""
+
+
+CALLED = frozenset(name.lower() for name in DIALECT.Parser.FUNCTIONS)
+"""The names of functions that are read as such, for those who misspell one."""
+
+
+def check_function(function: Function, span: Span) -> None:
+    """Refuse a name that is taken, and a body that is more than an expression."""
+    known = {name.lower() for name in names(function.takes)}
+    problem = None
+    if len(known) < len(function.takes):
+        problem = "two arguments have one name"
+    must_be_free(function.name, span)
+    for node in _tree(function.body).walk():
+        if isinstance(node, exp.Query | exp.AggFunc | exp.Window):
+            problem = "its body holds a query, an aggregate or a window"
+        elif is_volatile(node):
+            problem = "its body gives another answer every time"
+        elif isinstance(node, exp.Column) and node.find_ancestor(exp.Lambda):
+            # What stands for the argument could have a name that the lambda gives.
+            problem = "its body uses an argument inside a lambda"
+        elif isinstance(node, exp.Column) and node.name.lower() not in known:
+            problem = f"its body names {node.name}, which it does not take"
+    if problem is not None:
+        raise UserError(
+            "Q022",
+            f"{function.name} cannot be a function: {problem}",
+            span=span,
+            remedy="write an expression over the arguments, under a name of its own",
+        )
+
+
+def must_be_free(name: str, span: Span | None = None) -> None:
+    """Refuse a name that is no plain name, or one that calls a function of Spark's own."""
+    plain = re.fullmatch(r"[A-Za-z_]\w*", name) is not None
+    if not plain or not _is_unknown(f"{name}(1)"):
+        raise UserError(
+            "Q022",
+            f"{named(name)} cannot be a function: "
+            + ("Spark has one of that name" if plain else "it is not a plain name"),
+            span=span,
+            remedy="choose another name",
+        )
+
+
+def _is_unknown(call: str) -> bool:
+    """Whether a call is that of a function that the parser does not know."""
+    try:
+        found, _ = read_trees(call)
+    except UserError:
+        return False
+    return isinstance(found[0], exp.Anonymous)
+
+
+def inlined(tree: exp.Expr, functions: Functions) -> tuple[exp.Expr, tuple[str, ...]]:
+    """The tree with bodies in the place of calls, and the names of what it calls."""
+    made = tree.copy()
+    called: dict[str, None] = {}
+    # Inner ones first: what is replaced may stand inside what is replaced.
+    for node in reversed(list(made.walk())):
+        function = functions.get(node.name.lower()) if isinstance(node, exp.Anonymous) else None
+        if function is None:
+            continue
+        called[function.name] = None
+        applied = _named_as_written(node, _applied(function, node))
+        if node is made:
+            made = applied
+        else:
+            node.replace(applied)
+    return made, tuple(called)
+
+
+def _applied(function: Function, call: exp.Expr) -> exp.Expr:
+    """The body with each value, cast to the type that is taken, in the place of its name."""
+    if len(call.expressions) != len(function.takes):
+        raise UserError(
+            "Q012",
+            f"{function.name} takes {len(function.takes)} values, not {len(call.expressions)}",
+            remedy=f"give {', '.join(names(function.takes)) or 'none'}",
+        )
+    values = {
+        column.name.lower(): exp.cast(value, column.type, dialect=DIALECT)
+        for column, value in zip(function.takes, call.expressions, strict=True)
+    }
+
+    def valued(node: exp.Expr) -> exp.Expr:
+        return values[node.name.lower()].copy() if isinstance(node, exp.Column) else node
+
+    return exp.cast(_tree(function.body).transform(valued), function.gives, dialect=DIALECT)
+
+
+def _named_as_written(call: exp.Expr, applied: exp.Expr) -> exp.Expr:
+    """A call that is a column of the result keeps the name it had."""
+    if isinstance(call.parent, exp.Select) and call.arg_key == "expressions":
+        return exp.alias_(
+            applied,
+            call.sql(dialect="spark", normalize_functions=False).replace("`", ""),
+            quoted=True,
+        )
+    return applied
+
+
+def _tree(body: str) -> exp.Expr:
+    (tree,), _ = read_trees(body)
+    return tree

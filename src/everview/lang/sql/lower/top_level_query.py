@@ -1,0 +1,94 @@
+"""A query as it is asked once: a plan, and the order and number of the rows to show."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+
+from sqlglot import exp
+
+from everview.errors import Span, UserError
+from everview.expr import scalar
+from everview.expr.typing import type_of
+from everview.lang.sql.lower.query import Analyze, lower_tree
+from everview.lang.sql.parse.order_limit import number, ordered, placed, shown_column
+from everview.lang.sql.parse.span import span_of
+from everview.lang.sql.parse.statement import parse_query
+from everview.plan.build import columns_of
+from everview.plan.nodes import Order, Plan, Source
+
+
+@dataclass(frozen=True, slots=True)
+class OrderedQuery:
+    """The rows of `plan`, of which `columns` are shown, sorted and cut."""
+
+    plan: Plan
+    columns: tuple[str, ...]
+    order: tuple[Order, ...] = ()
+    limit: int | None = None
+    offset: int = 0
+
+
+_CLAUSES = ("order", "limit", "offset")
+
+
+def lower_ordered(text: str, relations: Mapping[str, Source], analyze: Analyze) -> OrderedQuery:
+    """A query with ORDER BY, LIMIT and OFFSET at its end."""
+    tree = parse_query(text).copy()
+    while isinstance(tree, exp.Subquery) and not any(
+        tree.args.get(p) for p in ("alias", *_CLAUSES)
+    ):
+        tree = tree.this
+    order, limit, offset = (tree.args.get(part) for part in _CLAUSES)
+    for part in _CLAUSES:
+        tree.set(part, None)
+    plain = lower_tree(tree, text, relations, analyze)
+    shown = columns_of(plain)
+
+    def has(name: str) -> bool:
+        """Whether a name that is not shown is a column that ORDER BY may read."""
+        if not isinstance(tree, exp.Select):
+            return False
+        asking = tree.copy()
+        asking.append("expressions", exp.column(name))
+        with suppress(UserError):
+            return bool(columns_of(lower_tree(asking, text, relations, analyze)))
+        return False
+
+    asked = ordered(order, shown, has) if order is not None else []
+    items = [item for item in asked if type_of(scalar.text(item.this), ()) != "void"]
+    keys = [_key(node, number, shown, text) for number, node in enumerate(items, 1)]
+    hidden = [(key.column, node.this) for key, node in zip(keys, items, strict=True)]
+    hidden = [(name, node) for name, node in hidden if name not in shown]
+    if hidden:
+        _may_hide(tree, hidden[0][1], text)
+        for name, node in hidden:
+            tree.append("expressions", exp.alias_(node, name, quoted=True))
+        plain = lower_tree(tree, text, relations, analyze)
+    return OrderedQuery(plain, shown, tuple(keys), number(limit, text), number(offset, text) or 0)
+
+
+def lower_recursive(
+    text: str, relations: Mapping[str, Source], analyze: Analyze
+) -> OrderedQuery | None:
+    """A query with a recursion; None for any other."""
+    found = parse_query(text).find_all(exp.With)
+    if not any(clause.args.get("recursive") for clause in found):
+        return None
+    return lower_ordered(text, relations, analyze)
+
+
+def _key(node: exp.Expr, number: int, shown: tuple[str, ...], text: str) -> Order:
+    """What a row is sorted by: a column shown, by position or name, or one of its own."""
+    return placed(node, shown_column(node.this, shown, text) or f"order {number}")
+
+
+def _may_hide(tree: exp.Expr, node: exp.Expr, text: str) -> None:
+    if not isinstance(tree, exp.Select) or tree.args.get("distinct"):
+        raise UserError(
+            "Q009",
+            "ORDER BY something that is not in the SELECT list",
+            span=span_of(node, text) or Span(text, 0, len(text)),
+            remedy="sort by a column of the result",
+        )

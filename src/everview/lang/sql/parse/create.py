@@ -1,0 +1,319 @@
+"""CREATE TABLE, VIEW and FUNCTION: what is declared."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+
+from sqlglot import exp
+from sqlglot.tokenizer_core import Token, TokenType
+
+from everview.errors import Span, UserError
+from everview.expr.dialect import DIALECT
+from everview.expr.types import Column, is_nested, storable_type, unusable_name
+from everview.lang.sql.bind.user_functions import Function, check_function
+from everview.lang.sql.lower.recursion import circles
+from everview.lang.sql.parse.span import span_of
+from everview.lang.sql.parse.statements import (
+    AUTO,
+    STRICT,
+    CreateFunction,
+    CreateTable,
+    CreateView,
+    Query,
+)
+
+
+def create_table(tree: exp.Create, text: str, tokens: list[Token], span: Span) -> CreateTable:
+    """CREATE TABLE with columns, or AS a query."""
+    schema, query = tree.this, tree.args.get("expression")
+    if tree.args.get("replace") or tree.find(exp.TemporaryProperty):
+        raise UserError(
+            "Q003",
+            "a table is neither replaced nor temporary",
+            span=span,
+            remedy="DROP TABLE first, then CREATE TABLE",
+        )
+    elsewhere = tree.find(exp.LocationProperty, exp.OptionsProperty)
+    if elsewhere is not None:
+        raise _not_in_table(elsewhere, text, span)
+    lenient = bool(tree.args.get("exists"))
+    if query is not None and isinstance(schema, exp.Table):
+        start = _query_start(tokens, query, span)
+        made = Query(text[start : span.stop], reads_of(query), Span(text, start, span.stop))
+        return CreateTable(table_name(schema, text), (), (), (), lenient, span, made)
+    if query is not None or not isinstance(schema, exp.Schema):
+        raise UserError(
+            "Q004",
+            "a table needs either its columns or a query",
+            span=span,
+            remedy="write CREATE TABLE name (column type, …) or CREATE TABLE name AS SELECT …",
+        )
+    return _with_columns(schema, text, span, lenient=lenient)
+
+
+def _with_columns(schema: exp.Schema, text: str, span: Span, *, lenient: bool) -> CreateTable:
+    columns: list[Column] = []
+    keys: list[tuple[str, ...]] = []
+    not_null: list[str] = []
+    lengths: list[tuple[str, int]] = []
+    for part in schema.expressions:
+        if isinstance(part, exp.ColumnDef):
+            lengths += _length(part)
+            columns.append(Column(part.name, _column_type(part, text, limited=True)))
+            rules = [constraint.args["kind"] for constraint in part.args["constraints"]]
+        else:
+            rules = part.expressions if isinstance(part, exp.Constraint) else [part]
+        for rule in rules:
+            match rule:
+                case exp.PrimaryKey():
+                    keys.append(tuple(name.name for name in rule.expressions))
+                case exp.PrimaryKeyColumnConstraint():
+                    keys.append((part.name,))
+                case exp.NotNullColumnConstraint():
+                    not_null += [] if rule.args.get("allow_null") else [part.name]
+                case exp.CommentColumnConstraint():
+                    pass
+                case _:
+                    raise _not_in_table(rule, text, span)
+    if not columns:
+        raise UserError(
+            "Q004",
+            "a table needs a column",
+            span=span,
+            remedy="write CREATE TABLE name (column type, …)",
+        )
+    key = _one_key(keys, span)
+    _check_columns(columns, key, schema, text)
+    spelled = {column.name.lower(): column.name for column in columns}
+    key = tuple(spelled[each.lower()] for each in key)
+    name = table_name(schema.this, text)
+    required = tuple(dict.fromkeys((*key, *not_null)))
+    return CreateTable(name, tuple(columns), key, required, lenient, span, None, tuple(lengths))
+
+
+def _length(column: exp.ColumnDef) -> list[tuple[str, int]]:
+    """How long the texts of a column may be, where its type says so."""
+    kind = column.args.get("kind")
+    if not isinstance(kind, exp.DataType) or kind.this not in _LIMITED or not kind.expressions:
+        return []
+    return [(column.name, int(kind.expressions[0].name))]
+
+
+_LIMITED = (exp.DataType.Type.VARCHAR, exp.DataType.Type.NVARCHAR)
+_PADDED = (exp.DataType.Type.CHAR, exp.DataType.Type.NCHAR, exp.DataType.Type.BPCHAR)
+
+
+def _must_not_be_padded(
+    kind: exp.Expr | None, what: str, node: exp.Expr, text: str, *, limited: bool
+) -> None:
+    """Refuse CHAR, which Spark pads with blanks, and lengths of what is no column of a table."""
+    for each in kind.find_all(exp.DataType) if kind is not None else ():
+        length = each.this in _LIMITED and each.expressions and not (limited and each is kind)
+        if not length and each.this not in _PADDED:
+            continue
+        raise UserError(
+            "Q005",
+            f"{what} has a type that is not supported: {each.sql(dialect=DIALECT)}",
+            span=span_of(node, text),
+            remedy="use STRING, or VARCHAR(n) for a column of texts of limited length",
+        )
+
+
+def _one_key(keys: list[tuple[str, ...]], span: Span) -> tuple[str, ...]:
+    if len(keys) > 1:
+        raise UserError(
+            "Q004",
+            "a table has one primary key",
+            span=span,
+            remedy="write PRIMARY KEY (a, b) for a key of several columns",
+        )
+    return keys[0] if keys else ()
+
+
+def _not_in_table(part: exp.Expr, text: str, span: Span) -> UserError:
+    return UserError(
+        "Q004",
+        f"this part of CREATE TABLE is not supported: {part.sql(dialect=DIALECT)}",
+        span=span_of(part, text) or span,
+        remedy="declare columns, NOT NULL and PRIMARY KEY",
+    )
+
+
+def _check_columns(
+    columns: list[Column], key: tuple[str, ...], schema: exp.Schema, text: str
+) -> None:
+    seen: set[str] = set()
+    for column in columns:
+        unusable = unusable_name(column.name)
+        if column.name.lower() in seen or unusable:
+            raise UserError(
+                "Q004",
+                unusable or f"two columns are called {column.name}",
+                span=span_of(schema, text),
+                remedy="give every column a plain name of its own, other than _w and _epoch",
+            )
+        seen.add(column.name.lower())
+    nested = {column.name.lower(): column.type for column in columns if is_nested(column.type)}
+    if len({name.lower() for name in key}) < len(key):
+        raise UserError(
+            "Q004",
+            "the primary key names a column twice",
+            span=span_of(schema, text),
+            remedy="name every column of it once",
+        )
+    for name in key:
+        if name.lower() in nested:
+            raise UserError(
+                "Q004",
+                f"the primary key has a column of type {nested[name.lower()].upper()}",
+                span=span_of(schema, text),
+                remedy="identify rows by plain values",
+            )
+        if name.lower() not in seen:
+            raise UserError(
+                "Q006",
+                f"the primary key names an unknown column: {name}",
+                span=span_of(schema, text),
+                remedy=f"choose among {', '.join(column.name for column in columns)}",
+            )
+
+
+def _column_type(column: exp.ColumnDef, text: str, *, limited: bool = False) -> str:
+    what = f"the column {column.name}"
+    return _stored_type(column.args.get("kind"), what, column, text, limited=limited)
+
+
+def _stored_type(
+    kind: exp.Expr | None, what: str, node: exp.Expr, text: str, *, limited: bool = False
+) -> str:
+    _must_not_be_padded(kind, what, node, text, limited=limited)
+    declared = kind.sql(dialect=DIALECT) if kind is not None else "nothing"
+    found = storable_type(declared)
+    if found is None:
+        raise UserError(
+            "Q005",
+            f"{what} has a type that is not supported: {declared}",
+            span=span_of(node, text),
+            remedy="use BOOLEAN, TINYINT … BIGINT, FLOAT, DOUBLE, DECIMAL(p,s), STRING, BINARY, "
+            "DATE, TIMESTAMP or TIMESTAMP_NTZ, and ARRAY<…>, STRUCT<…> or MAP<…> of them",
+        )
+    return found
+
+
+def create_view(tree: exp.Create, text: str, tokens: list[Token], span: Span) -> CreateView:
+    """CREATE VIEW with its options; the query stays text."""
+    target = tree.this
+    columns: tuple[str, ...] = ()
+    if isinstance(target, exp.Schema):
+        columns = tuple(part.name for part in target.expressions)
+        target = target.this
+    replaces, lenient = bool(tree.args.get("replace")), bool(tree.args.get("exists"))
+    if replaces and lenient:
+        raise UserError(
+            "Q003",
+            "OR REPLACE and IF NOT EXISTS cannot both hold",
+            span=span,
+            remedy="leave one of them out",
+        )
+    query = text[_query_start(tokens, tree.args.get("expression"), span) : span.stop]
+    name, refresh = table_name(target, text), _refresh(tree, text, span)
+    return CreateView(name, query, columns, lenient, span, replaces, refresh)
+
+
+def _query_start(tokens: list[Token], query: exp.Expr | None, span: Span) -> int:
+    """Where the query after the first AS begins."""
+    for before, after in pairwise(tokens):
+        if before.token_type == TokenType.SELECT or not isinstance(query, exp.Query | exp.Values):
+            break
+        if before.token_type == TokenType.ALIAS:
+            return after.start
+    raise UserError(
+        "Q001",
+        "syntax error: a query was expected after AS",
+        span=span,
+        remedy="write AS SELECT …",
+    )
+
+
+def _refresh(tree: exp.Create, text: str, span: Span) -> str:
+    """What WITH (refresh = …) or TBLPROPERTIES say."""
+    refresh = STRICT
+    properties = tree.args.get("properties")
+    for part in properties.expressions if properties else ():
+        if isinstance(part, exp.MaterializedProperty):
+            continue
+        named = type(part) is exp.Property and part.this.name.lower() == "refresh"
+        refresh = part.args["value"].name.lower() if named else ""
+        if refresh not in (STRICT, AUTO):
+            raise UserError(
+                "Q003",
+                f"this option is not part of the language: {part.sql(dialect=DIALECT)}",
+                span=span_of(part, text) or span,
+                remedy=f"leave it out, or write WITH (refresh = '{STRICT}') or '{AUTO}'",
+            )
+    return refresh
+
+
+def create_function(tree: exp.Create, text: str, span: Span) -> CreateFunction:
+    """CREATE FUNCTION with an expression as its body."""
+    declared, body = tree.this, tree.expression
+    properties = tree.args.get("properties")
+    parts = properties.expressions if properties else []
+    returns = [p for p in parts if isinstance(p, exp.ReturnsProperty) and not p.args["is_table"]]
+    others = [p for p in parts if not isinstance(p, exp.ReturnsProperty | exp.StabilityProperty)]
+    taken = declared.expressions if isinstance(declared, exp.UserDefinedFunction) else []
+    plain = all(isinstance(each, exp.ColumnDef) and not each.args["constraints"] for each in taken)
+    if not isinstance(body, exp.Return) or len(returns) != 1 or others or not plain:
+        raise UserError(
+            "Q003",
+            "this form of CREATE FUNCTION is not part of the language",
+            span=span,
+            remedy="write CREATE FUNCTION name(argument type, …) RETURNS type RETURN expression",
+        )
+    takes = tuple(Column(each.name, _column_type(each, text)) for each in taken)
+    gives = _stored_type(returns[0].this, "the result", returns[0], text)
+    name = table_name(declared.this, text)
+    made = Function(name, takes, gives, body.this.sql(dialect=DIALECT))
+    check_function(made, span)
+    replaces, lenient = bool(tree.args.get("replace")), bool(tree.args.get("exists"))
+    return CreateFunction(made, lenient, replaces, span)
+
+
+def table_name(node: exp.Expr, text: str) -> str:
+    """The plain name of a table or view."""
+    plain = isinstance(node, exp.Table) and isinstance(node.this, exp.Identifier)
+    more = plain and any(v for part, v in node.args.items() if part not in ("this", "alias"))
+    if not plain or more or unusable_name(node.name):
+        known = isinstance(node, exp.Expr)
+        raise UserError(
+            "Q006",
+            f"{node.sql(dialect=DIALECT) if known else 'this'} is not a table's name",
+            span=span_of(node, text) if known else Span(text, 0, len(text)),
+            remedy="a store has one namespace: use a plain name",
+        )
+    return node.name
+
+
+def reads_of(tree: exp.Expr) -> tuple[str, ...]:
+    """The tables a query names, those it defines itself left out."""
+    named = (table for table in tree.find_all(exp.Table) if table.name)
+    return tuple(dict.fromkeys(table.name for table in named if cte_of(table) is None))
+
+
+def cte_of(table: exp.Table) -> exp.CTE | None:
+    """What a WITH around a table defines under its name: of those before it, where it is inside."""
+    below: exp.Expr = table
+    while (node := below.parent) is not None:
+        clause = node if isinstance(node, exp.With) else node.args.get("with_")
+        if clause is not None and clause is not below and not table.db:
+            ctes = clause.expressions
+            names = {
+                cte.alias.lower() for cte in (ctes[: ctes.index(below)] if clause is node else ctes)
+            }
+            if isinstance(node, exp.With) and node.args.get("recursive"):
+                names |= {*circles(node).get(below.alias.lower(), ())}
+            if table.name.lower() in names:
+                found = (cte for cte in ctes if cte.alias.lower() == table.name.lower())
+                return next((cte for cte in found if isinstance(cte, exp.CTE)), None)
+        below = node
+    return None

@@ -1,0 +1,67 @@
+"""How whole queries are read and printed: Spark's clauses that sqlglot reads otherwise."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+from sqlglot import exp
+from sqlglot.tokenizer_core import Token, TokenType
+
+from everview.expr.dialect import Spark4
+
+
+class SparkQueries(Spark4):
+    """The dialect of scalars, with the words of an ASOF join in Spark's order."""
+
+    class Tokenizer(Spark4.Tokenizer):
+        """Knows the word before the condition of an ASOF join."""
+
+        KEYWORDS: ClassVar[dict[str, Any]] = {
+            **Spark4.Tokenizer.KEYWORDS,
+            "MATCH_CONDITION": TokenType.MATCH_CONDITION,
+        }
+
+    class Parser(Spark4.Parser):
+        """Reads LEFT before ASOF; MATCH_CONDITION and ALL are names wherever they can be one."""
+
+        ID_VAR_TOKENS: ClassVar[set[Any]] = {
+            *Spark4.Parser.ID_VAR_TOKENS,
+            TokenType.MATCH_CONDITION,
+        }
+
+        def _parse_join_parts(self) -> Any:
+            """The words before JOIN; sqlglot looks for ASOF before the side only."""
+            start = self._index
+            side = self._prev if self._match_set((TokenType.LEFT, TokenType.INNER)) else None
+            self._match(TokenType.OUTER)
+            if side is not None and self._match(TokenType.ASOF):
+                return self._prev, side if side.token_type is TokenType.LEFT else None, None
+            self._retreat(start)
+            return super()._parse_join_parts()
+
+        def _parse_group(self, skip_group_by_token: bool = False) -> Any:
+            """GROUP BY, whose first key may call WINDOW, or be a column with the name ALL."""
+            place = self._index + (0 if skip_group_by_token else 1)
+            tokens: list[Token] = list(self._tokens)  # type: ignore[has-type]
+            kinds = [token.token_type for token in tokens[place : place + 2]]
+            if kinds == [TokenType.WINDOW, TokenType.L_PAREN] or kinds[:1] == [TokenType.ALL]:
+                word = tokens[place]
+                spot = (word.line, word.col, word.start, word.end)
+                tokens[place] = Token(TokenType.VAR, word.text, *spot, word.comments)
+                self._tokens = tokens
+                self._advance(0)
+            return super()._parse_group(skip_group_by_token)
+
+    class Generator(Spark4.Generator):
+        """Prints what the parser reads."""
+
+        def join_sql(self, expression: exp.Join) -> str:
+            """A join; in an ASOF join the side comes first."""
+            written = str(super().join_sql(expression))
+            if expression.method != "ASOF":
+                return written
+            return written.replace("ASOF LEFT JOIN", "LEFT ASOF JOIN", 1)
+
+
+QUERIES = SparkQueries
+"""The dialect of every text that holds a query."""

@@ -1,0 +1,234 @@
+"""SQL text to statements: what the user asked for, before any name is looked up."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+from sqlglot import exp
+from sqlglot.tokenizer_core import Token, TokenType
+
+from everview.errors import Span, UserError
+from everview.expr.dialect import DIALECT
+from everview.expr.types import Schema
+from everview.lang.sql.dialects.translate import translated
+from everview.lang.sql.parse.create import (
+    create_function,
+    create_table,
+    create_view,
+    reads_of,
+    table_name,
+)
+from everview.lang.sql.parse.grammar import QUERIES
+from everview.lang.sql.parse.span import span_of
+from everview.lang.sql.parse.statements import (
+    Delete,
+    Drop,
+    Explain,
+    Insert,
+    Merge,
+    MergeClause,
+    Query,
+    Statement,
+    Transaction,
+    Update,
+)
+from everview.lang.sql.parse.trees import read_foreign, read_tree, read_trees
+
+
+def parse_statements(
+    text: str, dialect: str | None = None, tables: Callable[[], Mapping[str, Schema]] = dict
+) -> tuple[Statement, ...]:
+    """The statements of a text, in order. Another dialect is first turned into Spark's.
+
+    What its operators mean depends on the types of their operands, so of the `tables` named.
+    """
+    if dialect is not None and dialect.lower() != "spark":
+        text = translated(text, dialect, tables())
+    parts = zip(*read_trees(text), strict=True)
+    return tuple(_statement(tree, text, tokens) for tree, tokens in parts)
+
+
+def only_reads(text: str, dialect: str | None = None) -> bool:
+    """Whether a text has statements, and none of them changes anything."""
+    if dialect is None or dialect.lower() == "spark":
+        found = parse_statements(text)
+        return bool(found) and all(isinstance(each, Query | Explain) for each in found)
+    trees = read_foreign(text, dialect)
+    return bool(trees) and all(isinstance(tree, exp.Query | exp.Values) for tree in trees)
+
+
+def parse_query(text: str) -> exp.Expr:
+    """The tree of one query."""
+    trees, _ = read_trees(text)
+    if len(trees) != 1:
+        raise UserError("Q001", "one query was expected", remedy="write a single SELECT")
+    return trees[0]
+
+
+def _statement(tree: exp.Expr, text: str, tokens: list[Token]) -> Statement:
+    span = Span(text, tokens[0].start, tokens[-1].end + 1)
+    _must_say_only_what_is_known(tree, span)
+    match tree:
+        case exp.Create(kind="TABLE"):
+            return create_table(tree, text, tokens, span)
+        case exp.Create(kind="VIEW"):
+            return create_view(tree, text, tokens, span)
+        case exp.Create(kind="FUNCTION"):
+            return create_function(tree, text, span)
+        case exp.Drop(kind="TABLE" | "VIEW" | "FUNCTION"):
+            if len(tree.args["tables"]) > 1:
+                raise _not_in_language("DROP of several names", span, "drop one at a time")
+            name = table_name(tree.args["tables"][0], text)
+            return Drop(str(tree.args["kind"]).lower(), name, bool(tree.args.get("exists")), span)
+        case exp.Insert():
+            return _insert(tree, text, span)
+        case exp.Delete():
+            table, alias = _target(tree.this, text)
+            return Delete(table, alias, _where(tree), span)
+        case exp.Update():
+            table, alias = _target(tree.this, text)
+            pairs = tuple(_assignment(pair, (table, alias), span) for pair in tree.expressions)
+            if not pairs:
+                raise _not_in_language("UPDATE without SET", span, "write SET column = value")
+            return Update(table, alias, pairs, _where(tree), span)
+        case exp.Merge():
+            return _merge(tree, text, span)
+        case exp.Transaction():
+            return Transaction("begin", span)
+        case exp.Commit():
+            return Transaction("commit", span)
+        case exp.Rollback():
+            return Transaction("rollback", span)
+        case exp.Command() if str(tree.this).upper() == "EXPLAIN" and tree.expression:
+            return Explain(str(tree.expression.name).strip(), span)
+        case exp.Query() | exp.Values():
+            return Query(text[span.start : span.stop], reads_of(tree), span)
+        case _:
+            _refuse_query_after_as(tree, text, tokens)
+            raise UserError(
+                "Q003",
+                f"not a statement of the language: {text[span.start : span.stop][:40]!r}",
+                span=Span(text, tokens[0].start, tokens[0].end + 1),
+                remedy="use CREATE or DROP TABLE, VIEW or FUNCTION, INSERT, DELETE, UPDATE, MERGE, "
+                "BEGIN, COMMIT, ROLLBACK, EXPLAIN or SELECT",
+            )
+
+
+_KNOWN: dict[type[exp.Expr], tuple[str, ...]] = {
+    exp.Drop: ("kind", "tables", "exists", "materialized"),
+    exp.Insert: ("this", "expression", "with_", "overwrite"),
+    exp.Delete: ("this", "where"),
+    exp.Update: ("this", "expressions", "where"),
+    exp.Merge: ("this", "using", "on", "whens"),
+}
+"""The parts of statements that change something: one that is not understood is not left out."""
+
+
+def _must_say_only_what_is_known(tree: exp.Expr, span: Span) -> None:
+    known = _KNOWN.get(type(tree))
+    for part, value in tree.args.items() if known else ():
+        if value and part not in (known or ()):
+            shown = part.strip("_").replace("_", " ").upper()
+            raise _not_in_language(f"{tree.key.upper()} … {shown}", span, "leave that part out")
+
+
+def _not_in_language(construct: str, span: Span, remedy: str) -> UserError:
+    return UserError("Q003", f"{construct} is not part of the language", span=span, remedy=remedy)
+
+
+def _refuse_query_after_as(tree: exp.Expr, text: str, tokens: list[Token]) -> None:
+    """Tell what is wrong with the query of a CREATE that the parser gave up on."""
+    kinds = [token.token_type for token in tokens]
+    if isinstance(tree, exp.Command) and TokenType.ALIAS in kinds[:-1]:
+        read_tree(tokens[kinds.index(TokenType.ALIAS) + 1 :], text)
+
+
+def _insert(tree: exp.Insert, text: str, span: Span) -> Insert:
+    target = tree.this
+    columns: tuple[str, ...] = ()
+    if isinstance(target, exp.Schema):
+        columns = tuple(part.name for part in target.expressions)
+        target = target.this
+    if tree.args.get("overwrite") or tree.expression is None:
+        raise UserError(
+            "Q003",
+            "this form of INSERT is not part of the language",
+            span=span,
+            remedy="write INSERT INTO table VALUES … or INSERT INTO table SELECT …",
+        )
+    query = tree.expression
+    if tree.args.get("with_"):
+        query = query.copy()
+        query.set("with_", tree.args["with_"].copy())
+    return Insert(table_name(target, text), columns, query.sql(dialect=QUERIES), span)
+
+
+def _merge(tree: exp.Merge, text: str, span: Span) -> Merge:
+    table, alias = _target(tree.this, text)
+    own = (table, alias)
+    clauses = tuple(_clause(when, own, text, span) for when in tree.args["whens"].expressions)
+    source = tree.args["using"].sql(dialect=QUERIES)
+    return Merge(table, alias, source, tree.args["on"].sql(dialect=DIALECT), clauses, span)
+
+
+def _clause(when: exp.When, own: tuple[str, str], text: str, span: Span) -> MergeClause:
+    condition = when.args.get("condition")
+    shown = condition.sql(dialect=DIALECT) if condition else None
+    matched, then = bool(when.args.get("matched")), when.args["then"]
+    if when.args.get("source"):
+        raise UserError(
+            "Q003",
+            "WHEN NOT MATCHED BY SOURCE is not part of the language",
+            span=span_of(when, text) or span,
+            remedy="delete or update those rows in a statement of their own",
+        )
+    match then:
+        case exp.Update() if matched:
+            given = then.args["expressions"]
+            if isinstance(given, exp.Star) or given == [exp.Star()]:
+                return MergeClause(matched, shown, "update", (), ())
+            if not isinstance(given, list) or not given:
+                raise _not_in_language("UPDATE without SET", span, "write SET column = value")
+            pairs = [_assignment(pair, own, span) for pair in given]
+            columns, values = zip(*pairs, strict=True)
+            return MergeClause(matched, shown, "update", columns, values)
+        case exp.Insert() if not matched:
+            names, given = then.this, then.expression
+            if isinstance(names, exp.Star) or given is None:
+                return MergeClause(matched, shown, "insert", (), ())
+            if not isinstance(given, exp.Tuple):
+                raise _not_in_language("INSERT without VALUES", span, "write VALUES (…)")
+            values = tuple(value.sql(dialect=DIALECT) for value in given.expressions)
+            columns = tuple(name.name for name in names.expressions) if names else ()
+            return MergeClause(matched, shown, "insert", columns, values)
+        case exp.Var() if matched and then.name.upper() == "DELETE":
+            return MergeClause(matched, shown, "delete", (), ())
+        case _:
+            word = "MATCHED" if matched else "NOT MATCHED"
+            remedy = "update or delete what is matched, insert what is not"
+            raise _not_in_language(f"this clause after {word}", span_of(when, text) or span, remedy)
+
+
+def _assignment(pair: exp.Expr, own: tuple[str, str], span: Span) -> tuple[str, str]:
+    """The column of a row that is set, and its value; `own` are the names of its table."""
+    column = pair.this
+    if not isinstance(pair, exp.EQ) or not isinstance(column, exp.Column):
+        raise _not_in_language("this form of SET", span, "write SET column = value")
+    if column.table and column.table.lower() not in map(str.lower, own):
+        raise UserError(
+            "Q006",
+            f"{column.table} is not what is changed",
+            span=span,
+            remedy=f"set columns of {own[0]}",
+        )
+    return column.name, pair.expression.sql(dialect=DIALECT)
+
+
+def _where(tree: exp.Expr) -> str | None:
+    where = tree.args.get("where")
+    return where.this.sql(dialect=DIALECT) if where else None
+
+
+def _target(node: exp.Expr, text: str) -> tuple[str, str]:
+    name = table_name(node, text)
+    return name, node.alias or name

@@ -1,0 +1,152 @@
+"""Which stored relation serves which reading; relations asked for are remembered as states."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from everview.expr import scalar
+from everview.expr.types import FLOATS, Schema, is_nested, names, type_in
+from everview.plan.build import filter_, project
+from everview.plan.nodes import Filter, Map, Plan, Source
+from everview.plan.text import print_plan
+from everview.plan.traverse import schema_of, sources
+from everview.program.steps import State
+
+Columns = tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Demand:
+    """Rows of a source wanted by key: after a filter, for some of the columns."""
+
+    source: Source
+    by: Columns
+    columns: frozenset[str]
+    predicate: str | None
+
+    @property
+    def all_columns(self) -> frozenset[str]:
+        """The columns wanted and those the filter looks at."""
+        return self.columns | (scalar.columns(self.predicate) if self.predicate else frozenset())
+
+    @property
+    def order(self) -> Columns:
+        """The order to store the rows in: rows are looked up by one column, however many agree."""
+        first = lookup_column(self.source.schema, (), self.by)
+        return self.by if first is None else (first,)
+
+
+@dataclass(frozen=True, slots=True)
+class Serving:
+    """The stored relation that answers a demand, and whether it is filtered already."""
+
+    name: str
+    schema: Schema
+    sort: Columns
+    filtered: bool
+
+    def lookup(self, by: Columns) -> str | None:
+        """The column to look up by, None to bring the whole relation."""
+        return lookup_column(self.schema, self.sort, by)
+
+
+def lookup_column(schema: Schema, sort: Columns, by: Columns) -> str | None:
+    """The column of `by` to look up by: the first in the sort order, else any; never a float.
+
+    Floats that are equal can differ in their bits (0.0 and -0.0), and files are searched by bits;
+    nested values cannot be searched for at all.
+    """
+    types = {name: type_in(schema, name) for name in by}
+    usable = [name for name in by if types[name] not in FLOATS and not is_nested(types[name])]
+    return next((name for name in sort if name in usable), usable[0] if usable else None)
+
+
+@dataclass(slots=True)
+class States:
+    """The states of a catalog: demands are gathered, `settle` decides, then all are served."""
+
+    sorts: Mapping[str, Columns]
+    """The sort order of every table and view."""
+    stored: dict[str, State] = field(default_factory=dict)
+    _demands: dict[tuple[str, Columns], list[Demand]] = field(default_factory=dict)
+    _settled: dict[tuple[str, Columns], tuple[State, bool]] = field(default_factory=dict)
+    _wanted: dict[tuple[Plan, Columns], None] = field(default_factory=dict)
+
+    def linear_demand(self, plan: Plan, by: Columns) -> Demand | None:
+        """What `plan` wants of a source, if it is filters and maps over one and `by` is its own."""
+        node, wanted, lookup = plan, frozenset(names(schema_of(plan))), by
+        predicates: list[str] = []
+        while not isinstance(node, Source):
+            match node:
+                case Filter(child, predicate):
+                    predicates.append(predicate)
+                    node = child
+                case Map(child, outputs):
+                    inner = {o.name: scalar.as_column(o.scalar) for o in outputs}
+                    traced = tuple(c for b in lookup if (c := inner[b]) is not None)
+                    if len(traced) != len(lookup) or predicates:
+                        return None
+                    used = (scalar.columns(o.scalar) for o in outputs if o.name in wanted)
+                    wanted, lookup = frozenset().union(*used), traced
+                    node = child
+                case _:
+                    return None
+        return Demand(node, lookup, wanted, scalar.conjunction(predicates))
+
+    def serve(self, demand: Demand) -> Serving:
+        """The relation that answers the demand."""
+        source = demand.source
+        order = self.sorts[source.name]
+        if not demand.by or order[:1] == () or order[0] in demand.by:
+            wanted = tuple(c for c in source.schema if c.name in demand.all_columns)
+            return Serving(source.name, wanted, order, filtered=False)
+        mark = (source.name, demand.order)
+        self._demands.setdefault(mark, []).append(demand)
+        state, filtered = self._settled.get(mark) or self._arrange(mark)
+        wanted_columns = demand.columns if filtered else demand.all_columns
+        schema = tuple(c for c in schema_of(state.plan) if c.name in wanted_columns | {*demand.by})
+        return Serving(state.name, schema, state.sort, filtered)
+
+    def settle(self) -> None:
+        """Decide, from all demands gathered so far, what each arrangement holds."""
+        for mark in self._demands:
+            previous = self._settled.get(mark) or self._arrange(mark)
+            self.stored.pop(previous[0].name, None)
+            self._settled[mark] = self._arrange(mark)
+            state = self._settled[mark][0]
+            self.stored[state.name] = state
+        # An arrangement that held one of these may hold something else now.
+        for plan, by in self._wanted:
+            self.store(plan, by)
+
+    def _arrange(self, mark: tuple[str, Columns]) -> tuple[State, bool]:
+        """The columns anyone wants; the filter too, where all who ask have the same."""
+        demands = self._demands[mark]
+        source, order = demands[0].source, mark[1]
+        filtered = len({d.predicate for d in demands}) == 1 and demands[0].predicate is not None
+        wanted = frozenset[str]().union(
+            *(d.by for d in demands),
+            *(d.columns if filtered else d.all_columns for d in demands),
+        )
+        kept = tuple(c.name for c in source.schema if c.name in wanted)
+        plan = project(filter_(source, demands[0].predicate if filtered else None), kept)
+        return _state(plan, order), filtered
+
+    def store(self, plan: Plan, by: Columns) -> State:
+        """The state that holds `plan`, made when there is none that can be looked up so."""
+        self._wanted[plan, by] = None
+        for state in self.stored.values():
+            if state.plan == plan and (not state.sort or state.sort[0] in by):
+                return state
+        state = _state(plan, by)
+        self.stored[state.name] = state
+        return state
+
+
+def _state(plan: Plan, by: Columns) -> State:
+    """A state named after what it is made from and by a digest of its content."""
+    digest = hashlib.blake2b(f"{by}\n{print_plan(plan)}".encode(), digest_size=5).hexdigest()
+    origin = "_".join(source.name for source in sources(plan)[:3]) or "constant"
+    return State(f"{origin}__by_{'_'.join(by[:2]) or 'all'}__{digest}".replace(".", "_"), plan, by)

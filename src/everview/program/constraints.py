@@ -1,0 +1,51 @@
+"""Rules a change must keep, verified from the change and the rows it meets."""
+
+from __future__ import annotations
+
+from everview.expr import scalar
+from everview.plan.build import (
+    add,
+    columns_of,
+    distinct,
+    filter_,
+    groups,
+    negate,
+    totals,
+)
+from everview.plan.nodes import Measure, Ref, Source
+from everview.program.materialize import Materializer
+from everview.program.steps import Check, Step, change_name
+
+DUPLICATE_KEY = "primary key"
+MISSING_ROW = "deleted row exists"
+NOT_NULL = "not null"
+
+
+def checks(
+    source: Source,
+    sort: tuple[str, ...],
+    not_null: tuple[str, ...],
+    deletes: bool,
+    lowering: Materializer,
+) -> list[Step]:
+    """The checks of one table (minimal-changes §III: on the change alone, before commit)."""
+    change = Ref(change_name(source.name), source.schema)
+    found: list[Step] = []
+    if not_null:
+        nulls = " OR ".join(f"{scalar.column(name)} IS NULL" for name in not_null)
+        bad = distinct(filter_(change, scalar.canonical(nulls)))
+        found.append(Check(NOT_NULL, source.name, not_null, bad))
+    if not (source.key or deletes):
+        return found
+    by = source.key or sort[:1]
+    # A slice may hold rows with other keys: they keep the rules already.
+    after = add(lowering.bring(source, by, change, by), change)
+    if source.key:
+        count = Measure("count(*)", "bigint", "count")
+        counted = groups(totals(after, source.key, (count,)), source.key)
+        twice = filter_(counted, scalar.canonical("`count(*)` > 1"))
+        found.append(Check(DUPLICATE_KEY, source.name, source.key, twice))
+    if deletes:
+        missing = distinct(negate(after))
+        found.append(Check(MISSING_ROW, source.name, columns_of(source), missing))
+    return found

@@ -1,0 +1,127 @@
+"""A change followed through the iterations of a loop, in process.
+
+Iterations are taken in order: at each, the rows that changed there are looked at, and those that
+changed before and whose old history has an entry there (dbsp §6: a change at one iteration moves
+the answer at every later one where the row came again).
+"""
+
+from __future__ import annotations
+
+import pyarrow as pa
+
+from everview.engines.duckdb.calculator import Calculator
+from everview.expr.types import ITERATION, Column, Schema
+from everview.program.steps import Compute, Fetch, Loop, Looped, refs
+from everview.runtime.arrow_types import arrow_schema
+from everview.runtime.protocol import Gear, Snapshot
+from everview.runtime.recursion.seminaive import endless
+from everview.runtime.recursion.slice_cache import Slice
+from everview.runtime.recursion.worklist import Agenda
+from everview.runtime.report import Outcome
+from everview.runtime.vector.chunks import Pieces
+from everview.runtime.vector.int_encoding import Places
+
+
+class _Relation:
+    """One relation of a running loop."""
+
+    def __init__(self, step: Looped) -> None:
+        self.step = step
+        self.lifted: Schema = (*step.schema, Column(ITERATION, "int"))
+        self.agenda = Agenda(step.schema, step.history.by if step.history else None)
+        self.changes = Pieces(arrow_schema(self.lifted))
+
+
+class _Run:
+    """One run of a loop."""
+
+    def __init__(
+        self, loop: Loop, gear: Gear, calculator: Calculator, snapshot: Snapshot, outcome: Outcome
+    ) -> None:
+        self._loop, self._gear, self._calculator = loop, gear, calculator
+        self._snapshot, self._outcome = snapshot, outcome
+        self._relations = [_Relation(step) for step in loop.relations]
+        self._body = [
+            Slice(step, calculator) if isinstance(step, Fetch) else step for step in loop.body
+        ]
+        plans = (step.plan for step in loop.body if isinstance(step, Compute))
+        self._read = frozenset(name for plan in plans for name in refs(plan))
+
+    def run(self) -> None:
+        """From the first iteration that is touched until nothing is on the agenda."""
+        for each in self._relations:
+            self._calculator.give_nothing(each.step.before, each.lifted)
+            self._receive(each, each.step.start)
+        count = 0
+        while due := [at for each in self._relations if (at := each.agenda.next) is not None]:
+            count += 1
+            self._iterate(min(due))
+        for each in self._relations:
+            self._finish(each)
+        self._outcome.iterations[self._loop.name] = count
+
+    def _receive(self, each: _Relation, name: str) -> None:
+        if name:
+            each.agenda.receive(self._calculator.batch(name, each.lifted))
+
+    def _iterate(self, iteration: int) -> None:
+        found = [self._change(each, iteration) for each in self._relations]
+        for each, change in zip(self._relations, found, strict=True):
+            if change is None:
+                self._calculator.give_nothing(each.step.now, each.lifted)
+            else:
+                self._calculator.give(each.step.now, change)
+        if all(change is None for change in found):
+            return
+        for step in self._body:
+            if isinstance(step, Slice):
+                step.bring(self._gear, self._snapshot, self._outcome)
+            else:
+                self._gear.compute(step, self._outcome)
+        for each, change in zip(self._relations, found, strict=True):
+            self._receive(each, each.step.later)
+            if change is None:
+                continue
+            each.changes.append(change)
+            if each.step.before in self._read:
+                self._calculator.give(each.step.before, each.changes.table())
+
+    def _change(self, each: _Relation, iteration: int) -> pa.RecordBatch | None:
+        """What the iteration adds to a relation, minus what it added before the transaction."""
+        agenda = each.agenda
+        changes = agenda.changes(iteration)
+        if each.step.history is None:
+            numbers, weights = agenda.pass_on(iteration, changes)
+        else:
+            fresh = agenda.unseen(changes[0])
+            self._learn(each, fresh)
+            agenda.begin(fresh, iteration)
+            numbers, weights = agenda.advance(iteration, changes)
+        if not len(numbers):
+            return None
+        if iteration > self._loop.most and (weights > 0).any():
+            raise endless(each.step.name, self._loop.limit)
+        return agenda.at(iteration, (numbers, weights))
+
+    def _learn(self, each: _Relation, numbers: Places) -> None:
+        """Fetch the old histories of rows, once for each."""
+        step, rows = each.step.history, each.agenda.unbrought(numbers)
+        if rows is None or step is None:
+            return
+        self._calculator.give(each.step.touched, rows)
+        self._gear.fetch((step,), self._snapshot, self._outcome)
+        each.agenda.learn(self._calculator.batch(step.result, each.lifted))
+
+    def _finish(self, each: _Relation) -> None:
+        """Name how the relation has changed, and the sum it depends on."""
+        changes = each.changes.table()
+        self._calculator.give(each.step.changes, changes)
+        bag = each.step.history is None
+        self._calculator.give(each.step.sums, changes if bag else each.agenda.received())
+
+
+def run_loop(
+    loop: Loop, gear: Gear, calculator: Calculator, snapshot: Snapshot, outcome: Outcome
+) -> None:
+    """Follow a change through the iterations of a loop."""
+    _Run(loop, gear, calculator, snapshot, outcome).run()

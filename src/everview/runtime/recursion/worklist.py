@@ -1,0 +1,277 @@
+"""What has to be looked at of one relation of a loop, iteration by iteration.
+
+Every row has a number, and what is known of rows are arrays by number. The history of a row is what
+every iteration adds to its sum. A row is there from the iteration on at which its sum becomes
+positive.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from heapq import heappop, heappush
+from typing import Any, TypeAlias
+
+import numpy as np
+import pyarrow as pa
+
+from everview.expr.types import ITERATION, WEIGHT, Column, Schema, names
+from everview.runtime.arrow_types import arrow_schema
+from everview.runtime.vector.batches import ones
+from everview.runtime.vector.chunks import Rows
+from everview.runtime.vector.int_encoding import Places, of_numbers, spread, values_at, with_room
+from everview.runtime.vector.row_ids import Numbers
+
+Weighted: TypeAlias = tuple[Places, Places]
+"""Numbers of rows, and a weight for each."""
+
+_SAFE = 1 << 62
+_OLD, _NEW = range(2)
+_BEGUN, _FIRST, _LAST, _KEY, _FACTS = range(5)
+
+
+@dataclass(slots=True)
+class _Due:
+    """What one iteration brings: changes of sums, and entries of the old histories."""
+
+    changes: list[Weighted] = field(default_factory=list)
+    came: list[Weighted] = field(default_factory=list)
+
+
+class Agenda:
+    """The changes of a relation's sum, by iteration; of a set, with the old history of its rows.
+
+    By number, `_sums` has the sum of a row up to the iteration last looked at, old and new, and
+    `_facts` whether it was looked at, from where to where the entries of its old history are, and
+    the number of its key. Histories are brought by a key, of all rows that have it.
+    """
+
+    def __init__(self, schema: Schema, by: str | None = None) -> None:
+        self._lifted = arrow_schema((*schema, Column(ITERATION, "int")))
+        self._width = len(schema)
+        self._numbers = Numbers()
+        self._rows = Rows(arrow_schema(schema))
+        self._due: dict[int, _Due] = {}
+        self._order: list[int] = []
+        self._sums = np.zeros((2, 0), np.int64)
+        self._facts = np.zeros((_FACTS, 0), np.int64)
+        self._key = [] if by is None else [names(schema).index(by)]
+        self._asked = [WEIGHT] if by is None else [by, WEIGHT]
+        self._keys = Numbers()
+        self._brought = np.zeros(0, bool)
+        self._when, self._weights = np.zeros((2, 0), np.int64)
+        self._received: list[tuple[Places, Places, Places]] = []
+        self._most = 0
+
+    @property
+    def next(self) -> int | None:
+        """The first iteration at which something has to be looked at."""
+        return self._order[0] if self._order else None
+
+    def receive(self, rows: pa.RecordBatch) -> None:
+        """Put changes of the sum on the agenda."""
+        if not rows.num_rows:
+            return
+        numbers, when, weights = self._read(rows)
+        self._received.append((numbers, when, weights))
+        for iteration, places in _by_iteration(when):
+            self._at(iteration).changes.append((numbers[places], weights[places]))
+
+    def learn(self, rows: pa.RecordBatch) -> None:
+        """Take in old histories, of each row all at once; also of rows not asked for yet."""
+        if not rows.num_rows:
+            return
+        codes, weights = _not_zero(*_summed(*_coded(*self._read(rows))))
+        numbers, when = _decoded(codes)
+        first, known = _starts(numbers), len(self._when)
+        owners = numbers[first]
+        self._facts[_FIRST, owners] = first + known
+        self._facts[_LAST, owners[:-1]] = first[1:] + known
+        self._facts[_LAST, owners[-1:]] = len(numbers) + known
+        self._when = np.concatenate((self._when, when))
+        self._weights = np.concatenate((self._weights, weights))
+
+    def changes(self, iteration: int) -> Weighted:
+        """How the sum changes at an iteration: rows in order, each once, with weights not zero."""
+        due = self._due.get(iteration)
+        return _all_summed(due.changes) if due else _all_summed([])
+
+    def unseen(self, numbers: Places) -> Places:
+        """Those rows that were not looked at yet."""
+        unseen: Places = numbers[self._facts[_BEGUN][numbers] == 0]
+        return unseen
+
+    def unbrought(self, numbers: Places) -> pa.RecordBatch | None:
+        """The keys of these rows that nobody asked for yet; they count as brought from now on."""
+        if not len(numbers):
+            return None
+        missing = ~self._brought[self._facts[_KEY][numbers]]
+        if not missing.any():
+            return None
+        asked = numbers[missing]
+        self._brought[self._facts[_KEY][asked]] = True
+        columns = self._rows.at(asked)
+        keys = [columns[place] for place in self._key]
+        return pa.record_batch([*keys, ones(len(asked))], self._asked)
+
+    def begin(self, numbers: Places, iteration: int) -> None:
+        """Look at rows for the first time, with the old histories that were learned."""
+        if not len(numbers):
+            return
+        self._facts[_BEGUN, numbers] = 1
+        first = self._facts[_FIRST][numbers]
+        sizes = self._facts[_LAST][numbers] - first
+        places = spread(first, sizes)
+        if not len(places):
+            return
+        when, weights, owners = self._when[places], self._weights[places], numbers.repeat(sizes)
+        # Old and new are still equal, so what came at this very iteration makes no difference yet.
+        early = when <= iteration
+        if early.any():
+            for sums in self._sums:
+                np.add.at(sums, owners[early], weights[early])
+            when, weights, owners = when[~early], weights[~early], owners[~early]
+        for at, places in _by_iteration(when):
+            self._at(at).came.append((owners[places], weights[places]))
+
+    def advance(self, iteration: int, changes: Weighted) -> Weighted:
+        """What an iteration adds to whether rows are there, minus what it added before."""
+        due = self._done(iteration)
+        touched, change = changes
+        came: Any = 0
+        if due.came:
+            entries, came = _all_summed(due.came)
+            if not np.array_equal(entries, touched):
+                both = np.zeros((2, len(touched) + len(entries)), self._sums.dtype)
+                both[0, : len(touched)], both[1, len(touched) :] = change, came
+                touched, (change, came) = _summed(np.concatenate((touched, entries)), both)
+        old, new = self._sums[_OLD][touched], self._sums[_NEW][touched]
+        before = (new > 0).astype(np.int64) - (old > 0)
+        old = self._sums[_OLD][touched] = old + came
+        new = self._sums[_NEW][touched] = new + came + change
+        return _not_zero(touched, (new > 0).astype(np.int64) - (old > 0) - before)
+
+    def pass_on(self, iteration: int, changes: Weighted) -> Weighted:
+        """What an iteration adds to a bag: its sum."""
+        self._done(iteration)
+        return changes
+
+    def at(self, iteration: int, rows: Weighted) -> pa.RecordBatch:
+        """Rows that come or go at an iteration."""
+        numbers, weights = rows
+        when = np.full(len(numbers), iteration, np.int32)
+        made = [*self._rows.at(numbers), of_numbers(when), _weights(weights)]
+        return pa.record_batch(made, schema=self._lifted)
+
+    def received(self) -> pa.Table:
+        """All changes of the sum that were received, added up."""
+        if not self._received:
+            return self._lifted.empty_table()
+        numbers, when, weights = map(np.concatenate, zip(*self._received, strict=True))
+        codes, summed = _not_zero(*_summed(*_coded(numbers, when, weights)))
+        numbers, when = _decoded(codes)
+        columns = self._rows.again(numbers)
+        made = [*columns, of_numbers(when.astype(np.int32)), _weights(summed)]
+        return pa.table(made, schema=self._lifted)
+
+    def _at(self, iteration: int) -> _Due:
+        due = self._due.get(iteration)
+        if due is None:
+            due = self._due[iteration] = _Due()
+            heappush(self._order, iteration)
+        return due
+
+    def _done(self, iteration: int) -> _Due:
+        """What an iteration brings, which is the first on the agenda if it is there."""
+        due = self._due.pop(iteration, None)
+        if due is None:
+            return _Due()
+        heappop(self._order)
+        return due
+
+    def _read(self, rows: pa.RecordBatch) -> tuple[Places, Places, Places]:
+        """The numbers of rows, their iterations and weights, which are the last two columns."""
+        known = len(self._numbers)
+        columns = [rows.column(place) for place in range(self._width)]
+        numbers = self._numbers.of(columns, rows.num_rows)
+        if len(self._numbers) > known:
+            self._append(columns, numbers, known)
+        when = rows.column(self._width).to_numpy().astype(np.int64)
+        return numbers, when, self._wide(rows.column(self._width + 1).to_numpy())
+
+    def _append(self, columns: Sequence[pa.Array], numbers: Places, known: int) -> None:
+        """Take in the rows that have just been numbered, the first of them with `known`."""
+        end = len(self._numbers)
+        if end - known < len(numbers):
+            places = (numbers >= known).nonzero()[0]
+            if len(places) > end - known:
+                places = places[np.unique(numbers[places], return_index=True)[1]]
+            columns = [values_at(column, places) for column in columns]
+        self._rows.append(columns, end - known)
+        self._sums, self._facts = with_room(self._sums, end), with_room(self._facts, end)
+        keys = self._keys.of([columns[place] for place in self._key], end - known)
+        self._facts[_KEY, known:end] = keys
+        self._brought = with_room(self._brought, len(self._keys))
+
+    def _wide(self, weights: Places) -> Places:
+        """Weights whose sums cannot go wrong: numbers of Python's where 64 bits may not do."""
+        self._most += max(abs(int(weights.max())), abs(int(weights.min()))) * len(weights)
+        if self._most < _SAFE:
+            return weights
+        self._sums, self._weights = self._sums.astype(object), self._weights.astype(object)
+        return weights.astype(object)
+
+
+def _weights(weights: Places) -> pa.Array:
+    return of_numbers(weights) if weights.dtype == np.int64 else pa.array(weights, pa.int64())
+
+
+def _by_iteration(when: Places) -> list[tuple[int, Any]]:
+    """The iterations there are, and the places of each."""
+    if not len(when):
+        return []
+    if (when == when[0]).all():
+        return [(int(when[0]), slice(None))]
+    order = np.argsort(when, kind="stable")
+    found, first = np.unique(when[order], return_index=True)
+    parts = np.split(order, first[1:])
+    return list(zip(found.tolist(), parts, strict=True))
+
+
+def _coded(numbers: Places, when: Places, weights: Places) -> Weighted:
+    """One number for each row at an iteration."""
+    return (numbers << 32) | when, weights
+
+
+def _decoded(codes: Places) -> tuple[Places, Places]:
+    return codes >> 32, codes & 0xFFFFFFFF
+
+
+def _all_summed(parts: list[Weighted]) -> Weighted:
+    """The sum of weighted rows: in order, each once, without those that cancel."""
+    if not parts:
+        return np.zeros(0, np.int64), np.zeros(0, np.int64)
+    numbers, weights = map(np.concatenate, zip(*parts, strict=True))
+    return _not_zero(*_summed(numbers, weights))
+
+
+def _summed(numbers: Places, weights: Places) -> Weighted:
+    """Numbers in order, each once, and the sums of what has the same number."""
+    if not (numbers[1:] > numbers[:-1]).all():
+        order = numbers.argsort(kind="stable")
+        numbers, weights = numbers[order], weights[..., order]
+        first = _starts(numbers)
+        numbers, weights = numbers[first], np.add.reduceat(weights, first, axis=-1)
+    return numbers, weights
+
+
+def _starts(numbers: Places) -> Places:
+    """Where each number begins, of numbers in order."""
+    begins = np.ones(len(numbers), bool)
+    np.not_equal(numbers[1:], numbers[:-1], out=begins[1:])
+    return begins.nonzero()[0]
+
+
+def _not_zero(numbers: Places, weights: Places) -> Weighted:
+    kept = weights != 0
+    return (numbers, weights) if kept.all() else (numbers[kept], weights[kept])

@@ -1,0 +1,61 @@
+"""Rows on their way to the user, in the form asked for."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import pyarrow as pa
+
+from everview import arguments
+from everview.errors import UserError
+from everview.runtime.calendar import must_be_in_calendar
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    """The rows of a relation or query, read when they are asked for."""
+
+    arrow: Callable[[], pa.Table]
+    frame: Callable[[], Any] | None = None
+
+    def to_arrow(self) -> pa.Table:
+        """All rows as an Arrow table.
+
+        A table without rows has an empty chunk in every column: pyspark takes no nested column
+        without one.
+        """
+        table = self.arrow()
+        return table if table.num_rows else table.schema.empty_table()
+
+    def rows(self) -> list[tuple[Any, ...]]:
+        """All rows as tuples; arrays are lists, structs and maps are dicts."""
+        table = self.arrow()
+        must_be_in_calendar(table, "a value of the column {}")
+        columns = (column.to_pylist(maps_as_pydicts="strict") for column in table.columns)
+        return list(zip(*columns, strict=True))
+
+    def to_pandas(self) -> Any:
+        """All rows as a pandas DataFrame."""
+        return self.arrow().to_pandas()
+
+    def to_spark(self) -> Any:
+        """The rows as a Spark DataFrame, not collected."""
+        if self.frame is None:
+            raise UserError(
+                "E012",
+                "this result is no Spark DataFrame",
+                remedy="use to_arrow() or to_pandas(), or open the store with engine='spark'",
+            )
+        return self.frame()
+
+    def show(self, limit: int | None = 20) -> None:
+        """Print the first rows as a table, or all of them."""
+        from everview.runtime.text_table import print_table
+
+        if limit is not None:
+            limit = arguments.count("limit", limit)
+        table = self.arrow()
+        must_be_in_calendar(table, "a value of the column {}")
+        print_table(table, limit if limit is None else min(limit, table.num_rows))

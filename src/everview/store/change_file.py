@@ -1,0 +1,139 @@
+"""Few rows of many relations in one file: what one epoch adds is written, and synced, at once.
+
+A Parquet file costs as much as writing some thousand rows, and an epoch that changes a few rows may
+change twenty relations. So their rows lie one after the other, each as a stream of Arrow's own
+format, and the manifest tells where. Compaction writes what has become more as Parquet.
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+import pyarrow as pa
+
+from everview.store.bounds import UNKNOWN, range_of_sorted
+from everview.store.checksums import checksum
+from everview.store.filesystem import Place
+from everview.store.manifest import DataFile, Segment
+from everview.store.segments import fresh_id, weight_of
+from everview.store.sort_order import in_order
+
+FOLDER = "changes"
+FEW_ROWS, MANY_ROWS, MANY_BYTES = 100, 2_000, 1 << 20
+"""Few rows are never asked how large they are; many, or large ones, are better off as Parquet."""
+_END = b"\xff\xff\xff\xff\x00\x00\x00\x00"
+"""How a stream of Arrow ends."""
+REMEMBERED = 64 << 20
+"""So many bytes of what was written lately are remembered, which need not be read again."""
+
+
+def are_few(rows: pa.Table) -> bool:
+    """Whether rows are better written together with others."""
+    count = rows.num_rows
+    return count < FEW_ROWS or (count < MANY_ROWS and bool(rows.nbytes < MANY_BYTES))
+
+
+def is_piece(segment: Segment) -> bool:
+    """Whether a segment lies in a file with others; then its rows are in its order."""
+    return len(segment.files) == 1 and segment.files[0].start is not None
+
+
+def is_shared(path: str) -> bool:
+    """Whether a file holds rows of many relations."""
+    return path.startswith(f"{FOLDER}/")
+
+
+def fresh_path(epoch: int) -> str:
+    """A file for an epoch that is not there yet."""
+    return f"{FOLDER}/{fresh_id(epoch)}.arrow"
+
+
+def write(
+    place: Place,
+    epoch: int,
+    few: Mapping[str, tuple[pa.Table, Sequence[str]]],
+    fresh: Callable[[int], str],
+) -> dict[str, tuple[Segment, pa.Table]]:
+    """Rows by relation, and what they are sorted by, as changes in one fresh file; and in order.
+
+    Nothing is committed by it, and no rows need no file.
+    """
+    path, sink = "", pa.BufferOutputStream()
+    begun = {name: _append(sink, *each) for name, each in few.items()}
+    content = sink.getvalue()
+    if content.size:
+        path = fresh(epoch)
+        place.write(path, content)
+    found = {}
+    for name, (rows, start, stop) in begun.items():
+        keys = tuple(few[name][1])
+        files = (_piece(path, content, rows, start, stop, keys),) if rows.num_rows else ()
+        found[name] = Segment(fresh_id(epoch), epoch, "change", files, keys), rows
+    return found
+
+
+@dataclass(slots=True)
+class Lately:
+    """Rows of segments that were written a short while ago."""
+
+    _rows: OrderedDict[str, tuple[Segment, pa.Table]] = field(default_factory=OrderedDict)
+    _bytes: int = 0
+
+    def add(self, segment: Segment, rows: pa.Table) -> None:
+        """Remember the rows of a segment; what was remembered longest may have to go."""
+        self._rows[segment.id] = segment, rows
+        self._bytes += segment.bytes
+        while self._bytes > REMEMBERED:
+            _, (oldest, _) = self._rows.popitem(last=False)
+            self._bytes -= oldest.bytes
+
+    def rows(self, segment: Segment) -> pa.Table | None:
+        """The rows of a segment, if they are remembered."""
+        _, rows = self._rows.get(segment.id, (None, None))
+        return rows
+
+
+def _append(
+    sink: pa.BufferOutputStream, table: pa.Table, sort_by: Sequence[str]
+) -> tuple[pa.Table, int, int]:
+    """Write rows in their order; them, and where they begin and end."""
+    rows, start = in_order(table, sort_by).combine_chunks(), sink.tell()
+    if not rows.num_rows:
+        return rows, start, start
+    sink.write(_heads.written(rows.schema))
+    for batch in rows.to_batches():
+        sink.write(batch.serialize())
+    sink.write(_END)
+    return rows, start, sink.tell()
+
+
+@dataclass(slots=True)
+class _Heads:
+    """How streams begin: relations have the same columns from epoch to epoch."""
+
+    _known: dict[tuple[str, ...], tuple[pa.Schema, pa.Buffer]] = field(default_factory=dict)
+
+    def written(self, schema: pa.Schema) -> pa.Buffer:
+        """The message that tells a schema; it is made anew if the names have other types now."""
+        names = tuple(schema.names)
+        known, head = self._known.get(names, (None, None))
+        if known is None or not known.equals(schema):
+            head = schema.serialize()
+            self._known[names] = schema, head
+        return head
+
+
+_heads = _Heads()
+
+
+def _piece(
+    path: str, content: pa.Buffer, rows: pa.Table, start: int, stop: int, sort_by: Sequence[str]
+) -> DataFile:
+    """What the manifest has to know about rows within a file."""
+    known = range_of_sorted(rows[sort_by[0]]) if sort_by else UNKNOWN
+    check = checksum([content[start:stop]])
+    count, size = rows.num_rows, stop - start
+    bounds, weight = (known.low, known.high, known.has_null), weight_of(rows)
+    return DataFile(path, count, size, check, *bounds, start=start, weight=weight)

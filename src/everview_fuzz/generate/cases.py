@@ -1,0 +1,105 @@
+"""A case from two numbers: the same ones always give the same case."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from random import Random
+
+from everview.expr.types import is_nested
+from everview.lang.sql.bind.user_functions import Function
+from everview_fuzz.case import Case, Compact, Reopen, Step, View, reads
+from everview_fuzz.generate.changes import Changer
+from everview_fuzz.generate.expressions import PORTABLE, SPARK
+from everview_fuzz.generate.functions import functions
+from everview_fuzz.generate.queries import altered, query, sketched
+from everview_fuzz.generate.query_context import Field, Query, Relation
+from everview_fuzz.generate.scalars import Kit
+from everview_fuzz.generate.schemas import Drawn, copy, schema
+
+TABLE_SIZE = 30.0
+DEAREST = 12.0
+"""Views that cost more are not read by others: the audit writes them out wherever they are."""
+COPIES, FUNCTIONS, REPLACEMENTS, AUTOMATIC = 0.2, 0.4, 0.2, 0.06
+"""How often a case copies a table or has functions, and how often a view is replaced or is one
+whose parts may be recomputed."""
+PORTABLE_CASES = 0.55
+"""How many cases consist of tables and queries that mean the same in DuckDB's own SQL."""
+
+
+def generate(seed: int, number: int) -> Case:
+    """Tables, some of them filled, then views and transactions in turn."""
+    rng = Random(f"everview {seed} {number}")
+    kit = PORTABLE if rng.random() < PORTABLE_CASES else SPARK
+    tables = list(schema(rng, portable=kit.portable))
+    changer = Changer(rng, tables)
+    steps: list[Step] = [each.table for each in tables]
+    steps += [changer.filling(each) for each in tables if rng.random() < 0.7]
+    if rng.random() < COPIES:
+        tables.append(copy(rng, rng.choice(tables), f"t{len(tables) + 1}"))
+        changer.create(tables[-1])
+        steps.append(tables[-1].table)
+    declared = functions(rng) if not kit.portable and rng.random() < FUNCTIONS else ()
+    steps += declared
+    views = _views(rng, [_relation(each) for each in tables] * 2, kit, declared)
+    early = rng.randint(1, len(views))
+    steps += (each.view for each in views[:early])
+    for _ in range(rng.randint(3, 5)):
+        steps.append(changer.transaction())
+        steps += _upkeep(rng)
+        if rng.random() < REPLACEMENTS:
+            steps.append(_replacement(rng, views, rng.randrange(early), kit))
+        if early < len(views) and rng.random() < 0.6:
+            steps.append(views[early].view)
+            early += 1
+    return Case(seed, number, (*steps, *(each.view for each in views[early:])))
+
+
+@dataclass(frozen=True, slots=True)
+class _Drawn:
+    """A view, its query, and what that may read."""
+
+    view: View
+    query: Query
+    known: tuple[Relation, ...]
+
+
+def _views(
+    rng: Random, relations: list[Relation], kit: Kit, declared: Sequence[Function]
+) -> list[_Drawn]:
+    views = []
+    for number in range(1, rng.randint(5, 11)):
+        auto = rng.random() < AUTOMATIC
+        sketch = auto and not kit.portable and rng.random() < 0.2
+        made = sketched(rng, relations) if sketch else query(rng, relations, kit, declared)
+        view = View(f"v{number}", made.sql, kit.portable, "auto" if auto else "strict")
+        views.append(_Drawn(view, made, tuple(relations)))
+        if made.size <= 2000 and made.cost <= DEAREST:
+            relations.append(Relation(f"v{number}", made.fields, made.size, cost=made.cost))
+    return views
+
+
+def _replacement(rng: Random, views: Sequence[_Drawn], at: int, kit: Kit) -> View:
+    """A view with another query: mostly one that those who read it can bear."""
+    old = views[at]
+    bound = any(reads(each.view, old.view.name) for each in views)
+    if rng.random() < (0.05 if bound else 0.5):
+        made = query(rng, old.known, kit)
+    else:
+        made = altered(rng, old.known, kit, old.query)
+    return replace(old.view, query=made.sql, replaces=True)
+
+
+def _upkeep(rng: Random) -> list[Step]:
+    if rng.random() < 0.15:
+        return [Reopen(other=rng.random() < 0.5)]
+    return [Compact()] if rng.random() < 0.1 else []
+
+
+def _relation(drawn: Drawn) -> Relation:
+    fields = tuple(
+        Field(column.name, column.type, wild=domain.wild, loose=is_nested(column.type))
+        for column, domain in zip(drawn.table.columns, drawn.domains, strict=True)
+    )
+    key = drawn.table.key[0] if len(drawn.table.key) == 1 else None
+    return Relation(drawn.table.name, fields, TABLE_SIZE, key)
