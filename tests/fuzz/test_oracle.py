@@ -16,6 +16,7 @@ from everview_fuzz.case import Case, Change, Table, Transaction, View
 from everview_fuzz.check.oracle import Claim, Oracle
 from everview_fuzz.check.plain_spark import Question
 from everview_fuzz.check.run import Outcome, judge, run
+from everview_fuzz.check.ties import refined
 from plain_spark import Digests, Recorded, digest, question_key
 
 ANSWERS = Path(__file__).with_name("answers.json")
@@ -137,6 +138,47 @@ VERDICTS = {
 def test_what_depends_on_the_order_of_rows_is_open_and_all_else_is_judged(plain_spark):
     verdicts = Oracle(plain_spark).judge(list(VERDICTS.values()))
     assert [verdict.word for verdict in verdicts] == list(VERDICTS)
+
+
+SAME = pa.table({"k": pa.array([1, 1, 1], pa.int32()), "v": pa.array([7, 5, 6], pa.int32())})
+FOLLOWING = "ORDER BY k ROWS BETWEEN 1 FOLLOWING AND UNBOUNDED FOLLOWING"
+TIED = (
+    f"SELECT SUM(v) OVER ({FOLLOWING}) + 0 * ROW_NUMBER() OVER (ORDER BY k, v) AS x FROM t",
+    "SELECT v - LEAD(v) OVER (ORDER BY k) + 0 * COUNT(v) OVER (ORDER BY k, v) AS x FROM t",
+)
+UNTIED = (
+    "SELECT SUM(v) OVER (ORDER BY v ROWS BETWEEN 1 FOLLOWING AND 1 FOLLOWING) AS x FROM t",
+    "SELECT CAST(RANK() OVER (ORDER BY k) AS BIGINT) AS x FROM t",
+)
+
+
+@pytest.mark.spark
+def test_an_answer_among_rows_that_tie_is_open_and_no_other_is(plain_spark):
+    """The first window sorts the rows, so the order in which they arrive changes nothing."""
+    claims = [
+        Claim(0, "duckdb", "w", text, (Column("x", "bigint"),), held, {"t": SAME})
+        for text in (*TIED, *UNTIED)
+        for held in [pa.table({"x": pa.array([99, 98, 97], pa.int64())})]
+    ]
+    words = [verdict.word for verdict in Oracle(plain_spark).judge(claims)]
+    assert words[: len(TIED)] == ["open"] * len(TIED)
+    assert words[len(TIED) :] == ["wrong"] * len(UNTIED)
+
+
+@pytest.mark.parametrize(
+    ("text", "finer"),
+    [
+        (UNTIED[0], True),
+        ("SELECT ROW_NUMBER() OVER (PARTITION BY k ORDER BY v) AS x FROM t", True),
+        ("SELECT v AS x FROM t ORDER BY v LIMIT 1", True),
+        (UNTIED[1], False),
+        ("SELECT SUM(v) OVER (ORDER BY k) AS x FROM t", False),
+        ("SELECT SUM(v) OVER (ORDER BY k RANGE 1 PRECEDING) AS x FROM t", False),
+        ("SELECT v AS x FROM t", False),
+    ],
+)
+def test_only_orders_that_decide_between_rows_are_made_finer(text, finer):
+    assert (refined(text, 1) is not None) == finer
 
 
 def test_a_view_that_holds_other_rows_than_spark_answered_is_denied(tmp_path):
