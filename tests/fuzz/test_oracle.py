@@ -146,6 +146,9 @@ TIED = (
     f"SELECT SUM(v) OVER ({FOLLOWING}) + 0 * ROW_NUMBER() OVER (ORDER BY k, v) AS x FROM t",
     "SELECT v - LEAD(v) OVER (ORDER BY k) + 0 * COUNT(v) OVER (ORDER BY k, v) AS x FROM t",
 )
+FIRST_OF_PEERS = (
+    "SELECT FIRST_VALUE(v) OVER (ORDER BY k) AS x, RANK() OVER (ORDER BY v) AS r FROM t"
+)
 UNTIED = (
     "SELECT SUM(v) OVER (ORDER BY v ROWS BETWEEN 1 FOLLOWING AND 1 FOLLOWING) AS x FROM t",
     "SELECT CAST(RANK() OVER (ORDER BY k) AS BIGINT) AS x FROM t",
@@ -163,6 +166,19 @@ def test_an_answer_among_rows_that_tie_is_open_and_no_other_is(plain_spark):
     words = [verdict.word for verdict in Oracle(plain_spark).judge(claims)]
     assert words[: len(TIED)] == ["open"] * len(TIED)
     assert words[len(TIED) :] == ["wrong"] * len(UNTIED)
+
+
+@pytest.mark.spark
+def test_the_first_of_rows_that_tie_is_open_whichever_window_is_computed_before(plain_spark):
+    held = pa.table({"x": pa.array([6, 6, 6], pa.int32()), "r": pa.array([1, 2, 3], pa.int32())})
+    schema = (Column("x", "int"), Column("r", "int"))
+    wrong = held.set_column(1, "r", pa.array([1, 2, 4], pa.int32()))
+    text = FIRST_OF_PEERS.replace("(ORDER BY k)", "(ORDER BY v)")
+    claims = [
+        Claim(0, "duckdb", "w", FIRST_OF_PEERS, schema, held, {"t": SAME}),
+        Claim(0, "duckdb", "w", text, schema, wrong, {"t": SAME}),
+    ]
+    assert [verdict.word for verdict in Oracle(plain_spark).judge(claims)] == ["open", "wrong"]
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,7 @@ import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from random import Random
 from typing import TYPE_CHECKING, Literal, Protocol, TypeAlias
 
@@ -17,7 +17,7 @@ from everview.expr.types import Schema
 from everview_fuzz.check.differences import differs
 from everview_fuzz.check.postgres import Postgres
 from everview_fuzz.check.reference import Unanswered
-from everview_fuzz.check.ties import refined, reprinted
+from everview_fuzz.check.ties import refined, reprinted, reversed_windows
 
 if TYPE_CHECKING:
     from everview_fuzz.check.plain_spark import NoAnswer, Question, Reply
@@ -126,19 +126,24 @@ class Oracle:
         return verdicts
 
     def _ties(self, claim: Claim, reply: Reply) -> bool:
-        """Whether Spark answers otherwise when rows that tie are put in a random order.
+        """Whether Spark answers otherwise when rows that tie are put in another order.
 
         Where our printer alone changes the answer, nothing is concluded.
         """
-        from everview_fuzz.check.plain_spark import Answer, Question
+        from everview_fuzz.check.plain_spark import Answer
 
-        finer = [text for seed in range(ORDERS) if (text := refined(claim.query, seed))]
-        if not finer:
+        finer = [refined(claim.query, seed) for seed in range(ORDERS)]
+        reversed_ = [reversed_windows(claim.query)] * ORDERS
+        variants = [
+            _turned(replace(claim, query=text), order)
+            for texts in (finer, reversed_)
+            for order, text in enumerate(texts)
+            if text is not None
+        ]
+        if not variants:
             return False
-        texts = [reprinted(claim.query), *finer]
-        same, *others = self._spark.ask(
-            [Question(text, claim.relations, claim.functions) for text in texts]
-        )
+        plain = _question(replace(claim, query=reprinted(claim.query)))
+        same, *others = self._spark.ask([plain, *variants])
         if not isinstance(same, Answer) or _depends_on_order(claim, reply, same):
             return False
         return any(_depends_on_order(claim, reply, other) for other in others)
