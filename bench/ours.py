@@ -125,7 +125,7 @@ class Ours:
         The host of a virtual machine may have taken back what nobody has looked at for a minute.
         """
         engine: Any = self.db.engine
-        for run in (run for held in engine._hot._held.values() for run in held.runs):
+        for run in (run for held in engine.local.cache._held.values() for run in held.runs):
             columns = (chunk for column in run.rows.columns for chunk in column.chunks)
             parts = [buffer for chunk in columns for buffer in chunk.buffers() if buffer]
             if isinstance(run, Tight):
@@ -147,11 +147,11 @@ class Ours:
         self.db._compact(CHANGED, CHANGES)
         stored, latest = self.db.catalog.stored(), self.db.store.latest()
         changing = {name: stored[name] for name in CHANGED}
-        self.db.engine.moved(Snapshot(self.db.store, latest, changing), latest)
+        self.db.engine.local.on_compacted(Snapshot(self.db.store, latest, changing), latest)
         engine: Any = self.db.engine
-        for name, held in tuple(engine._hot._held.items()):
+        for name, held in tuple(engine.local.cache._held.items()):
             assert len(latest.relations[name].segments) == 1, f"{name} has changes"
-            engine._hot._held[name] = replace(held, later=())
+            engine.local.cache._held[name] = replace(held, later=())
         self.db.retain(1, grace=0)
 
     def _commit(self, refresh: Refresh) -> None:

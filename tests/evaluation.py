@@ -16,7 +16,7 @@ from typing import Any, assert_never
 
 import pyarrow as pa
 
-from everview.engines.duckdb.calculator import Calculator
+from everview.engines.duckdb.evaluator import duckdb_workspace
 from everview.expr.aggregates import counts_copies
 from everview.expr.types import decimal_parts, names
 from everview.plan.build import columns_of
@@ -58,7 +58,7 @@ Columns = tuple[str, ...]
 Relations = Mapping[str, tuple[Columns, Rows]]
 """For each name the columns, and rows that have them in that order."""
 
-CALCULATOR = Calculator()
+WORKSPACE = duckdb_workspace()
 
 
 def evaluate(plan: Plan, old: Mapping[str, Bag], change: Mapping[str, Bag] | None = None) -> Bag:
@@ -94,14 +94,14 @@ def calculate(
             case _:
                 pass
     if not careful:
-        return as_bag(CALCULATOR.calculate(plan, relations))
+        return as_bag(WORKSPACE.evaluate_over(plan, relations))
     for name, rows in relations.items():
-        CALCULATOR.give(name, rows)
+        WORKSPACE.register(name, rows)
     try:
-        made = CALCULATOR.rows(emit_consolidated(plan, DUCKDB, careful=True))
+        made = WORKSPACE.rows(emit_consolidated(plan, DUCKDB, careful=True))
         return as_bag(conform(made, schema_of(plan)))
     finally:
-        CALCULATOR.forget()
+        WORKSPACE.clear()
 
 
 def bag_of(rows: Rows) -> Bag:

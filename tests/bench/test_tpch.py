@@ -131,7 +131,9 @@ def test_views_that_take_turns_find_the_same_tables(data, tables, plan, tmp_path
         with turns.turn() as turn:
             db = turn.ours.db
             segments = {n: r.segments for n, r in db.store.latest().relations.items()}
-            seen.append((segments, [s.name for s in db.status()], sorted(db.engine._hot._held)))
+            seen.append(
+                (segments, [s.name for s in db.status()], sorted(db.engine.local.cache._held))
+            )
             turn.ours.create({view: queries()[view]})
             fetched = [cost.rows_fetched for cost in turn.apply(*range(4))]
             by_view.setdefault(view, []).append(fetched)

@@ -8,14 +8,14 @@ import everview as ev
 from e2e.every_type import COLUMNS, NAMES, NULLS, ROW
 from e2e.shapes import query, shapes_for
 from e2e.test_views import World
-from everview.engines.duckdb import calculator
 from everview.engines.duckdb import engine as embedded
+from everview.engines.duckdb import evaluator
 
 
 @pytest.fixture(autouse=True)
 def in_parts(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(embedded, "PART", 2)
-    monkeypatch.setattr(calculator, "MANY", 1)
+    monkeypatch.setattr(embedded, "BUILD_CHUNK_ROWS", 2)
+    monkeypatch.setattr(evaluator, "READ_ROWS", 1)
 
 
 @pytest.mark.parametrize("start", range(4))

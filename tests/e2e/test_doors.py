@@ -12,7 +12,7 @@ import pytest
 
 import everview as ev
 from e2e.attacks import HARMLESS, QUERIES, STATEMENTS
-from everview.engines.duckdb.calculator import Calculator
+from everview.engines.duckdb.evaluator import DuckDBEvaluator
 from everview.store.manifest import FORMAT
 from everview.store.manifest_codec import _checksum
 from everview.store.manifest_log import manifest_path
@@ -184,8 +184,8 @@ _KEPT_IN = r"(?i)permission|cannot|disabled|does not exist"
 def test_duckdb_opens_no_file_beside_the_store(tmp_path):
     """Whatever text should come to DuckDB."""
     (tmp_path / "secret.csv").write_text("x\nhidden words\n")
-    calculator = Calculator()
-    calculator.confine(str(tmp_path / "store"))
+    duckdb = DuckDBEvaluator()
+    duckdb.confine(str(tmp_path / "store"))
     for text in (
         f"SELECT * FROM read_csv('{tmp_path}/secret.csv')",
         f"SELECT * FROM '{tmp_path}/secret.csv'",
@@ -201,9 +201,9 @@ def test_duckdb_opens_no_file_beside_the_store(tmp_path):
         "SELECT * FROM tmp_path",
     ):
         with pytest.raises(Exception, match=_KEPT_IN):
-            calculator.execute(text)
+            duckdb.execute(text)
     assert sorted(each.name for each in tmp_path.iterdir()) == ["secret.csv"]
-    calculator.close()
+    duckdb.close()
 
 
 @pytest.mark.spark

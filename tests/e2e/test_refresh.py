@@ -8,6 +8,7 @@ import pytest
 
 import everview as ev
 from e2e.test_views import World
+from everview.database import queries
 from everview.database.catalog import catalog
 from everview.expr.types import Column
 from everview.lang.sql.recompute.partition_query import Divided, Part
@@ -155,7 +156,7 @@ def test_a_part_follows_its_tables_in_the_epoch_of_the_change(parted):
 
 def stored(db):
     """The rows of the part, which queries do not see."""
-    return db.engine.read("v__part__1", db._snapshot()).rows()
+    return queries.read(db.engine, "v__part__1", db._snapshot()).rows()
 
 
 def test_a_part_that_nothing_under_it_changes_is_left_alone(parted, monkeypatch):

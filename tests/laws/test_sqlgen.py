@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evaluation import CALCULATOR, calculate, evaluate
+from evaluation import WORKSPACE, calculate, evaluate
 from everview.differentiate.derive import derive
 from everview.plan.build import add, groups, restrict, totals
 from everview.plan.nodes import Change, Measure, Plan, Restrict, Totals
@@ -101,7 +101,7 @@ def test_totals_are_added_up_as_rings(data, world):
     come, gone = (data.draw(rows(SOURCES["t"].schema)) for _ in range(2))
     for one, other in ((old, change), (Counter({come: 1}), Counter({gone: -1}))):
         parts = pa.concat_tables([table_of(plan, one), table_of(plan, other)])
-        added = CALCULATOR.add_up(parts, schema_of(plan), ring_columns(plan))
+        added = WORKSPACE.consolidate(parts, schema_of(plan), ring_columns(plan))
         assert as_map(added, plan) == as_map(table_of(plan, total(one, other)), plan)
 
 
@@ -118,7 +118,7 @@ def summed() -> st.SearchStrategy[Totals]:
 
 def table_of(plan: Totals, rows: Bag) -> pa.Table:
     """The totals of some rows."""
-    return CALCULATOR.calculate(plan, {"t": as_arrow(rows, SOURCES["t"].schema)})
+    return WORKSPACE.evaluate_over(plan, {"t": as_arrow(rows, SOURCES["t"].schema)})
 
 
 def as_map(table: pa.Table, plan: Totals) -> dict[Row, Row]:

@@ -32,7 +32,7 @@ def test_relations_beyond_the_part_are_mapped_and_answer_alike(
     monkeypatch.setattr(sorted_run, "MANY", 100)
     monkeypatch.setattr(relation_cache, "MANY", 100)
     with ev.open(str(tmp_path / "store"), engine="duckdb") as db:
-        held: relation_cache.Hot = db.engine._hot  # type: ignore[attr-defined]
+        held: relation_cache.Hot = db.engine.local.cache  # type: ignore[attr-defined]
         held.most = 40_000
         db.sql("CREATE TABLE a (k BIGINT PRIMARY KEY, v INT); CREATE TABLE b (k BIGINT, v INT)")
         db.sql(
@@ -84,7 +84,7 @@ def test_large_relations_are_packed_and_answer_alike(
         db.sql("CREATE VIEW w AS SELECT t, COUNT(*) AS c FROM a GROUP BY t")
         db.delete("a", [rows[200]])
         assert db.audit().ok
-        held: relation_cache.Hot = db.engine._hot  # type: ignore[attr-defined]
+        held: relation_cache.Hot = db.engine.local.cache  # type: ignore[attr-defined]
         assert any(isinstance(run, sorted_run.Tight) for run in held._held["a"].loaded)
         assert dict(db.sql("SELECT t, COUNT(*) FROM a GROUP BY t").rows()) == dict(
             db.read("w").rows()

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from everview.runtime.constraints import primary_key
-from everview.runtime.constraints.primary_key import all_differ, unsettled
+from everview.runtime.constraints.primary_key import all_differ, unproved
 from everview.store.sort_order import in_order
 
 TYPES = {
@@ -55,7 +55,7 @@ def test_every_key_that_breaks_a_rule_is_in_doubt(value, many, data, monkeypatch
     row = st.tuples(*(TYPES[kind][1] for kind in kinds), st.sampled_from([1, 1, -1, -1, 2]))
     types = [*(TYPES[kind][0] for kind in kinds), pa.int64()]
     stored, change = (data.draw(st.lists(row, max_size=6)) for _ in range(2))
-    places = unsettled(weighted(stored, types), weighted(change, types), ("k", "l"))
+    places = unproved(weighted(stored, types), weighted(change, types), ("k", "l"))
     doubted = [
         rows[at] for rows, found in zip((stored, change), places, strict=True) for at in found
     ]
@@ -70,7 +70,7 @@ def test_rows_that_come_and_go_by_turns_are_settled():
     types = [pa.int64(), pa.string(), pa.float64(), pa.int64()]
     stored = [(1, "a", None, 1), (2, "a", 0.5, 1), (2, "a", 0.5, -1), (3, None, 1.5, 1)]
     change = [(1, "a", 2.5, 1), (1, "a", None, -1), (2, "a", 7.0, 1), (3, None, 1.5, -1)]
-    places = unsettled(weighted(stored, types), weighted(change, types), ("k", "l"))
+    places = unproved(weighted(stored, types), weighted(change, types), ("k", "l"))
     assert [list(found) for found in places] == [[], []]
 
 
@@ -78,7 +78,7 @@ def test_other_keys_stay_settled_beside_one_in_doubt():
     types = [pa.int64(), pa.string(), pa.float64(), pa.int64()]
     stored = [(1, "a", 0.5, 1), (2, "b", 0.5, 1)]
     change = [(1, "a", 0.5, -1), (2, "b", 1.5, -1)]
-    places = unsettled(weighted(stored, types), weighted(change, types), ("k", "l"))
+    places = unproved(weighted(stored, types), weighted(change, types), ("k", "l"))
     assert [list(found) for found in places] == [[1], [1]]
 
 
@@ -105,7 +105,7 @@ def test_what_goes_is_held_against_what_is_there_row_by_row(slip, stored, comes)
         come.append((*come[-1][:2], 6, 1))
     change = sorted(goes + come, key=lambda row: (row[:2], row[3]))
     types = [pa.int64()] * 4
-    places = unsettled(weighted(held, types), weighted(change, types), ("k", "l"))
+    places = unproved(weighted(held, types), weighted(change, types), ("k", "l"))
     doubted = {
         rows[at][:2] for rows, found in zip((held, change), places, strict=True) for at in found
     }

@@ -27,7 +27,7 @@ def db(tmp_path):
 def held(db) -> dict[str, Counter]:
     """The sum of what is in memory of each relation."""
     found = {}
-    for name, each in db.engine._hot._held.items():
+    for name, each in db.engine.local.cache._held.items():
         sums: Counter = Counter()
         for run in each.runs:
             rows = run.every(arrow_schema(each.stored.schema).names)
@@ -51,9 +51,9 @@ def test_what_is_in_memory_stays_the_sum_of_what_was_written(db, monkeypatch, su
             tx.insert("t", come)
         there = there - Counter(gone) + Counter(come)
     assert Counter(db.read("t").rows()) == there
-    db.engine._hot.rows("t", db.catalog.schema("t"), db._snapshot())
+    db.engine.local.cache.rows("t", db.catalog.schema("t"), db._snapshot())
     assert held(db)["t"] == there
-    assert len(db.engine._hot._held["t"].later) <= relation_cache.RUNS
+    assert len(db.engine.local.cache._held["t"].later) <= relation_cache.RUNS
 
 
 def test_what_was_emptied_and_compacted_is_in_memory_what_comes_afterwards(db):
@@ -65,7 +65,7 @@ def test_what_was_emptied_and_compacted_is_in_memory_what_comes_afterwards(db):
     db.compact()
     db.insert("t", [(1, 5)])
     db.insert("t", [(1, 7)])
-    db.engine._hot.rows("t", db.catalog.schema("t"), db._snapshot())
+    db.engine.local.cache.rows("t", db.catalog.schema("t"), db._snapshot())
     assert held(db)["t"] == Counter([(1, 5), (1, 7)])
     assert db.read("v").rows() == [(1, 12)]
     assert db.audit().ok
@@ -98,13 +98,13 @@ def test_the_files_of_a_base_lie_together_and_are_packed_as_far_as_there_is_room
         (segment,) = db.store.latest().relations["t"].segments
         assert len(segment.files) == 6
     with ev.open(str(tmp_path), engine="duckdb") as db:
-        db.engine._hot.most = 16 * rows_held  # about what so many rows take
+        db.engine.local.cache.most = 16 * rows_held  # about what so many rows take
         parts: list[Run] = []
         monkeypatch.setattr(
             relation_cache, "joined", lambda runs: parts.extend(runs) or joined(runs)
         )
         db.delete("t", given[7:5_000:700])
-        loaded = db.engine._hot._held["t"].loaded
+        loaded = db.engine.local.cache._held["t"].loaded
         assert [type(run) for run in parts] == [kind] * made
         assert [type(run) for run in loaded] == [kind]
         assert sorted(db.read("t").rows()) == sorted({*given} - {*given[7:5_000:700]})

@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evaluation import CALCULATOR, evaluate
+from evaluation import WORKSPACE, evaluate
 from everview.differentiate.derive import derive
 from everview.engines.duckdb import functions
 from everview.expr.coercion import decimal_result
@@ -35,7 +35,7 @@ from sqlgen.examples import EXAMPLES
 from sqlgen.test_parity import ERROR, NULLED, _bits, _duckdb_answers
 from strategies import EVERY, SIGNED, T, as_arrow, as_bag, changes, one_of_each, plans, worlds
 
-COLUMNS = Columns(CALCULATOR._constant)
+COLUMNS = Columns(WORKSPACE.sql.constant)
 
 
 def on_columns(plan, world, change):
@@ -163,7 +163,7 @@ CELLS = batch(grid.table().select([column.name for column in SCHEMA]))
 
 def compiled(each: str) -> scalars.Compute | None:
     try:
-        return scalars.compiled(each, SCHEMA, CALCULATOR._constant)[0]
+        return scalars.compiled(each, SCHEMA, WORKSPACE.sql.constant)[0]
     except (Unknown, pa.ArrowException):
         return None
 

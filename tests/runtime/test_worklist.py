@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from everview.expr.types import ITERATION, Column
 from everview.runtime.arrow_types import arrow_schema
-from everview.runtime.recursion.worklist import Agenda
+from everview.runtime.recursion.worklist import Worklist
 from everview.runtime.vector import chunks
 from everview.runtime.vector.chunks import Pieces, Rows
 from everview.runtime.vector.row_ids import Numbers
@@ -93,7 +93,7 @@ def _moved(history, changes):
 def _followed(schema, history, early, late):
     """What an agenda finds, where some changes come first and others as late as they can."""
     by = schema[0].name if schema else None
-    made, found = Agenda(schema, by), {}
+    made, found = Worklist(schema, by), {}
     made.receive(_batch(schema, early))
     for iteration in range(1, LAST + 1):
         made.receive(_batch(schema, [entry for entry in late if entry[1] == iteration]))
@@ -103,7 +103,7 @@ def _followed(schema, history, early, late):
             moved = made.pass_on(iteration, changes)
         else:
             fresh = made.unseen(changes[0])
-            asked = made.unbrought(fresh)
+            asked = made.unfetched(fresh)
             made.learn(_batch(schema, _brought(history, by, asked)))
             made.begin(fresh, iteration)
             moved = made.advance(iteration, changes)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 import pytest
 
-from everview.engines.duckdb.calculator import Calculator
+from everview.engines.duckdb.evaluator import duckdb_workspace
 from everview.expr.aggregates import AGGREGATES
 from everview.expr.types import Column
 from everview.lang.sql.lower.query import lower_query
@@ -159,7 +159,7 @@ def test_an_aggregate_has_sparks_value_on_both_engines(grids, calls, keys):
     on_spark = by_key(grids.sql(emit(plan, SPARK, {"grid": "weighted"})).toArrow(), keys)
     assert differences(calls, on_spark, expected) == []
     if calls is not ONLY_SPARK:
-        on_duckdb = by_key(Calculator().calculate(plan, {"grid": TABLE}), keys)
+        on_duckdb = by_key(duckdb_workspace().evaluate_over(plan, {"grid": TABLE}), keys)
         assert differences(calls, on_duckdb, expected) == []
 
 

@@ -55,7 +55,7 @@ def run_prompt(
         import readline  # noqa: F401  (line editing and history, where there is one)
     with _opened(location, engine, allow, epoch, reads=epoch is not None) as db:
         click.echo("Statements end with a semicolon; \\q quits.", err=True)
-        with cancelling(db.engine.interrupt):
+        with cancelling(db.engine.local.interrupt):
             while _is_cancelled(db, dialect, show):
                 click.echo("cancelled", err=True)
 

@@ -4,22 +4,34 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 import pyarrow as pa
 
+from everview.analysis.tie_sensitive import hangs_on_ties
+from everview.database.audit_query import Written, written_minus_stored
 from everview.database.catalog.catalog import BEYOND_REACH, Catalog
 from everview.database.catalog.definitions import SQL
 from everview.database.cost.choose import is_fraction
 from everview.database.error_context import sound
+from everview.database.queries import only_known_to_spark
 from everview.errors import UserError
+from everview.expr.quoting import spark_name
 from everview.expr.types import WEIGHT, Schema, names
+from everview.lang.sql.lower.query import lower_query
+from everview.plan.nodes import Plan, Source
+from everview.plan.traverse import has_loops
 from everview.runtime.protocol import Difference, Engine, Snapshot
 
 TOLERANCE = 1e-9
 """Sums of doubles depend on the order of addition; they agree to this relative difference."""
+
+EMBEDDED = "the embedded engine has no other reader"
+NO_SQL = "it is not written in SQL"
+TIES = "rows tie, and Spark may take them in any order"
+"""Why an audit compares a view with its query as we read it."""
 
 Row = tuple[Any, ...]
 
@@ -81,8 +93,56 @@ def audit_view(
         if each in needed
     }
     with sound(snapshot):
-        found = engine.difference(name, texts, tuple(dict.fromkeys(tables)), snapshot)
+        found = _difference(name, texts, tuple(dict.fromkeys(tables)), engine, snapshot)
     return judge(name, catalog.schema(name), found)
+
+
+def _difference(
+    name: str,
+    written: Mapping[str, Written],
+    tables: Sequence[str],
+    engine: Engine,
+    snapshot: Snapshot,
+) -> Difference:
+    """A view's query minus the view.
+
+    Spark reads the text itself. What it does not read, and what it answers in one of several ways
+    because rows tie, is compared with the text as we read it.
+    """
+    if engine.text is None:
+        with only_known_to_spark():
+            plan = written_minus_stored(name, written, snapshot, engine.analyze)
+        return _plan_difference(name, plan, engine, snapshot, EMBEDDED)
+    texts = {view: each for view, each in written.items() if isinstance(each, str)}
+    all_sql = len(texts) == len(written)
+    answer = engine.text.difference(name, texts, tables, snapshot) if all_sql else NO_SQL
+    if isinstance(answer, Difference) and not answer.weighted.num_rows:
+        return answer
+    try:
+        plan = written_minus_stored(name, written, snapshot, engine.analyze)
+    except UserError:
+        # A view that recomputes a part: only Spark reads it.
+        if isinstance(answer, str):
+            raise
+        return answer
+    if isinstance(answer, str):
+        if has_loops(plan) or not all_sql:
+            return _plan_difference(name, plan, engine, snapshot, answer)
+        return replace(engine.text.plan_difference(name, plan, snapshot), ours=answer)
+    if not hangs_on_ties(plan) or engine.text.is_deterministic(name, texts, tables, snapshot):
+        return answer
+    return replace(engine.text.plan_difference(name, plan, snapshot), ours=TIES)
+
+
+def _plan_difference(
+    name: str, plan: Plan, engine: Engine, snapshot: Snapshot, ours: str
+) -> Difference:
+    """The rows of a plan, which is a view's query minus the view, all read from the segments."""
+    source = Source(name, snapshot.stored[name].schema)
+    sql = f"SELECT COUNT(*) AS n FROM {spark_name(name)}"
+    count = lower_query(sql, {name.lower(): source}, engine.analyze)
+    [rows] = engine.evaluate(count, snapshot, {}, cached=False).column("n").to_pylist()
+    return Difference(rows, engine.evaluate(plan, snapshot, {}, cached=False), ours)
 
 
 def audit_all(catalog: Catalog, engine: Engine, snapshot: Snapshot) -> Audit:

@@ -10,7 +10,10 @@ from everview.lang.sql.lower.query import Analyze, lower_query
 from everview.plan.build import add, negate
 from everview.plan.nodes import Plan, Source
 from everview.plan.traverse import children, with_children
-from everview.runtime.protocol import Snapshot, Written
+from everview.runtime.protocol import Snapshot
+
+Written = str | Plan
+"""A view as it is written: a query in SQL, or the plan of what another language says."""
 
 
 def written_minus_stored(

@@ -11,6 +11,7 @@ from typing import Any
 from everview.database.catalog.catalog import Catalog
 from everview.database.cost.measurements import Sample
 from everview.database.error_context import in_views, sound
+from everview.database.queries import recompute
 from everview.database.violations import violation
 from everview.lang.sql.recompute.partition_query import Part
 from everview.plan.build import add, negate
@@ -164,7 +165,7 @@ def _build(
 
 
 def _recomputed(part: Part, engine: Engine, snapshot: Snapshot) -> Segment:
-    rows = engine.recompute(part.name, part.asked, {}, snapshot, {})
+    rows = recompute(engine, part.name, part.asked, {}, snapshot, {})
     return written(part.name, rows, engine, snapshot, snapshot.manifest.epoch)
 
 

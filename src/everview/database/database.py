@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 import pyarrow as pa
 
 from everview import arguments
-from everview.database import datalog, dml, error_context
+from everview.database import datalog, dml, error_context, queries
 from everview.database.audit import Audit, audit_all, audit_view
 from everview.database.backfill import build
 from everview.database.catalog.catalog import Catalog
@@ -69,7 +69,7 @@ class Database(Handle):
         if epoch is not None:
             epoch = arguments.count("epoch", epoch)
         snapshot, catalog = self._epoch(epoch)
-        return self._lazy(self.engine.read(catalog.relation(name), snapshot), snapshot)
+        return self._lazy(queries.read(self.engine, catalog.relation(name), snapshot), snapshot)
 
     def changes(self, name: str, *, after: int = 0) -> Result:
         """The change feed of a table or view: rows with `_w` and `_epoch`, oldest first."""
@@ -178,12 +178,12 @@ class Database(Handle):
                 snapshot.manifest,
                 [name for name in due if name in stored],
                 {name: arrow_schema(each.schema) for name, each in stored.items()},
-                lambda name, rows: self.engine.add_up(rows, stored[name]),
+                lambda name, rows: self.engine.local.consolidate(rows, stored[name]),
                 created=statistics.now(),
                 policy=policy,
             )
         self._record(following, clock)
-        self.engine.moved(snapshot, following)
+        self.engine.local.on_compacted(snapshot, following)
         return following.epoch
 
     def retain(self, epochs: int, *, grace: int = GRACE) -> list[str]:
@@ -206,7 +206,7 @@ class Database(Handle):
         """
         arguments.flag("deterministic", deterministic)
         type_ = checked_function(name, function, gives, deterministic=deterministic)
-        self.engine.register(name, function, type_)
+        self.engine.register_function(name, function, type_)
         if self.catalog.beyond_reach:  # it may be what one of them waits for
             manifest = self.store.latest()
             self._kept = self._kept.after(manifest.catalog, self._load(manifest))
@@ -278,7 +278,9 @@ class Database(Handle):
         told = {"history": Told(COLUMNS, lambda: history_rows(self.history()))}
         asked = with_told(Asked(text, found, snapshot, pending), told)
         with self._readable(snapshot):
-            result = self.engine.query(asked.text, asked.reads, asked.snapshot, asked.pending)
+            result = queries.select(
+                self.engine, asked.text, asked.reads, asked.snapshot, asked.pending
+            )
         return self._lazy(result, snapshot)
 
     def _bracket(self, action: str, span: Any) -> None:
@@ -342,7 +344,7 @@ class Database(Handle):
         note = statistics.built(built, manifest, catalog)
         self._record(built.on(manifest, statistics.now(), catalog.to_json(), note), clock)
         self._kept = before.after(self.store.latest().catalog, catalog)
-        self.engine.moved(self._snapshot(), self.store.latest())
+        self.engine.local.on_compacted(self._snapshot(), self.store.latest())
 
     def _must_declare(self, span: Span | None = None) -> None:
         if self._begun.transaction is not None:

@@ -13,6 +13,7 @@ from everview.database.backfill import Around, written
 from everview.database.catalog.catalog import Catalog
 from everview.database.catalog.definitions import TableDefinition, ViewDefinition
 from everview.database.error_context import placed_in, sound
+from everview.database.queries import describe, select
 from everview.errors import Span, UserError
 from everview.expr.types import Column, Schema, storable_type, unusable_name
 from everview.lang.sql.bind.inline_functions import written_out
@@ -199,12 +200,12 @@ def _filled(name: str, query: Query, catalog: Catalog, engine: Engine, now: Snap
     """A table with the columns and rows of a query."""
     reads = [found for each in query.reads if (found := catalog.find(each)) is not None]
     known = {name: catalog.schema(name) for name in reads}
-    columns = _storable(engine.describe(query.text, known, once=True), query)
+    columns = _storable(describe(engine, query.text, known, once=True), query)
     grown = catalog.with_table(TableDefinition(name, columns, (), ()))
     after = Snapshot(now.store, now.manifest, grown.stored())
     with sound(now):
         asked = f"SELECT *, CAST(1 AS BIGINT) AS `{SIGN}` FROM ({query.text}) AS q"
-        rows = engine.change_of(engine.query(asked, reads, now, {}), columns)
+        rows = engine.frames.change(select(engine, asked, reads, now, {}), columns)
         segment = written(name, rows, engine, after, now.manifest.epoch + 1)
     return Declared(grown, {name: replace(segment, kind="base")})
 

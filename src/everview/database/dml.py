@@ -7,12 +7,14 @@ from collections.abc import Mapping, Sequence
 from sqlglot import exp
 
 from everview.database.catalog.definitions import TableDefinition
+from everview.database.queries import select
 from everview.database.transaction import Transaction
 from everview.errors import UserError
 from everview.expr.quoting import spark_name
 from everview.lang.sql.parse.statement import parse_query
 from everview.lang.sql.parse.statements import Delete, Insert, Merge, MergeClause, Update
 from everview.runtime.protocol import SIGN
+from everview.runtime.results import Result
 
 
 def apply(tx: Transaction, statement: Insert | Delete | Update | Merge) -> None:
@@ -122,7 +124,7 @@ def _must_match_once(tx: Transaction, table: TableDefinition, statement: Merge) 
         f"SELECT {keys} FROM {spark_name(table.name)} AS {spark_name(statement.alias)} "
         f"JOIN {statement.source} ON {statement.on} GROUP BY {keys} HAVING COUNT(*) > 1"
     )
-    found = tx.engine.query(twice, _reads(tx, twice), tx.snapshot, tx.pending).to_arrow()
+    found = _select(tx, twice).to_arrow()
     if found.num_rows:
         raise UserError(
             "T006",
@@ -170,8 +172,12 @@ def _of(alias: str, column: str) -> str:
 
 
 def _apply(tx: Transaction, table: TableDefinition, sql: str, *, removes: bool) -> None:
-    found = tx.engine.query(sql, _reads(tx, sql), tx.snapshot, tx.pending)
-    tx.add_weighted(table.name, tx.engine.change_of(found, table.columns), removes=removes)
+    change = tx.engine.frames.change(_select(tx, sql), table.columns)
+    tx.add_weighted(table.name, change, removes=removes)
+
+
+def _select(tx: Transaction, sql: str) -> Result:
+    return select(tx.engine, sql, _reads(tx, sql), tx.snapshot, tx.pending)
 
 
 def _reads(tx: Transaction, sql: str) -> tuple[str, ...]:

@@ -53,7 +53,7 @@ class Handle:
     ) -> None:
         self._store = store
         self._engine = engine
-        engine.confine(store)
+        engine.local.confine(store)
         self._lock = lock
         self._read_only = read_only
         self._sharing = Sharing(self._recover)
@@ -122,7 +122,7 @@ class Handle:
 
     def _recover(self) -> None:
         """Load again what is in memory: an exception may have left it as no commit does."""
-        self._engine.forget()
+        self._engine.local.forget()
         self._store.forget()
 
     def _lazy(self, result: Result, snapshot: Snapshot) -> Result:

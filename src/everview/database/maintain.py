@@ -140,7 +140,7 @@ class Mover:
     def _beyond(self, problem: UserError, compiled: Compiled) -> UserError:
         """The error with the views that the engine does not know how to keep fresh."""
         moved = [name for name in compiled.shares if name in self.catalog.views]
-        unknown = [n for n in moved if not self.engine.knows(self.catalog.compiled(n).plan)]
+        unknown = [n for n in moved if self.engine.refusal(self.catalog.compiled(n).plan)]
         told = f"{', '.join(unknown or moved)} cannot follow this change: {problem.problem}"
         return UserError("E015", told, remedy=problem.remedy)
 
@@ -170,7 +170,7 @@ class Mover:
             return Choice()
         counts = {name: sum(rows.num_rows for rows in each) for name, each in changes.items()}
         rows = sum(counts.values())
-        large = self.engine.gear(rows) == "large"
+        large = rows > self.engine.large_rows
         if large and any(isinstance(step, Loop) for step in task.compiled.program.steps):
             return Choice("recompute")
         if rows < self.least or not task.compiled.exact:

@@ -68,7 +68,7 @@ def open_database(
     try:
         computes = _engine(engine, spark, reached)
         for name, function, gives in called:
-            computes.register(name, function, gives)
+            computes.register_function(name, function, gives)
         db = Database(store, computes, lock, read_only=read_only)
         if not read_only:
             _make_whole(db)

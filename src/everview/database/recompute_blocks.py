@@ -7,6 +7,7 @@ from typing import Any
 import pyarrow as pa
 
 from everview.database.catalog.catalog import Catalog
+from everview.database.queries import recompute
 from everview.plan.traverse import sources
 from everview.runtime.protocol import Changes, Engine, Snapshot
 
@@ -23,13 +24,12 @@ def with_parts(
     found = {name: list(rows) for name, rows in changes.items()}
     if not any(_moves(catalog, part, changes) for part in catalog.parts):
         return found
-    found = {
-        name: [engine.fixed(each, name, snapshot) for each in rows] for name, rows in found.items()
-    }
+    pin = engine.frames.pin
+    found = {name: [pin(each, name, snapshot) for each in rows] for name, rows in found.items()}
     for name, part in catalog.parts.items():
         if _moves(catalog, name, changes):
             views = {v: catalog.compiled(v).plan for v in _moved_views(catalog, name, changes)}
-            rows = engine.recompute(name, part.asked, views, snapshot, found)
+            rows = recompute(engine, name, part.asked, views, snapshot, found)
             if not isinstance(rows, pa.Table) or rows.num_rows:
                 found[name] = [rows]
     return found

@@ -120,7 +120,7 @@ class Transaction:
             )
         fresh = self._weighted(found, rows, 1)
         if given.is_frame(fresh):
-            fresh = self.engine.change_of(Result(fresh.toArrow, lambda: fresh), found.columns)
+            fresh = self.engine.frames.change(Result(fresh.toArrow, lambda: fresh), found.columns)
         if not isinstance(fresh, pa.Table):
             raise UserError(
                 "T005",
@@ -195,12 +195,12 @@ class Transaction:
         self.add_weighted(table.name, self._weighted(table, rows, weight), removes=weight < 0)
 
     def _weighted(self, table: TableDefinition, rows: Any, weight: int) -> Any:
-        convert = self.engine.weighted if given.is_frame(rows) else given.weighted
+        convert = self.engine.frames.take if given.is_frame(rows) else given.weighted
         return self._limited(table, convert(rows, table.name, table.columns, weight))
 
     def _limited(self, table: TableDefinition, rows: Any) -> Any:
         """The rows, their texts no longer than the table's types say."""
-        limited = given.limited if isinstance(rows, pa.Table) else self.engine.limited
+        limited = given.limited if isinstance(rows, pa.Table) else self.engine.frames.limit
         return limited(rows, table.name, table.lengths) if table.lengths else rows
 
     def _current(self, table: TableDefinition, like: pa.Table) -> pa.Table:
@@ -218,7 +218,7 @@ class Transaction:
                 remedy="commit it first, then upsert",
             )
         current = pa.concat_tables([stored, *pending])
-        return self.engine.calculate(plan, {"current": current, "keys": like})
+        return self.engine.local.evaluate(plan, {"current": current, "keys": like})
 
     def _must_be_open(self) -> None:
         if not self._open:

@@ -1,4 +1,4 @@
-"""Segments that a run writes: few rows together when it ends, many while it goes on computing."""
+"""How a run writes segments: small ones in one file at its end, large ones in the background."""
 
 from __future__ import annotations
 
@@ -17,15 +17,15 @@ from everview.store.change_file import are_few
 from everview.store.manifest import Segment
 
 
-class Writer:
-    """What a run wrote is in its outcome when the writer ends; it counts when the epoch commits."""
+class EpochWriter:
+    """Puts the segments into the outcome when it ends; they count when the epoch commits."""
 
     def __init__(self, snapshot: Snapshot, epoch: int, outcome: Outcome) -> None:
         self.outcome = outcome
         self._snapshot = snapshot
         self._epoch = epoch
-        self._few: dict[str, tuple[pa.Table, Sequence[str]]] = {}
-        self._begun: dict[str, Future[Segment]] = {}
+        self._small: dict[str, tuple[pa.Table, Sequence[str]]] = {}
+        self._writing: dict[str, Future[Segment]] = {}
 
     def write(self, name: str, rows: pa.Table) -> None:
         """Weighted rows as a segment of a relation."""
@@ -33,13 +33,13 @@ class Writer:
         must_be_in_calendar(rows)
         sort = stored.sort
         if are_few(rows):
-            self._few[name] = rows, sort
+            self._small[name] = rows, sort
             return
         self.outcome.written[name] = rows
         write = self._snapshot.store.write_segment
-        self._begun[name] = _pool().submit(write, name, self._epoch, rows, sort)
+        self._writing[name] = _pool().submit(write, name, self._epoch, rows, sort)
 
-    def __enter__(self) -> Writer:
+    def __enter__(self) -> EpochWriter:
         return self
 
     def __exit__(
@@ -48,25 +48,25 @@ class Writer:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        """Write what is few, and wait for what was begun; after an error, for nobody to write."""
+        """Write the small segments and wait for the large ones; after an error, cancel those."""
         try:
             if kind is None:
                 self._finish()
         finally:
-            for begun in self._begun.values():
-                begun.cancel()
-            wait(self._begun.values())
+            for segment in self._writing.values():
+                segment.cancel()
+            wait(self._writing.values())
 
     def _finish(self) -> None:
         with self.outcome.clock.phase("write"):
-            written = self._snapshot.store.write_together(self._epoch, self._few)
+            written = self._snapshot.store.write_together(self._epoch, self._small)
             self.outcome.segments |= written
-        for name, begun in self._begun.items():
+        for name, segment in self._writing.items():
             with self.outcome.clock.phase("write"), self.outcome.step(name):
-                self.outcome.segments[name] = begun.result()
+                self.outcome.segments[name] = segment.result()
 
 
 @cache
 def _pool() -> ThreadPoolExecutor:
-    """Threads are kept: to begin one takes longer than to write some thousand rows."""
+    """Threads are kept: to start one takes longer than to write some thousand rows."""
     return ThreadPoolExecutor(os.cpu_count(), "everview-writer")

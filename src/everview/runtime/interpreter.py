@@ -1,4 +1,4 @@
-"""A program run in process: changes and slices in memory, arithmetic by the calculator."""
+"""Runs the steps of a program in this process, over changes and slices in memory."""
 
 from __future__ import annotations
 
@@ -11,7 +11,6 @@ from weakref import WeakSet
 
 import pyarrow as pa
 
-from everview.engines.duckdb.calculator import Calculator
 from everview.plan.nodes import Plan
 from everview.program.steps import (
     Add,
@@ -25,194 +24,178 @@ from everview.program.steps import (
     Step,
     change_name,
 )
-from everview.runtime.arrow_types import arrow_schema
 from everview.runtime.cache.relation_cache import Hot
-from everview.runtime.consolidate import summed
-from everview.runtime.constraints.narrow import Doubts
-from everview.runtime.epoch_writer import Writer
+from everview.runtime.consolidate import consolidate
+from everview.runtime.constraints.narrow import CheckNarrowing
+from everview.runtime.epoch_writer import EpochWriter
 from everview.runtime.memory_budget import EMBEDDED, part
 from everview.runtime.protocol import Changes, Gear, Snapshot, Stored, Violation
 from everview.runtime.recursion.incremental import run_loop
-from everview.runtime.report import UNASKED, Outcome
+from everview.runtime.report import Outcome
 from everview.runtime.retry import in_step
+from everview.runtime.workspace import Workspace
 from everview.store.manifest import Manifest
 from everview.store.store import Store
 
 
 class InProcess:
-    """What both engines leave to the calculator."""
+    """The interpreter's memory: a workspace for writers, the relation cache, and readers.
 
-    def __init__(self, calculator: Calculator, held: float = EMBEDDED) -> None:
-        self._calculator = calculator
-        self._hot = Hot(calculator, part(held))
+    One thread writes at a time. Each reader has a workspace of its own over the same database, so
+    readers wait for nobody.
+    """
+
+    def __init__(self, workspace: Workspace, share: float = EMBEDDED) -> None:
+        self.workspace = workspace
+        self.cache = Hot(workspace, part(share))
         self._busy = RLock()
-        """Held while the calculator, or what is in memory, is used; readers do not wait for it."""
-        self._idle: list[Calculator] = []
-        self._lent: WeakSet[Calculator] = WeakSet()
+        self._idle: list[Workspace] = []
+        self._lent: WeakSet[Workspace] = WeakSet()
 
-    def interrupt(self) -> None:
-        """End the statements that are running, from another thread."""
-        for calculator in (self._calculator, *self._lent):
-            calculator.interrupt()
-
-    def forget(self) -> None:
-        """Drop all that is kept in memory, after an exception at any moment."""
+    def run(
+        self,
+        gear: Gear,
+        program: Program,
+        changes: Changes,
+        snapshot: Snapshot,
+        epoch: int,
+        violation: Violation,
+    ) -> Outcome:
+        """Run a transaction's program; once it has committed, the cache takes what it wrote."""
         with self._busy:
-            self._idle = []
-            calculator = self._calculator.anew()
-            self._hot = Hot(calculator, self._hot.most)
-            self._calculator = calculator
+            workspace = self.workspace
+            try:
+                outcome = self._run_program(gear, program, changes, snapshot, epoch, violation)
+            finally:
+                workspace.clear()
+            self.cache.stage(outcome.segments, outcome.written)
+        return outcome
 
-    @contextmanager
-    def _reading(self) -> Iterator[Calculator]:
-        """A calculator for one reader; it is not used again after an exception."""
-        try:
-            calculator = self._idle.pop()
-        except IndexError:
-            calculator = self._calculator.beside()
-            self._lent.add(calculator)
-        try:
-            yield calculator
-            calculator.forget()
-        except BaseException:
-            with suppress(Exception):
-                calculator.leave()
-            raise
-        if calculator.is_beside(self._calculator):
-            self._idle.append(calculator)
-
-    def confine(self, store: Store) -> None:
-        """Let DuckDB open the files of a store, and no others."""
-        self._calculator.confine(store.absolute(""))
-
-    @property
-    def loading(self) -> float:
-        """Milliseconds that it took so far to bring relations into memory."""
-        return self._hot.loading
-
-    def fetch(self, steps: Sequence[Fetch], snapshot: Snapshot, outcome: Outcome) -> None:
-        """Bring the slices of one round."""
-        raise NotImplementedError
-
-    def lookup(self, name: str, by: str, keys: pa.ChunkedArray, snapshot: Snapshot) -> pa.Table:
+    def lookup(
+        self, gear: Gear, name: str, by: str, keys: pa.ChunkedArray, snapshot: Snapshot
+    ) -> pa.Table:
         """The weighted rows of a relation whose column `by` is among `keys`."""
         schema = snapshot.stored[name].schema
         wanted = Fetch("found", name, schema, by, (KeySet("wanted", by),))
         with self._busy:
             try:
-                self._calculator.give("wanted", pa.table({by: keys}))
-                self.fetch((wanted,), snapshot, Outcome())
-                return self._calculator.result("found", schema)
+                self.workspace.register("wanted", pa.table({by: keys}))
+                gear.fetch((wanted,), snapshot, Outcome())
+                return self.workspace.table("found", schema)
             finally:
-                self._calculator.forget()
+                self.workspace.clear()
 
-    def keys(self, step: Fetch) -> pa.ChunkedArray:
-        """The values that a fetch is looked up by, each once."""
-        return pa.chunked_array([self.values(step).unique()])
-
-    def values(self, step: Fetch) -> pa.ChunkedArray:
-        """The values that a fetch is looked up by, as values of the column that it looks at.
-
-        One outside the column's range turns into another: that brings rows too many, never too few.
-        """
-        assert step.by is not None
-        type_ = arrow_schema(step.schema).field(step.by).type
-        asked = self._calculator.asked(step.keys)
-        found = [self._calculator.values(key.relation, key.column) for key in asked]
-        same = [each if each.type == type_ else each.cast(type_, safe=False) for each in found]
-        if len(same) == 1:
-            return same[0]
-        return pa.chunked_array([chunk for each in same for chunk in each.chunks], type_)
-
-    def agreeing(self, step: Fetch) -> pa.Table | None:
-        """Rows with one of which a row must agree to be wanted, None if one column tells enough.
-
-        Where several relations ask, all of them have to ask by the same columns.
-        """
-        asked = self._calculator.asked(step.keys)
-        stored = {tuple(name for name, _ in key.also) for key in asked}
-        if step.by is None or len(stored) != 1 or stored == {()}:
-            return None
-        names = (step.by, *stored.pop())
-        theirs = [(key.column, *(name for _, name in key.also)) for key in asked]
-        parts = list(map(self._calculator.columns, (key.relation for key in asked), theirs))
-        known = [pa.table(part, names=names) for part in parts if part is not None]
-        same = len(known) == len(parts) and all(each.schema == known[0].schema for each in known)
-        return pa.concat_tables(known) if same else None
-
-    def calculate(self, plan: Plan, relations: Mapping[str, pa.Table]) -> pa.Table:
-        """A plan over relations in memory."""
+    def evaluate(self, plan: Plan, relations: Mapping[str, pa.Table]) -> pa.Table:
+        """The consolidated rows of a plan over relations in memory."""
         with self._busy:
-            return self._calculator.calculate(plan, relations)
+            return self.workspace.evaluate_over(plan, relations)
 
-    def add_up(self, rows: pa.Table, stored: Stored) -> pa.Table:
-        """The sum of weighted rows in memory."""
+    def consolidate(self, rows: pa.Table, stored: Stored) -> pa.Table:
+        """Weighted rows of a relation, equal ones added up and those that cancel left out."""
         with self._busy:
-            return summed(rows, stored, self._calculator)
+            return consolidate(rows, stored, self.workspace)
 
-    def moved(self, before: Snapshot, after: Manifest) -> None:
-        """Relations have other segments now, with the same sum."""
+    @contextmanager
+    def reading(self) -> Iterator[Workspace]:
+        """A workspace for one reader; it is not used again after an exception."""
+        try:
+            workspace = self._idle.pop()
+        except IndexError:
+            workspace = self.workspace.sibling()
+            self._lent.add(workspace)
+        try:
+            yield workspace
+            workspace.clear()
+        except BaseException:
+            with suppress(Exception):
+                workspace.sql.leave()
+            raise
+        if workspace.shares_database(self.workspace):
+            self._idle.append(workspace)
+
+    def confine(self, store: Store) -> None:
+        """Let SQL in this process open the files of a store, and no others."""
+        self.workspace.sql.confine(store.absolute(""))
+
+    def on_compacted(self, before: Snapshot, after: Manifest) -> None:
+        """Keep relations in memory whose segments were replaced by others with the same sum."""
         with self._busy:
-            self._hot.moved(before, after)
-            self._calculator.forget()
+            self.cache.moved(before, after)
+            self.workspace.clear()
 
+    def interrupt(self) -> None:
+        """End the statements that are running, from another thread."""
+        for workspace in (self.workspace, *self._lent):
+            workspace.sql.interrupt()
 
-def run_small(
-    gear: Gear,
-    calculator: Calculator,
-    program: Program,
-    changes: Changes,
-    snapshot: Snapshot,
-    epoch: int,
-    violation: Violation,
-) -> Outcome:
-    """Run a transaction's program; write segments. What was computed stays known."""
-    outcome = Outcome()
-    with Writer(snapshot, epoch, outcome) as writer:
-        for table, parts in changes.items():
-            with outcome.clock.phase("compute"):
-                change = summed(pa.concat_tables(parts), snapshot.stored[table], calculator)
-                calculator.give(change_name(table), change)
-            with outcome.clock.phase("write"):
-                writer.write(table, change)
-        _run_steps(gear, calculator, program, snapshot, violation, writer)
-    return outcome
+    def forget(self) -> None:
+        """Drop all that is kept in memory, after an exception at any moment."""
+        with self._busy:
+            self._idle = []
+            workspace = self.workspace.fresh()
+            self.cache = Hot(workspace, self.cache.most)
+            self.workspace = workspace
 
+    def close(self) -> None:
+        """Give the memory back."""
+        self.workspace.sql.close()
 
-def _run_steps(
-    gear: Gear,
-    calculator: Calculator,
-    program: Program,
-    snapshot: Snapshot,
-    violation: Violation,
-    writer: Writer,
-) -> None:
-    outcome = writer.outcome
-    for kind, group in groupby(program.steps, type):
-        steps: Sequence[Any] = tuple(group)
-        with outcome.clock.phase(_PHASES[kind]):
-            if kind is Fetch:
-                before = gear.loading
-                gear.fetch(steps, snapshot, outcome)
-                outcome.clock.apart("load", gear.loading - before, "fetch")
-                continue
-            if kind is Check:
-                _check(calculator, steps, violation)
-                continue
-            for step in steps:
-                match step:
-                    case Compute(result):
-                        with outcome.step(result), in_step(result):
-                            gear.compute(step, outcome)
-                    case Loop(name):
-                        with outcome.step(name), in_step(name):
-                            run_loop(step, gear, calculator, snapshot, outcome)
-                    case Add(name, change) | Publish(name, change):
-                        with outcome.step(name), in_step(change):
-                            rows = calculator.result(change, snapshot.stored[name].schema)
-                            writer.write(name, rows)
-                        if isinstance(step, Publish):
-                            outcome.published[name] = rows.num_rows
+    def _run_program(
+        self,
+        gear: Gear,
+        program: Program,
+        changes: Changes,
+        snapshot: Snapshot,
+        epoch: int,
+        violation: Violation,
+    ) -> Outcome:
+        """Write the changes of tables, then run the steps; results stay in the workspace."""
+        outcome, workspace = Outcome(), self.workspace
+        with EpochWriter(snapshot, epoch, outcome) as writer:
+            for table, parts in changes.items():
+                with outcome.clock.phase("compute"):
+                    stored = snapshot.stored[table]
+                    change = consolidate(pa.concat_tables(parts), stored, workspace)
+                    workspace.register(change_name(table), change)
+                with outcome.clock.phase("write"):
+                    writer.write(table, change)
+            self._run_steps(gear, program, snapshot, violation, writer)
+        return outcome
+
+    def _run_steps(
+        self,
+        gear: Gear,
+        program: Program,
+        snapshot: Snapshot,
+        violation: Violation,
+        writer: EpochWriter,
+    ) -> None:
+        outcome, workspace = writer.outcome, self.workspace
+        for kind, group in groupby(program.steps, type):
+            steps: Sequence[Any] = tuple(group)
+            with outcome.clock.phase(_PHASES[kind]):
+                if kind is Fetch:
+                    before = self.cache.loading
+                    gear.fetch(steps, snapshot, outcome)
+                    outcome.clock.apart("load", self.cache.loading - before, "fetch")
+                    continue
+                if kind is Check:
+                    _check(workspace, steps, violation)
+                    continue
+                for step in steps:
+                    match step:
+                        case Compute(result):
+                            with outcome.step(result), in_step(result):
+                                outcome.computed_by(workspace.compute(step))
+                        case Loop(name):
+                            with outcome.step(name), in_step(name):
+                                run_loop(step, gear, workspace, snapshot, outcome)
+                        case Add(name, change) | Publish(name, change):
+                            with outcome.step(name), in_step(change):
+                                rows = workspace.table(change, snapshot.stored[name].schema)
+                                writer.write(name, rows)
+                            if isinstance(step, Publish):
+                                outcome.published[name] = rows.num_rows
 
 
 _PHASES: dict[type[Step], str] = {
@@ -225,21 +208,11 @@ _PHASES: dict[type[Step], str] = {
 }
 
 
-def _check(calculator: Calculator, steps: Sequence[Check], violation: Violation) -> None:
-    """All checks are asked together, about what is not settled; one that finds rows tells them."""
-    doubts = Doubts(calculator)
-    asked = [(step, plan) for step in steps if (plan := doubts.left(step)) is not None]
-    found = calculator.any_rows([plan for _, plan in asked])
-    for (step, _), any_ in zip(asked, found, strict=True):
-        if any_:
-            raise violation(step, calculator.evaluate(step.plan))
-
-
-def is_idle(step: Fetch, calculator: Calculator, outcome: Outcome) -> bool:
-    """Whether nothing asks for what a fetch would bring; then it brings nothing."""
-    idle = bool(step.keys) and not calculator.asked(step.keys)
-    if idle:
-        calculator.give_nothing(step.result, step.schema)
-        if step.by is not None:
-            outcome.took(step, UNASKED, 0)
-    return idle
+def _check(workspace: Workspace, steps: Sequence[Check], violation: Violation) -> None:
+    """All checks are evaluated together, over the keys not proved valid; one with rows raises."""
+    narrowing = CheckNarrowing(workspace)
+    left = [(step, plan) for step in steps if (plan := narrowing.narrowed(step)) is not None]
+    has_rows = workspace.any_rows([plan for _, plan in left])
+    for (step, _), violated in zip(left, has_rows, strict=True):
+        if violated:
+            raise violation(step, workspace.evaluate(step.plan))

@@ -1,4 +1,4 @@
-"""What an engine does: run a program over stored relations, build relations, answer queries."""
+"""What an engine is to the database above it: the verbs, and the epoch that they read."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from typing import Any, Protocol
 
 import pyarrow as pa
 
-from everview.errors import Span
+from everview.errors import Span, UserError
 from everview.expr.types import Schema, Type
-from everview.lang.sql.parse.statements import Query
 from everview.plan.nodes import Plan
-from everview.program.steps import Check, Compute, Fetch, Program
+from everview.plan.ordered_query import OrderedQuery
+from everview.program.steps import Check, Fetch, Program
 from everview.runtime.report import Outcome
 from everview.runtime.results import Result
 from everview.store.manifest import Manifest, Relation, Segment
@@ -56,24 +56,13 @@ Changes = Mapping[str, Sequence[Any]]
 
 
 class Gear(Protocol):
-    """What an engine adds to the calculator: where slices come from, and who computes a step."""
-
-    @property
-    def loading(self) -> float:
-        """Milliseconds that it took so far to bring relations into memory."""
+    """Where the interpreter of programs gets slices of stored relations from."""
 
     def fetch(self, steps: Sequence[Fetch], snapshot: Snapshot, outcome: Outcome) -> None:
-        """Bring the slices of one round."""
+        """Name in the workspace the slices of one round.
 
-    def values(self, step: Fetch) -> pa.ChunkedArray:
-        """The values that a fetch is looked up by, as values of the column that it looks at."""
-
-    def compute(self, step: Compute, outcome: Outcome) -> None:
-        """Evaluate a step and name its result."""
-
-
-Written = str | Plan
-"""A view as it is written: a query in SQL, or the plan of what another language says."""
+        A slice holds every row whose key is asked for; it may hold more, and rows that cancel.
+        """
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,28 +77,134 @@ class Difference:
     ours: str = ""
 
 
-class Engine(Protocol):
-    """The narrow waist between programs and whatever computes them."""
-
-    name: str
+class Local(Protocol):
+    """What every engine computes in this process, in memory."""
 
     def confine(self, store: Store) -> None:
         """Let what computes in this process open the files of a store, and no others."""
 
+    def evaluate(self, plan: Plan, relations: Mapping[str, pa.Table]) -> pa.Table:
+        """The consolidated rows of a plan over relations in memory."""
+
+    def consolidate(self, rows: pa.Table, stored: Stored) -> pa.Table:
+        """Weighted rows of a relation, equal ones added up and those that cancel left out."""
+
+    def on_compacted(self, before: Snapshot, after: Manifest) -> None:
+        """Keep relations in memory whose segments were replaced by others with the same sum."""
+
+    def interrupt(self) -> None:
+        """End the statements that are running, from another thread."""
+
+    def forget(self) -> None:
+        """Drop all that is kept in memory, after an exception at any moment."""
+
+
+class Frames(Protocol):
+    """Data frames of the user's, or of the engine's own, as changes of tables.
+
+    A change is an Arrow table where it is small enough for this process, else a frame.
+    """
+
+    def take(self, rows: Any, table: str, schema: Schema, weight: int) -> Any:
+        """A frame of the user's as weighted rows of a table; no value may change by a cast."""
+
+    def limit(self, rows: Any, table: str, lengths: Sequence[tuple[str, int]]) -> Any:
+        """Rows whose texts are no longer than a table's types say, or an error when they run."""
+
+    def change(self, result: Result, schema: Schema) -> Any:
+        """The rows of a query as a change; its last column has the weights."""
+
+    def pin(self, rows: Any, table: str, snapshot: Snapshot) -> Any:
+        """A change that stays the same however often it is read: a frame is computed once."""
+
+
+class TextEvaluator(Protocol):
+    """Spark reading SQL itself: the one way by which text, checked word by word, is evaluated.
+
+    An audit compares a view with what Spark makes of its text, so that nothing which maintains the
+    view has a part in the answer. A query by the user, and a block that is recomputed, may say what
+    only Spark knows.
+    """
+
+    def describe(self, sql: str, relations: Mapping[str, Schema], *, once: bool) -> Schema:
+        """The columns of a query over relations, or a UserError if Spark does not accept it.
+
+        A query that runs `once`, and is not kept, may read what the store was opened with.
+        """
+
+    def select(
+        self,
+        sql: str,
+        reads: Sequence[str],
+        snapshot: Snapshot,
+        pending: Changes,
+        own: Callable[[], OrderedQuery | None],
+    ) -> Result:
+        """A query over stored relations, with changes that are not committed yet.
+
+        `own` is the plan of a query that Spark does not read, or ends too early: a recursion.
+        """
+
+    def difference(
+        self, name: str, texts: Mapping[str, str], tables: Sequence[str], snapshot: Snapshot
+    ) -> Difference | str:
+        """A view's query minus the view, or why Spark does not read the query.
+
+        `texts` are the queries of the view and of those under it, in order of declaration.
+        """
+
+    def is_deterministic(
+        self, name: str, texts: Mapping[str, str], tables: Sequence[str], snapshot: Snapshot
+    ) -> bool:
+        """Whether Spark gives one answer, in whatever order the rows of tables arrive."""
+
+    def plan_difference(self, name: str, plan: Plan, snapshot: Snapshot) -> Difference:
+        """As `difference`, where `plan` is the query minus the view; Spark computes it."""
+
+    def recompute(
+        self,
+        name: str,
+        query: tuple[str, Sequence[str]],
+        views: Mapping[str, Plan],
+        snapshot: Snapshot,
+        pending: Changes,
+    ) -> Any:
+        """A query after the pending changes minus the stored rows of `name`, as a change.
+
+        The query is its text and what it reads; `views` are those under it that the changes move,
+        in order, as plans.
+        """
+
+
+class Engine(Protocol):
+    """The narrow waist between plans and programs and whatever computes them.
+
+    An engine may never change an answer: Spark's is the definition, and what an engine is not shown
+    to compute as Spark does it refuses by name. Nothing that an engine writes counts before the
+    next manifest names it, so every verb may fail or be repeated at any moment.
+    """
+
+    name: str
+    large_rows: float
+    """A change of more rows is computed by Spark SQL throughout."""
+
+    @property
+    def local(self) -> Local:
+        """What computes in this process."""
+
+    @property
+    def frames(self) -> Frames:
+        """Data frames as changes."""
+
+    @property
+    def text(self) -> TextEvaluator | None:
+        """Who reads SQL by itself; None where every query has to be lowered to a plan."""
+
     def analyze(self, scalar: str, schema: Schema, span: Span | None) -> Type:
         """The type of a scalar by Spark's rules, or a UserError at `span`."""
 
-    def describe(self, sql: str, relations: Mapping[str, Schema], *, once: bool = False) -> Schema:
-        """The columns of a query over relations, or a UserError when it cannot be answered.
-
-        A query that is asked `once`, and not kept, may reach what whoever opened the store allows.
-        """
-
-    def register(self, name: str, function: Callable[..., Any], gives: Type) -> None:
-        """Make a function of the user's, written in Python, known to queries."""
-
-    def knows(self, plan: Plan) -> bool:
-        """Whether it is known to evaluate a plan as Spark would."""
+    def refusal(self, plan: Plan) -> UserError | None:
+        """Why a plan is not evaluated, by name; None if it is shown to be as Spark would."""
 
     def run(
         self,
@@ -119,67 +214,30 @@ class Engine(Protocol):
         epoch: int,
         violation: Violation,
     ) -> Outcome:
-        """Run a transaction's program; write segments, commit nothing."""
+        """Run a transaction's program over one epoch and write the segments of the next.
 
-    def gear(self, rows: float) -> str:
-        """The gear that a change of so many rows asks for."""
+        A check that finds rows raises the `violation`, and then nothing counts.
+        """
 
     def build(self, name: str, plan: Plan, snapshot: Snapshot, epoch: int) -> Segment:
-        """The value of a plan over the stored relations, written as the base of a relation."""
+        """The value of a plan over stored relations, written as the base of a relation."""
 
-    def weighted(self, rows: Any, table: str, schema: Schema, weight: int) -> Any:
-        """A frame of the user's as weighted rows of a table."""
+    def evaluate(
+        self, plan: Plan, snapshot: Snapshot, pending: Changes, *, cached: bool = True
+    ) -> pa.Table:
+        """The consolidated rows of a plan over stored relations and changes not yet committed.
 
-    def limited(self, rows: Any, table: str, lengths: Sequence[tuple[str, int]]) -> Any:
-        """Rows of a frame whose texts are no longer than a table's types say."""
+        Unless what is `cached` in memory may be used, all is read from the segments.
+        """
+
+    def select(self, query: OrderedQuery, snapshot: Snapshot, pending: Changes) -> Result:
+        """The rows that a query shows, each as often as its weight says, read when asked for."""
 
     def lookup(self, name: str, by: str, keys: pa.ChunkedArray, snapshot: Snapshot) -> pa.Table:
         """The weighted rows of a relation whose column `by` is among `keys`."""
 
-    def calculate(self, plan: Plan, relations: Mapping[str, pa.Table]) -> pa.Table:
-        """A plan over relations in memory."""
-
-    def add_up(self, rows: pa.Table, stored: Stored) -> pa.Table:
-        """The sum of weighted rows of a relation in memory."""
-
-    def read(self, name: str, snapshot: Snapshot) -> Result:
-        """The rows of a stored relation, each as often as its weight says."""
-
-    def query(self, sql: str, reads: Sequence[str], snapshot: Snapshot, pending: Changes) -> Result:
-        """A query over stored relations, with changes that are not committed yet."""
-
-    def change_of(self, result: Result, schema: Schema) -> Any:
-        """The rows of a query that carry weights, in memory when they are few."""
-
-    def difference(
-        self, name: str, queries: Mapping[str, Written], tables: Sequence[str], snapshot: Snapshot
-    ) -> Difference:
-        """A view's query minus the view."""
-
-    def recompute(
-        self,
-        name: str,
-        query: Query,
-        views: Mapping[str, Plan],
-        snapshot: Snapshot,
-        pending: Changes,
-    ) -> Any:
-        """A query after the pending changes minus the stored rows of `name`, as weighted rows.
-
-        `views` are those under it that the changes move, in order, as plans.
-        """
-
-    def fixed(self, rows: Any, table: str, snapshot: Snapshot) -> Any:
-        """Weighted rows of a table that stay the same however often they are read."""
-
-    def moved(self, before: Snapshot, after: Manifest) -> None:
-        """Compaction gave relations other segments with the same sum."""
-
-    def interrupt(self) -> None:
-        """End the statements that are running, from another thread."""
-
-    def forget(self) -> None:
-        """Drop all that is kept in memory, after an exception at any moment."""
+    def register_function(self, name: str, function: Callable[..., Any], gives: Type) -> None:
+        """Make a function of the user's, written in Python, known to queries."""
 
     def close(self) -> None:
         """Release what the engine holds."""

@@ -7,6 +7,7 @@ from time import perf_counter
 from typing import Any
 
 from everview.program.steps import Fetch, fetch_mark
+from everview.runtime.workspace import Evaluator
 from everview.store.manifest import Segment
 
 MEMORY, DRIVER, JOB, LARGE, UNASKED = "memory", "driver", "job", "large", "unasked"
@@ -61,7 +62,7 @@ class Outcome:
     """What a run wrote, and what it cost.
 
     `steps` has the milliseconds of each result that was computed, and of each relation that was
-    written from one; `ways` tells how each fetch was taken. Where Spark SQL fetches, computes and
+    written from one; `ways` says how each fetch was read. Where Spark SQL fetches, computes and
     writes at once, the time is that of writing, and how many rows were fetched is not known.
     `written` holds the rows of large segments that are in memory, and `iterations` how many
     iterations each loop went through.
@@ -88,6 +89,11 @@ class Outcome:
     def step(self, name: str) -> Timed:
         """Count the time of a block for a result, or for a relation that is written."""
         return Timed(self.steps, name)
+
+    def computed_by(self, evaluator: Evaluator) -> None:
+        """Remember who computed a step: each that is left to Spark is a job."""
+        if evaluator is Evaluator.SPARK:
+            self.started_job()
 
     def started_job(self) -> None:
         """Count a job of Spark."""

@@ -1,4 +1,4 @@
-"""When an error is the user's: only if the row it comes from is really there."""
+"""Re-runs a failed step over consolidated inputs, so that only rows that survive can raise."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ class CalculationError(UserError):
 
     def located(self, where: str) -> CalculationError:
         """The same error, with the expressions that it can come from."""
-        found = CalculationError(self.code, f"{self.problem}, in {where}", remedy=self.remedy)
-        found.where = where
-        return found
+        error = CalculationError(self.code, f"{self.problem}, in {where}", remedy=self.remedy)
+        error.where = where
+        return error
 
 
 def not_computed(why: str) -> CalculationError:
@@ -43,12 +43,13 @@ def in_step(name: str) -> Iterator[None]:
         raise
 
 
-def twice(compute: Callable[[bool], Answer]) -> Answer:
-    """What `compute` answers; where a value cannot be computed, it is asked again to be careful.
+def retry_consolidated(compute: Callable[[bool], Answer]) -> Answer:
+    """What `compute(False)` gives; after an error, what it gives over consolidated inputs.
 
-    Changes and slices hold rows that cancel: a row deleted since, or the pair of a row that came
-    and one that went. Computing them too is cheaper than taking them out, and harmless but for
-    errors. So an error is only believed when nothing was computed of rows that cancel.
+    Changes and slices hold rows that cancel: a row that was deleted since, or a joined pair of a
+    row that came and one that went. To compute them too is cheaper than to consolidate first, and
+    changes nothing but errors. So an error counts only if it comes again when `compute(True)` has
+    taken out the rows that cancel.
     """
     try:
         return compute(False)

@@ -10,7 +10,7 @@ import pyarrow as pa
 from sqlglot import exp, parse_one
 
 from everview.database.audit import ViewAudit, compare
-from everview.engines.duckdb.calculator import Calculator
+from everview.engines.duckdb.evaluator import duckdb_workspace
 from everview.expr.dialect import DIALECT
 from everview.expr.types import Schema
 from everview.runtime.arrow_types import arrow_schema
@@ -22,11 +22,11 @@ class Reference:
     """DuckDB, asked for the rows of portable queries."""
 
     def __init__(self) -> None:
-        self._calculator = Calculator()
+        self._workspace = duckdb_workspace()
 
     def close(self) -> None:
         """Give the memory back."""
-        self._calculator.close()
+        self._workspace.sql.close()
 
     def wrong(
         self, view: View, schema: Schema, rows: pa.Table, relations: Mapping[str, pa.Table]
@@ -38,14 +38,14 @@ class Reference:
         """The rows of a portable query, with the names and types of `schema`."""
         try:
             for name, rows in relations.items():
-                self._calculator.give(name, rows)
-            return self._calculator.rows(_typed(in_duckdb(query), schema))
+                self._workspace.register(name, rows)
+            return self._workspace.rows(_typed(in_duckdb(query), schema))
         except Exception as problem:
-            self._calculator.close()
-            self._calculator = Calculator()
+            self._workspace.sql.close()
+            self._workspace = duckdb_workspace()
             raise Unanswered(str(problem).splitlines()[0]) from problem
         finally:
-            self._calculator.forget()
+            self._workspace.clear()
 
 
 class Unanswered(Exception):  # noqa: N818 - it is an outcome, not an error of ours
@@ -79,7 +79,6 @@ def in_duckdb(query: str) -> str:
     'SELECT "a" FROM "t" SEMI JOIN "u" ON "t"."a" IS NOT DISTINCT FROM "u"."b"'
     """
     tree = parse_one(query, read=DIALECT)
-    # Only relations whose quoted names occur in a text are made known to DuckDB.
     return tree.transform(_spelled).sql(dialect="duckdb", identify=True)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
+from functools import partial
 from typing import Any
 
 from everview.database.catalog.catalog import Catalog
@@ -13,6 +14,7 @@ from everview.database.catalog.definitions import (
     TableDefinition,
     ViewDefinition,
 )
+from everview.database.queries import describe
 from everview.errors import UserError
 from everview.expr.types import Schema, names, storable_type, unusable_name
 from everview.lang.sql.parse.statements import AUTO, STRICT
@@ -29,7 +31,7 @@ def load(manifest: Manifest, engine: Engine, location: str) -> Catalog:
     """What an epoch declares, refused where it cannot be what a user declared here."""
     where = f"epoch {manifest.epoch} of {location}"
     try:
-        catalog = Catalog.from_json(manifest.catalog, engine.analyze, engine.describe)
+        catalog = Catalog.from_json(manifest.catalog, engine.analyze, partial(describe, engine))
         problem = next(_problems(catalog, manifest.relations), None)
     except UserError as wrong:
         raise unusable_catalog(where, wrong.problem) from wrong

@@ -1,4 +1,4 @@
-"""The calculator over relations that it reads as FROM items, which loops are evaluated by."""
+"""Evaluates plans over FROM items, which recursions over stored relations are evaluated by."""
 
 from __future__ import annotations
 
@@ -7,34 +7,39 @@ from dataclasses import dataclass
 
 import pyarrow as pa
 
-from everview.engines.duckdb.calculator import Calculator
 from everview.plan.nodes import Empty, Plan
 from everview.plan.traverse import schema_of
 from everview.runtime.arrow_types import arrow_schema, conform
+from everview.runtime.recursion.seminaive import Solver
+from everview.runtime.workspace import Workspace
 
-Written = Callable[[Plan, Mapping[str, str]], str]
+Emit = Callable[[Plan, Mapping[str, str]], str]
 """The SQL of a plan over FROM items."""
 
 
 @dataclass(frozen=True, slots=True)
-class Reading:
-    """The calculator, with relations known as FROM items."""
+class ScanEvaluator:
+    """A workspace in which some relations are FROM items."""
 
-    calculator: Calculator
-    read: Mapping[str, str]
-    written: Written
+    workspace: Workspace
+    items: Mapping[str, str]
+    emit: Emit
+
+    def without_loops(self, plan: Plan) -> Plan:
+        """The same plan over what its loops reach."""
+        return Solver(self).solved(plan)
 
     def evaluate(self, plan: Plan) -> pa.Table:
-        """The weighted rows of a plan, added up."""
-        left = self.calculator.reduced(plan)
-        if isinstance(left, Empty):
+        """The consolidated rows of a plan."""
+        reduced = self.workspace.without_empty(plan)
+        if isinstance(reduced, Empty):
             return arrow_schema(schema_of(plan)).empty_table()
-        return conform(self.calculator.rows(self.written(left, self.read)), schema_of(plan))
+        return conform(self.workspace.rows(self.emit(reduced, self.items)), schema_of(plan))
 
-    def hold(self, name: str, plan: Plan) -> None:
-        """Make the value of a plan known under a name."""
-        self.give(name, self.evaluate(plan))
+    def materialize(self, name: str, plan: Plan) -> None:
+        """Make the consolidated rows of a plan known under a name."""
+        self.register(name, self.evaluate(plan))
 
-    def give(self, name: str, table: pa.Table) -> None:
+    def register(self, name: str, table: pa.Table) -> None:
         """Make weighted rows known under a name."""
-        self.calculator.give(name, table)
+        self.workspace.register(name, table)

@@ -1,39 +1,33 @@
-"""What an audit compares on Spark: a view's query, read by Spark or by us, minus the view."""
+"""The difference that an audit looks for, computed by Spark: a view's query minus the view."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from random import Random
 
 import pyarrow as pa
-import pyarrow.compute as pc
 from py4j.protocol import Py4JJavaError  # type: ignore[import-untyped]
 from pyspark.sql import DataFrame, SparkSession
 
 from everview.engines.spark import actions
+from everview.engines.spark.checked_query import over
 from everview.engines.spark.door import ask
 from everview.engines.spark.errors import NOT_ACCEPTED, ends_early, fails_inside
-from everview.engines.spark.queries import listed_names, over, plain_frame
+from everview.engines.spark.queries import listed_names, plain_frame
 from everview.engines.spark.relations import Relations, ddl, stored_frame
 from everview.errors import UserError
 from everview.expr.types import WEIGHT, Column, Schema, names
-from everview.plan.nodes import Plan, Source
+from everview.plan.nodes import Plan
 from everview.runtime.protocol import Difference, Snapshot
 from everview.sqlgen.sql import SPARK, consolidate, emit_consolidated
 
 DIFFERENCES = 1_000_000
 """An audit looks at no more differing rows than these."""
-TIES = "rows tie, and Spark may take them in any order"
-"""Why an answer of Spark's that differs from the view is not the last word."""
 SHUFFLED_ROWS = 10_000
 """Tables of more rows are not put in another order to see whether rows tie."""
 ORDERS = 4
 """In how many orders Spark is asked before its answer counts as the only one."""
 NOT_HANDED = "Q023"
-NO_SQL = "it is not written in SQL"
-
-Evaluate = Callable[[Plan], pa.Table]
-"""The weighted rows of a plan, in process where that can be."""
 
 
 def text_difference(
@@ -62,14 +56,14 @@ def text_difference(
                 return f"Spark does not read it: {problem.problem}"
             known[view] = frame.toDF(*names(snapshot.stored[view].schema))
         with Relations(session) as relations:
-            relations.give("asked", known[name])
+            relations.give("query", known[name])
             relations.give("stored", stored_frame(session, name, snapshot))
             both = (
                 f"SELECT {listed}, 1 AS {WEIGHT}, 0 AS _rows "
-                f"FROM {relations.names['asked']} UNION ALL "
+                f"FROM {relations.names['query']} UNION ALL "
                 f"SELECT {listed}, -{WEIGHT}, {WEIGHT} FROM {relations.names['stored']}"
             )
-            return _added_up(session, both, snapshot.stored[name].schema)
+            return _consolidated_difference(session, both, snapshot.stored[name].schema)
     except Py4JJavaError as problem:
         # Spark's optimizer fails on some texts, like LISTAGG(DISTINCT …) beside COUNT(DISTINCT …),
         # or a correlated COUNT beside a key of GROUP BY under UNION ALL.
@@ -88,7 +82,7 @@ def stored_tables(
     return {table: plain_frame(session, table, snapshot, {}) for table in tables}
 
 
-def is_settled(
+def is_deterministic(
     session: SparkSession,
     name: str,
     text: Mapping[str, str],
@@ -131,16 +125,16 @@ def plan_difference(session: SparkSession, name: str, plan: Plan, snapshot: Snap
     """The rows of `plan`, which is a view's query minus the view."""
     listed = listed_names(names(snapshot.stored[name].schema))
     with Relations(session) as relations:
-        relations.give_stored(plan, snapshot, careful=True)
+        relations.give_stored(plan, snapshot, consolidated=True)
         rows = emit_consolidated(plan, SPARK, relations.names)
         both = (
             f"SELECT {listed}, {WEIGHT}, 0 AS _rows FROM ({rows}) AS q UNION ALL "
             f"SELECT {listed}, 0, {WEIGHT} FROM {relations.names[name]}"
         )
-        return _added_up(session, both, snapshot.stored[name].schema)
+        return _consolidated_difference(session, both, snapshot.stored[name].schema)
 
 
-def _added_up(session: SparkSession, both: str, schema: Schema) -> Difference:
+def _consolidated_difference(session: SparkSession, both: str, schema: Schema) -> Difference:
     counted = (*schema, Column("_rows", "bigint"))
     held = ask(session, consolidate(both, counted, ("_rows",), SPARK))
     with actions.kept(held) as rows:
@@ -148,10 +142,3 @@ def _added_up(session: SparkSession, both: str, schema: Schema) -> Difference:
         found = actions.collect_some(wrong, DIFFERENCES)
         total = actions.collect(rows.selectExpr("COALESCE(SUM(_rows), 0) AS _rows"))
         return Difference(int(total.column("_rows")[0].as_py()), found)
-
-
-def own_difference(name: str, plan: Plan, snapshot: Snapshot, evaluate: Evaluate) -> Difference:
-    """As `plan_difference`, of a plan that Spark has no words for."""
-    stored = Source(name, snapshot.stored[name].schema)
-    total = pc.sum(evaluate(stored).column(WEIGHT)).as_py()
-    return Difference(int(total or 0), evaluate(plan))

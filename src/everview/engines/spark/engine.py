@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import replace
 from functools import cached_property, partial
 from shutil import disk_usage
 from tempfile import gettempdir
@@ -13,37 +12,37 @@ from typing import Any
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 
-from everview.analysis.tie_sensitive import hangs_on_ties
-from everview.database.audit_query import declared, written_minus_stored
-from everview.engines.duckdb.calculator import Calculator
-from everview.engines.duckdb.files import files_of
-from everview.engines.duckdb.scan import stored_items
-from everview.engines.duckdb.scan_evaluator import Reading
-from everview.engines.spark import actions, audit, door, queries
+from everview.engines.duckdb.evaluator import duckdb_workspace
+from everview.engines.duckdb.scan import scan, stored_items
+from everview.engines.duckdb.scan_evaluator import ScanEvaluator
+from everview.engines.spark import actions, door, queries
 from everview.engines.spark.door import ask
 from everview.engines.spark.errors import explained
 from everview.engines.spark.fetch import DRIVER_BYTES, TooLarge, Wanted, fetch_by_job
+from everview.engines.spark.frames import SparkFrames
 from everview.engines.spark.large import LargeGear
 from everview.engines.spark.relations import Relations, as_frame
 from everview.engines.spark.session import session_for
+from everview.engines.spark.text import SparkText
 from everview.errors import Span, UserError
-from everview.expr.types import WEIGHT, Schema, Type
+from everview.expr.types import Schema, Type, names
 from everview.lang.sql.allowlist.allow import NOTHING, Allow
-from everview.lang.sql.lower.top_level_query import lower_recursive
-from everview.lang.sql.parse.statements import Query
 from everview.plan.nodes import Plan, Ref, Source
-from everview.plan.traverse import has_loops, schema_of, sources, walk
-from everview.program.steps import Compute, Fetch, Program
+from everview.plan.ordered_query import OrderedQuery
+from everview.plan.traverse import schema_of, sources, walk
+from everview.program.steps import Fetch, Program
 from everview.runtime.arrow_types import arrow_schema, conform
 from everview.runtime.cache.key_set import Keys
 from everview.runtime.calendar import must_be_in_calendar
-from everview.runtime.interpreter import InProcess, is_idle, run_small
+from everview.runtime.consolidate import repeated
+from everview.runtime.interpreter import InProcess
+from everview.runtime.lookup_keys import distinct_key_values, key_rows, key_values, skip_if_idle
 from everview.runtime.memory_budget import BESIDE_SPARK
-from everview.runtime.protocol import SIGN, Changes, Difference, Snapshot, Violation, Written
-from everview.runtime.recursion.seminaive import Solver
+from everview.runtime.protocol import Changes, Snapshot, TextEvaluator, Violation
 from everview.runtime.report import DRIVER, JOB, MEMORY, Outcome
 from everview.runtime.results import Result
-from everview.runtime.retry import CalculationError, twice
+from everview.runtime.retry import CalculationError, retry_consolidated
+from everview.runtime.workspace import Workspace
 from everview.sqlgen.parity.table import NotEqual
 from everview.sqlgen.sql import DUCKDB, SPARK, emit_consolidated
 from everview.store.manifest import DataFile, Segment, parted
@@ -67,7 +66,7 @@ HELD_BYTES = 32 << 30
 """Relations that are looked up by key stay in memory, or in files mapped into it, up to this."""
 
 
-class SparkEngine(InProcess):
+class SparkEngine:
     """Programs on Apache Spark: slices and arithmetic in process, or Spark SQL throughout."""
 
     name = "spark"
@@ -81,13 +80,16 @@ class SparkEngine(InProcess):
         held_bytes: int | None = None,
         allow: Allow = NOTHING,
     ) -> None:
-        super().__init__(Calculator(), BESIDE_SPARK)
+        self.large_rows: float = large_rows
+        self.local = InProcess(duckdb_workspace(spark=self._evaluate_step), BESIDE_SPARK)
+        self.frames = SparkFrames(lambda: self.session, large_rows)
+        self.text: TextEvaluator | None = SparkText(
+            lambda: self.session, allow, self.frames, self._shown_frame
+        )
         self._given = spark
         self._owns = False
-        self._allow = allow
-        self._large_rows = large_rows
         self._driver_bytes = driver_bytes
-        self._held_bytes = _room() if held_bytes is None else held_bytes
+        self._held_bytes = _held_bytes() if held_bytes is None else held_bytes
 
     @cached_property
     def session(self) -> SparkSession:
@@ -97,21 +99,16 @@ class SparkEngine(InProcess):
 
     def analyze(self, scalar: str, schema: Schema, span: Span | None) -> Type:
         """The type that Spark's own analyzer gives a scalar."""
-        return queries.analyzed(self.session, scalar, schema, span)
+        return queries.analyze(self.session, scalar, schema, span)
 
-    def describe(self, sql: str, relations: Mapping[str, Schema], *, once: bool = False) -> Schema:
-        """The columns that Spark's own analyzer gives a query."""
-        allow = self._allow if once else NOTHING
-        return queries.described(self.session, sql, relations, self.analyze, allow)
-
-    def register(self, name: str, function: Callable[..., Any], gives: Type) -> None:
+    def register_function(self, name: str, function: Callable[..., Any], gives: Type) -> None:
         """Make a function of the user's known to Spark; steps that call it run there."""
         self.session.udf.register(name, function, gives)
         door.register(self.session, name)
 
-    def knows(self, plan: Plan) -> bool:
-        """Spark itself says what is right."""
-        return True
+    def refusal(self, plan: Plan) -> UserError | None:
+        """None: Spark itself says what is right."""
+        return None
 
     def run(
         self,
@@ -121,275 +118,183 @@ class SparkEngine(InProcess):
         epoch: int,
         violation: Violation,
     ) -> Outcome:
-        """Run a transaction's program in the gear its size asks for."""
+        """Run a transaction's program in the gear that its size asks for.
+
+        The small gear gives up before it holds more than the driver should; then nothing counts.
+        """
         with explained():
             parts = (part for each in changes.values() for part in each)
-            if self.gear(sum(map(_rows, parts))) == "small":
+            if sum(map(_row_count, parts)) <= self.large_rows:
                 with suppress(TooLarge):
-                    return self._run_small(program, changes, snapshot, epoch, violation)
+                    return self.local.run(self, program, changes, snapshot, epoch, violation)
             gear = LargeGear(self.session, snapshot, epoch, violation)
-            return twice(lambda careful: gear.run(program, changes, careful))
-
-    def gear(self, rows: float) -> str:
-        """Small as long as the driver should hold the change."""
-        return "small" if rows <= self._large_rows else "large"
-
-    def _run_small(
-        self,
-        program: Program,
-        changes: Changes,
-        snapshot: Snapshot,
-        epoch: int,
-        violation: Violation,
-    ) -> Outcome:
-        calculator = self._calculator
-        with self._busy:
-            try:
-                outcome = run_small(self, calculator, program, changes, snapshot, epoch, violation)
-            finally:
-                calculator.forget()
-            self._hot.stage(outcome.segments, outcome.written)
-        return outcome
+            return retry_consolidated(lambda careful: gear.run(program, changes, careful))
 
     def fetch(self, steps: Sequence[Fetch], snapshot: Snapshot, outcome: Outcome) -> None:
-        """One round: small slices are read here, the others by one Spark job together."""
-        far: list[Wanted] = []
+        """One round: small slices are read by the driver, the others by one Spark job together."""
+        workspace = self.local.workspace
+        by_job: list[Wanted] = []
         for step in steps:
-            if is_idle(step, self._calculator, outcome):
+            if skip_if_idle(step, workspace, outcome):
                 continue
-            if step.by is not None and self._stays(step.relation, snapshot):
-                wanted = Keys(self.values(step), self.agreeing(step))
-                rows = self._hot.among(step.relation, step.by, wanted, step.schema, snapshot)
-                self._calculator.give(step.result, rows)
+            if step.by is not None and self._is_cached(step.relation, snapshot):
+                wanted = Keys(key_values(step, workspace), key_rows(step, workspace))
+                rows = self.local.cache.among(step.relation, step.by, wanted, step.schema, snapshot)
+                workspace.register(step.result, rows)
                 outcome.took(step, MEMORY, rows.num_rows)
                 continue
-            files, keys = self._surviving(step, snapshot)
+            files, keys = self._pruned(step, snapshot)
             if not parted(files)[0] or _bytes(files) <= self._driver_bytes:
-                outcome.took(step, DRIVER, self._near(step, files, snapshot))
+                outcome.took(step, DRIVER, self._fetch_by_driver(step, files, snapshot))
             else:
-                far.append(_wanted(step, files, keys, snapshot.store))
-        if far:
-            slices = fetch_by_job(far, partial(actions.fetch_slices, self.session))
+                by_job.append(_wanted(step, files, keys, snapshot.store))
+        if by_job:
+            slices = fetch_by_job(by_job, partial(actions.fetch_slices, self.session))
             outcome.started_job()
             for step in steps:
                 if step.result in slices:
-                    self._calculator.give(step.result, slices[step.result])
+                    workspace.register(step.result, slices[step.result])
                     outcome.took(step, JOB, slices[step.result].num_rows)
 
-    def _stays(self, name: str, snapshot: Snapshot) -> bool:
-        """Whether a relation is in memory, or is small enough to be taken there."""
-        if self._hot.holds(name, snapshot):
+    def _is_cached(self, name: str, snapshot: Snapshot) -> bool:
+        """Whether a relation is in memory, or is small enough to be loaded."""
+        if self.local.cache.holds(name, snapshot):
             return True
         wanted = UNPACKED * _bytes(snapshot.relation(name).files)
-        return self._hot.bytes + wanted <= self._held_bytes
+        return self.local.cache.bytes + wanted <= self._held_bytes
 
-    def _surviving(
+    def _pruned(
         self, step: Fetch, snapshot: Snapshot
     ) -> tuple[tuple[DataFile, ...], pa.ChunkedArray | None]:
         """The files that may hold the slice, and the keys they were chosen by, if any were."""
         relation = snapshot.relation(step.relation)
         if step.by is None or _bytes(relation.files) <= self._driver_bytes:
             return relation.files, None
-        keys = self.keys(step)
+        keys = distinct_key_values(step, self.local.workspace)
         return files_for(relation, step.by, keys), keys
 
-    def _near(self, step: Fetch, files: tuple[DataFile, ...], snapshot: Snapshot) -> int:
+    def _fetch_by_driver(self, step: Fetch, files: tuple[DataFile, ...], snapshot: Snapshot) -> int:
         """Read a slice in the driver; how many rows it has."""
-        relation = snapshot.relation(step.relation)
+        relation, workspace = snapshot.relation(step.relation), self.local.workspace
         nullable = step.by is not None and may_hold_null(relation, step.by, files)
-        asked = self._calculator.asked(step.keys)
-        found = files_of(step.result, files, snapshot.store, step.schema, asked, nullable=nullable)
-        return self._calculator.fetch(step.result, found, step.schema, step.by)
+        keys = workspace.nonempty(step.keys)
+        found = scan(step.result, files, snapshot.store, step.schema, keys, nullable=nullable)
+        return found.fetch(step.result, workspace, step.schema, step.by)
 
-    def compute(self, step: Compute, outcome: Outcome) -> None:
-        """Evaluate a step in process, and on Spark where only Spark is known to be right."""
-        try:
-            self._calculator.compute(step)
-        except (NotEqual, CalculationError):
-            plan = self._calculator.reduced(step.plan)
-            rows = twice(lambda careful: self._on_spark(plan, careful))
-            self._calculator.give(step.result, rows)
-            outcome.started_job()
+    def _evaluate_step(self, plan: Plan, workspace: Workspace) -> pa.Table:
+        """A plan over relations in memory, where only Spark is known to be right."""
 
-    @explained()
-    def _on_spark(self, plan: Plan, careful: bool) -> pa.Table:
-        """A step whose arithmetic is only known to be right on Spark, over small inputs."""
-        with Relations(self.session) as relations:
-            for node in dict.fromkeys(n for n in walk(plan) if isinstance(n, Ref)):
-                rows = self._calculator.result(node.name, node.schema)
-                relations.give(node.name, as_frame(self.session, rows))
-            sql = emit_consolidated(plan, SPARK, relations.names, careful=careful)
-            return conform(actions.collect(ask(self.session, sql)), schema_of(plan))
+        @explained()
+        def evaluate(consolidated: bool) -> pa.Table:
+            with Relations(self.session) as relations:
+                for node in dict.fromkeys(n for n in walk(plan) if isinstance(n, Ref)):
+                    rows = workspace.table(node.name, node.schema)
+                    relations.give(node.name, as_frame(self.session, rows))
+                sql = emit_consolidated(plan, SPARK, relations.names, careful=consolidated)
+                return conform(actions.collect(ask(self.session, sql)), schema_of(plan))
+
+        return retry_consolidated(evaluate)
 
     def build(self, name: str, plan: Plan, snapshot: Snapshot, epoch: int) -> Segment:
         """The value of `plan` over the stored relations, as the base of a new relation."""
         stored = snapshot.stored[name]
         with explained():
             try:
-                rows = twice(lambda careful: self._evaluate_small(plan, snapshot, careful))
+                rows = retry_consolidated(
+                    lambda consolidated: self._evaluate_in_process(plan, snapshot, consolidated)
+                )
             except (TooLarge, NotEqual, CalculationError):
                 gear = LargeGear(self.session, snapshot, epoch, None)
-                return twice(lambda careful: gear.build(name, plan, careful))
+                return retry_consolidated(lambda consolidated: gear.build(name, plan, consolidated))
         must_be_in_calendar(rows)
         return snapshot.store.write_segment(name, epoch, rows, stored.sort, kind="base")
 
-    def _evaluate_small(self, plan: Plan, snapshot: Snapshot, careful: bool = False) -> pa.Table:
+    def _evaluate_in_process(
+        self, plan: Plan, snapshot: Snapshot, consolidated: bool = False
+    ) -> pa.Table:
         names = [source.name for source in sources(plan)]
         read = [snapshot.relation(name) for name in names]
         rows, size = sum(each.rows for each in read), sum(_bytes(each.files) for each in read)
-        if rows > BUILT_ROWS * self._large_rows or size > BUILT_BYTES * self._large_rows:
+        if rows > BUILT_ROWS * self.large_rows or size > BUILT_BYTES * self.large_rows:
             raise TooLarge("a backfill")
-        with self._reading() as calculator:
-            items = stored_items(names, snapshot, calculator, careful=careful)
-            reading = Reading(calculator, items, _in_process)
-            return reading.evaluate(Solver(reading).solved(plan))
+        with self.local.reading() as workspace:
+            items = stored_items(names, snapshot, workspace, consolidated=consolidated)
+            evaluator = ScanEvaluator(workspace, items, _emit)
+            return evaluator.evaluate(evaluator.without_loops(plan))
 
-    def weighted(self, rows: DataFrame, table: str, schema: Schema, weight: int) -> DataFrame:
-        """A Spark DataFrame as weighted rows of a table, still on Spark."""
-        return queries.weighted(self.session, rows, table, schema, weight)
+    def evaluate(
+        self, plan: Plan, snapshot: Snapshot, pending: Changes, *, cached: bool = True
+    ) -> pa.Table:
+        """The consolidated rows of a plan after pending changes, in process where that can be.
 
-    limited = staticmethod(queries.limited)
+        Nothing is read from the cache.
+        """
 
-    def read(self, name: str, snapshot: Snapshot) -> Result:
-        """The rows of a stored relation: read here when they are few, else by Spark."""
+        def attempt(consolidated: bool) -> pa.Table:
+            read = {source.name for source in sources(plan)}
+            if not any(parts for name, parts in pending.items() if name in read):
+                with suppress(TooLarge, NotEqual, CalculationError):
+                    return self._evaluate_in_process(plan, snapshot, consolidated)
+            return queries.evaluate(self.session, plan, snapshot, pending, consolidated)
 
+        with explained():
+            return retry_consolidated(attempt)
+
+    def select(self, query: OrderedQuery, snapshot: Snapshot, pending: Changes) -> Result:
+        """The rows that a query shows; those of a stored relation are read here if they are few."""
+        plan = query.plan
+        whole = isinstance(plan, Source) and query == OrderedQuery(plan, names(plan.schema))
+        if isinstance(plan, Source) and whole and not pending.get(plan.name):
+            return self._read(plan.name, snapshot)
+        frame = self._shown_frame(query, snapshot, pending)
+        return Result(lambda: actions.collect(frame), lambda: frame)
+
+    def _read(self, name: str, snapshot: Snapshot) -> Result:
         def arrow() -> pa.Table:
             schema = snapshot.stored[name].schema
-            if snapshot.relation(name).rows > self._large_rows:
+            if snapshot.relation(name).rows > self.large_rows:
                 return actions.collect(queries.plain_frame(self.session, name, snapshot, {}))
-            rows = self._evaluate_small(Source(name, schema), snapshot)
-            with self._reading() as calculator:
-                return calculator.repeat(rows)
+            return repeated(self._evaluate_in_process(Source(name, schema), snapshot))
 
         return Result(arrow, lambda: queries.plain_frame(self.session, name, snapshot, {}))
 
-    def query(self, sql: str, reads: Sequence[str], snapshot: Snapshot, pending: Changes) -> Result:
-        """A query over stored relations and changes not committed yet, by Spark.
+    def _shown_frame(self, query: OrderedQuery, snapshot: Snapshot, pending: Changes) -> DataFrame:
+        return queries.shown(self.session, query, self.evaluate(query.plan, snapshot, pending))
 
-        A recursion that Spark does not read, or ends before it is done, is evaluated by us.
-        """
-        kept = {name: list(parts) for name, parts in pending.items()}
-
-        def own() -> DataFrame | None:
-            query = lower_recursive(sql, declared(snapshot), self.analyze)
-            if query is None:
-                return None
-            with explained():
-                rows = twice(lambda careful: self._whole(query.plan, snapshot, careful, kept))
-            return queries.shown(self.session, query, rows)
-
-        return queries.asked(self.session, sql, reads, snapshot, pending, own, self._allow)
-
-    def change_of(self, result: Result, schema: Schema) -> pa.Table | DataFrame:
-        """Few rows come to the driver; many stay a DataFrame and go the large way."""
-        return self._few(result.to_spark().withColumnRenamed(SIGN, WEIGHT), schema)
-
-    def _few(self, frame: DataFrame, schema: Schema) -> pa.Table | DataFrame:
-        """Weighted rows, in memory when they are few."""
-        with explained():
-            some = actions.collect_some(frame, self._large_rows + 1)
-        return frame if some.num_rows > self._large_rows else conform(some, schema)
-
-    def difference(
-        self, name: str, text: Mapping[str, Written], tables: Sequence[str], snapshot: Snapshot
-    ) -> Difference:
-        """A view's query minus the view.
-
-        Spark reads the text itself. What it does not read, and what it answers in one of several
-        ways because rows tie, is compared with the text as we read it.
-        """
-        texts = {view: each for view, each in text.items() if isinstance(each, str)}
-        with explained():
-            found: Difference | str = audit.NO_SQL
-            frames = audit.stored_tables(self.session, tables, snapshot)
-            given = (self.session, name, texts, frames, snapshot)
-            if len(texts) == len(text):
-                found = audit.text_difference(*given)
-            if isinstance(found, Difference) and not found.weighted.num_rows:
-                return found
-            try:
-                plan = written_minus_stored(name, text, snapshot, self.analyze)
-            except UserError:
-                # A view that recomputes a part: only Spark reads it.
-                if isinstance(found, str):
-                    raise
-                return found
-            if isinstance(found, Difference) and (
-                not hangs_on_ties(plan) or audit.is_settled(*given)
-            ):
-                return found
-            ours = found if isinstance(found, str) else audit.TIES
-            if isinstance(found, str) and (has_loops(plan) or len(texts) < len(text)):
-
-                def rows(plan: Plan) -> pa.Table:
-                    return twice(lambda careful: self._whole(plan, snapshot, careful))
-
-                return replace(audit.own_difference(name, plan, snapshot, rows), ours=ours)
-            again = audit.plan_difference(self.session, name, plan, snapshot)
-            return replace(again, ours=ours)
-
-    def _whole(
-        self, plan: Plan, snapshot: Snapshot, careful: bool, pending: Changes | None = None
-    ) -> pa.Table:
-        """The rows of a plan after pending changes, in process where that can be."""
-        read = {source.name for source in sources(plan)}
-        if not any(parts for name, parts in (pending or {}).items() if name in read):
-            with suppress(TooLarge, NotEqual, CalculationError):
-                return self._evaluate_small(plan, snapshot, careful)
-        return queries.evaluated(self.session, plan, snapshot, pending or {}, careful)
-
-    def recompute(
-        self,
-        name: str,
-        query: Query,
-        views: Mapping[str, Plan],
-        snapshot: Snapshot,
-        pending: Changes,
-    ) -> pa.Table | DataFrame:
-        """A query after the pending changes minus the rows stored, by Spark."""
-        frame = queries.recomputed(self.session, name, query, views, snapshot, pending)
-        return self._few(frame, snapshot.stored[name].schema)
-
-    def fixed(self, rows: Any, table: str, snapshot: Snapshot) -> Any:
-        """A DataFrame computed once: few rows in memory, many in files of the next epoch."""
-        if isinstance(rows, pa.Table):
-            return rows
-        some = self._few(rows, snapshot.stored[table].schema)
-        if isinstance(some, pa.Table):
-            return some
-        gear = LargeGear(self.session, snapshot, snapshot.manifest.epoch + 1, None)
-        return gear.fixed(table, some)
+    def lookup(self, name: str, by: str, keys: pa.ChunkedArray, snapshot: Snapshot) -> pa.Table:
+        """The weighted rows of a relation whose column `by` is among `keys`."""
+        return self.local.lookup(self, name, by, keys, snapshot)
 
     def close(self) -> None:
         """Stop the local Spark this engine started; leave a session it was given alone."""
-        self._calculator.close()
+        self.local.close()
         if self._owns:
             self.session.stop()
 
 
-def _in_process(plan: Plan, items: Mapping[str, str]) -> str:
+def _emit(plan: Plan, items: Mapping[str, str]) -> str:
     return emit_consolidated(plan, DUCKDB, items)
 
 
 def _wanted(
     step: Fetch, files: Iterable[DataFile], keys: pa.ChunkedArray | None, store: Store
 ) -> Wanted:
-    """A slice for a job: it reads Parquet files; what is in none of them is at hand."""
-    whole, pieces = parted(files)
-    store.require_sound(whole, pages=True)
-    paths = tuple(store.absolute(file.path) for file in whole)
-    few = store.read_files(pieces, key=step.by, keys=keys, schema=arrow_schema(step.schema))
-    return Wanted(step.result, paths, step.schema, step.by, keys, few)
+    """A slice for a job: it reads Parquet files; rows that are in none are read by the driver."""
+    parquet, pieces = parted(files)
+    store.require_sound(parquet, pages=True)
+    paths = tuple(store.absolute(file.path) for file in parquet)
+    small = store.read_files(pieces, key=step.by, keys=keys, schema=arrow_schema(step.schema))
+    return Wanted(step.result, paths, step.schema, step.by, keys, small)
 
 
 def _bytes(files: Iterable[DataFile]) -> int:
     return sum(file.bytes for file in files)
 
 
-def _room() -> int:
+def _held_bytes() -> int:
     """What may be held without filling the disk that mapped files lie on."""
     return min(HELD_BYTES, disk_usage(gettempdir()).free // 2)
 
 
-def _rows(change: Any) -> float:
+def _row_count(change: Any) -> float:
     return change.num_rows if isinstance(change, pa.Table) else float("inf")

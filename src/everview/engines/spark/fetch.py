@@ -25,7 +25,7 @@ class TooLarge(Exception):  # noqa: N818  (a signal between gears, not an error)
 class Wanted:
     """One slice: which files, which columns, and which values of which column.
 
-    `few` are rows of the slice that are in none of the files.
+    `small` are rows of the slice that are in none of the files.
     """
 
     result: str
@@ -33,7 +33,7 @@ class Wanted:
     schema: Schema
     by: str | None
     keys: pa.ChunkedArray | None
-    few: pa.Table | None = None
+    small: pa.Table | None = None
 
 
 Read = Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]
@@ -59,7 +59,7 @@ def _tasks(wanted: Sequence[Wanted]) -> pa.Table:
 def _collect(wanted: Sequence[Wanted], answers: pa.Table) -> dict[str, pa.Table]:
     parts = [[arrow_schema(slice_.schema).empty_table()] for slice_ in wanted]
     for slice_, known in zip(wanted, parts, strict=True):
-        known += [] if slice_.few is None else [slice_.few]
+        known += [] if slice_.small is None else [slice_.small]
     for number, rows in zip(*(column.to_pylist() for column in answers.columns), strict=True):
         if rows is None:
             raise TooLarge(wanted[number].result)

@@ -47,7 +47,7 @@ class LargeGear:
     violation: Violation | None
 
     @explained()
-    def run(self, program: Program, changes: Changes, careful: bool = False) -> Outcome:
+    def run(self, program: Program, changes: Changes, consolidated: bool = False) -> Outcome:
         """The same steps as in the small gear, lazily; jobs run for checks and writes only."""
         outcome = Outcome(gear="large")
         uses = _uses(program)
@@ -65,7 +65,7 @@ class LargeGear:
                     elif isinstance(step, Compute):
                         frame = ask(
                             self.session,
-                            emit_step(step, SPARK, relations.names, careful=careful),
+                            emit_step(step, SPARK, relations.names, careful=consolidated),
                         )
                         if uses[step.result] > 1:
                             frame = held.enter_context(actions.kept(frame))
@@ -94,16 +94,16 @@ class LargeGear:
             outcome.published[name] = outcome.segments[name].rows
 
     @explained()
-    def build(self, name: str, plan: Plan, careful: bool = False) -> Segment:
+    def build(self, name: str, plan: Plan, consolidated: bool = False) -> Segment:
         """The value of `plan`, as the base of a relation."""
         with Relations(self.session) as relations:
-            relations.give_stored(plan, self.snapshot, careful=careful)
+            relations.give_stored(plan, self.snapshot, consolidated=consolidated)
             with without_loops(plan, self.session, relations) as left:
                 frame = ask(self.session, emit_consolidated(left, SPARK, relations.names))
                 return self._write(name, frame, base=True)
 
-    def fixed(self, table: str, frame: DataFrame) -> DataFrame:
-        """Rows that are read again as they are now."""
+    def pin(self, table: str, frame: DataFrame) -> DataFrame:
+        """Rows written to files, so that they are read again as they are now."""
         return self._frame_of(table, self._write(table, frame))
 
     def _take_in(

@@ -32,7 +32,7 @@ class _Iterations:
     held: ExitStack
 
     def evaluate(self, plan: Plan) -> pa.Table:
-        """The weighted rows of a plan, added up, to the driver."""
+        """The consolidated rows of a plan, to the driver."""
         rows = actions.collect_some(self._frame(plan), REACHED_ROWS + 1)
         if rows.num_rows > REACHED_ROWS:
             raise UserError(
@@ -42,11 +42,11 @@ class _Iterations:
             )
         return conform(rows, schema_of(plan))
 
-    def hold(self, name: str, plan: Plan) -> None:
+    def materialize(self, name: str, plan: Plan) -> None:
         """Make the value of a plan known under a name; it stays on Spark."""
         self.relations.replace(name, self.held.enter_context(actions.kept(self._frame(plan))))
 
-    def give(self, name: str, table: pa.Table) -> None:
+    def register(self, name: str, table: pa.Table) -> None:
         """Make weighted rows known under a name."""
         self.relations.replace(name, as_frame(self.session, table))
 

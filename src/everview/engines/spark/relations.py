@@ -17,7 +17,8 @@ from everview.plan.nodes import Plan
 from everview.plan.traverse import sources
 from everview.runtime.arrow_types import arrow_schema
 from everview.runtime.protocol import Snapshot, Stored
-from everview.sqlgen.sql import SPARK, consolidate
+from everview.sqlgen.sql import SPARK
+from everview.sqlgen.sql import consolidate as consolidate_sql
 from everview.store.manifest import DataFile, parted
 from everview.store.store import Store
 
@@ -46,17 +47,17 @@ class Relations:
         if before is not None:
             self._session.catalog.dropTempView(before)
 
-    def give_stored(self, plan: Plan, snapshot: Snapshot, *, careful: bool) -> None:
-        """Make every stored relation that `plan` reads known; added up when that is asked for."""
+    def give_stored(self, plan: Plan, snapshot: Snapshot, *, consolidated: bool) -> None:
+        """Make every stored relation that `plan` reads known."""
         for source in sources(plan):
             self.give(source.name, stored_frame(self._session, source.name, snapshot))
-            if careful:
-                self.add_up(source.name, snapshot.stored[source.name])
+            if consolidated:
+                self.consolidate(source.name, snapshot.stored[source.name])
 
-    def add_up(self, name: str, stored: Stored) -> None:
-        """Let rows of a known relation that cancel leave."""
+    def consolidate(self, name: str, stored: Stored) -> None:
+        """Take out the rows of a known relation that cancel."""
         every = self.names[name]
-        rows = consolidate(f"SELECT * FROM {every}", stored.schema, stored.rings, SPARK)
+        rows = consolidate_sql(f"SELECT * FROM {every}", stored.schema, stored.rings, SPARK)
         self.give(name, ask(self._session, rows))
         self._session.catalog.dropTempView(every)
 
@@ -83,7 +84,7 @@ def as_frame(session: SparkSession, rows: pa.Table | DataFrame) -> DataFrame:
 
 
 def stored_frame(session: SparkSession, name: str, snapshot: Snapshot) -> DataFrame:
-    """The weighted rows of all segments of a relation, not added up."""
+    """The weighted rows of all segments of a relation, not consolidated."""
     schema = snapshot.stored[name].schema
     whole, pieces = parted(snapshot.relation(name).files)
     if not pieces and not whole:

@@ -14,13 +14,13 @@ from time import perf_counter
 
 import pyarrow as pa
 
-from everview.engines.duckdb.calculator import Calculator
 from everview.expr.types import Schema
 from everview.runtime.arrow_types import arrow_schema
 from everview.runtime.cache.key_set import Keys
 from everview.runtime.cache.sorted_run import Run, Tight, among, in_pieces, joined
 from everview.runtime.parallel import MANY
 from everview.runtime.protocol import Snapshot, Stored
+from everview.runtime.workspace import Workspace
 from everview.store.change_file import is_piece
 from everview.store.manifest import Manifest, Segment
 
@@ -64,7 +64,7 @@ class _Held:
 class Hot:
     """The relations in memory, each as of the segments it was made from."""
 
-    calculator: Calculator
+    workspace: Workspace
     most: int
     """So many bytes may be held; what is beyond them lies in files that are mapped into memory."""
     loading: float = 0.0
@@ -219,7 +219,7 @@ class Hot:
         merged = Run(pa.concat_tables(rows), held.by)
         many = size > max(SUMMED, sum(map(len, held.loaded)) // PART)
         if held.stored.rings or many or merged.comes_and_goes:
-            every = self.calculator.add_up(merged.rows, held.stored.schema, held.stored.rings)
+            every = self.workspace.consolidate(merged.rows, held.stored.schema, held.stored.rings)
             merged = Run(every, held.by)
         return replace(held, later=(*later, (merged,)))
 

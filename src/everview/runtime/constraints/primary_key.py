@@ -1,7 +1,8 @@
-"""Which rows of a table with a primary key keep its rules, as their neighbours by key tell.
+"""Proves primary-key and delete checks by sorting on the key.
 
-Rows with one key that come and go by turns, each going as it came, leave one row or none: no key
-is there twice, and nothing goes that was not there. What is not settled so is left to the checks.
+If the weights of the rows of one key alternate +1, −1, and each −1 repeats the row before it, the
+key has one row or none at the end, and no row is deleted that was not there. What is not proved so
+is left to the checks.
 """
 
 from __future__ import annotations
@@ -20,14 +21,14 @@ from everview.runtime.vector.int_encoding import Places, codes
 from everview.store.sort_order import ascends, both
 
 
-def unsettled(stored: pa.Table, change: pa.Table, key: Sequence[str]) -> tuple[Places, Places]:
-    """The places of stored and of changed rows that have to be looked at again.
+def unproved(stored: pa.Table, change: pa.Table, key: Sequence[str]) -> tuple[Places, Places]:
+    """The places of stored and of changed rows whose keys are not proved valid.
 
-    Stored rows are in the order in which they came and went; of a change, what goes goes first.
+    Stored rows are in the order in which they came and went; of a change, deletes come first.
     """
     if stored.column_names != change.column_names:
         stored = stored.select(change.column_names)
-    if _only_goes(stored, change, key):
+    if _deletes_stored(stored, change, key):
         return np.arange(0), np.arange(0)
     rows = pa.concat_tables([stored, change])
     try:
@@ -35,19 +36,19 @@ def unsettled(stored: pa.Table, change: pa.Table, key: Sequence[str]) -> tuple[P
     except Unknown:
         return np.arange(len(stored)), np.arange(len(change))
     weights = rows[WEIGHT].to_numpy()
-    comes = np.zeros(len(rows), np.int8)
-    comes[len(stored) :] = weights[len(stored) :] > 0
-    order = np.argsort(both(numbers, comes), kind="stable")
-    found = order[_in_doubt(rows, order, numbers[order], weights[order])]
-    return found[found < len(stored)], found[found >= len(stored)] - len(stored)
+    inserted = np.zeros(len(rows), np.int8)
+    inserted[len(stored) :] = weights[len(stored) :] > 0
+    order = np.argsort(both(numbers, inserted), kind="stable")
+    left = order[_unproved_groups(rows, order, numbers[order], weights[order])]
+    return left[left < len(stored)], left[left >= len(stored)] - len(stored)
 
 
 def all_differ(rows: pa.Table, key: Sequence[str]) -> bool:
-    """Whether no two of some rows, which are in the order of a key, are equal.
+    """Whether no two rows are equal; they are sorted by the key.
 
-    Doubt, as about fractions and about three rows with one key, is answered with no.
+    Where that is not proved, as of floating point or of three rows with one key, the answer is no.
     """
-    if not key or any(_doubtful(rows[name]) for name in key):
+    if not key or any(_has_many_forms(rows[name]) for name in key):
         return False
     same = np.ones(max(len(rows) - 1, 0), bool)
     for name in key:
@@ -56,28 +57,28 @@ def all_differ(rows: pa.Table, key: Sequence[str]) -> bool:
     places = np.flatnonzero(same)
     if not len(places):
         return True
-    if (places[1:] - places[:-1] == 1).any() or any(map(_doubtful, rows.columns)):
+    if (places[1:] - places[:-1] == 1).any() or any(map(_has_many_forms, rows.columns)):
         return False
     return not _equal(rows, places, places + 1).any()
 
 
-def _doubtful(column: pa.ChunkedArray | pa.Field) -> bool:
-    """Whether values that are not written the same may still be the same."""
+def _has_many_forms(column: pa.ChunkedArray | pa.Field) -> bool:
+    """Whether one value has several forms in memory: floating point and nested types."""
     return bool(types.is_nested(column.type) or types.is_floating(column.type))
 
 
-def _only_goes(stored: pa.Table, change: pa.Table, key: Sequence[str]) -> bool:
-    """Whether what goes is what is stored, row by row, and no key comes twice."""
+def _deletes_stored(stored: pa.Table, change: pa.Table, key: Sequence[str]) -> bool:
+    """Whether the deletes are the stored rows, one by one, and no key is inserted twice."""
     weights = change[WEIGHT].to_numpy()
-    goes = weights < 0
-    if len(stored) != np.count_nonzero(goes) or any(map(_doubtful, change.schema)):
+    deleted = weights < 0
+    if len(stored) != np.count_nonzero(deleted) or any(map(_has_many_forms, change.schema)):
         return False
     if (abs(weights) != 1).any() or (stored[WEIGHT].to_numpy() != 1).any():
         return False
-    if not ascends(_where(~goes, change.select(key)), key):
+    if not ascends(_where(~deleted, change.select(key)), key):
         return False
-    gone = _where(goes, change.drop_columns([WEIGHT]))
-    return bool(gone.equals(stored.drop_columns([WEIGHT])))
+    removed = _where(deleted, change.drop_columns([WEIGHT]))
+    return bool(removed.equals(stored.drop_columns([WEIGHT])))
 
 
 def _where(wanted: Places, rows: pa.Table) -> pa.Table:
@@ -87,21 +88,21 @@ def _where(wanted: Places, rows: pa.Table) -> pa.Table:
     return rows.slice(first, count) if together else rows.filter(pa.array(wanted))
 
 
-def _in_doubt(rows: pa.Table, order: Places, numbers: Places, weights: Places) -> Places:
-    """Of rows in an order that keeps groups together, those of groups that are not settled."""
+def _unproved_groups(rows: pa.Table, order: Places, numbers: Places, weights: Places) -> Places:
+    """Of rows in an order that keeps groups together, those of groups that are not proved."""
     places = np.arange(len(order))
     first = np.append(True, numbers[1:] != numbers[:-1])[: len(order)]
     turn = places - np.maximum.accumulate(np.where(first, places, 0))
     bad = weights != 1 - 2 * (turn % 2)
-    goes = np.flatnonzero((turn % 2 == 1) & ~bad)
-    bad[goes] = ~_equal(rows, order[goes - 1], order[goes])
+    deletes = np.flatnonzero((turn % 2 == 1) & ~bad)
+    bad[deletes] = ~_equal(rows, order[deletes - 1], order[deletes])
     groups = np.cumsum(first) - 1
-    doubted: Places = np.isin(groups, np.unique(groups[bad])) if bad.any() else bad
-    return doubted
+    left: Places = np.isin(groups, np.unique(groups[bad])) if bad.any() else bad
+    return left
 
 
 def _equal(rows: pa.Table, left: Places, right: Places) -> Places:
-    """Whether the rows at some places are equal to those at others; doubt is answered with no."""
+    """Whether the rows at some places are equal to those at others; no where it is not known."""
     at, to = pa.array(left), pa.array(right)
 
     def same(column: pa.ChunkedArray) -> Places:
@@ -112,7 +113,7 @@ def _equal(rows: pa.Table, left: Places, right: Places) -> Places:
     plain = rows.drop_columns([WEIGHT]).combine_chunks()
     columns = plain.columns
     if len(left) < MANY:
-        if not any(map(_doubtful, columns)) and plain.take(at).equals(plain.take(to)):
+        if not any(map(_has_many_forms, columns)) and plain.take(at).equals(plain.take(to)):
             return np.ones(len(left), bool)
         found = [same(column) for column in columns]
     else:
@@ -122,7 +123,7 @@ def _equal(rows: pa.Table, left: Places, right: Places) -> Places:
 
 
 def _same(left: pa.ChunkedArray, right: pa.ChunkedArray) -> Places:
-    """Null is the same as null; fractions are the same if every bit is."""
+    """Null is the same as null; floating-point values are the same if every bit is."""
     if types.is_floating(left.type):
         bits = pa.int32() if left.type == pa.float32() else pa.int64()
         left, right = (side.combine_chunks().view(bits) for side in (left, right))

@@ -1,25 +1,25 @@
-"""A change followed through the iterations of a loop, in process.
+"""Incremental recursion: follows a change through the iterations of a loop.
 
-Iterations are taken in order: at each, the rows that changed there are looked at, and those that
-changed before and whose old history has an entry there (dbsp §6: a change at one iteration moves
-the answer at every later one where the row came again).
+Iterations are taken in order. At each, the rows that changed there are re-evaluated, and those that
+changed before and whose old history has an entry there (dbsp §6: a change at one iteration changes
+the answer at every later one at which the row was derived again).
 """
 
 from __future__ import annotations
 
 import pyarrow as pa
 
-from everview.engines.duckdb.calculator import Calculator
 from everview.expr.types import ITERATION, Column, Schema
 from everview.program.steps import Compute, Fetch, Loop, Looped, refs
 from everview.runtime.arrow_types import arrow_schema
 from everview.runtime.protocol import Gear, Snapshot
 from everview.runtime.recursion.seminaive import endless
-from everview.runtime.recursion.slice_cache import Slice
-from everview.runtime.recursion.worklist import Agenda
+from everview.runtime.recursion.slice_cache import SliceCache
+from everview.runtime.recursion.worklist import Worklist
 from everview.runtime.report import Outcome
 from everview.runtime.vector.chunks import Pieces
 from everview.runtime.vector.int_encoding import Places
+from everview.runtime.workspace import Workspace
 
 
 class _Relation:
@@ -28,7 +28,7 @@ class _Relation:
     def __init__(self, step: Looped) -> None:
         self.step = step
         self.lifted: Schema = (*step.schema, Column(ITERATION, "int"))
-        self.agenda = Agenda(step.schema, step.history.by if step.history else None)
+        self.worklist = Worklist(step.schema, step.history.by if step.history else None)
         self.changes = Pieces(arrow_schema(self.lifted))
 
 
@@ -36,24 +36,24 @@ class _Run:
     """One run of a loop."""
 
     def __init__(
-        self, loop: Loop, gear: Gear, calculator: Calculator, snapshot: Snapshot, outcome: Outcome
+        self, loop: Loop, gear: Gear, workspace: Workspace, snapshot: Snapshot, outcome: Outcome
     ) -> None:
-        self._loop, self._gear, self._calculator = loop, gear, calculator
+        self._loop, self._gear, self._workspace = loop, gear, workspace
         self._snapshot, self._outcome = snapshot, outcome
         self._relations = [_Relation(step) for step in loop.relations]
         self._body = [
-            Slice(step, calculator) if isinstance(step, Fetch) else step for step in loop.body
+            SliceCache(step, workspace) if isinstance(step, Fetch) else step for step in loop.body
         ]
         plans = (step.plan for step in loop.body if isinstance(step, Compute))
         self._read = frozenset(name for plan in plans for name in refs(plan))
 
     def run(self) -> None:
-        """From the first iteration that is touched until nothing is on the agenda."""
+        """From the first iteration that is touched until the worklists are empty."""
         for each in self._relations:
-            self._calculator.give_nothing(each.step.before, each.lifted)
+            self._workspace.register_empty(each.step.before, each.lifted)
             self._receive(each, each.step.start)
         count = 0
-        while due := [at for each in self._relations if (at := each.agenda.next) is not None]:
+        while due := [at for each in self._relations if (at := each.worklist.next) is not None]:
             count += 1
             self._iterate(min(due))
         for each in self._relations:
@@ -62,66 +62,66 @@ class _Run:
 
     def _receive(self, each: _Relation, name: str) -> None:
         if name:
-            each.agenda.receive(self._calculator.batch(name, each.lifted))
+            each.worklist.receive(self._workspace.batch(name, each.lifted))
 
     def _iterate(self, iteration: int) -> None:
-        found = [self._change(each, iteration) for each in self._relations]
-        for each, change in zip(self._relations, found, strict=True):
+        changes = [self._change(each, iteration) for each in self._relations]
+        for each, change in zip(self._relations, changes, strict=True):
             if change is None:
-                self._calculator.give_nothing(each.step.now, each.lifted)
+                self._workspace.register_empty(each.step.now, each.lifted)
             else:
-                self._calculator.give(each.step.now, change)
-        if all(change is None for change in found):
+                self._workspace.register(each.step.now, change)
+        if all(change is None for change in changes):
             return
         for step in self._body:
-            if isinstance(step, Slice):
-                step.bring(self._gear, self._snapshot, self._outcome)
+            if isinstance(step, SliceCache):
+                step.fetch(self._gear, self._snapshot, self._outcome)
             else:
-                self._gear.compute(step, self._outcome)
-        for each, change in zip(self._relations, found, strict=True):
+                self._outcome.computed_by(self._workspace.compute(step))
+        for each, change in zip(self._relations, changes, strict=True):
             self._receive(each, each.step.later)
             if change is None:
                 continue
             each.changes.append(change)
             if each.step.before in self._read:
-                self._calculator.give(each.step.before, each.changes.table())
+                self._workspace.register(each.step.before, each.changes.table())
 
     def _change(self, each: _Relation, iteration: int) -> pa.RecordBatch | None:
         """What the iteration adds to a relation, minus what it added before the transaction."""
-        agenda = each.agenda
-        changes = agenda.changes(iteration)
+        worklist = each.worklist
+        changes = worklist.changes(iteration)
         if each.step.history is None:
-            numbers, weights = agenda.pass_on(iteration, changes)
+            numbers, weights = worklist.pass_on(iteration, changes)
         else:
-            fresh = agenda.unseen(changes[0])
+            fresh = worklist.unseen(changes[0])
             self._learn(each, fresh)
-            agenda.begin(fresh, iteration)
-            numbers, weights = agenda.advance(iteration, changes)
+            worklist.begin(fresh, iteration)
+            numbers, weights = worklist.advance(iteration, changes)
         if not len(numbers):
             return None
         if iteration > self._loop.most and (weights > 0).any():
             raise endless(each.step.name, self._loop.limit)
-        return agenda.at(iteration, (numbers, weights))
+        return worklist.at(iteration, (numbers, weights))
 
     def _learn(self, each: _Relation, numbers: Places) -> None:
         """Fetch the old histories of rows, once for each."""
-        step, rows = each.step.history, each.agenda.unbrought(numbers)
+        step, rows = each.step.history, each.worklist.unfetched(numbers)
         if rows is None or step is None:
             return
-        self._calculator.give(each.step.touched, rows)
+        self._workspace.register(each.step.touched, rows)
         self._gear.fetch((step,), self._snapshot, self._outcome)
-        each.agenda.learn(self._calculator.batch(step.result, each.lifted))
+        each.worklist.learn(self._workspace.batch(step.result, each.lifted))
 
     def _finish(self, each: _Relation) -> None:
         """Name how the relation has changed, and the sum it depends on."""
         changes = each.changes.table()
-        self._calculator.give(each.step.changes, changes)
+        self._workspace.register(each.step.changes, changes)
         bag = each.step.history is None
-        self._calculator.give(each.step.sums, changes if bag else each.agenda.received())
+        self._workspace.register(each.step.sums, changes if bag else each.worklist.received())
 
 
 def run_loop(
-    loop: Loop, gear: Gear, calculator: Calculator, snapshot: Snapshot, outcome: Outcome
+    loop: Loop, gear: Gear, workspace: Workspace, snapshot: Snapshot, outcome: Outcome
 ) -> None:
     """Follow a change through the iterations of a loop."""
-    _Run(loop, gear, calculator, snapshot, outcome).run()
+    _Run(loop, gear, workspace, snapshot, outcome).run()

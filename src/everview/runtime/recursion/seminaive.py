@@ -1,6 +1,6 @@
-"""Loops evaluated from scratch: what each iteration adds follows from what the one before added.
+"""Semi-naive evaluation: a recursion from scratch, each iteration over what the last one added.
 
-Xₙ₊₁ − Xₙ = B(Xₙ) − B(Xₙ₋₁) is the derivative of the body (dbsp eq. 5.1, semi-naive evaluation).
+Xₙ₊₁ − Xₙ = B(Xₙ) − B(Xₙ₋₁) is the derivative of the body (dbsp eq. 5.1).
 """
 
 from __future__ import annotations
@@ -22,20 +22,20 @@ from everview.rewrite.loop_normal_form import flattened
 from everview.rewrite.normalize import normalize
 from everview.runtime.arrow_types import arrow_schema
 
-PIECES = 64
-"""So many pieces of a relation are made one."""
+MAX_CHUNKS = 64
+"""A relation of more chunks is copied into one."""
 
 
-class Calculating(Protocol):
-    """Who evaluates plans without loops, over relations it was given by name."""
+class PlanEvaluator(Protocol):
+    """Evaluates plans without loops over relations that are registered by name."""
 
     def evaluate(self, plan: Plan) -> pa.Table:
-        """The weighted rows of a plan, added up."""
+        """The consolidated rows of a plan."""
 
-    def hold(self, name: str, plan: Plan) -> None:
-        """Make the value of a plan known under a name."""
+    def materialize(self, name: str, plan: Plan) -> None:
+        """Make the consolidated rows of a plan known under a name."""
 
-    def give(self, name: str, table: pa.Table) -> None:
+    def register(self, name: str, table: pa.Table) -> None:
         """Make weighted rows known under a name."""
 
 
@@ -52,20 +52,20 @@ def endless(name: str, limit: int) -> UserError:
 
 @dataclass(slots=True)
 class Solver:
-    """Plans with loops as plans over what the loops reach."""
+    """Turns plans with loops into plans over what the loops reach."""
 
-    calculator: Calculating
-    _known: dict[Plan, Ref] = field(default_factory=dict)
+    evaluator: PlanEvaluator
+    _reached: dict[Plan, Ref] = field(default_factory=dict)
     _names: int = 0
 
     def solved(self, plan: Plan) -> Plan:
         """The same plan, with each loop in it replaced by what it reaches."""
         if not has_loops(plan):
             return plan
-        made = with_children(plan, tuple(self.solved(part) for part in children(plan)))
-        if isinstance(made, Fixpoint) and made not in self._known:
-            self._solve(made)
-        return self._known.get(made, made)
+        node = with_children(plan, tuple(self.solved(part) for part in children(plan)))
+        if isinstance(node, Fixpoint) and node not in self._reached:
+            self._solve(node)
+        return self._reached.get(node, node)
 
     def _solve(self, node: Fixpoint) -> None:
         """What every relation of a loop reaches, and when its rows came."""
@@ -75,19 +75,19 @@ class Solver:
             each = replace(node, result=name)
             rows = [_at(rows, n + 1) if node.traced else rows for n, rows in enumerate(steps[name])]
             empty = arrow_schema(schema_of(each)).empty_table()
-            self._known[each] = self._fresh(each)
-            self.calculator.give(self._known[each].name, pa.concat_tables([empty, *rows]))
+            self._reached[each] = self._fresh(each)
+            self.evaluator.register(self._reached[each].name, pa.concat_tables([empty, *rows]))
 
     def _fresh(self, like: Plan) -> Ref:
         self._names += 1
         return Ref(f"reached {self._names}", schema_of(like))
 
     def value(self, plan: Plan) -> Ref:
-        """The value of a plan made known."""
+        """The value of a plan, made known under a name."""
         if isinstance(plan, Ref):
             return plan
         ref = self._fresh(plan)
-        self.calculator.hold(ref.name, plan)
+        self.evaluator.materialize(ref.name, plan)
         return ref
 
 
@@ -114,7 +114,7 @@ class _Loop:
 
     def steps(self) -> dict[str, list[pa.Table]]:
         """What each iteration adds to each relation."""
-        node, rows = self._node, self._solver.calculator.evaluate
+        node, rows = self._node, self._solver.evaluator.evaluate
         found: dict[str, list[pa.Table]] = {name: [] for name in node.names}
         for iteration in range((node.limit or ENDLESS) + 1):
             added = {name: rows(plans[iteration > 0]) for name, plans in self._plans.items()}
@@ -131,11 +131,11 @@ class _Loop:
                 continue
             self._given.add(name)
             both = pa.concat_tables([self._before[name], self._now[name]])
-            pieces = both.column(WEIGHT).num_chunks
-            self._before[name] = both.combine_chunks() if pieces > PIECES else both
+            chunks = both.column(WEIGHT).num_chunks
+            self._before[name] = both.combine_chunks() if chunks > MAX_CHUNKS else both
             self._now[name] = rows
-            self._solver.calculator.give(_before(name), self._before[name])
-            self._solver.calculator.give(_now(name), rows)
+            self._solver.evaluator.register(_before(name), self._before[name])
+            self._solver.evaluator.register(_now(name), rows)
 
     def _added(self, name: str) -> tuple[Plan, Plan]:
         """What the first iteration adds to a relation, and what each later one does."""

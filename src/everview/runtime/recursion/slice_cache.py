@@ -1,4 +1,4 @@
-"""The slices that a loop reads: what one iteration has fetched, later ones do not fetch again."""
+"""Keeps the slices that a loop reads, so that no iteration fetches a key again."""
 
 from __future__ import annotations
 
@@ -9,27 +9,28 @@ import numpy as np
 import pyarrow as pa
 from pyarrow import types
 
-from everview.engines.duckdb.calculator import Calculator
 from everview.program.steps import Fetch, KeySet
 from everview.runtime.arrow_types import arrow_schema
+from everview.runtime.lookup_keys import key_values
 from everview.runtime.protocol import Gear, Snapshot
 from everview.runtime.report import Outcome
 from everview.runtime.vector.int_encoding import values_at
 from everview.runtime.vector.row_ids import identities
+from everview.runtime.workspace import Workspace
 
-KEPT = 1_000
-"""A slice of more rows is not added to: whoever reads it would pass over too many."""
+SLICE_MAX_ROWS = 1_000
+"""A slice of more rows is fetched again and not added to: a step reads all rows of its slice."""
 
 
-class Slice:
+class SliceCache:
     """What one fetch brings, through the iterations of a loop.
 
-    What is stored does not change while a loop runs, and a slice may hold more rows than asked for.
-    So the rows of a key stay where they are, and a whole relation is brought once.
+    Stored relations do not change while a loop runs, and a slice may hold more rows than are asked
+    for. So the rows of a key stay in it, and a whole relation is fetched once.
     """
 
-    def __init__(self, step: Fetch, calculator: Calculator) -> None:
-        self._step, self._calculator = step, calculator
+    def __init__(self, step: Fetch, workspace: Workspace) -> None:
+        self._step, self._workspace = step, workspace
         self._begun = False
         self._known: set[object] = set()
         self._rows: pa.RecordBatch | None = None
@@ -41,24 +42,21 @@ class Slice:
         return replace(self._step, result=f"{name} more", keys=(KeySet(f"{name} missing", by),))
 
     @cached_property
-    def _stays(self) -> bool:
-        """Whether rows are brought by keys that can be told apart.
-
-        Whether two fractions, or two nested values, are equal may be seen otherwise in a lookup.
-        """
+    def _has_exact_keys(self) -> bool:
+        """Whether a lookup compares keys as we do: not so of floating point and nested types."""
         if self._step.by is None:
             return False
         type_ = arrow_schema(self._step.schema).field(self._step.by).type
         return not (types.is_floating(type_) or types.is_nested(type_))
 
-    def bring(self, gear: Gear, snapshot: Snapshot, outcome: Outcome) -> None:
+    def fetch(self, gear: Gear, snapshot: Snapshot, outcome: Outcome) -> None:
         """Make the slice hold the rows of all keys that are asked for now."""
-        step, calculator = self._step, self._calculator
-        asked = calculator.asked(step.keys)
+        step, workspace = self._step, self._workspace
+        asked = workspace.nonempty(step.keys)
         if self._begun and (step.by is None or not asked):
             return
-        few = calculator.rows_of({key.relation for key in asked}) <= KEPT
-        if self._stays and asked and few:
+        few = workspace.count_rows({key.relation for key in asked}) <= SLICE_MAX_ROWS
+        if self._has_exact_keys and asked and few:
             self._add(gear, snapshot, outcome)
         else:
             self._known, self._rows = set(), None
@@ -66,24 +64,24 @@ class Slice:
         self._begun = step.by is not None or bool(asked) or not step.keys
 
     def _add(self, gear: Gear, snapshot: Snapshot, outcome: Outcome) -> None:
-        """Bring what is asked for and not there yet.
+        """Fetch the keys that are asked for and not there yet.
 
-        Keys are told apart as values of the column that is looked at: two that differ may be one
-        there, whose rows must not come twice.
+        Keys are compared as values of the column that is looked up: two that differ before the cast
+        may be one after it, whose rows must not come twice.
         """
-        keys = gear.values(self._step).combine_chunks()
-        told = list(identities([keys], len(keys)))
-        fresh = [place for place, key in enumerate(told) if key not in self._known]
+        keys = key_values(self._step, self._workspace).combine_chunks()
+        identity = list(identities([keys], len(keys)))
+        fresh = [place for place, key in enumerate(identity) if key not in self._known]
         if not fresh:
             return
-        if self._rows is not None and self._rows.num_rows > KEPT:
+        if self._rows is not None and self._rows.num_rows > SLICE_MAX_ROWS:
             self._known, self._rows = set(), None
         if self._rows is not None:
             keys = values_at(keys, np.array(fresh))
-        self._known.update(told)
+        self._known.update(identity)
         [missing] = self._more.keys
-        self._calculator.give(missing.relation, pa.record_batch([keys], [missing.column]))
+        self._workspace.register(missing.relation, pa.record_batch([keys], [missing.column]))
         gear.fetch((self._more,), snapshot, outcome)
-        found = self._calculator.batch(self._more.result, self._step.schema)
-        self._rows = found if self._rows is None else pa.concat_batches([self._rows, found])
-        self._calculator.give(self._step.result, self._rows)
+        rows = self._workspace.batch(self._more.result, self._step.schema)
+        self._rows = rows if self._rows is None else pa.concat_batches([self._rows, rows])
+        self._workspace.register(self._step.result, self._rows)

@@ -1,8 +1,8 @@
-"""What has to be looked at of one relation of a loop, iteration by iteration.
+"""Worklist of a recursive relation: which rows to re-evaluate at which iteration.
 
-Every row has a number, and what is known of rows are arrays by number. The history of a row is what
-every iteration adds to its sum. A row is there from the iteration on at which its sum becomes
-positive.
+Rows are numbered, and what is known of them are arrays by number. The history of a row is what
+every iteration adds to its sum. A row is in the relation from the iteration on at which its sum
+becomes positive.
 """
 
 from __future__ import annotations
@@ -38,12 +38,12 @@ class _Due:
     came: list[Weighted] = field(default_factory=list)
 
 
-class Agenda:
+class Worklist:
     """The changes of a relation's sum, by iteration; of a set, with the old history of its rows.
 
-    By number, `_sums` has the sum of a row up to the iteration last looked at, old and new, and
-    `_facts` whether it was looked at, from where to where the entries of its old history are, and
-    the number of its key. Histories are brought by a key, of all rows that have it.
+    By number, `_sums` has the sum of a row up to the iteration evaluated last, old and new, and
+    `_facts` whether it was evaluated, from where to where the entries of its old history are, and
+    the number of its key. Histories are fetched by a key, of all rows that have it.
     """
 
     def __init__(self, schema: Schema, by: str | None = None) -> None:
@@ -56,20 +56,20 @@ class Agenda:
         self._sums = np.zeros((2, 0), np.int64)
         self._facts = np.zeros((_FACTS, 0), np.int64)
         self._key = [] if by is None else [names(schema).index(by)]
-        self._asked = [WEIGHT] if by is None else [by, WEIGHT]
+        self._key_columns = [WEIGHT] if by is None else [by, WEIGHT]
         self._keys = Numbers()
-        self._brought = np.zeros(0, bool)
+        self._fetched = np.zeros(0, bool)
         self._when, self._weights = np.zeros((2, 0), np.int64)
         self._received: list[tuple[Places, Places, Places]] = []
         self._most = 0
 
     @property
     def next(self) -> int | None:
-        """The first iteration at which something has to be looked at."""
+        """The first iteration at which a row has to be re-evaluated."""
         return self._order[0] if self._order else None
 
     def receive(self, rows: pa.RecordBatch) -> None:
-        """Put changes of the sum on the agenda."""
+        """Add changes of the sum to the worklist."""
         if not rows.num_rows:
             return
         numbers, when, weights = self._read(rows)
@@ -78,10 +78,10 @@ class Agenda:
             self._at(iteration).changes.append((numbers[places], weights[places]))
 
     def learn(self, rows: pa.RecordBatch) -> None:
-        """Take in old histories, of each row all at once; also of rows not asked for yet."""
+        """Add old histories, each row's all at once; also of rows that have not changed yet."""
         if not rows.num_rows:
             return
-        codes, weights = _not_zero(*_summed(*_coded(*self._read(rows))))
+        codes, weights = _not_zero(*_add_equal(*_coded(*self._read(rows))))
         numbers, when = _decoded(codes)
         first, known = _starts(numbers), len(self._when)
         owners = numbers[first]
@@ -94,28 +94,28 @@ class Agenda:
     def changes(self, iteration: int) -> Weighted:
         """How the sum changes at an iteration: rows in order, each once, with weights not zero."""
         due = self._due.get(iteration)
-        return _all_summed(due.changes) if due else _all_summed([])
+        return _consolidate(due.changes) if due else _consolidate([])
 
     def unseen(self, numbers: Places) -> Places:
-        """Those rows that were not looked at yet."""
+        """Those rows that were not evaluated yet."""
         unseen: Places = numbers[self._facts[_BEGUN][numbers] == 0]
         return unseen
 
-    def unbrought(self, numbers: Places) -> pa.RecordBatch | None:
-        """The keys of these rows that nobody asked for yet; they count as brought from now on."""
+    def unfetched(self, numbers: Places) -> pa.RecordBatch | None:
+        """The keys of these rows that were not fetched yet; they count as fetched from now on."""
         if not len(numbers):
             return None
-        missing = ~self._brought[self._facts[_KEY][numbers]]
+        missing = ~self._fetched[self._facts[_KEY][numbers]]
         if not missing.any():
             return None
-        asked = numbers[missing]
-        self._brought[self._facts[_KEY][asked]] = True
-        columns = self._rows.at(asked)
+        wanted = numbers[missing]
+        self._fetched[self._facts[_KEY][wanted]] = True
+        columns = self._rows.at(wanted)
         keys = [columns[place] for place in self._key]
-        return pa.record_batch([*keys, ones(len(asked))], self._asked)
+        return pa.record_batch([*keys, ones(len(wanted))], self._key_columns)
 
     def begin(self, numbers: Places, iteration: int) -> None:
-        """Look at rows for the first time, with the old histories that were learned."""
+        """Evaluate rows for the first time, with the old histories that were learned."""
         if not len(numbers):
             return
         self._facts[_BEGUN, numbers] = 1
@@ -135,16 +135,16 @@ class Agenda:
             self._at(at).came.append((owners[places], weights[places]))
 
     def advance(self, iteration: int, changes: Weighted) -> Weighted:
-        """What an iteration adds to whether rows are there, minus what it added before."""
+        """How an iteration changes the set of rows, minus how it did before the transaction."""
         due = self._done(iteration)
         touched, change = changes
         came: Any = 0
         if due.came:
-            entries, came = _all_summed(due.came)
+            entries, came = _consolidate(due.came)
             if not np.array_equal(entries, touched):
                 both = np.zeros((2, len(touched) + len(entries)), self._sums.dtype)
                 both[0, : len(touched)], both[1, len(touched) :] = change, came
-                touched, (change, came) = _summed(np.concatenate((touched, entries)), both)
+                touched, (change, came) = _add_equal(np.concatenate((touched, entries)), both)
         old, new = self._sums[_OLD][touched], self._sums[_NEW][touched]
         before = (new > 0).astype(np.int64) - (old > 0)
         old = self._sums[_OLD][touched] = old + came
@@ -164,11 +164,11 @@ class Agenda:
         return pa.record_batch(made, schema=self._lifted)
 
     def received(self) -> pa.Table:
-        """All changes of the sum that were received, added up."""
+        """All changes of the sum that were received, consolidated."""
         if not self._received:
             return self._lifted.empty_table()
         numbers, when, weights = map(np.concatenate, zip(*self._received, strict=True))
-        codes, summed = _not_zero(*_summed(*_coded(numbers, when, weights)))
+        codes, summed = _not_zero(*_add_equal(*_coded(numbers, when, weights)))
         numbers, when = _decoded(codes)
         columns = self._rows.again(numbers)
         made = [*columns, of_numbers(when.astype(np.int32)), _weights(summed)]
@@ -182,7 +182,7 @@ class Agenda:
         return due
 
     def _done(self, iteration: int) -> _Due:
-        """What an iteration brings, which is the first on the agenda if it is there."""
+        """What an iteration brings, which is the first on the worklist if it is there."""
         due = self._due.pop(iteration, None)
         if due is None:
             return _Due()
@@ -211,7 +211,7 @@ class Agenda:
         self._sums, self._facts = with_room(self._sums, end), with_room(self._facts, end)
         keys = self._keys.of([columns[place] for place in self._key], end - known)
         self._facts[_KEY, known:end] = keys
-        self._brought = with_room(self._brought, len(self._keys))
+        self._fetched = with_room(self._fetched, len(self._keys))
 
     def _wide(self, weights: Places) -> Places:
         """Weights whose sums cannot go wrong: numbers of Python's where 64 bits may not do."""
@@ -247,15 +247,15 @@ def _decoded(codes: Places) -> tuple[Places, Places]:
     return codes >> 32, codes & 0xFFFFFFFF
 
 
-def _all_summed(parts: list[Weighted]) -> Weighted:
+def _consolidate(parts: list[Weighted]) -> Weighted:
     """The sum of weighted rows: in order, each once, without those that cancel."""
     if not parts:
         return np.zeros(0, np.int64), np.zeros(0, np.int64)
     numbers, weights = map(np.concatenate, zip(*parts, strict=True))
-    return _not_zero(*_summed(numbers, weights))
+    return _not_zero(*_add_equal(numbers, weights))
 
 
-def _summed(numbers: Places, weights: Places) -> Weighted:
+def _add_equal(numbers: Places, weights: Places) -> Weighted:
     """Numbers in order, each once, and the sums of what has the same number."""
     if not (numbers[1:] > numbers[:-1]).all():
         order = numbers.argsort(kind="stable")

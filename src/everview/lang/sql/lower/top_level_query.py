@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from contextlib import suppress
-from dataclasses import dataclass
 
 from sqlglot import exp
 
@@ -16,19 +15,8 @@ from everview.lang.sql.parse.order_limit import number, ordered, placed, shown_c
 from everview.lang.sql.parse.span import span_of
 from everview.lang.sql.parse.statement import parse_query
 from everview.plan.build import columns_of
-from everview.plan.nodes import Order, Plan, Source
-
-
-@dataclass(frozen=True, slots=True)
-class OrderedQuery:
-    """The rows of `plan`, of which `columns` are shown, sorted and cut."""
-
-    plan: Plan
-    columns: tuple[str, ...]
-    order: tuple[Order, ...] = ()
-    limit: int | None = None
-    offset: int = 0
-
+from everview.plan.nodes import Order, Source
+from everview.plan.ordered_query import OrderedQuery
 
 _CLAUSES = ("order", "limit", "offset")
 

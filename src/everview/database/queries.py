@@ -1,0 +1,105 @@
+"""SQL between the user and an engine: who reads a text, the engine itself or we.
+
+An engine that evaluates text, as Spark does, is given the text: its answer is the definition. To
+any other engine a query is lowered, and it is given a plan.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+from everview.database.audit_query import declared, inlined, written_minus_stored
+from everview.errors import UserError
+from everview.expr.types import Schema, names
+from everview.lang.sql.lower.top_level_query import lower_ordered, lower_recursive
+from everview.lang.sql.parse.statements import Query
+from everview.plan.nodes import Plan, Source
+from everview.plan.ordered_query import OrderedQuery
+from everview.plan.traverse import schema_of
+from everview.runtime.protocol import Changes, Engine, Snapshot
+from everview.runtime.results import Result
+
+
+def read(engine: Engine, name: str, snapshot: Snapshot) -> Result:
+    """The rows of a stored relation, each as often as its weight says."""
+    schema = snapshot.stored[name].schema
+    return engine.select(OrderedQuery(Source(name, schema), names(schema)), snapshot, {})
+
+
+def select(
+    engine: Engine, sql: str, reads: Sequence[str], snapshot: Snapshot, pending: Changes
+) -> Result:
+    """The rows of a query over stored relations, with changes that are not committed yet."""
+    if engine.text is None:
+        return engine.select(
+            lower_ordered(sql, declared(snapshot), engine.analyze), snapshot, pending
+        )
+
+    def own() -> OrderedQuery | None:
+        return lower_recursive(sql, declared(snapshot), engine.analyze)
+
+    return engine.text.select(sql, reads, snapshot, pending, own)
+
+
+def describe(
+    engine: Engine, sql: str, relations: Mapping[str, Schema], *, once: bool = False
+) -> Schema:
+    """The columns of a query over relations, or a UserError when it cannot be answered.
+
+    A query that runs `once`, and is not kept, may read what whoever opened the store allows.
+    """
+    known = {name.lower(): Source(name, schema) for name, schema in relations.items()}
+    if engine.text is None:
+        with only_known_to_spark():
+            query = lower_ordered(sql, known, engine.analyze)
+        if (problem := engine.refusal(query.plan)) is not None:
+            raise problem
+        columns = {column.name: column for column in schema_of(query.plan)}
+        return tuple(columns[name] for name in query.columns)
+    try:
+        return engine.text.describe(sql, relations, once=once)
+    except UserError:
+        recursive = lower_recursive(sql, known, engine.analyze)
+        if recursive is None:
+            raise
+        return tuple(c for c in schema_of(recursive.plan) if c.name in recursive.columns)
+
+
+def recompute(
+    engine: Engine,
+    name: str,
+    query: Query,
+    views: Mapping[str, Plan],
+    snapshot: Snapshot,
+    pending: Changes,
+) -> Any:
+    """A query after the pending changes minus the stored rows of `name`, as a change.
+
+    `views` are those under it that the changes move, in order, as plans.
+    """
+    if engine.text is not None:
+        return engine.text.recompute(name, (query.text, query.reads), views, snapshot, pending)
+    with only_known_to_spark():
+        plan = written_minus_stored(name, {name: query.text}, snapshot, engine.analyze)
+    plans: dict[str, Plan] = {}
+    for view, each in views.items():
+        plans[view] = inlined(each, plans)
+    return engine.evaluate(inlined(plan, plans), snapshot, pending)
+
+
+@contextmanager
+def only_known_to_spark() -> Iterator[None]:
+    """Refuse what the language of views cannot say: only Spark could answer it."""
+    try:
+        yield
+    except UserError as problem:
+        if problem.code != "Q020":
+            raise
+        raise UserError(
+            "E011",
+            f"the embedded engine cannot recompute this as Spark would: {problem.problem}",
+            span=problem.span,
+            remedy="open the store with engine='spark'",
+        ) from None

@@ -1,0 +1,166 @@
+"""Spark reading SQL itself: the one place where text is evaluated, after every word is checked."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+import pyarrow as pa
+from py4j.protocol import Py4JJavaError  # type: ignore[import-untyped]
+from pyspark.errors import PySparkException
+from pyspark.sql import DataFrame, SparkSession
+
+from everview.engines.spark import actions, audit
+from everview.engines.spark.checked_query import over
+from everview.engines.spark.door import ask
+from everview.engines.spark.errors import ends_early, explained, fails_inside
+from everview.engines.spark.frames import SparkFrames
+from everview.engines.spark.queries import (
+    listed_names,
+    plain_frame,
+    plain_sql,
+    weighted_frame,
+)
+from everview.engines.spark.recursion import without_loops
+from everview.engines.spark.relations import Relations, ddl, stored_frame
+from everview.errors import UserError
+from everview.expr.types import WEIGHT, Column, Schema, names
+from everview.lang.sql.allowlist.allow import NOTHING, Allow
+from everview.plan.nodes import Plan
+from everview.plan.ordered_query import OrderedQuery
+from everview.plan.traverse import sources
+from everview.runtime.protocol import Changes, Difference, Snapshot
+from everview.runtime.results import Result
+from everview.sqlgen.sql import SPARK, consolidate, emit_consolidated
+
+Show = Callable[[OrderedQuery, Snapshot, Changes], DataFrame]
+"""The rows that a query shows, of which Everview has the plan."""
+
+
+@dataclass(frozen=True, slots=True)
+class SparkText:
+    """Evaluates checked text; what is not kept may read what `allow` says beside the store."""
+
+    session: Callable[[], SparkSession]
+    allow: Allow
+    frames: SparkFrames
+    show: Show
+
+    def describe(self, sql: str, relations: Mapping[str, Schema], *, once: bool) -> Schema:
+        """The columns that Spark's own analyzer gives a query over relations without rows."""
+        session = self.session()
+        empty = {
+            name: session.createDataFrame([], ddl(schema)) for name, schema in relations.items()
+        }
+        found = over(session, sql, empty, self.allow if once else NOTHING).schema
+        return tuple(Column(field.name, field.dataType.simpleString()) for field in found)
+
+    def select(
+        self,
+        sql: str,
+        reads: Sequence[str],
+        snapshot: Snapshot,
+        pending: Changes,
+        own: Callable[[], OrderedQuery | None],
+    ) -> Result:
+        """A query in which every relation read is an ordinary table of its own name.
+
+        A recursion that Spark does not read, or ends before it is done, is evaluated by us.
+        """
+        session = self.session()
+        kept = {name: list(parts) for name, parts in pending.items()}
+
+        def shown() -> DataFrame | None:
+            query = own()
+            return None if query is None else self.show(query, snapshot, kept)
+
+        frames = {name: plain_frame(session, name, snapshot, pending) for name in reads}
+        try:
+            frame = over(session, sql, frames, self.allow)
+        except UserError:
+            ours = shown()
+            if ours is None:
+                raise
+            return Result(lambda: actions.collect(ours), lambda: ours)
+
+        def arrow() -> pa.Table:
+            try:
+                with explained():
+                    return actions.collect(frame)
+            except (PySparkException, Py4JJavaError) as problem:
+                ours = shown() if ends_early(problem) else None
+                if ours is not None:
+                    return actions.collect(ours)
+                if not fails_inside(problem):
+                    raise
+                raise UserError(
+                    "E016",
+                    "Spark's optimizer fails on this query",
+                    remedy="write it in another way, or create it as a view, which Everview reads",
+                ) from problem
+
+        return Result(arrow, lambda: frame)
+
+    def difference(
+        self, name: str, texts: Mapping[str, str], tables: Sequence[str], snapshot: Snapshot
+    ) -> Difference | str:
+        """A view's query minus the view, or why Spark does not read the query."""
+        with explained():
+            frames = audit.stored_tables(self.session(), tables, snapshot)
+            return audit.text_difference(self.session(), name, texts, frames, snapshot)
+
+    def is_deterministic(
+        self, name: str, texts: Mapping[str, str], tables: Sequence[str], snapshot: Snapshot
+    ) -> bool:
+        """Whether Spark gives one answer, in whatever order the rows of tables arrive."""
+        with explained():
+            frames = audit.stored_tables(self.session(), tables, snapshot)
+            return audit.is_deterministic(self.session(), name, texts, frames, snapshot)
+
+    def plan_difference(self, name: str, plan: Plan, snapshot: Snapshot) -> Difference:
+        """The rows of `plan`, which is a view's query minus the view, by Spark."""
+        with explained():
+            return audit.plan_difference(self.session(), name, plan, snapshot)
+
+    def recompute(
+        self,
+        name: str,
+        query: tuple[str, Sequence[str]],
+        views: Mapping[str, Plan],
+        snapshot: Snapshot,
+        pending: Changes,
+    ) -> pa.Table | DataFrame:
+        """A query after the pending changes minus the stored rows of `name`."""
+        frame = self._recomputed(name, query, views, snapshot, pending)
+        return self.frames.to_driver(frame, snapshot.stored[name].schema)
+
+    def _recomputed(
+        self,
+        name: str,
+        query: tuple[str, Sequence[str]],
+        views: Mapping[str, Plan],
+        snapshot: Snapshot,
+        pending: Changes,
+    ) -> DataFrame:
+        session, (text, reads) = self.session(), query
+        schema = snapshot.stored[name].schema
+        under = {source.name for plan in views.values() for source in sources(plan)}
+        with Relations(session) as relations:
+            for each in sorted({*reads, *under} - {*views}):
+                relations.give(each, weighted_frame(session, each, snapshot, pending))
+                if each in under:
+                    relations.consolidate(each, snapshot.stored[each])
+            for view, plan in views.items():
+                with without_loops(plan, session, relations) as left:
+                    rows = emit_consolidated(left, SPARK, relations.names)
+                    relations.give(view, ask(session, rows))
+            plain = {n: plain_sql(relations.names[n], snapshot.stored[n].schema) for n in reads}
+            frames = {each: ask(session, sql) for each, sql in plain.items()}
+            relations.give("computed", over(session, text, frames).toDF(*names(schema)))
+            relations.give("stored", stored_frame(session, name, snapshot))
+            both = (
+                f"SELECT *, CAST(1 AS BIGINT) AS {WEIGHT} FROM {relations.names['computed']} "
+                f"UNION ALL SELECT {listed_names(names(schema))}, -{WEIGHT} "
+                f"FROM {relations.names['stored']}"
+            )
+            return ask(session, consolidate(both, schema, (), SPARK))

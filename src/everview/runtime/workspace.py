@@ -1,0 +1,411 @@
+"""Named relations in memory, and which evaluator computes a plan over them.
+
+Three evaluators give the same answer at different cost. Vector operators on Arrow have no planning
+cost and compute plans over few rows; SQL in this process computes plans over many; Spark, where the
+engine has it, computes what SQL is not shown to compute as Spark does.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from enum import Enum, auto
+from functools import lru_cache
+from typing import Protocol, TypeAlias
+
+import pyarrow as pa
+
+from everview.analysis.sign import Sign, sign
+from everview.expr.types import Schema
+from everview.expr.typing import Typed
+from everview.plan.nodes import Change, Empty, Plan, Ref, Source
+from everview.plan.traverse import CACHED, has_loops, referred, schema_of, walk
+from everview.program.steps import Compute, KeySet, change_name
+from everview.runtime.arrow_types import arrow_schema, conform
+from everview.runtime.recursion.seminaive import Solver
+from everview.runtime.retry import CalculationError, retry_consolidated
+from everview.runtime.vector import aggregate
+from everview.runtime.vector.batches import FEW, Batches, batch, nothing, picked
+from everview.runtime.vector.errors import Unknown
+from everview.runtime.vector.operators import Columns
+from everview.sqlgen.scalar import NotEqual
+
+Rows: TypeAlias = pa.Table | pa.RecordBatch
+
+
+class Evaluator(Enum):
+    """Who computes a plan; `NONE` where it is known to have no rows."""
+
+    NONE = auto()
+    VECTOR = auto()
+    SQL = auto()
+    SPARK = auto()
+
+
+def choose_evaluator(plan: Plan, rows: int, vector_max_rows: int = FEW) -> Evaluator:
+    """The cheapest evaluator for a plan over so many rows.
+
+    It is a preference: vector operators that do not know the plan, or meet a value that they do not
+    compute exactly, leave it to SQL, and SQL leaves to Spark what is not shown equal on both.
+    """
+    if isinstance(plan, Empty):
+        return Evaluator.NONE
+    return Evaluator.VECTOR if rows <= vector_max_rows else Evaluator.SQL
+
+
+class SqlEvaluator(Protocol):
+    """A SQL database in this process that reads Arrow relations in place, by name.
+
+    Its answers are Spark's: a plan that is not shown to be computed alike raises `NotEqual`, and a
+    value that cannot be computed raises `CalculationError`.
+    """
+
+    def plan_sql(self, plan: Plan) -> str:
+        """SQL for the consolidated rows of a plan."""
+
+    def step_sql(self, step: Compute, plan: Plan, consolidated: bool) -> str:
+        """SQL for a step with `plan` in the place of its own, over consolidated inputs if told."""
+
+    def without_empty(self, plan: Plan, empty: frozenset[str]) -> Plan:
+        """The plan when relations have no rows: same columns, and still known to SQL."""
+
+    def rows(self, sql: str) -> pa.Table:
+        """The rows of a query."""
+
+    def create_table(self, name: str, sql: str) -> int:
+        """Store the rows of a query as a table, whatever had the name; how many there are."""
+
+    def any_rows(self, plans: Sequence[Plan]) -> list[bool]:
+        """Whether each plan has rows, in one statement."""
+
+    def table(self, name: str, columns: Sequence[str] | None = None) -> pa.Table:
+        """A table that was created: all of its columns, or some."""
+
+    def distinct_values(self, name: str, column: str) -> pa.ChunkedArray:
+        """The values of one column of a table that was created, each once."""
+
+    def sorted_chunks(
+        self, name: str, schema: Schema, by: Sequence[str], size: int
+    ) -> Iterator[pa.Table]:
+        """A created table in the order of some columns, nulls first, in chunks of `size` rows.
+
+        Only one chunk is in memory at a time: sorting may use the disk.
+        """
+
+    def constant(self, node: Typed) -> pa.Scalar:
+        """The value of an expression without columns; `Unknown` if SQL has none."""
+
+    def consolidate(self, rows: pa.Table, schema: Schema, rings: tuple[str, ...]) -> pa.Table:
+        """Weighted rows with the weights of equal rows added, and `rings` with them."""
+
+    def register(self, name: str, rows: pa.Table) -> None:
+        """Let statements read Arrow rows under a name."""
+
+    def unregister(self, name: str) -> None:
+        """Undo `register`."""
+
+    def clear(self) -> None:
+        """Drop the tables that were created."""
+
+    def sibling(self) -> SqlEvaluator:
+        """Another connection to the same database for another thread, with no relations."""
+
+    def shares_database(self, other: SqlEvaluator) -> bool:
+        """Whether both are connections to one database."""
+
+    def fresh(self) -> SqlEvaluator:
+        """A connection to a new database, confined to the same folder."""
+
+    def confine(self, folder: str | None = None) -> None:
+        """Let statements open files of one folder alone, or none, for good."""
+
+    def interrupt(self) -> None:
+        """End the statement that another thread waits for."""
+
+    def leave(self) -> None:
+        """Drop the tables and the connection; the database stays for its siblings."""
+
+    def close(self) -> None:
+        """Release the database, now or when its siblings are done."""
+
+
+SparkEvaluator: TypeAlias = Callable[[Plan, "Workspace"], pa.Table]
+"""The consolidated rows of a plan over the relations of a workspace, computed by Spark."""
+
+
+class Workspace:
+    """Relations by name, registered or computed, until they are cleared.
+
+    Arrow rows become known to SQL when a statement first reads them; a table that SQL has created
+    becomes an Arrow batch when vector operators first read it.
+    """
+
+    def __init__(
+        self,
+        sql: SqlEvaluator,
+        vector_max_rows: int = FEW,
+        spark: SparkEvaluator | None = None,
+    ) -> None:
+        self.sql = sql
+        self._vector_max_rows = vector_max_rows
+        self._spark = spark
+        self._arrow: dict[str, Rows] = {}
+        self._registered: set[str] = set()
+        self._counts: dict[str, int] = {}
+        self._empty: dict[str, Schema] = {}
+        self._batches = Batches(self._batch)
+        self._vector = Columns(sql.constant)
+
+    # Another workspace
+
+    def sibling(self) -> Workspace:
+        """Another one over the same database, for another thread, with no relations."""
+        return Workspace(self.sql.sibling(), self._vector_max_rows, self._spark)
+
+    def shares_database(self, other: Workspace) -> bool:
+        """Whether both compute in the same database."""
+        return self.sql.shares_database(other.sql)
+
+    def fresh(self) -> Workspace:
+        """Another one over a database of its own, in the place of this one."""
+        return Workspace(self.sql.fresh(), self._vector_max_rows, self._spark)
+
+    # Relations by name
+
+    def register(self, name: str, rows: Rows) -> None:
+        """Make Arrow rows known under a name."""
+        if name in self._registered:
+            self._unregister(name)
+        self._empty.pop(name, None)
+        self._batches.pop(name, None)
+        self._counts[name] = rows.num_rows
+        self._arrow[name] = rows
+
+    def register_empty(self, name: str, schema: Schema) -> None:
+        """Make a relation without rows known; no statement reads it."""
+        self._arrow.pop(name, None)
+        self._empty[name] = schema
+        self._counts[name] = 0
+        self._batches.pop(name, None)
+
+    def create_table(self, name: str, sql: str, reads: Iterable[str] | None = None) -> int:
+        """Name the rows of a SQL query, whatever had the name; how many there are.
+
+        `reads` are the registered relations that the query reads; all of them if None.
+        """
+        self._expose(reads)
+        count = self.sql.create_table(name, sql)
+        self._empty.pop(name, None)
+        self._arrow.pop(name, None)
+        self._batches.pop(name, None)
+        if name in self._registered:
+            self._unregister(name)
+        self._counts[name] = count
+        return count
+
+    def nonempty(self, keys: Iterable[KeySet]) -> tuple[KeySet, ...]:
+        """Those keys whose relation has rows."""
+        return tuple(key for key in keys if self._counts[key.relation])
+
+    def count_rows(self, names: Iterable[str]) -> int:
+        """How many rows some relations have together."""
+        return sum(self._counts[name] for name in names)
+
+    def table(self, name: str, schema: Schema) -> pa.Table:
+        """A relation as an Arrow table."""
+        if name in self._empty:
+            return arrow_schema(schema).empty_table()
+        if name in self._arrow:
+            return conform(_as_table(self._arrow[name]), schema)
+        return conform(self.sql.table(name, arrow_schema(schema).names), schema)
+
+    def batch(self, name: str, schema: Schema) -> pa.RecordBatch:
+        """A relation as one batch."""
+        return picked(self._batches[name], arrow_schema(schema))
+
+    def column_values(self, name: str, column: str) -> pa.ChunkedArray:
+        """The values of one column, each once at least."""
+        if name in self._empty:
+            type_ = arrow_schema(self._empty[name]).field(column).type
+            return pa.chunked_array([], type_)
+        if name in self._arrow:
+            values = self._arrow[name].column(column)
+            return pa.chunked_array([values]) if isinstance(values, pa.Array) else values
+        return self.sql.distinct_values(name, column)
+
+    def arrow_columns(self, name: str, columns: Sequence[str]) -> list[pa.Array] | None:
+        """Columns of the same rows, None where not all of them are in Arrow memory."""
+        rows = self._arrow.get(name)
+        if rows is None or not {*columns} <= {*rows.schema.names}:
+            return None
+        return [rows.column(column) for column in columns]
+
+    def clear(self) -> None:
+        """Drop all relations."""
+        for name in tuple(self._registered):
+            self._unregister(name)
+        self._vector.forget()
+        self._arrow.clear()
+        self._batches.clear()
+        self._counts.clear()
+        self._empty.clear()
+        self.sql.clear()
+
+    # Plans over them
+
+    def without_empty(self, plan: Plan) -> Plan:
+        """The same plan without what is known to have no rows."""
+        empty = [ref.name for ref in referred(plan) if self._counts.get(ref.name) == 0]
+        return self.sql.without_empty(plan, frozenset(empty)) if empty else plan
+
+    def compute(self, step: Compute) -> Evaluator:
+        """Name the result of a step; who computed it.
+
+        Without Spark, `NotEqual` or `CalculationError` leaves what SQL does not compute.
+        """
+        try:
+            return self._compute_in_process(step)
+        except (NotEqual, CalculationError):
+            if self._spark is None:
+                raise
+        plan = self.without_empty(step.plan)
+        self.register(step.result, self._spark(plan, self))
+        return Evaluator.SPARK
+
+    def _compute_in_process(self, step: Compute) -> Evaluator:
+        plan = self.without_empty(self._without_loops(step.plan))
+        if isinstance(plan, Empty):
+            self.register_empty(step.result, schema_of(step.plan))
+            return Evaluator.NONE
+        rows = self._by_vector(plan, consolidated=step.consolidated)
+        if rows is not None:
+            self.register(step.result, rows)
+            return Evaluator.VECTOR
+        self._expose(_relations(plan))
+
+        def evaluate(consolidated: bool) -> pa.Table:
+            return self.sql.rows(self.sql.step_sql(step, plan, consolidated))
+
+        def create(consolidated: bool) -> int:
+            sql = self.sql.step_sql(step, plan, consolidated)
+            return self.create_table(step.result, sql, ())
+
+        if step.consolidated:
+            self.register(step.result, conform(retry_consolidated(evaluate), schema_of(step.plan)))
+        else:
+            retry_consolidated(create)
+        return Evaluator.SQL
+
+    def evaluate(self, plan: Plan) -> pa.Table:
+        """The consolidated rows of a plan; loops in it are run first."""
+        plan = self._without_loops(plan)
+        left = self.without_empty(plan)
+        rows = self._by_vector(left, consolidated=True)
+        found = self.rows(self.sql.plan_sql(left), _relations(left)) if rows is None else rows
+        return conform(_as_table(found), schema_of(plan))
+
+    def evaluate_over(self, plan: Plan, relations: Mapping[str, pa.Table]) -> pa.Table:
+        """The consolidated rows of a plan over relations that are cleared again."""
+        try:
+            for name, rows in relations.items():
+                self.register(name, rows)
+            return self.evaluate(plan)
+        finally:
+            self.clear()
+
+    def materialize(self, name: str, plan: Plan) -> None:
+        """Make the consolidated rows of a plan known under a name."""
+        self.register(name, self.evaluate(plan))
+
+    def any_rows(self, plans: Sequence[Plan]) -> list[bool]:
+        """Whether each plan has rows; SQL tells of all that are left to it in one statement."""
+        reduced = [self.without_empty(plan) for plan in plans]
+        known = {place: self._has_rows(plan) for place, plan in enumerate(reduced)}
+        left = [place for place, has in known.items() if has is None]
+        if left:
+            self._expose(name for place in left for name in _relations(reduced[place]))
+            answers = self.sql.any_rows([reduced[place] for place in left])
+            known |= zip(left, answers, strict=True)
+        return [bool(has) for has in known.values()]
+
+    def _has_rows(self, plan: Plan) -> bool | None:
+        """Whether a plan has rows, None if SQL has to tell."""
+        if isinstance(plan, Empty):
+            return False
+        rows = self._by_vector(plan, consolidated=sign(plan) is Sign.ANY)
+        return rows.num_rows > 0 if rows is not None else None
+
+    def consolidate(self, rows: pa.Table, schema: Schema, rings: tuple[str, ...]) -> pa.Table:
+        """Weighted rows with the weights of equal rows added, and `rings` with them."""
+
+        def consolidated() -> pa.RecordBatch:
+            wanted = picked(batch(rows), arrow_schema(schema))
+            return aggregate.consolidate(wanted, schema, rings)
+
+        if rows.num_rows <= self._vector_max_rows:
+            found = _unless_unknown(consolidated)
+            if found is not None:
+                return pa.Table.from_batches([found])
+        return self.sql.consolidate(rows, schema, rings)
+
+    def rows(self, sql: str, reads: Iterable[str] | None = None) -> pa.Table:
+        """The rows of a SQL query over relations; it may read all of them if `reads` is None."""
+        self._expose(reads)
+        return self.sql.rows(sql)
+
+    def _by_vector(self, plan: Plan, *, consolidated: bool) -> pa.RecordBatch | None:
+        """The rows of a plan by vector operators, None if SQL has to compute them."""
+        rows = self.count_rows(ref.name for ref in referred(plan))
+        if choose_evaluator(plan, rows, self._vector_max_rows) is Evaluator.SQL:
+            return None
+        return _unless_unknown(
+            lambda: self._vector.evaluate(plan, self._batches, consolidated=consolidated)
+        )
+
+    def _without_loops(self, plan: Plan) -> Plan:
+        return Solver(self).solved(plan) if has_loops(plan) else plan
+
+    def _batch(self, name: str) -> pa.RecordBatch:
+        """A relation as one batch; a table that SQL created is copied."""
+        if name in self._empty:
+            return nothing(arrow_schema(self._empty[name]))
+        rows = self._arrow.get(name)
+        if rows is None:
+            rows = self.sql.table(name)
+        return rows if isinstance(rows, pa.RecordBatch) else batch(rows)
+
+    def _expose(self, reads: Iterable[str] | None) -> None:
+        """Register with SQL the Arrow relations that a statement reads."""
+        names = self._arrow if reads is None else reads
+        for name in names:
+            if name in self._arrow and name not in self._registered:
+                self.sql.register(name, _as_table(self._arrow[name]))
+                self._registered.add(name)
+
+    def _unregister(self, name: str) -> None:
+        self.sql.unregister(name)
+        self._registered.discard(name)
+
+
+@lru_cache(maxsize=CACHED)
+def _relations(plan: Plan) -> tuple[str, ...]:
+    """The names under which a plan reads relations, each once."""
+    found: dict[str, None] = {}
+    for node in walk(plan):
+        match node:
+            case Ref(name) | Source(name):
+                found[name] = None
+            case Change(name):
+                found[change_name(name)] = None
+    return tuple(found)
+
+
+def _as_table(rows: Rows) -> pa.Table:
+    return pa.Table.from_batches([rows]) if isinstance(rows, pa.RecordBatch) else rows
+
+
+def _unless_unknown(compute: Callable[[], pa.RecordBatch]) -> pa.RecordBatch | None:
+    """What vector operators compute, None where they do not know the plan or one of its values."""
+    try:
+        return compute()
+    except (Unknown, pa.ArrowException):
+        return None
