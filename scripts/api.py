@@ -145,7 +145,7 @@ def _function(name: str, function: FunctionType) -> str:
 
 def _gives(function: FunctionType) -> str:
     """What a function returns, without the module that a class is from."""
-    return re.sub(r"\b[a-z_]+\.(?=[A-Z])", "", str(inspect.signature(function).return_annotation))
+    return re.sub(r"\bstatistics\.", "", str(inspect.signature(function).return_annotation))
 
 
 def _parameters(function: FunctionType) -> str:

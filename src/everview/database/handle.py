@@ -76,7 +76,7 @@ class Handle:
 
     @property
     def epoch(self) -> int:
-        """The number of the newest epoch; every committed transaction adds one."""
+        """The number of the newest epoch; transactions and declarations each make one."""
         return self.store.latest().epoch
 
     @property
