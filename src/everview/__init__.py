@@ -1,4 +1,4 @@
-"""Materialized views that are never stale and never recomputed, on Apache Spark."""
+"""Materialized views on Apache Spark that are always fresh, maintained from the change."""
 
 from __future__ import annotations
 
@@ -27,19 +27,22 @@ def open(  # noqa: A001  (ev.open, as in io.open and gzip.open)
     allow: Sequence[str] = (),
     functions: Mapping[str, tuple[Callable[..., Any], str]] | None = None,
 ) -> Database:
-    """Open the store at `location`, and make it when there is none.
+    """Open the store in the folder `location`; it is made if there is none and `create` is true.
 
-    `spark` is a SparkSession to use; without one, the active session or a local Spark is used.
-    With an `epoch` the store is opened read-only, as it was then, even if newer ones are damaged.
+        shop = ev.open("shop", engine="duckdb")
+        shop.close()
 
-    On Spark, statements reach the tables and views of the store, and functions that are pure. What
-    they need beyond that is named in `allow`: `table:NAME` for a table of Spark's catalogs,
-    `files:PREFIX` for files under a path, `function:NAME`. It is not stored; no view may use it.
-
-    `functions` in Python may be called by statements and views, on Spark: each with the SQL type
-    that it gives, such as `{"length": (len, "int")}`. Give only those whose answer depends on
-    their arguments alone. They are not stored: a view that calls one which is not given is read
-    as it is, and what would change it is refused.
+    - `engine`: `"spark"`, or `"duckdb"` for the embedded engine, which needs no Java.
+    - `spark`: the SparkSession to use; without one, the active session or a local Spark.
+    - `read_only`: do not write. One process may write to a store at a time, any number may read.
+    - `epoch`: open the store read-only as it was then, even if newer epochs are damaged.
+    - `allow`: what statements on Spark may reach beside the store and pure functions:
+      `"table:NAME"` for a table of Spark's catalogs, `"files:PREFIX"` for files under a path,
+      `"function:NAME"`. It is not stored, and no view may use it.
+    - `functions`: Python functions that statements and views on Spark may call, each with the SQL
+      type of its answer, such as `{"length": (len, "int")}`. The answer must depend on the
+      arguments alone. They are not stored: a view that calls a function which is not given here
+      is read as it is, and transactions that would change it are refused.
     """
     from everview.database.open import open_database
 
@@ -56,14 +59,22 @@ def open(  # noqa: A001  (ev.open, as in io.open and gzip.open)
 
 
 def verify(location: str) -> Verification:
-    """Check every file that the store at `location` needs, as it lies on disk; needs no engine."""
+    """Check every file that the store at `location` needs, as it lies on disk; needs no engine.
+
+    For example:
+
+        ev.verify("store").last_good
+    """
     from everview.database.open import verified
 
     return verified(location)
 
 
 def repair(location: str, *, engine: str = "spark", spark: Any = None) -> Repair:
-    """Build what is damaged of views and states again from the tables, and say what is lost."""
+    """Build damaged views and states again from the tables, in a new epoch.
+
+    What is damaged in tables cannot be built again: the result names it.
+    """
     from everview.database.open import repaired
 
     return repaired(location, engine=engine, spark=spark)

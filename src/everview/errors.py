@@ -54,7 +54,15 @@ def _opened(text: str) -> bool:
 
 
 class UserError(Exception):
-    """Something the user can fix. Anything else is a bug and keeps its traceback."""
+    """Something the user can fix. Anything else is a bug and keeps its traceback.
+
+    It has a `code`, the `problem` in one sentence, a `remedy`, and the `span` of the text that it
+    is about, or None.
+
+    >>> print(UserError("C002", "there is no table t", remedy="create it with CREATE TABLE"))
+    error[C002]: there is no table t
+    help: create it with CREATE TABLE
+    """
 
     def __init__(self, code: str, problem: str, *, remedy: str, span: Span | None = None) -> None:
         super().__init__(problem)

@@ -43,8 +43,9 @@ Row = tuple[Any, ...]
 
 @dataclass(frozen=True, slots=True)
 class ViewAudit:
-    """One view against its query: rows that the view lacks, and rows it has too many.
+    """One view against its query: rows that the view lacks, and rows that it has too many.
 
+    `rows` is the number of rows of the view, and `unchecked` says why it could not be compared.
     `ours` says why the query was read by Everview itself; it is empty where Spark read it, which
     shares nothing with what maintains the view.
     """
@@ -65,7 +66,12 @@ class ViewAudit:
 
 @dataclass(frozen=True, slots=True)
 class Audit:
-    """The views audited, at one epoch."""
+    """The views that were audited, at one epoch; iterate over it to get each.
+
+    For example:
+
+        [(each.view, each.missing, each.surplus) for each in db.audit() if not each.ok]
+    """
 
     epoch: int
     views: tuple[ViewAudit, ...]

@@ -56,7 +56,13 @@ GRACE, GRACE_MOST = 3_600, 10**9
 
 
 class Database(Handle):
-    """Tables and views that stay fresh, in one store."""
+    """Tables and views that stay fresh, in one store. Threads may share it.
+
+    As a context manager it is closed at the end:
+
+        with ev.open("shop", engine="duckdb") as shop:
+            print(shop.epoch)
+    """
 
     tell: Callable[[str], None] = staticmethod(lambda _: None)
     """Is told what a declaration builds, as it does; nothing when it is done."""
@@ -64,7 +70,13 @@ class Database(Handle):
     # Reading
 
     def read(self, name: str, *, epoch: int | None = None) -> Result:
-        """The rows of a table or view, now or at an earlier epoch."""
+        """The rows of a table or view, now or at an earlier epoch.
+
+        For example:
+
+            db.read("revenue").rows()
+            db.read("orders", epoch=1).to_pandas()
+        """
         arguments.text("name", name)
         if epoch is not None:
             epoch = arguments.count("epoch", epoch)
@@ -72,7 +84,17 @@ class Database(Handle):
         return self._lazy(queries.read(self.engine, catalog.relation(name), snapshot), snapshot)
 
     def changes(self, name: str, *, after: int = 0) -> Result:
-        """The change feed of a table or view: rows with `_w` and `_epoch`, oldest first."""
+        """The change feed of a table or view: rows with `_w` and `_epoch`, oldest first.
+
+        `_w` is what was added to the weight of the row: positive for rows that came, negative for
+        rows that went. `_epoch` is the epoch that did it. Remember the newest epoch you have seen,
+        and pass it as `after` the next time:
+
+            seen = db.epoch
+            db.sql("DELETE FROM orders WHERE id = 1")
+            for *row, weight, epoch in db.changes("revenue", after=seen).rows():
+                print(row, weight, epoch)
+        """
         after = arguments.count("after", after)
         snapshot, catalog = self._epoch()
         found = catalog.relation(arguments.text("name", name))
@@ -81,7 +103,14 @@ class Database(Handle):
     # Changing
 
     def transaction(self) -> Transaction:
-        """Begin a transaction; as a context manager it commits, or rolls back on an error."""
+        """Begin a transaction; as a context manager it commits, or rolls back on an error.
+
+        For example:
+
+            with db.transaction() as tx:
+                tx.insert("orders", [(4, 7, "2.00")])
+                tx.delete("orders", [(1, 7, "10.00")])
+        """
         self._must_write()
 
         def begun() -> Transaction:
@@ -92,15 +121,31 @@ class Database(Handle):
         return self._alone(begun)
 
     def insert(self, table: str, rows: Any) -> int:
-        """Insert rows in a transaction of their own; the new epoch."""
+        """Insert rows in a transaction of their own, and return the new epoch.
+
+        Rows are tuples, dicts, pandas, Arrow or Polars frames, or a Spark DataFrame.
+
+            db.insert("orders", [(4, 7, "2.00")])
+            db.insert("orders", [{"id": 5, "customer": 8, "amount": "3.10"}])
+        """
         return self._once(lambda tx: tx.insert(table, rows))
 
     def delete(self, table: str, rows: Any) -> int:
-        """Delete rows in a transaction of their own; the new epoch."""
+        """Delete rows in a transaction of their own, and return the new epoch.
+
+        Rows are given whole, and each must be there; `DELETE` in SQL deletes by a condition.
+
+            db.delete("orders", [(1, 7, "10.00")])
+        """
         return self._once(lambda tx: tx.delete(table, rows))
 
     def upsert(self, table: str, rows: Any) -> int:
-        """Upsert rows in a transaction of their own; the new epoch."""
+        """Insert rows or replace those with the same primary key, and return the new epoch.
+
+        For example:
+
+            db.upsert("orders", [(1, 7, "12.00")])
+        """
         return self._once(lambda tx: tx.upsert(table, rows))
 
     def _once(self, change: Callable[[Transaction], None]) -> int:
@@ -158,7 +203,10 @@ class Database(Handle):
         self.store.commit(manifest, note)
 
     def compact(self) -> int:
-        """Add up the segments of every relation now; answers and older epochs stay the same."""
+        """Add up the segments of every relation now, and return the new epoch.
+
+        Answers, feeds and older epochs stay the same. It happens by itself as relations grow.
+        """
         self._must_write()
         every = Policy(0, 0.0, 0, float("inf"))
         return self._alone(lambda: self._compact(tuple(self._snapshot().stored), every))
@@ -187,9 +235,12 @@ class Database(Handle):
         return following.epoch
 
     def retain(self, epochs: int, *, grace: int = GRACE) -> list[str]:
-        """Keep the newest `epochs` epochs readable and delete what only older ones need.
+        """Keep the newest `epochs` epochs, and delete the files that only older ones need.
 
         An epoch that was the newest less than `grace` seconds ago is kept for those who read it.
+        Returns the paths that were deleted.
+
+            db.retain(100)
         """
         self._must_write()
         kept = arguments.count("epochs", epochs, least=1)
@@ -201,8 +252,11 @@ class Database(Handle):
     ) -> None:
         """Let queries call a function in Python, on Spark, until the database is closed.
 
-        A view that calls it needs it again whenever the store is opened. It must give the same
-        answer for the same values, and its caller says so.
+        A view that calls it needs it again whenever the store is opened: see `functions=` of
+        `ev.open`. The function must give the same answer for the same values; say so by
+        `deterministic=True`. `gives` is the SQL type of its answer.
+
+            db.function("area", lambda a, b: a * b, "double", deterministic=True)
         """
         arguments.flag("deterministic", deterministic)
         type_ = checked_function(name, function, gives, deterministic=deterministic)
@@ -214,9 +268,14 @@ class Database(Handle):
     # Declaring and running SQL
 
     def sql(self, text: str, *, dialect: str | None = None) -> Result | None:
-        """Run one or more statements; the rows of the last one, if it has any.
+        """Run one or more statements, and return the rows of the last one, if it has any.
 
-        Neighbouring declarations are one step: all of them are made, in one epoch, or none.
+        Declarations that stand next to each other are one step: all of them are made, in one
+        epoch, or none. `dialect` reads a text of another database, such as `"postgres"`.
+
+            db.sql("CREATE VIEW big AS SELECT id FROM orders WHERE amount > 5")
+            db.sql("UPDATE orders SET amount = 6 WHERE id = 3")
+            db.sql("SELECT COUNT(*) AS n FROM big").show()
         """
         arguments.text("text", text)
         if dialect is not None:
@@ -237,9 +296,19 @@ class Database(Handle):
             yield result if result is None else placed_rows(result, step[0].span)
 
     def datalog(self, text: str, facts: Mapping[str, Any] | None = None) -> tuple[str, ...]:
-        """Declare the relations of a Datalog program; the names of those it puts out.
+        """Declare the relations of a Datalog program, and return the names of its outputs.
 
-        What is given becomes tables, what is derived views. `facts` are rows by relation.
+        Relations with facts become tables, those with rules become views. `facts` are rows for
+        each relation, beside those in the text.
+
+            rules = '''
+                .decl edge(x: number, y: number)  .input edge
+                .decl reach(x: number, y: number)  .output reach
+                reach(x, y) :- edge(x, y).
+                reach(x, z) :- reach(x, y), edge(y, z).
+            '''
+            db.datalog(rules, {"edge": [(1, 2), (2, 3)]})
+            db.read("reach").rows()
         """
         arguments.text("text", text)
         given = {} if facts is None else arguments.mapping("facts", facts)
@@ -248,7 +317,13 @@ class Database(Handle):
         return program.outputs
 
     def view(self, name: str, plan: Plan) -> None:
-        """Declare a view by a plan that was built in Python, over what `source` gives."""
+        """Declare a view by a plan that was built in Python, over what `source` gives.
+
+        For example:
+
+            from everview.plan.build import filter_
+            db.view("large", filter_(db.source("orders"), "amount > 5"))
+        """
         arguments.text("name", name)
         self._must_declare()
         self._alone(lambda: self._install(Declared(self.catalog.with_plan(name, plan))))
@@ -366,7 +441,13 @@ class Database(Handle):
     # Looking inside
 
     def explain(self, view: str, stage: str = "operators") -> str:
-        """How a view is kept fresh: by operator, or as plan, derivative, program or sql."""
+        """How a view is kept fresh, as text.
+
+        `stage` is `"operators"` (each with its law, its state and what it read the last time),
+        `"plan"`, `"derivative"`, `"program"` or `"sql"`.
+
+            print(db.explain("revenue"))
+        """
         arguments.text("view", view)
         arguments.text("stage", stage)
         catalog, known = self.catalog, statistics.known(self.store, self.catalog)
@@ -379,10 +460,12 @@ class Database(Handle):
         return explain_query(self.catalog, what)
 
     def audit(self, view: str | None = None) -> Audit:
-        """Compare views with their queries, evaluated from scratch, as bags and both ways.
+        """Compare one view, or all, with their queries evaluated from scratch, as bags of rows.
 
         One view is evaluated from the tables alone. Where all are audited, each is evaluated from
         what it reads: if every view equals its query over those, it does over the tables too.
+
+            assert db.audit().ok
         """
         if view is not None:
             arguments.text("view", view)
@@ -394,10 +477,20 @@ class Database(Handle):
         return Audit(snapshot.manifest.epoch, (found,))
 
     def status(self) -> list[statistics.RelationStatus]:
-        """Every table, view and state: rows, bytes, segments."""
+        """Every table, view and state with its rows, bytes and segments, and how it is refreshed.
+
+        For example:
+
+            {each.name: each.refresh for each in db.status() if each.kind == "view"}
+        """
         snapshot, catalog = self._epoch()
         return statistics.status(catalog, snapshot.manifest)
 
     def history(self, epochs: int = SHOWN) -> list[Entry]:
-        """What the newest epochs cost, oldest first: each as a whole, and each view it changed."""
+        """What the newest epochs cost, oldest first: each as a whole, and each view it changed.
+
+        The same is in the table `everview.history`.
+
+            db.history(10)[-1].total_ms
+        """
         return history(self.store, self.catalog, arguments.count("epochs", epochs, least=1))

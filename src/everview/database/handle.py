@@ -76,7 +76,7 @@ class Handle:
 
     @property
     def epoch(self) -> int:
-        """The number of the newest epoch."""
+        """The number of the newest epoch; transactions and declarations each make one."""
         return self.store.latest().epoch
 
     @property
@@ -150,7 +150,10 @@ class Handle:
             raise
 
     def close(self) -> None:
-        """Release the store and the engine, when who writes now is done; again does nothing."""
+        """Release the store and the engine, once the running write is done.
+
+        To close twice does nothing; any other use of a closed database is refused.
+        """
         self._sharing.close(self._release)
 
     def _release(self) -> None:

@@ -22,7 +22,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Lost:
-    """A table with files that are damaged: so many weighted rows, written by these epochs."""
+    """A table with damaged files: their paths, how many rows they held, and who wrote them.
+
+    `epochs` are those that wrote the files. Restore the files from a backup.
+    """
 
     table: str
     rows: int
@@ -32,7 +35,12 @@ class Lost:
 
 @dataclass(frozen=True, slots=True)
 class Repair:
-    """What was damaged, what was built again, what could not be, and the epoch that it made."""
+    """What was damaged, what was built again, and what could not be.
+
+    `found` is the verification before the repair, and `epoch` the epoch that the repair made, if
+    it built anything. `rebuilt` are the views and states that were built again, `lost` the tables
+    with damaged files. `waiting` are damaged views and states that read such a table.
+    """
 
     found: Verification
     epoch: int | None = None

@@ -49,7 +49,11 @@ class _Change:
 
 
 class Transaction:
-    """Changes of one or more tables, seen by later statements of the same transaction only."""
+    """Changes of one or more tables, which become one epoch together, or not at all.
+
+    Until then only later calls of the same transaction see them. A transaction that changes
+    nothing makes no epoch.
+    """
 
     def __init__(
         self,
@@ -100,15 +104,30 @@ class Transaction:
             self._running.release()
 
     def insert(self, table: str, rows: Any) -> None:
-        """Add rows: dicts, tuples, pandas, Arrow, Polars or a Spark DataFrame."""
+        """Add rows: tuples, dicts, pandas, Arrow, Polars or a Spark DataFrame.
+
+        For example:
+
+            tx.insert("orders", [(4, 7, "2.00")])
+        """
         self.run(lambda: self._change(self._table(table), rows, 1))
 
     def delete(self, table: str, rows: Any) -> None:
-        """Remove rows, given whole; each must be there."""
+        """Remove rows, given whole; each must be there.
+
+        For example:
+
+            tx.delete("orders", [(1, 7, "10.00")])
+        """
         self.run(lambda: self._change(self._table(table), rows, -1))
 
     def upsert(self, table: str, rows: Any) -> None:
-        """Insert rows, each in the place of the row with the same primary key, if there is one."""
+        """Insert rows, each in the place of the row with the same primary key, if there is one.
+
+        For example:
+
+            tx.upsert("orders", [(1, 7, "12.00")])
+        """
         self.run(lambda: self._upsert(self._table(table), rows))
 
     def _upsert(self, found: TableDefinition, rows: Any) -> None:
@@ -150,7 +169,7 @@ class Transaction:
         return replace(change, rows=self._limited(self.catalog.table(change.table), change.rows))
 
     def commit(self) -> int:
-        """Make all changes one epoch; the epoch's number."""
+        """Make all changes one epoch, and return its number."""
 
         def committed() -> int:
             self._open = False

@@ -24,9 +24,9 @@ def silent(_done: int, _of: int) -> None:
 
 @dataclass(frozen=True, slots=True)
 class Damaged:
-    """A file that is not as it was written, what is wrong, and the relations and epochs it is of.
+    """A file that is not as it was written: its path, what is wrong, and who needs it.
 
-    A manifest is of no relation.
+    `relations` and `epochs` are those that need the file. A manifest belongs to no relation.
     """
 
     path: str
@@ -37,7 +37,7 @@ class Damaged:
 
 @dataclass(frozen=True, slots=True)
 class Verification:
-    """What a store holds, and what of it is damaged."""
+    """The retained epochs of a store, the files and bytes that they need, and what is damaged."""
 
     oldest: int
     newest: int
@@ -52,13 +52,13 @@ class Verification:
 
     @property
     def last_good(self) -> int | None:
-        """The newest epoch that needs nothing that is damaged."""
+        """The newest epoch that needs no damaged file, or None."""
         bad = {epoch for each in self.damaged for epoch in each.epochs}
         good = (e for e in range(self.newest, self.oldest - 1, -1) if e not in bad)
         return next(good, None)
 
     def of_epoch(self, epoch: int) -> tuple[Damaged, ...]:
-        """What is damaged of one epoch."""
+        """The damaged files that one epoch needs."""
         return tuple(each for each in self.damaged if epoch in each.epochs)
 
 

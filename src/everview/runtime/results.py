@@ -15,13 +15,13 @@ from everview.runtime.calendar import must_be_in_calendar
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """The rows of a relation or query, read when they are asked for."""
+    """The rows of a relation or query at one epoch, read when one of these methods is called."""
 
     arrow: Callable[[], pa.Table]
     frame: Callable[[], Any] | None = None
 
     def to_arrow(self) -> pa.Table:
-        """All rows as an Arrow table.
+        """All rows as an Arrow table; `polars.from_arrow` makes a Polars frame of it.
 
         A table without rows has an empty chunk in every column: pyspark takes no nested column
         without one.
@@ -30,7 +30,10 @@ class Result:
         return table if table.num_rows else table.schema.empty_table()
 
     def rows(self) -> list[tuple[Any, ...]]:
-        """All rows as tuples; arrays are lists, structs and maps are dicts."""
+        """All rows as tuples, in no order unless the query has one.
+
+        Arrays are lists, structs and maps are dicts.
+        """
         table = self.arrow()
         must_be_in_calendar(table, "a value of the column {}")
         columns = (column.to_pylist(maps_as_pydicts="strict") for column in table.columns)
@@ -51,7 +54,7 @@ class Result:
         return self.frame()
 
     def show(self, limit: int | None = 20) -> None:
-        """Print the first rows as a table, or all of them."""
+        """Print the first `limit` rows as a table, or all of them with `limit=None`."""
         from everview.runtime.text_table import print_table
 
         if limit is not None:

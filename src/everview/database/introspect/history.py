@@ -27,11 +27,12 @@ SHOWN = 1000
 class Entry:
     """What an epoch cost as a whole, where `view` is None, or what it did to one view.
 
-    To load is to bring a relation into memory, which later transactions need not do again.
-    One program serves all views of a transaction, so jobs and milliseconds of a view's entry are
-    those of the transaction; a fetch that several views share counts for each. None is not known.
-    `views_ms` is what went into all views and states, and what the two ways of moving them were
-    expected to take, where they were weighed.
+    One program serves all views of a transaction, so jobs and milliseconds in the entry of a view
+    are those of the transaction; a fetch that several views share counts for each of them. A value
+    that is not known is None. `load_ms` is the time to bring relations into memory, which later
+    transactions save. `way` says whether views were maintained or rebuilt, `views_ms` how long
+    that took for all views and states, and the two `expected` times what the choice was based on,
+    where there was one.
     """
 
     epoch: int

@@ -30,8 +30,10 @@ REMEMBERED = 20
 class RelationStatus:
     """One stored relation: what it is and how large.
 
-    `rows` are those it has when all that is stored of it is added up; None if nobody knows.
-    `refresh` says of a view whether it is kept fresh incrementally, or which of it is recomputed.
+    `kind` is `"table"`, `"view"`, `"part"` (a block of a view that is recomputed) or `"state"`.
+    `rows` does not count deleted rows, and is None where the number is not known. `reads` are the
+    tables and views that a view reads, and `refresh` says whether it is maintained incrementally,
+    or what of it is recomputed.
     """
 
     name: str
