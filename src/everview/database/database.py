@@ -27,7 +27,7 @@ from everview.database.repair_views import faulty
 from everview.database.transaction import Transaction
 from everview.errors import Span, UserError
 from everview.lang.sql.bind.inline_functions import written_out
-from everview.lang.sql.parse.statement import parse_statements
+from everview.lang.sql.dialects.translate import parse_dialect
 from everview.lang.sql.parse.statements import (
     Delete,
     Explain,
@@ -222,7 +222,7 @@ class Database(Handle):
         if dialect is not None:
             arguments.text("dialect", dialect)
         with error_context.as_written(text, dialect):
-            *_, last = (None, *self.run(parse_statements(text, dialect, self.catalog.schemas)))
+            *_, last = (None, *self.run(parse_dialect(text, dialect, self.catalog.schemas)))
         return last if last is None else error_context.written_rows(last, text, dialect)
 
     def run(self, statements: Iterable[Statement]) -> Iterator[Result | None]:

@@ -31,9 +31,10 @@ from everview.expr.dialect import DIALECT
 from everview.expr.types import Schema, names
 from everview.lang import plan_text
 from everview.lang.datalog.lower import Known as KnownSource
-from everview.lang.sql.bind.user_functions import Function, inlined
-from everview.lang.sql.lower.query import Analyze
-from everview.lang.sql.parse.statement import parse_query
+from everview.lang.sql.bind.inline_functions import inlined
+from everview.lang.sql.lower.context import Analyze
+from everview.lang.sql.parse.functions import Function
+from everview.lang.sql.parse.parser import parse_query
 from everview.lang.sql.parse.statements import AUTO
 from everview.lang.sql.recompute.partition_query import (
     Describe,

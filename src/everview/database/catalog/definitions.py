@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from everview.expr.types import Column, Schema, unusable_name
-from everview.lang.sql.bind.user_functions import Function
+from everview.lang.sql.parse.functions import Function
 from everview.lang.sql.parse.statements import STRICT
 from everview.lang.sql.recompute.partition_query import Part
 from everview.plan.nodes import Source

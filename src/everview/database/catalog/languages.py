@@ -9,9 +9,10 @@ from everview.database.catalog.definitions import DATALOG, PLAN, ViewDefinition
 from everview.lang import plan_text
 from everview.lang.datalog import program as datalog
 from everview.lang.datalog.lower import Known
-from everview.lang.sql.lower.query import Analyze, lower_query
-from everview.lang.sql.parse.create import reads_of
-from everview.lang.sql.parse.statement import parse_query
+from everview.lang.sql.lower.context import Analyze
+from everview.lang.sql.lower.query import lower_query
+from everview.lang.sql.parse.ctes import reads_of
+from everview.lang.sql.parse.parser import parse_query
 from everview.plan.nodes import Plan
 
 

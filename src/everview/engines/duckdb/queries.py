@@ -14,8 +14,8 @@ from everview.expr import scalar as scalars
 from everview.expr.quoting import duckdb_name as quoted
 from everview.expr.types import WEIGHT, Schema, Type, type_in
 from everview.expr.typing import type_of
-from everview.lang.sql.bind.user_functions import CALLED
 from everview.lang.sql.lower.top_level_query import OrderedQuery, lower_ordered
+from everview.lang.sql.parse.functions import CALLED
 from everview.plan.nodes import Plan, Source
 from everview.plan.traverse import loop_free, schema_of
 from everview.runtime.protocol import Snapshot

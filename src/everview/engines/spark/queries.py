@@ -33,9 +33,9 @@ from everview.expr.types import (
 from everview.lang.sql.allowlist.allow import NOTHING, Allow
 from everview.lang.sql.allowlist.checked_text import checked_text, outside, spelled
 from everview.lang.sql.bind.nested_types import with_sorted_lists
-from everview.lang.sql.lower.query import Analyze
+from everview.lang.sql.lower.context import Analyze
 from everview.lang.sql.lower.top_level_query import OrderedQuery, lower_recursive
-from everview.lang.sql.parse.statement import parse_query
+from everview.lang.sql.parse.parser import parse_query
 from everview.lang.sql.parse.statements import Query
 from everview.plan.nodes import Plan, Source
 from everview.plan.traverse import schema_of, sources

@@ -1,13 +1,17 @@
-"""Statements in which the functions of a user are written out."""
+"""Calls of functions that a user declared in SQL, replaced by the bodies of those functions."""
 
 from __future__ import annotations
 
 from dataclasses import replace
 
+from sqlglot import exp
+
 from everview.errors import UserError
-from everview.lang.sql.bind.user_functions import Functions, inlined
+from everview.expr.dialect import DIALECT
+from everview.expr.types import names
+from everview.lang.sql.parse.functions import Function, Functions, body_tree
 from everview.lang.sql.parse.grammar import QUERIES
-from everview.lang.sql.parse.statement import parse_query
+from everview.lang.sql.parse.parser import parse_query
 from everview.lang.sql.parse.statements import (
     CreateTable,
     CreateView,
@@ -73,3 +77,51 @@ def calls_in(text: str, functions: Functions) -> tuple[str, tuple[str, ...]]:
             return text, ()
         raise
     return (tree.sql(dialect=QUERIES), calls) if calls else (text, ())
+
+
+def inlined(tree: exp.Expr, functions: Functions) -> tuple[exp.Expr, tuple[str, ...]]:
+    """The tree with bodies in the place of calls, and the names of what it calls."""
+    made = tree.copy()
+    called: dict[str, None] = {}
+    # Inner ones first: what is replaced may stand inside what is replaced.
+    for node in reversed(list(made.walk())):
+        function = functions.get(node.name.lower()) if isinstance(node, exp.Anonymous) else None
+        if function is None:
+            continue
+        called[function.name] = None
+        applied = _named_as_written(node, _applied(function, node))
+        if node is made:
+            made = applied
+        else:
+            node.replace(applied)
+    return made, tuple(called)
+
+
+def _applied(function: Function, call: exp.Expr) -> exp.Expr:
+    """The body with each value, cast to the type that is taken, in the place of its name."""
+    if len(call.expressions) != len(function.takes):
+        raise UserError(
+            "Q012",
+            f"{function.name} takes {len(function.takes)} values, not {len(call.expressions)}",
+            remedy=f"give {', '.join(names(function.takes)) or 'none'}",
+        )
+    values = {
+        column.name.lower(): exp.cast(value, column.type, dialect=DIALECT)
+        for column, value in zip(function.takes, call.expressions, strict=True)
+    }
+
+    def valued(node: exp.Expr) -> exp.Expr:
+        return values[node.name.lower()].copy() if isinstance(node, exp.Column) else node
+
+    return exp.cast(body_tree(function.body).transform(valued), function.gives, dialect=DIALECT)
+
+
+def _named_as_written(call: exp.Expr, applied: exp.Expr) -> exp.Expr:
+    """A call that is a column of the result keeps the name it had."""
+    if isinstance(call.parent, exp.Select) and call.arg_key == "expressions":
+        return exp.alias_(
+            applied,
+            call.sql(dialect="spark", normalize_functions=False).replace("`", ""),
+            quoted=True,
+        )
+    return applied

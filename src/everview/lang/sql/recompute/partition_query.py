@@ -11,10 +11,11 @@ from sqlglot import exp
 
 from everview.errors import Span, UserError
 from everview.expr.types import Schema, names, storable_type, unusable_name
-from everview.lang.sql.lower.query import Analyze, lower_query, lower_tree
-from everview.lang.sql.parse.create import reads_of
+from everview.lang.sql.lower.context import Analyze
+from everview.lang.sql.lower.query import lower_query, lower_tree
+from everview.lang.sql.parse.ctes import reads_of
 from everview.lang.sql.parse.grammar import QUERIES
-from everview.lang.sql.parse.statement import parse_query
+from everview.lang.sql.parse.parser import parse_query
 from everview.lang.sql.parse.statements import Query
 from everview.lang.sql.recompute.deterministic import must_be_repeatable
 from everview.plan.nodes import Source

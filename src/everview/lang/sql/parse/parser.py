@@ -2,22 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-
 from sqlglot import exp
 from sqlglot.tokenizer_core import Token, TokenType
 
 from everview.errors import Span, UserError
 from everview.expr.dialect import DIALECT
-from everview.expr.types import Schema
-from everview.lang.sql.dialects.translate import translated
-from everview.lang.sql.parse.create import (
-    create_function,
-    create_table,
-    create_view,
-    reads_of,
-    table_name,
-)
+from everview.lang.sql.parse.create import create_function, create_table, create_view, table_name
+from everview.lang.sql.parse.ctes import reads_of
 from everview.lang.sql.parse.grammar import QUERIES
 from everview.lang.sql.parse.span import span_of
 from everview.lang.sql.parse.statements import (
@@ -32,29 +23,13 @@ from everview.lang.sql.parse.statements import (
     Transaction,
     Update,
 )
-from everview.lang.sql.parse.trees import read_foreign, read_tree, read_trees
+from everview.lang.sql.parse.trees import read_tree, read_trees
 
 
-def parse_statements(
-    text: str, dialect: str | None = None, tables: Callable[[], Mapping[str, Schema]] = dict
-) -> tuple[Statement, ...]:
-    """The statements of a text, in order. Another dialect is first turned into Spark's.
-
-    What its operators mean depends on the types of their operands, so of the `tables` named.
-    """
-    if dialect is not None and dialect.lower() != "spark":
-        text = translated(text, dialect, tables())
+def parse_statements(text: str) -> tuple[Statement, ...]:
+    """The statements of a text in Spark's dialect, in order."""
     parts = zip(*read_trees(text), strict=True)
     return tuple(_statement(tree, text, tokens) for tree, tokens in parts)
-
-
-def only_reads(text: str, dialect: str | None = None) -> bool:
-    """Whether a text has statements, and none of them changes anything."""
-    if dialect is None or dialect.lower() == "spark":
-        found = parse_statements(text)
-        return bool(found) and all(isinstance(each, Query | Explain) for each in found)
-    trees = read_foreign(text, dialect)
-    return bool(trees) and all(isinstance(tree, exp.Query | exp.Values) for tree in trees)
 
 
 def parse_query(text: str) -> exp.Expr:
