@@ -1,4 +1,4 @@
-"""No module imports itself through others, even for types alone; the folders of SQL have an order."""
+"""No import cycles, even for types alone; and the folders of SQL depend in one direction."""
 
 from __future__ import annotations
 

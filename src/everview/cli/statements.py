@@ -15,7 +15,7 @@ from everview.database.database import Database
 from everview.database.error_context import as_written
 from everview.errors import UserError
 from everview.lang.sql.dialects.translate import only_reads, parse_dialect
-from everview.lang.sql.parse.statements import Statement, Transaction
+from everview.lang.sql.parse.statements import Statement, TransactionBracket
 
 Show = Callable[[pa.Table], None]
 
@@ -37,7 +37,7 @@ def run_text(
     with _opened(location, engine, allow, epoch, reads=reads) as db, as_written(text, dialect):
         statements = parse_dialect(text, dialect, db.catalog.schemas)
         _run(db, statements, show)
-    brackets = [s.action for s in statements if isinstance(s, Transaction)]
+    brackets = [s.action for s in statements if isinstance(s, TransactionBracket)]
     if brackets and brackets[-1] == "begin":
         click.echo("the last transaction was rolled back: it has no COMMIT", err=True)
 

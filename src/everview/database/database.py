@@ -26,7 +26,7 @@ from everview.database.python_functions import checked_function
 from everview.database.repair_views import faulty
 from everview.database.transaction import Transaction
 from everview.errors import Span, UserError
-from everview.lang.sql.bind.inline_functions import written_out
+from everview.lang.sql.bind.inline_functions import inline_calls
 from everview.lang.sql.dialects.translate import parse_dialect
 from everview.lang.sql.parse.statements import (
     Delete,
@@ -37,7 +37,7 @@ from everview.lang.sql.parse.statements import (
     Statement,
     Update,
 )
-from everview.lang.sql.parse.statements import Transaction as Bracket
+from everview.lang.sql.parse.statements import TransactionBracket as Bracket
 from everview.plan.nodes import Plan, Source
 from everview.runtime.arrow_types import arrow_schema
 from everview.runtime.protocol import Engine, Snapshot
@@ -233,7 +233,7 @@ class Database(Handle):
                 self._declare([each for each in step if isinstance(each, Declaration)])
             else:
                 with placed_in(step[0].span), in_text(step[0].span):
-                    result = self._execute(written_out(step[0], self.catalog.functions))
+                    result = self._execute(inline_calls(step[0], self.catalog.functions))
             yield result if result is None else placed_rows(result, step[0].span)
 
     def datalog(self, text: str, facts: Mapping[str, Any] | None = None) -> tuple[str, ...]:

@@ -15,7 +15,7 @@ from everview.expr.quoting import duckdb_name as quoted
 from everview.expr.types import WEIGHT, Schema, Type, type_in
 from everview.expr.typing import type_of
 from everview.lang.sql.lower.top_level_query import OrderedQuery, lower_ordered
-from everview.lang.sql.parse.functions import CALLED
+from everview.lang.sql.parse.functions import PARSED_FUNCTIONS
 from everview.plan.nodes import Plan, Source
 from everview.plan.traverse import loop_free, schema_of
 from everview.runtime.protocol import Snapshot
@@ -58,7 +58,11 @@ def analyze(scalar: str, schema: Schema, span: Span | None) -> Type:
     """Types that our own rules do not know are known to Spark alone."""
     unknown = _unknown(scalar, schema)
     written = span is None or f"{unknown}(" in span.text.lower().replace(" (", "(")
-    near = did_you_mean(unknown, CALLED) if unknown and unknown not in CALLED else ""
+    near = (
+        did_you_mean(unknown, PARSED_FUNCTIONS)
+        if unknown and unknown not in PARSED_FUNCTIONS
+        else ""
+    )
     told = f"the function {unknown}" if unknown and written else "this expression"
     raise UserError(
         "E011",

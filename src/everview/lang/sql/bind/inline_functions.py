@@ -26,13 +26,13 @@ from everview.lang.sql.parse.statements import (
 )
 
 
-def written_out(statement: Statement, functions: Functions) -> Statement:
-    """The statement with bodies in the place of calls; a text without calls stays as it is."""
+def inline_calls(statement: Statement, functions: Functions) -> Statement:
+    """The statement with calls replaced by bodies; a text without calls is not changed."""
     if not functions:
         return statement
 
     def text(each: str) -> str:
-        return calls_in(each, functions)[0]
+        return inline_calls_in_text(each, functions)[0]
 
     def maybe(each: str | None) -> str | None:
         return None if each is None else text(each)
@@ -50,8 +50,8 @@ def written_out(statement: Statement, functions: Functions) -> Statement:
         case CreateTable() if statement.query is not None:
             return replace(statement, query=query(statement.query))
         case CreateView():
-            made, calls = calls_in(statement.query, functions)
-            return replace(statement, query=made, calls=calls)
+            query_text, calls = inline_calls_in_text(statement.query, functions)
+            return replace(statement, query=query_text, calls=calls)
         case Insert():
             return replace(statement, query=text(statement.query))
         case Delete():
@@ -68,10 +68,10 @@ def written_out(statement: Statement, functions: Functions) -> Statement:
             return statement
 
 
-def calls_in(text: str, functions: Functions) -> tuple[str, tuple[str, ...]]:
-    """A query or expression with calls written out, and the functions it calls."""
+def inline_calls_in_text(text: str, functions: Functions) -> tuple[str, tuple[str, ...]]:
+    """A query or expression with calls inlined, and the functions it calls."""
     try:
-        tree, calls = inlined(parse_query(text), functions)
+        tree, calls = inline_calls_in_tree(parse_query(text), functions)
     except UserError as problem:
         if problem.code == "Q001":
             return text, ()
@@ -79,26 +79,26 @@ def calls_in(text: str, functions: Functions) -> tuple[str, tuple[str, ...]]:
     return (tree.sql(dialect=QUERIES), calls) if calls else (text, ())
 
 
-def inlined(tree: exp.Expr, functions: Functions) -> tuple[exp.Expr, tuple[str, ...]]:
-    """The tree with bodies in the place of calls, and the names of what it calls."""
-    made = tree.copy()
+def inline_calls_in_tree(tree: exp.Expr, functions: Functions) -> tuple[exp.Expr, tuple[str, ...]]:
+    """The tree with calls replaced by bodies, and the names of the functions it calls."""
+    result = tree.copy()
     called: dict[str, None] = {}
-    # Inner ones first: what is replaced may stand inside what is replaced.
-    for node in reversed(list(made.walk())):
+    # Inner calls first: a call may stand inside the argument of another.
+    for node in reversed(list(result.walk())):
         function = functions.get(node.name.lower()) if isinstance(node, exp.Anonymous) else None
         if function is None:
             continue
         called[function.name] = None
         applied = _named_as_written(node, _applied(function, node))
-        if node is made:
-            made = applied
+        if node is result:
+            result = applied
         else:
             node.replace(applied)
-    return made, tuple(called)
+    return result, tuple(called)
 
 
 def _applied(function: Function, call: exp.Expr) -> exp.Expr:
-    """The body with each value, cast to the type that is taken, in the place of its name."""
+    """The body with each argument, cast to the type of its parameter, in place of its name."""
     if len(call.expressions) != len(function.takes):
         raise UserError(
             "Q012",

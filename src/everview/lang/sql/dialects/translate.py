@@ -18,7 +18,7 @@ from everview.lang.sql.dialects.meanings import (
     WHOLE,
     Meaning,
 )
-from everview.lang.sql.dialects.site import Reading, Rewrite, Site, kind_of
+from everview.lang.sql.dialects.site import Reading, Rewrite, TranslationSite, kind_of
 from everview.lang.sql.dialects.types import FLOAT, INTEGER, Columns, Kinds, kind_of_type
 from everview.lang.sql.parse.grammar import QUERIES
 from everview.lang.sql.parse.parser import parse_statements
@@ -78,7 +78,7 @@ def _translate(tree: exp.Expr, reading: Reading, known: dict[str, Columns]) -> N
         rule = next((rule for types, rule in _RULES if isinstance(node, types)), None)
         if rule is None:
             _must_be_the_same(node, reading)
-        elif (rewrite := rule(Site(node, reading, kinds))) is not None:
+        elif (rewrite := rule(TranslationSite(node, reading, kinds))) is not None:
             rewrites.append((node, rewrite))
     for node, rewrite in reversed(rewrites):
         parent, key, index = node.parent, node.arg_key, node.index
@@ -144,7 +144,9 @@ def _declared_types(tree: exp.Expr, reading: Reading) -> None:
             type_.replace(exp.DataType.build(wanted, dialect=DIALECT))
 
 
-_RULES: tuple[tuple[tuple[type[exp.Expr], ...], Callable[[Site], Rewrite | None]], ...] = (
+_RULES: tuple[
+    tuple[tuple[type[exp.Expr], ...], Callable[[TranslationSite], Rewrite | None]], ...
+] = (
     ((exp.Div,), numbers.division),
     ((exp.IntDiv,), numbers.whole_division),
     ((exp.Mod,), numbers.remainder),

@@ -27,7 +27,7 @@ class Function:
 
     @property
     def probe(self) -> str:
-        """A query that is valid where the body is, over a relation of what the function takes."""
+        """A query that is valid if the body is, over a relation `given` of the parameters."""
         return f"SELECT CAST({self.body} AS {self.gives}) AS result FROM given"
 
 
@@ -35,8 +35,8 @@ Functions = Mapping[str, Function]
 """The functions there are, by lower-case name."""
 
 
-CALLED = frozenset(name.lower() for name in DIALECT.Parser.FUNCTIONS)
-"""The names of functions that are read as such, for those who misspell one."""
+PARSED_FUNCTIONS = frozenset(name.lower() for name in DIALECT.Parser.FUNCTIONS)
+"""The names of functions that the parser knows, to suggest one for a misspelled name."""
 
 
 def check_function(function: Function, span: Span) -> None:

@@ -119,7 +119,7 @@ class Merge:
 
 
 @dataclass(frozen=True, slots=True)
-class Transaction:
+class TransactionBracket:
     """BEGIN, COMMIT or ROLLBACK."""
 
     action: str
@@ -152,7 +152,7 @@ Statement: TypeAlias = (
     | Delete
     | Update
     | Merge
-    | Transaction
+    | TransactionBracket
     | Explain
     | Query
 )
