@@ -14,8 +14,8 @@ from everview.analysis.monotone import not_monotone
 from everview.arguments import shown
 from everview.errors import Span, UserError
 from everview.expr import scalar
+from everview.expr.type_inference import type_of
 from everview.expr.types import BEGUN, Schema, Type, names, storable_type, unusable_name
-from everview.expr.typing import type_of
 from everview.plan.nodes import (
     Add,
     Change,

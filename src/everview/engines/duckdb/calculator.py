@@ -17,8 +17,8 @@ from everview.engines.duckdb.errors import explained
 from everview.engines.duckdb.files import Files
 from everview.engines.duckdb.statements import any_sql, plan_sql, step_sql, without
 from everview.expr.quoting import duckdb_name
+from everview.expr.type_inference import Typed
 from everview.expr.types import WEIGHT, Schema
-from everview.expr.typing import Typed
 from everview.plan.nodes import Empty, Plan
 from everview.plan.traverse import has_loops, referred, schema_of
 from everview.program.steps import Compute, KeySet

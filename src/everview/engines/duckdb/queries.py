@@ -12,8 +12,8 @@ from everview.database.audit_query import declared
 from everview.errors import Span, UserError
 from everview.expr import scalar as scalars
 from everview.expr.quoting import duckdb_name as quoted
+from everview.expr.type_inference import type_of
 from everview.expr.types import WEIGHT, Schema, Type, type_in
-from everview.expr.typing import type_of
 from everview.lang.sql.lower.top_level_query import OrderedQuery, lower_ordered
 from everview.lang.sql.parse.functions import PARSED_FUNCTIONS
 from everview.plan.nodes import Plan, Source

@@ -11,8 +11,8 @@ from sqlglot import exp
 
 from everview.arguments import did_you_mean
 from everview.errors import Span, UserError
+from everview.expr.type_inference import type_of
 from everview.expr.types import Schema, Type
-from everview.expr.typing import type_of
 from everview.lang.sql.bind.nested_types import refuse_unknown_fields
 from everview.lang.sql.lower.domain import Domain
 from everview.lang.sql.parse.span import span_of

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from everview.expr import scalar
-from everview.expr.typing import type_of
+from everview.expr.type_inference import type_of
 from everview.lang.sql.lower.columns import null_of
 from everview.plan.build import (
     add,

@@ -10,7 +10,7 @@ from sqlglot import exp
 
 from everview.errors import Span, UserError
 from everview.expr import scalar
-from everview.expr.typing import type_of
+from everview.expr.type_inference import type_of
 from everview.lang.sql.lower.context import Analyze
 from everview.lang.sql.lower.order_limit import limit_number, order_items, order_of, shown_column
 from everview.lang.sql.lower.query import lower_tree
