@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal, TypeAlias
 
 from everview.expr.types import Schema, names
-from everview.lang.sql.bind.user_functions import Function
+from everview.lang.sql.parse.functions import Function
 
 Row: TypeAlias = tuple[Any, ...]
 

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterable
 
 from everview.expr.types import names
-from everview.lang.sql.bind.user_functions import Function
+from everview.lang.sql.parse.functions import Function
 from everview_fuzz.case import (
     Case,
     Change,

@@ -142,4 +142,4 @@ def known_as_aggregate(name: str) -> bool:
             call = desugared(parse_one(f"SELECT {name}({arguments})", read=DIALECT)).expressions[0]
             if isinstance(call, exp.AggFunc):
                 return True
-    return name in refuse.AGGREGATES
+    return name in refuse.UNMAINTAINED_AGGREGATES

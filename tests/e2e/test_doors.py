@@ -256,7 +256,7 @@ def test_the_embedded_engine_reaches_nothing_else(tmp_path):
 @pytest.mark.spark
 def test_every_pure_function_is_one_of_sparks_own(spark):
     """A name that Spark does not know could be a function of a catalog."""
-    from everview.lang.sql.allowlist.pure_functions import NEVER, PURE
+    from everview.lang.sql.bind.pure_functions import NEVER, PURE
 
     known = {row[0] for row in spark.sql("SHOW SYSTEM FUNCTIONS").collect()}
     # Parsed by Spark's grammar and not by name.

@@ -13,7 +13,7 @@ from everview.database import queries
 from everview.database.audit import audit_view
 from everview.database.catalog import catalog
 from everview.expr.types import Column
-from everview.lang.sql.recompute.partition_query import Divided, Part
+from everview.lang.sql.recompute.partition_query import PartitionedQuery, RecomputedBlock
 from everview.store.manifest import Relation
 
 # An aggregate whose answer is the same every time, and that has no derivative worth its state.
@@ -124,7 +124,7 @@ def parted(tmp_path, monkeypatch):
     """A database whose views with refresh = 'auto' recompute the sums they join with."""
 
     def always(view, text, relations, analyze, describe, columns=()):
-        part = Part(
+        part = RecomputedBlock(
             f"{view}__part__1",
             "SELECT k, SUM(v) AS z FROM positive GROUP BY k",
             (Column("k", "int"), Column("z", "decimal(20,2)")),
@@ -132,9 +132,9 @@ def parted(tmp_path, monkeypatch):
             "so the test wants it",
         )
         rest = f"SELECT u.s, q.z FROM u LEFT JOIN {part.name} AS q ON q.k = u.k"
-        return Divided(rest, (part,))
+        return PartitionedQuery(rest, (part,))
 
-    monkeypatch.setattr(catalog, "divide", always)
+    monkeypatch.setattr(catalog, "partition_query", always)
     with ev.open(str(tmp_path / "store"), engine="duckdb") as db:
         world = World(db, seed=3)
         world.transact(0)

@@ -12,11 +12,11 @@ from sqlglot import exp
 
 from everview.errors import Span, UserError
 from everview.expr.types import Schema, Type
-from everview.lang.sql.bind.inline_functions import calls_in
-from everview.lang.sql.bind.user_functions import Function
-from everview.lang.sql.bind.user_functions import Function as Declared
+from everview.lang.sql.bind.inline_functions import inline_calls_in_text
 from everview.lang.sql.lower.query import lower_query
-from everview.lang.sql.parse.statement import parse_query
+from everview.lang.sql.parse.functions import Function
+from everview.lang.sql.parse.functions import Function as Declared
+from everview.lang.sql.parse.parser import parse_query
 from everview.plan.nodes import Change, Empty, Plan, Ref, Restrict, Source
 from everview.plan.traverse import schema_of, walk
 from everview_fuzz.case import Case, Contents, Table, Transaction, reads
@@ -174,7 +174,7 @@ def plans(case: Case) -> Iterator[Plan | None]:
     }
     for view in case.views:
         try:
-            plan = lower_query(calls_in(view.query, made)[0], known, unknown)
+            plan = lower_query(inline_calls_in_text(view.query, made)[0], known, unknown)
         except UserError:
             yield None
             continue

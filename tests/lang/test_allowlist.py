@@ -11,7 +11,7 @@ from everview.errors import UserError
 from everview.lang.sql.allowlist import checked_text
 from everview.lang.sql.allowlist.checked_text import checked_query
 from everview.lang.sql.allowlist.words import stranger
-from everview.lang.sql.parse.statement import parse_query
+from everview.lang.sql.parse.parser import parse_query
 from everview.plan.traverse import has_loops
 from everview.sqlgen.sql import SPARK, emit_consolidated
 from strategies import plans

@@ -7,9 +7,9 @@ import pytest
 from everview.errors import UserError
 from everview.expr.types import Column
 from everview.lang.datalog.facts import facts_in, row_of
-from everview.lang.datalog.lower import Known
+from everview.lang.datalog.lower import StoredRelation
 from everview.lang.datalog.parse import parse_program
-from everview.lang.datalog.printer import written_rule
+from everview.lang.datalog.printer import print_rule
 from everview.lang.datalog.program import checked_program, declarations, lower_view, reads_of
 from everview.lang.datalog.syntax import Aggregate, Atom, Call, Comparison, Constant, Negation
 from everview.plan.nodes import Fixpoint, Source
@@ -26,7 +26,7 @@ reach(x, z) :- reach(x, y), edge(y, z).
 
 
 def rules_of(text: str) -> list[str]:
-    return [written_rule(rule) for rule in parse_program(text).rules]
+    return [print_rule(rule) for rule in parse_program(text).rules]
 
 
 @pytest.mark.parametrize(
@@ -159,7 +159,9 @@ def test_relations_that_depend_on_each_other_are_one_loop() -> None:
     text = """.decl e, odd, even(x: number, y: number)
     odd(x, y) :- e(x, y). odd(x, z) :- even(x, y), e(y, z). even(x, z) :- odd(x, y), e(y, z)."""
     program = declarations(text)
-    known = {each.name.lower(): Known(Source(each.name, each.columns)) for each in program.given}
+    known = {
+        each.name.lower(): StoredRelation(Source(each.name, each.columns)) for each in program.given
+    }
     plans = [lower_view(each.text, each.name, known) for each in program.derived]
     loops = [plan for plan in plans if isinstance(plan, Fixpoint)]
     assert [loop.result for loop in loops] == ["odd", "even"]
@@ -169,14 +171,14 @@ def test_relations_that_depend_on_each_other_are_one_loop() -> None:
 def test_rules_that_differ_in_their_names_alone_are_one() -> None:
     text = GRAPH + "reach(a, b) :- edge(a, b). reach(u, w) :- reach(u, v), edge(v, w)."
     (once,), (twice,) = declarations(GRAPH).derived, declarations(text).derived
-    known = {"edge": Known(Source("edge", (Column("x", "int"), Column("y", "int"))))}
+    known = {"edge": StoredRelation(Source("edge", (Column("x", "int"), Column("y", "int"))))}
     assert lower_view(once.text, "reach", known) == lower_view(twice.text, "reach", known)
 
 
 def test_a_relation_that_may_hold_nulls_is_read_without_them() -> None:
     (view,) = declarations(GRAPH).derived
     source = Source("edge", (Column("from", "int"), Column("to", "int")))
-    plan = lower_view(view.text, "reach", {"edge": Known(source, nulls=True)})
+    plan = lower_view(view.text, "reach", {"edge": StoredRelation(source, nulls=True)})
     assert any("`from` IS NULL" in getattr(node, "predicate", "") for node in walk(plan))
     assert schema_of(plan) == (Column("x", "int"), Column("y", "int"))
 
@@ -185,7 +187,7 @@ def test_a_stored_relation_of_other_types_is_refused() -> None:
     (view,) = declarations(GRAPH).derived
     source = Source("edge", (Column("x", "bigint"), Column("y", "int")))
     with pytest.raises(UserError, match="edge has other columns than declared: x bigint, y int"):
-        lower_view(view.text, "reach", {"edge": Known(source)})
+        lower_view(view.text, "reach", {"edge": StoredRelation(source)})
 
 
 def test_types_come_to_one_of_four() -> None:

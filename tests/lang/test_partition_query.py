@@ -6,7 +6,7 @@ import pytest
 
 from everview.errors import UserError
 from everview.expr.types import Column
-from everview.lang.sql.recompute.partition_query import divide
+from everview.lang.sql.recompute.partition_query import partition_query
 from everview.plan.nodes import Source
 
 T = Source("t", (Column("k", "int"), Column("v", "int")))
@@ -31,7 +31,7 @@ def describe(sql, relations):
 
 
 def divided(text):
-    return divide("v", text, RELATIONS, analyze, describe)
+    return partition_query("v", text, RELATIONS, analyze, describe)
 
 
 def parts(text):
@@ -134,5 +134,5 @@ def test_an_error_in_the_text_is_told_and_not_recomputed():
         raise UserError("Q010", "nope cannot be resolved", remedy="")
 
     with pytest.raises(UserError) as caught:
-        divide("v", "SELECT nope FROM t", RELATIONS, analyze, nothing)
+        partition_query("v", "SELECT nope FROM t", RELATIONS, analyze, nothing)
     assert caught.value.code == "Q007"

@@ -18,8 +18,8 @@ from everview.differentiate.derive import derive
 from everview.engines.duckdb import functions
 from everview.expr.coercion import decimal_result
 from everview.expr.scalar import parse, text
+from everview.expr.type_inference import Typed, annotate
 from everview.expr.types import decimal_parts
-from everview.expr.typing import Typed, annotate
 from everview.plan.build import add, filter_, groups, negate, partition, restrict, totals, window
 from everview.plan.nodes import Aggregate, Change, Measure, Order, Over, Plan, Ref, Source
 from everview.plan.traverse import schema_of, transform, walk

@@ -8,8 +8,8 @@ from functools import cache
 from sqlglot import exp
 
 from everview.expr.scalar import parse, text
+from everview.expr.type_inference import annotate
 from everview.expr.types import INTEGERS, decimal_parts
-from everview.expr.typing import annotate
 from sqlgen import grid
 
 _SCHEMA = grid.schema()

@@ -14,10 +14,10 @@ import pyarrow as pa
 import pytest
 
 from everview.engines.duckdb import functions
-from everview.expr.functions import TRIED
 from everview.expr.scalar import parse, text
+from everview.expr.signatures import TRY_OPERATORS
+from everview.expr.type_inference import Typed, annotate
 from everview.expr.types import Column
-from everview.expr.typing import Typed, annotate
 from everview.sqlgen.parity.casts import CASTS
 from everview.sqlgen.parity.table import TABLE, entry_for
 from everview.sqlgen.parity.type_classes import is_kind
@@ -248,7 +248,7 @@ def _nodes(node: Typed) -> list[Typed]:
 def _entries(node: Typed) -> list[Any]:
     plain = ("column", "literal", "cast", "try_cast", "lambda", "variable", "index")
     used = [node for node in _nodes(node) if node.name not in plain]
-    return [entry_for(TRIED.get(n.name, n.name), n.operands) for n in used]
+    return [entry_for(TRY_OPERATORS.get(n.name, n.name), n.operands) for n in used]
 
 
 def _casts(node: Typed) -> list[tuple[str, str]]:

@@ -14,8 +14,8 @@ from everview.cli.opening import reading, writing
 from everview.database.database import Database
 from everview.database.error_context import as_written
 from everview.errors import UserError
-from everview.lang.sql.parse.statement import only_reads, parse_statements
-from everview.lang.sql.parse.statements import Statement, Transaction
+from everview.lang.sql.dialects.translate import only_reads, parse_dialect
+from everview.lang.sql.parse.statements import Statement, TransactionBracket
 
 Show = Callable[[pa.Table], None]
 
@@ -35,9 +35,9 @@ def run_text(
     arguments.text("the text of the statements", text)
     reads = epoch is not None or only_reads(text, dialect)
     with _opened(location, engine, allow, epoch, reads=reads) as db, as_written(text, dialect):
-        statements = parse_statements(text, dialect, db.catalog.schemas)
+        statements = parse_dialect(text, dialect, db.catalog.schemas)
         _run(db, statements, show)
-    brackets = [s.action for s in statements if isinstance(s, Transaction)]
+    brackets = [s.action for s in statements if isinstance(s, TransactionBracket)]
     if brackets and brackets[-1] == "begin":
         click.echo("the last transaction was rolled back: it has no COMMIT", err=True)
 
@@ -74,7 +74,7 @@ def _run_typed(db: Database, dialect: str | None, show: Show) -> None:
     for text in _typed():
         try:
             with as_written(text, dialect):
-                _run(db, parse_statements(text, dialect, db.catalog.schemas), show)
+                _run(db, parse_dialect(text, dialect, db.catalog.schemas), show)
         except UserError as problem:
             click.echo(problem.render(), err=True)
 

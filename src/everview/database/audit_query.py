@@ -6,7 +6,8 @@ from collections.abc import Mapping
 from functools import lru_cache
 
 from everview.expr.types import names
-from everview.lang.sql.lower.query import Analyze, lower_query
+from everview.lang.sql.lower.context import Analyze
+from everview.lang.sql.lower.query import lower_query
 from everview.plan.build import add, negate
 from everview.plan.nodes import Plan, Source
 from everview.plan.traverse import children, with_children

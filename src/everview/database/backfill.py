@@ -13,7 +13,7 @@ from everview.database.cost.measurements import Sample
 from everview.database.error_context import in_views, sound
 from everview.database.queries import recompute
 from everview.database.violations import violation
-from everview.lang.sql.recompute.partition_query import Part
+from everview.lang.sql.recompute.partition_query import RecomputedBlock
 from everview.plan.build import add, negate
 from everview.plan.nodes import Plan, Source
 from everview.plan.traverse import children, schema_of, sources, walk, with_children
@@ -129,18 +129,22 @@ def rows_read(
     }
 
 
-def _anew(catalog: Catalog, moved: Collection[str]) -> list[tuple[str, Plan | Part]]:
+def _anew(catalog: Catalog, moved: Collection[str]) -> list[tuple[str, Plan | RecomputedBlock]]:
     held = {*catalog.parts, *catalog.views, *catalog.maintenance.states.stored}
     return _to_build(catalog, held - {*moved})
 
 
-def _under(what: Plan | Part) -> tuple[str, ...]:
-    return what.reads if isinstance(what, Part) else tuple(each.name for each in sources(what))
+def _under(what: Plan | RecomputedBlock) -> tuple[str, ...]:
+    return (
+        what.reads
+        if isinstance(what, RecomputedBlock)
+        else tuple(each.name for each in sources(what))
+    )
 
 
 def _build(
     made: Built,
-    wanted: Sequence[tuple[str, Plan | Part]],
+    wanted: Sequence[tuple[str, Plan | RecomputedBlock]],
     told: Collection[str],
     engine: Engine,
     before: Snapshot,
@@ -152,7 +156,7 @@ def _build(
         epoch = snapshot.manifest.epoch
         began = perf_counter()
         with around(name, f"{number} of {len(wanted)}"), sound(snapshot):
-            if isinstance(what, Part):
+            if isinstance(what, RecomputedBlock):
                 made.changes[name] = _recomputed(what, engine, snapshot)
             elif name in told:
                 differs = add(what, negate(Source(name, schema_of(what))))
@@ -164,7 +168,7 @@ def _build(
         made.spent[name] = Sample(sum(snapshot.relation(n).rows for n in _under(what)), spent)
 
 
-def _recomputed(part: Part, engine: Engine, snapshot: Snapshot) -> Segment:
+def _recomputed(part: RecomputedBlock, engine: Engine, snapshot: Snapshot) -> Segment:
     rows = recompute(engine, part.name, part.asked, {}, snapshot, {})
     return written(part.name, rows, engine, snapshot, snapshot.manifest.epoch)
 
@@ -195,7 +199,9 @@ def _unmoved(plan: Plan, found: Collection[str]) -> bool:
     return not any(source.name in found for source in sources(plan))
 
 
-def _to_build(catalog: Catalog, present: Collection[str]) -> list[tuple[str, Plan | Part]]:
+def _to_build(
+    catalog: Catalog, present: Collection[str]
+) -> list[tuple[str, Plan | RecomputedBlock]]:
     """The relations that are not `present`, each over relations built before it.
 
     What a state holds is read from the state and not computed again: cheaper, and for sums of
@@ -208,7 +214,7 @@ def _to_build(catalog: Catalog, present: Collection[str]) -> list[tuple[str, Pla
     parts = catalog.parts
     waiting = [name for name in (*parts, *smallest_first, *views) if name not in present]
     ready = {*present, *catalog.tables}
-    found: list[tuple[str, Plan | Part]] = []
+    found: list[tuple[str, Plan | RecomputedBlock]] = []
 
     def reads(name: str) -> tuple[str, ...]:
         part = parts.get(name)

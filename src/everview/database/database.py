@@ -26,8 +26,8 @@ from everview.database.python_functions import checked_function
 from everview.database.repair_views import faulty
 from everview.database.transaction import Transaction
 from everview.errors import Span, UserError
-from everview.lang.sql.bind.inline_functions import written_out
-from everview.lang.sql.parse.statement import parse_statements
+from everview.lang.sql.bind.inline_functions import inline_calls
+from everview.lang.sql.dialects.translate import parse_dialect
 from everview.lang.sql.parse.statements import (
     Delete,
     Explain,
@@ -37,7 +37,7 @@ from everview.lang.sql.parse.statements import (
     Statement,
     Update,
 )
-from everview.lang.sql.parse.statements import Transaction as Bracket
+from everview.lang.sql.parse.statements import TransactionBracket as Bracket
 from everview.plan.nodes import Plan, Source
 from everview.runtime.arrow_types import arrow_schema
 from everview.runtime.protocol import Engine, Snapshot
@@ -281,7 +281,7 @@ class Database(Handle):
         if dialect is not None:
             arguments.text("dialect", dialect)
         with error_context.as_written(text, dialect):
-            *_, last = (None, *self.run(parse_statements(text, dialect, self.catalog.schemas)))
+            *_, last = (None, *self.run(parse_dialect(text, dialect, self.catalog.schemas)))
         return last if last is None else error_context.written_rows(last, text, dialect)
 
     def run(self, statements: Iterable[Statement]) -> Iterator[Result | None]:
@@ -292,7 +292,7 @@ class Database(Handle):
                 self._declare([each for each in step if isinstance(each, Declaration)])
             else:
                 with placed_in(step[0].span), in_text(step[0].span):
-                    result = self._execute(written_out(step[0], self.catalog.functions))
+                    result = self._execute(inline_calls(step[0], self.catalog.functions))
             yield result if result is None else placed_rows(result, step[0].span)
 
     def datalog(self, text: str, facts: Mapping[str, Any] | None = None) -> tuple[str, ...]:

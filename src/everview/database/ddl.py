@@ -16,7 +16,7 @@ from everview.database.error_context import placed_in, sound
 from everview.database.queries import describe, select
 from everview.errors import Span, UserError
 from everview.expr.types import Column, Schema, storable_type, unusable_name
-from everview.lang.sql.bind.inline_functions import written_out
+from everview.lang.sql.bind.inline_functions import inline_calls
 from everview.lang.sql.parse.statements import (
     CreateFunction,
     CreateTable,
@@ -123,7 +123,7 @@ def declared(
     made: Declared | None = None
     for statement in statements:
         with placed_in(statement.span):
-            asked = written_out(statement, catalog.functions)
+            asked = inline_calls(statement, catalog.functions)
             more = _declared(asked, catalog, engine, now)
         if more is not None:
             before = made.asked if made else ()

@@ -11,7 +11,7 @@ from everview.database.queries import select
 from everview.database.transaction import Transaction
 from everview.errors import UserError
 from everview.expr.quoting import spark_name
-from everview.lang.sql.parse.statement import parse_query
+from everview.lang.sql.parse.parser import parse_query
 from everview.lang.sql.parse.statements import Delete, Insert, Merge, MergeClause, Update
 from everview.runtime.protocol import SIGN
 from everview.runtime.results import Result

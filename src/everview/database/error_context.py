@@ -9,7 +9,7 @@ from contextlib import contextmanager
 import pyarrow as pa
 
 from everview.errors import Span, UserError
-from everview.lang.sql.bind.failing_expressions import failing_expressions
+from everview.lang.sql.failing_expressions import failing_expressions
 from everview.lang.sql.parse.trees import too_deep
 from everview.runtime.protocol import Snapshot
 from everview.runtime.results import Result

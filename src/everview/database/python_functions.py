@@ -8,7 +8,7 @@ from typing import Any
 from everview import arguments
 from everview.errors import UserError
 from everview.expr.types import Type, storable_type
-from everview.lang.sql.bind.user_functions import must_be_free
+from everview.lang.sql.parse.functions import must_be_free
 
 
 def checked_functions(given: object) -> list[tuple[str, Callable[..., Any], Type]]:

@@ -10,7 +10,7 @@ from everview.database.backfill import build
 from everview.database.catalog.catalog import Catalog
 from everview.database.introspect import statistics
 from everview.database.verify import Damaged, Verification
-from everview.lang.sql.recompute.partition_query import Part
+from everview.lang.sql.recompute.partition_query import RecomputedBlock
 from everview.plan.traverse import sources
 from everview.runtime.protocol import Snapshot
 from everview.runtime.report import Clock
@@ -107,6 +107,6 @@ def _reading(catalog: Catalog, tables: Collection[str]) -> set[str]:
         found |= more
 
 
-def _reads(part: Part, catalog: Catalog) -> Iterator[str]:
+def _reads(part: RecomputedBlock, catalog: Catalog) -> Iterator[str]:
     for name in part.reads:
         yield catalog.find(name) or name

@@ -18,11 +18,11 @@ from everview.expr.types import INTEGERS, Type, decimal_parts, storable_type
 
 
 @dataclass(frozen=True, slots=True)
-class Kind:
+class AggregateFunction:
     """An aggregate function: its parameters, and its type from those of its arguments.
 
-    With `copies`, it counts how often a row occurs and is no sum, so it is computed from rows that
-    stand as often as their weight says. With `window`, it may stand before OVER under its own name.
+    With `copies`, the number of copies of a row matters and the function is not a sum, so it is
+    computed over rows repeated by their weight. With `window`, it may stand before OVER.
     """
 
     parameters: tuple[Parameter, ...]
@@ -43,9 +43,9 @@ def aggregate_operands(function: str, types: tuple[Type, ...]) -> tuple[Type, ..
         parameters = parameters * len(types)
     if len(parameters) != len(types):
         return None
-    found = tuple(parameter(type_) for parameter, type_ in zip(parameters, types, strict=True))
-    known = tuple(type_ for type_ in found if type_ is not None)
-    return known if len(known) == len(types) else None
+    casts = (parameter(type_) for parameter, type_ in zip(parameters, types, strict=True))
+    operands = tuple(type_ for type_ in casts if type_ is not None)
+    return operands if len(operands) == len(types) else None
 
 
 def result_type(function: str, argument: Type) -> Type | None:
@@ -54,12 +54,13 @@ def result_type(function: str, argument: Type) -> Type | None:
     >>> result_type("sum", "decimal(12,2)"), result_type("avg", "decimal(12,2)")
     ('decimal(22,2)', 'decimal(16,6)')
     """
-    kind = AGGREGATES[function]
-    return kind.result(argument) if kind.parameters[0](argument) == argument else None
+    aggregate = AGGREGATES[function]
+    is_taken = aggregate.parameters[0](argument) == argument
+    return aggregate.result(argument) if is_taken else None
 
 
 def counts_copies(function: str) -> bool:
-    """Whether a function is computed from rows that stand as often as their weight says."""
+    """Whether a function is computed over rows repeated by their weight."""
     return AGGREGATES[function].copies
 
 
@@ -88,31 +89,37 @@ def _always(type_: Type) -> Callable[[Type], Type]:
     return lambda _: type_
 
 
-def _each(names: str, kind: Kind) -> dict[str, Kind]:
-    return dict.fromkeys(names.split(), kind)
+def _each(names: str, function: AggregateFunction) -> dict[str, AggregateFunction]:
+    return dict.fromkeys(names.split(), function)
 
 
 _double = _always("double")
 
-AGGREGATES: dict[str, Kind] = {
-    "count": Kind((anything,), _always("bigint"), copies=False),
-    "sum": Kind((summand,), _wider(10, 0, "bigint"), copies=False),
-    "avg": Kind((summand,), _wider(4, 4, "double"), copies=False),
-    **_each("min max", Kind((_stored,), _same, copies=False)),
-    **_each("bool_and bool_or", Kind((exactly("boolean"),), _same, copies=False)),
-    **_each("bit_and bit_or", Kind((an_integer,), _same, copies=False)),
-    "bit_xor": Kind((an_integer,), _same),
-    **_each("var_pop var_samp stddev_pop stddev_samp", Kind((a_double,), _double)),
-    **_each("covar_pop covar_samp", Kind((a_double, a_double), _double)),
+AGGREGATES: dict[str, AggregateFunction] = {
+    "count": AggregateFunction((anything,), _always("bigint"), copies=False),
+    "sum": AggregateFunction((summand,), _wider(10, 0, "bigint"), copies=False),
+    "avg": AggregateFunction((summand,), _wider(4, 4, "double"), copies=False),
+    **_each("min max", AggregateFunction((_stored,), _same, copies=False)),
+    **_each("bool_and bool_or", AggregateFunction((exactly("boolean"),), _same, copies=False)),
+    **_each("bit_and bit_or", AggregateFunction((an_integer,), _same, copies=False)),
+    "bit_xor": AggregateFunction((an_integer,), _same),
+    **_each("var_pop var_samp stddev_pop stddev_samp", AggregateFunction((a_double,), _double)),
+    **_each("covar_pop covar_samp", AggregateFunction((a_double, a_double), _double)),
     **_each(
         "corr regr_slope regr_intercept regr_r2 regr_sxx regr_syy regr_sxy",
-        Kind((a_double, a_double), _double, window=False),
+        AggregateFunction((a_double, a_double), _double, window=False),
     ),
-    **_each("skewness kurtosis", Kind((a_double,), _double, window=False)),
-    **_each("max_by min_by", Kind((_stored, _stored), _same, copies=False, window=False)),
-    **_each("percentile_cont percentile_disc", Kind((a_double,), _double, window=False)),
-    "mode": Kind((_stored,), _same, window=False),
-    "listagg": Kind((a_string,), _same, window=False),
-    "collect_list": Kind((_stored,), lambda type_: f"array<{type_}>", copies=False, window=False),
+    **_each("skewness kurtosis", AggregateFunction((a_double,), _double, window=False)),
+    **_each(
+        "max_by min_by", AggregateFunction((_stored, _stored), _same, copies=False, window=False)
+    ),
+    **_each(
+        "percentile_cont percentile_disc", AggregateFunction((a_double,), _double, window=False)
+    ),
+    "mode": AggregateFunction((_stored,), _same, window=False),
+    "listagg": AggregateFunction((a_string,), _same, window=False),
+    "collect_list": AggregateFunction(
+        (_stored,), lambda type_: f"array<{type_}>", copies=False, window=False
+    ),
 }
-"""Every aggregate there is; how the engines spell those that differ is in emit/aggregates."""
+"""Every aggregate there is; sqlgen/aggregates.py has the spelling where engines differ."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from typing import Any, ClassVar
 
 from sqlglot import exp
@@ -14,7 +15,7 @@ from sqlglot.transforms import (
     unnest_to_explode,
 )
 
-from everview.expr.arguments import READ, CountingParser, kept
+from everview.environment import must_be_interpreted
 
 _PLAIN = re.compile(r"[A-Za-z_][A-Za-z_0-9]*", re.ASCII)
 
@@ -29,12 +30,99 @@ class _Percentile:
         return exp.Anonymous(this="PERCENTILE", expressions=args)
 
 
-KEPT = (
+_KEPT = (
     *("DATE_FORMAT", "DATE_SUB", "FROM_UNIXTIME", "GET_JSON_OBJECT", "INSTR", "LOG10", "LOG2"),
     *("PARSE_JSON", "TIME_DIFF", "TIME_TRUNC", "TO_CHAR", "TO_DATE", "TO_TIMESTAMP"),
     *("TO_UNIX_TIMESTAMP", "TO_VARCHAR", "UNIX_DATE", "UNIX_TIMESTAMP"),
 )
 """Functions sqlglot prints as something that is not quite the same."""
+
+
+_Reader = Callable[[list[exp.Expr]], exp.Expr]
+
+_ARGUMENT_COUNTS: dict[type[exp.Expr], tuple[int, int | None]] = {
+    **dict.fromkeys((exp.RowNumber, exp.CumeDist), (0, 0)),
+    exp.Ntile: (0, 1),
+    **dict.fromkeys((exp.Lag, exp.Lead), (1, 3)),
+    exp.NthValue: (2, 2),
+    **dict.fromkeys((exp.ArrayAgg, exp.ArrayUniqueAgg, exp.CountIf, exp.Grouping), (1, 1)),
+    **dict.fromkeys((exp.Explode, exp.ExplodeOuter, exp.Inline), (1, 1)),
+    **dict.fromkeys((exp.Posexplode, exp.PosexplodeOuter), (1, 1)),
+    exp.RegrCount: (2, 2),
+    exp.Count: (1, None),
+    **dict.fromkeys((exp.Greatest, exp.Least), (2, None)),
+}
+"""At least and at most so many arguments; RANK and the like take any number and ignore them."""
+
+
+def miscounted(function: type[exp.Expr], given: int) -> str | None:
+    """What is wrong with the number of arguments of a call, None if nothing is.
+
+    >>> miscounted(exp.RowNumber, 1)
+    'takes 0 arguments, not 1'
+    >>> miscounted(exp.Greatest, 2)
+    """
+    least, most = _ARGUMENT_COUNTS.get(function, (0, None))
+    if least <= given and (most is None or given <= most):
+        return None
+    bounds = f"at least {least}" if most is None else f"{least} to {most}"
+    return f"takes {least if least == most else bounds} arguments, not {given}"
+
+
+def _kept(name: str) -> _Reader:
+    """A function by its name, with its arguments as they are."""
+    return lambda args: exp.Anonymous(this=name, expressions=args)
+
+
+def _pairs(name: str) -> _Reader:
+    """A function of names and values as sqlglot reads it, if each value has a name."""
+    known = Spark.Parser.FUNCTIONS[name]
+    whole = _kept(name)
+
+    def read(args: list[exp.Expr]) -> exp.Expr:
+        named = all(isinstance(each, exp.Literal) and each.is_string for each in args[::2])
+        return known(args) if named and len(args) % 2 == 0 else whole(args)
+
+    return read
+
+
+def _of_two(name: str) -> _Reader:
+    """A function that is COALESCE of two values, and nothing of more or fewer."""
+    whole = _kept(name)
+    return lambda args: (
+        exp.Coalesce(this=args[0], expressions=args[1:]) if len(args) == 2 else whole(args)
+    )
+
+
+def _cast_of_one(name: str, type_: str) -> _Reader:
+    """A function that is a cast of one value, and reads more than one itself."""
+    whole = _kept(name)
+    return lambda args: (
+        exp.Cast(this=args[0], to=exp.DataType.build(type_, dialect="spark"))
+        if len(args) == 1
+        else whole(args)
+    )
+
+
+_REPAIRED: dict[str, _Reader] = {
+    **{name: _of_two(name) for name in ("NVL", "IFNULL")},
+    "NAMED_STRUCT": _pairs("NAMED_STRUCT"),
+    "TO_TIMESTAMP_NTZ": _cast_of_one("TO_TIMESTAMP_NTZ", "TIMESTAMP_NTZ"),
+}
+"""Functions that sqlglot reads as something else when they have too few arguments."""
+
+must_be_interpreted(Spark.Parser)
+
+
+class _CountingParser(Spark.Parser):  # type: ignore[valid-type, misc]
+    """Spark's parser, which counts the arguments of functions as Spark does."""
+
+    def validate_expression(self, expression: Any, args: list[Any] | None = None) -> Any:
+        """The call, if it has as many arguments as Spark's function takes."""
+        problem = miscounted(type(expression), len(args)) if args is not None else None
+        if problem is not None:
+            self.raise_error(problem)
+        return super().validate_expression(expression, args)
 
 
 class Spark4(Spark):
@@ -50,13 +138,13 @@ class Spark4(Spark):
 
         STRING_ESCAPES: ClassVar[list[str]] = ["\\", "'", '"']
 
-    class Parser(CountingParser):
+    class Parser(_CountingParser):
         """Keeps the functions that sqlglot would rewrite."""
 
         FUNCTIONS: ClassVar[dict[str, Any]] = {
             **Spark.Parser.FUNCTIONS,
-            **{name: kept(name) for name in KEPT},
-            **READ,
+            **{name: _kept(name) for name in _KEPT},
+            **_REPAIRED,
         }
         FUNCTION_PARSERS: ClassVar[dict[str, Any]] = {
             **Spark.Parser.FUNCTION_PARSERS,

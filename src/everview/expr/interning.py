@@ -1,25 +1,25 @@
-"""Records of which equal ones are one object: to compare and to hash them costs nothing."""
+"""Hash-consing: equal records are one object, so comparing and hashing them takes constant time."""
 
 from __future__ import annotations
 
 from typing import Any
 from weakref import WeakValueDictionary
 
-_KNOWN: WeakValueDictionary[tuple[object, ...], Any] = WeakValueDictionary()
+_INTERNED: WeakValueDictionary[tuple[object, ...], Any] = WeakValueDictionary()
 
 
-class _One(type):
+class _Interning(type):
     def __call__(cls, *args: Any, **kwargs: Any) -> Any:
-        made = super().__call__(*args, **kwargs)
-        return _KNOWN.setdefault(made.__reduce__(), made)
+        record = super().__call__(*args, **kwargs)
+        return _INTERNED.setdefault(record.__reduce__(), record)
 
 
-class Shared(metaclass=_One):
-    """A frozen record without an equality of its own; however deep it is, it is itself."""
+class Shared(metaclass=_Interning):
+    """A frozen record that is compared by identity: an equal one is the same object."""
 
     __slots__ = ("__weakref__",)
 
     def __reduce__(self) -> tuple[type, tuple[object, ...]]:
-        """What makes it again: a copy of it is the same object."""
+        """The constructor and its arguments, so that copies and unpickled records are interned."""
         fields: tuple[str, ...] = self.__match_args__  # type: ignore[attr-defined]
         return type(self), tuple(getattr(self, name) for name in fields)

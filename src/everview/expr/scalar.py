@@ -210,3 +210,28 @@ def equality(text_: str, *, nulls: bool = False) -> tuple[str, str] | None:
     """The two sides of `a = b`, or of `a <=> b` where NULL is to equal NULL, else None."""
     tree, wanted = _bare(parse(text_)), exp.NullSafeEQ if nulls else exp.EQ
     return (text(tree.this), text(tree.expression)) if isinstance(tree, wanted) else None
+
+
+def whole_number(node: exp.Expr | None) -> int | None:
+    """The value of an expression of integer literals, None for any other expression.
+
+    >>> whole_number(parse("-(2 * 3)"))
+    -6
+    """
+    match node:
+        case exp.Literal(is_string=False) if node.name.isdigit():
+            return int(node.name)
+        case exp.Paren():
+            return whole_number(node.this)
+        case exp.Cast() if node.to.this is exp.DType.INT:
+            return whole_number(node.this)
+        case exp.Neg():
+            inner = whole_number(node.this)
+            return None if inner is None else -inner
+        case exp.Add() | exp.Sub() | exp.Mul():
+            left, right = whole_number(node.this), whole_number(node.expression)
+            if left is None or right is None:
+                return None
+            return {exp.Add: left + right, exp.Sub: left - right, exp.Mul: left * right}[type(node)]
+        case _:
+            return None

@@ -10,12 +10,12 @@ from typing import get_args
 
 from sqlglot.errors import SqlglotError
 
+from everview.analysis.monotone import not_monotone
 from everview.arguments import shown
 from everview.errors import Span, UserError
 from everview.expr import scalar
+from everview.expr.type_inference import type_of
 from everview.expr.types import BEGUN, Schema, Type, names, storable_type, unusable_name
-from everview.expr.typing import type_of
-from everview.lang.sql.lower.recursion import falling
 from everview.plan.nodes import (
     Add,
     Change,
@@ -121,9 +121,9 @@ class _Checking:
             raise _refused("P002", told, "let the inner loop end first")
         for name, body in made.equations if BEGUN not in node.names else ():
             once = isinstance(body, Distinct)
-            found = falling(body.child if isinstance(body, Distinct) else body, once)
-            if found:
-                told = f"the recursion of {name} goes through {found}"
+            construct = not_monotone(body.child if isinstance(body, Distinct) else body, once)
+            if construct:
+                told = f"the recursion of {name} goes through {construct}"
                 raise _refused("P002", told, "use while_, which may do anything and is run anew")
         return made
 

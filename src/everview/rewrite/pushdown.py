@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 
 from everview.expr import scalar
+from everview.expr.type_inference import type_of
 from everview.expr.types import INTEGERS, Type
-from everview.expr.typing import type_of
 from everview.plan.build import (
     columns_of,
     distinct,

@@ -15,8 +15,8 @@ from typing import Protocol, TypeAlias
 import pyarrow as pa
 
 from everview.analysis.sign import Sign, sign
+from everview.expr.type_inference import Typed
 from everview.expr.types import Schema
-from everview.expr.typing import Typed
 from everview.plan.nodes import Change, Empty, Plan, Ref, Source
 from everview.plan.traverse import CACHED, has_loops, referred, schema_of, walk
 from everview.program.steps import Compute, KeySet, change_name

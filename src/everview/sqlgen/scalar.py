@@ -8,11 +8,11 @@ from functools import lru_cache
 from sqlglot import exp
 
 from everview.errors import UserError
-from everview.expr.functions import TRIED
 from everview.expr.quoting import duckdb_name as quoted
 from everview.expr.scalar import parse, text
+from everview.expr.signatures import TRY_OPERATORS
+from everview.expr.type_inference import Typed, annotate
 from everview.expr.types import Schema, Type, decimal_parts
-from everview.expr.typing import Typed, annotate
 from everview.sqlgen import averages
 from everview.sqlgen.parity.arithmetic import must_fit
 from everview.sqlgen.parity.casts import cast, literal_cast
@@ -68,11 +68,11 @@ def spelled(node: Typed) -> str:
             return _literal(node.value or "", node.type)
         case "cast" | "try_cast":
             return _cast(node.args[0], node.type, safe=node.name == "try_cast")
-        case name if name in TRIED:
+        case name if name in TRY_OPERATORS:
             _refuse_hidden_errors(name, *node.args)
             if name == "try_divide" and decimal_parts(node.operands[0]):
                 must_fit(node.operands, node.type)
-            return f"TRY({_applied(replace(node, name=TRIED[name]), node.type)})"
+            return f"TRY({_applied(replace(node, name=TRY_OPERATORS[name]), node.type)})"
         case _:
             return _applied(node, node.type)
 

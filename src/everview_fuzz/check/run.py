@@ -14,7 +14,7 @@ import pyarrow as pa
 
 from everview.database.audit import ViewAudit, compare
 from everview.errors import UserError
-from everview.lang.sql.bind.user_functions import Function
+from everview.lang.sql.parse.functions import Function
 from everview_fuzz.case import (
     Case,
     Compact,

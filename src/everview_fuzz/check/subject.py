@@ -13,8 +13,8 @@ from everview.database.audit import ViewAudit, audit_view
 from everview.database.database import Database
 from everview.database.transaction import Transaction as Pending
 from everview.errors import UserError
-from everview.lang.sql.bind.user_functions import Function
-from everview.lang.sql.parse.statement import parse_statements
+from everview.lang.sql.parse.functions import Function
+from everview.lang.sql.parse.parser import parse_statements
 from everview.lang.sql.parse.statements import Delete, Insert, Merge, Update
 from everview.runtime.protocol import Snapshot
 from everview_fuzz.case import Change, Contents, Row, Statement, Table, Transaction, View

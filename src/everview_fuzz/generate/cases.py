@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from random import Random
 
 from everview.expr.types import is_nested
-from everview.lang.sql.bind.user_functions import Function
+from everview.lang.sql.parse.functions import Function
 from everview_fuzz.case import Case, Compact, Reopen, Step, View, reads
 from everview_fuzz.generate.changes import Changer
 from everview_fuzz.generate.expressions import PORTABLE, SPARK

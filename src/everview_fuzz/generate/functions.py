@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from random import Random
 
 from everview.expr.types import Column, Type
-from everview.lang.sql.bind.user_functions import Function
+from everview.lang.sql.parse.functions import Function
 from everview_fuzz.generate.expressions import SPARK
 from everview_fuzz.generate.query_context import Writer
 from everview_fuzz.generate.scalars import Atom, Palette, family_of

@@ -8,7 +8,7 @@ from random import Random
 from typing import TypeAlias
 
 from everview.expr.types import INTEGERS, Type, decimal_parts
-from everview.lang.sql.bind.user_functions import Function
+from everview.lang.sql.parse.functions import Function
 from everview_fuzz.generate.aggregates import aggregate
 from everview_fuzz.generate.clauses import (
     IN_AGGREGATE,

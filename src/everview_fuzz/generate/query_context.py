@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from random import Random
 
 from everview.expr.types import Type
-from everview.lang.sql.bind.user_functions import Function
+from everview.lang.sql.parse.functions import Function
 from everview_fuzz.generate.scalars import Atom, Family, Kit, Palette, Scalar, family_of
 
 BUDGET = 7

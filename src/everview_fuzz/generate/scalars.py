@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from random import Random
 from typing import Literal, TypeAlias
 
+from everview.expr.type_inference import type_of
 from everview.expr.types import FLOATS, INTEGERS, Column, Type, decimal_parts
-from everview.expr.typing import type_of
 from everview_fuzz.literals import literal
 
 Family: TypeAlias = Literal[

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from everview.expr.typing import type_of
+from everview.expr.type_inference import type_of
 from everview_fuzz.generate.pivot import turned
 from everview_fuzz.generate.query_context import (
     Field,

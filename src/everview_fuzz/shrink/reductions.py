@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from sqlglot import exp
 
 from everview.lang.sql.parse.grammar import QUERIES
-from everview.lang.sql.parse.statement import parse_query
+from everview.lang.sql.parse.parser import parse_query
 from everview_fuzz.case import View
 
 _CLAUSES = ("where", "having", "distinct", "group", "with_")

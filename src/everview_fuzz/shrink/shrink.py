@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import TypeAlias, TypeVar
 
 from everview.expr.types import names
-from everview.lang.sql.bind.user_functions import Function
+from everview.lang.sql.parse.functions import Function
 from everview_fuzz.case import (
     Case,
     Change,

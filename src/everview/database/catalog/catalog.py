@@ -30,15 +30,16 @@ from everview.errors import UserError
 from everview.expr.dialect import DIALECT
 from everview.expr.types import Schema, names
 from everview.lang import plan_text
-from everview.lang.datalog.lower import Known as KnownSource
-from everview.lang.sql.bind.user_functions import Function, inlined
-from everview.lang.sql.lower.query import Analyze
-from everview.lang.sql.parse.statement import parse_query
+from everview.lang.datalog.lower import StoredRelation as KnownSource
+from everview.lang.sql.bind.inline_functions import inline_calls_in_tree
+from everview.lang.sql.lower.context import Analyze
+from everview.lang.sql.parse.functions import Function
+from everview.lang.sql.parse.parser import parse_query
 from everview.lang.sql.parse.statements import AUTO
 from everview.lang.sql.recompute.partition_query import (
     Describe,
-    Part,
-    divide,
+    RecomputedBlock,
+    partition_query,
     recomputation_offered,
 )
 from everview.plan.build import columns_of
@@ -138,7 +139,9 @@ class Catalog:
         self._must_be_free(view.name)
         if view.refresh == AUTO:
             known = self._sources()
-            found = divide(view.name, view.query, known, self.analyze, self.describe, view.columns)
+            found = partition_query(
+                view.name, view.query, known, self.analyze, self.describe, view.columns
+            )
             view = replace(view, rest=found.query if found.parts else None, parts=found.parts)
         grown = self._like(self.tables, {**self.views, view.name: view})
         with recomputation_offered(view.query):
@@ -192,7 +195,7 @@ class Catalog:
                     remedy="choose another name, DROP it first, or write OR REPLACE",
                 )
             self._must_be_uncalled(function.name)
-        body, _ = inlined(parse_query(function.body), self.functions)
+        body, _ = inline_calls_in_tree(parse_query(function.body), self.functions)
         function = replace(function, body=body.sql(dialect=DIALECT))
         self.describe(function.probe, {"given": function.takes})
         functions = {**self.functions, function.name.lower(): function}
@@ -317,7 +320,7 @@ class Catalog:
         return tuple(dict.fromkeys(name for name in named if name is not None))
 
     @property
-    def parts(self) -> dict[str, Part]:
+    def parts(self) -> dict[str, RecomputedBlock]:
         """What is recomputed, in the order in which views are declared."""
         return {part.name: part for view in self.views.values() for part in view.parts}
 

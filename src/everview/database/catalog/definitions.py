@@ -7,9 +7,9 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from everview.expr.types import Column, Schema, unusable_name
-from everview.lang.sql.bind.user_functions import Function
+from everview.lang.sql.parse.functions import Function
 from everview.lang.sql.parse.statements import STRICT
-from everview.lang.sql.recompute.partition_query import Part
+from everview.lang.sql.recompute.partition_query import RecomputedBlock
 from everview.plan.nodes import Source
 
 SQL, DATALOG, PLAN = "sql", "datalog", "plan"
@@ -68,7 +68,7 @@ class ViewDefinition:
     columns: tuple[str, ...] = ()
     refresh: str = STRICT
     rest: str | None = None
-    parts: tuple[Part, ...] = ()
+    parts: tuple[RecomputedBlock, ...] = ()
     calls: tuple[str, ...] = ()
     language: str = SQL
 
@@ -130,7 +130,9 @@ def table_json(table: TableDefinition) -> dict[str, Any]:
 def view_from(raw: Mapping[str, Any]) -> ViewDefinition:
     """A view as `view_json` wrote it."""
     parts = tuple(
-        Part(p["name"], p["query"], _columns_from(p["columns"]), tuple(p["reads"]), p["reason"])
+        RecomputedBlock(
+            p["name"], p["query"], _columns_from(p["columns"]), tuple(p["reads"]), p["reason"]
+        )
         for p in raw.get("parts", ())
     )
     columns, refresh = tuple(raw["columns"]), raw.get("refresh", STRICT)

@@ -8,10 +8,11 @@ from functools import lru_cache
 from everview.database.catalog.definitions import DATALOG, PLAN, ViewDefinition
 from everview.lang import plan_text
 from everview.lang.datalog import program as datalog
-from everview.lang.datalog.lower import Known
-from everview.lang.sql.lower.query import Analyze, lower_query
-from everview.lang.sql.parse.create import reads_of
-from everview.lang.sql.parse.statement import parse_query
+from everview.lang.datalog.lower import StoredRelation
+from everview.lang.sql.lower.context import Analyze
+from everview.lang.sql.lower.query import lower_query
+from everview.lang.sql.parse.ctes import reads_of
+from everview.lang.sql.parse.parser import parse_query
 from everview.plan.nodes import Plan
 
 
@@ -27,7 +28,7 @@ def _names(query: str, language: str) -> tuple[str, ...]:
     return datalog.reads_of(query) if language == DATALOG else reads_of(parse_query(query))
 
 
-def lower_view(view: ViewDefinition, known: Mapping[str, Known], analyze: Analyze) -> Plan:
+def lower_view(view: ViewDefinition, known: Mapping[str, StoredRelation], analyze: Analyze) -> Plan:
     """The plan of a view as it is written, over relations by lower-case name."""
     if view.language == DATALOG:
         return datalog.lower_view(view.query, view.name, known)

@@ -18,7 +18,7 @@ from everview.database.queries import describe
 from everview.errors import UserError
 from everview.expr.types import Schema, names, storable_type, unusable_name
 from everview.lang.sql.parse.statements import AUTO, STRICT
-from everview.lang.sql.recompute.partition_query import Part
+from everview.lang.sql.recompute.partition_query import RecomputedBlock
 from everview.runtime.protocol import Engine
 from everview.store.errors import unusable_catalog
 from everview.store.manifest import Manifest
@@ -78,7 +78,7 @@ def _in_view(view: ViewDefinition) -> Iterator[str]:
         yield from _in_part(part)
 
 
-def _in_part(part: Part) -> Iterator[str]:
+def _in_part(part: RecomputedBlock) -> Iterator[str]:
     yield from _not_text((part.name, part.query, part.reason, *part.reads))
     yield from _in_columns(part.name, part.columns)
 

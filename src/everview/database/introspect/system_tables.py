@@ -11,7 +11,7 @@ from sqlglot import exp
 from everview.errors import Span, UserError
 from everview.expr.quoting import spark_name
 from everview.expr.types import Schema
-from everview.lang.sql.parse.statement import parse_query
+from everview.lang.sql.parse.parser import parse_query
 from everview.runtime.protocol import Changes, Snapshot, Stored
 
 SPACE = "everview"

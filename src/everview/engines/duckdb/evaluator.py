@@ -16,8 +16,8 @@ from everview.analysis.sign import Sign, sign
 from everview.engines.duckdb.connection import Database, confine, connect, planned
 from everview.engines.duckdb.errors import explained
 from everview.expr.quoting import duckdb_name
+from everview.expr.type_inference import Typed
 from everview.expr.types import Schema
-from everview.expr.typing import Typed
 from everview.plan.nodes import Empty, Plan, Ref
 from everview.plan.traverse import schema_of, transform
 from everview.program.steps import Compute

@@ -11,9 +11,9 @@ from everview.arguments import did_you_mean
 from everview.errors import Span, UserError
 from everview.expr import scalar as scalars
 from everview.expr.quoting import duckdb_name as quoted
+from everview.expr.type_inference import type_of
 from everview.expr.types import WEIGHT, Schema, Type, type_in
-from everview.expr.typing import type_of
-from everview.lang.sql.bind.user_functions import CALLED
+from everview.lang.sql.parse.functions import PARSED_FUNCTIONS
 from everview.plan.nodes import Plan
 from everview.plan.ordered_query import OrderedQuery
 from everview.plan.traverse import loop_free, schema_of
@@ -25,7 +25,8 @@ def analyze(scalar: str, schema: Schema, span: Span | None) -> Type:
     """Refuse a scalar that our own rules do not type: its type is known to Spark alone."""
     unknown = _unknown(scalar, schema)
     in_text = span is None or f"{unknown}(" in span.text.lower().replace(" (", "(")
-    near = did_you_mean(unknown, CALLED) if unknown and unknown not in CALLED else ""
+    misspelled = unknown and unknown not in PARSED_FUNCTIONS
+    near = did_you_mean(unknown, PARSED_FUNCTIONS) if misspelled else ""
     what = f"the function {unknown}" if unknown and in_text else "this expression"
     raise UserError(
         "E011",

@@ -13,7 +13,7 @@ from everview.engines.spark.relations import Relations
 from everview.lang.sql.allowlist.allow import NOTHING, Allow
 from everview.lang.sql.allowlist.checked_text import checked_text, outside, spelled
 from everview.lang.sql.bind.nested_types import with_sorted_lists
-from everview.lang.sql.parse.statement import parse_query
+from everview.lang.sql.parse.parser import parse_query
 
 
 def over(

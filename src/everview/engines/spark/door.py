@@ -13,7 +13,7 @@ from everview.expr.quoting import spark_name
 from everview.lang.sql.allowlist.allow import Allow
 from everview.lang.sql.allowlist.checked_text import spelled
 from everview.lang.sql.allowlist.words import stranger
-from everview.lang.sql.bind.user_functions import CALLED
+from everview.lang.sql.parse.functions import PARSED_FUNCTIONS
 
 _REMEDY = "check its spelling, or register it with db.function"
 _REGISTERED: WeakKeyDictionary[SparkSession, frozenset[str]] = WeakKeyDictionary()
@@ -32,7 +32,7 @@ def ask(
             "Q023",
             f"{word.lower()} is no function that is known to be pure",
             span=span,
-            remedy=did_you_mean(word, CALLED) + _REMEDY,
+            remedy=did_you_mean(word, PARSED_FUNCTIONS) + _REMEDY,
         )
     return session.sql(sql)
 

@@ -18,7 +18,7 @@ from everview.lang.datalog.functors import FLOAT, NUMBER, SPARK, wrapped
 from everview.lang.datalog.normal_form import bound_by
 from everview.lang.datalog.scalars import Scalars, is_partial
 from everview.lang.datalog.syntax import Aggregate, Body, Variable, variables
-from everview.lang.datalog.types import Kinds
+from everview.lang.datalog.types import VariableTypes
 from everview.plan.build import add, distinct, filter_, group_by, join, map_
 from everview.plan.nodes import Aggregate as Grouped
 from everview.plan.nodes import Output, Plan
@@ -30,7 +30,7 @@ _FUNCTIONS = {"count": "sum", "sum": "sum", "min": "min", "max": "max", "mean": 
 
 class _Lowers(Protocol):
     @property
-    def kinds(self) -> Kinds: ...
+    def kinds(self) -> VariableTypes: ...
 
     def lowered(self, body: Body, wanted: set[str], given: Bindings | None = None) -> Bindings: ...
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from everview.errors import Span, UserError
 from everview.expr.types import unusable_name
 from everview.lang.datalog.functors import FUNCTORS
-from everview.lang.datalog.normal_form import bound_by, normal, shared
+from everview.lang.datalog.normal_form import bound_by, normal_form, shared
 from everview.lang.datalog.strata import strata
 from everview.lang.datalog.syntax import (
     Aggregate,
@@ -17,9 +17,9 @@ from everview.lang.datalog.syntax import (
     Body,
     Call,
     Comparison,
+    DatalogProgram,
     Declaration,
     Literal,
-    Program,
     Rule,
     Variable,
     Wildcard,
@@ -27,28 +27,28 @@ from everview.lang.datalog.syntax import (
     parts,
     variables,
 )
-from everview.lang.datalog.types import Kinds, base_types, unknown_type
+from everview.lang.datalog.types import VariableTypes, base_types, unknown_type
 
 HOLDS = "holds"
 """The column of a relation without attributes: it has one row, or none."""
 
 
 @dataclass(frozen=True, slots=True)
-class Meaning:
+class TypedRule:
     """A rule in normal form, with the types of its variables."""
 
     rule: Rule
-    kinds: Kinds
+    kinds: VariableTypes
 
 
 @dataclass(frozen=True, slots=True)
-class Checked:
+class CheckedProgram:
     """A program that means something: relations, their types, and rules by relation."""
 
-    program: Program
+    program: DatalogProgram
     declared: Mapping[str, Declaration]
     columns: Mapping[str, tuple[str, ...]]
-    rules: Mapping[str, tuple[Meaning, ...]]
+    rules: Mapping[str, tuple[TypedRule, ...]]
     strata: tuple[tuple[str, ...], ...]
     """The derived relations, those that depend on each other together, each after what it reads."""
     recursive: frozenset[str]
@@ -58,7 +58,7 @@ class Checked:
         return tuple(each.name for each in self.declared[relation].attributes) or (HOLDS,)
 
 
-def check(program: Program) -> Checked:
+def check_program(program: DatalogProgram) -> CheckedProgram:
     """The program with types and strata, or an error with the rule and the variable."""
     types = base_types(program)
     declared = _declared(program)
@@ -69,25 +69,25 @@ def check(program: Program) -> Checked:
     for directive in program.directives:
         if directive.relation not in declared:
             raise _unknown(directive.relation, directive.span, declared)
-    rules: dict[str, list[Meaning]] = {}
+    rules: dict[str, list[TypedRule]] = {}
     for rule in (*program.rules, *_equivalences(program)):
         _check_atoms(rule, declared)
-        made = normal(rule)
-        kinds = Kinds.of(made, columns, types)
+        made = normal_form(rule)
+        kinds = VariableTypes.of(made, columns, types)
         _check_bound(made)
-        rules.setdefault(rule.head.relation, []).append(Meaning(made, kinds))
+        rules.setdefault(rule.head.relation, []).append(TypedRule(made, kinds))
     found = {name: tuple(each) for name, each in rules.items()}
     order, recursive = strata({name: [m.rule for m in each] for name, each in found.items()})
-    return Checked(program, declared, columns, found, order, recursive)
+    return CheckedProgram(program, declared, columns, found, order, recursive)
 
 
-def _type(types: Mapping[str, str], attribute: Attribute, program: Program) -> str:
+def _type(types: Mapping[str, str], attribute: Attribute, program: DatalogProgram) -> str:
     if attribute.type not in types:
         raise unknown_type(attribute.type, attribute.span, {e.name: e for e in program.types})
     return types[attribute.type]
 
 
-def _declared(program: Program) -> dict[str, Declaration]:
+def _declared(program: DatalogProgram) -> dict[str, Declaration]:
     found: dict[str, Declaration] = {}
     spelled: dict[str, str] = {}
     for each in program.declarations:
@@ -217,7 +217,7 @@ def _unbound(name: str, rule: Rule, literal: Literal) -> UserError:
     )
 
 
-def _equivalences(program: Program) -> list[Rule]:
+def _equivalences(program: DatalogProgram) -> list[Rule]:
     """What makes a relation with the qualifier eqrel an equivalence."""
     found: list[Rule] = []
     for each in program.declarations:

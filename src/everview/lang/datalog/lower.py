@@ -9,9 +9,9 @@ from functools import reduce
 from everview.errors import UserError
 from everview.expr import scalar
 from everview.expr.types import Column, Schema
-from everview.lang.datalog.check import Checked, Meaning
+from everview.lang.datalog.check import CheckedProgram, TypedRule
 from everview.lang.datalog.functors import SPARK
-from everview.lang.datalog.rule_body import Bodies
+from everview.lang.datalog.rule_body import BodyLowering
 from everview.lang.datalog.scalars import is_partial
 from everview.lang.datalog.syntax import Variable, parts, variables
 from everview.plan.build import add, distinct, filter_, map_
@@ -19,14 +19,14 @@ from everview.plan.nodes import Empty, Fixpoint, Output, Plan, Recursive, Source
 
 
 @dataclass(frozen=True, slots=True)
-class Known:
+class StoredRelation:
     """A stored relation that rules read; one with `nulls` may hold rows that are no facts."""
 
     source: Source
     nulls: bool = False
 
 
-def lower_relation(checked: Checked, name: str, known: Mapping[str, Known]) -> Plan:
+def lower_relation(checked: CheckedProgram, name: str, known: Mapping[str, StoredRelation]) -> Plan:
     """The plan of a derived relation; `known` are the stored relations, by lower-case name."""
     component = next(part for part in checked.strata if name in part)
     plans: dict[str, Plan] = {
@@ -42,13 +42,13 @@ def lower_relation(checked: Checked, name: str, known: Mapping[str, Known]) -> P
     return Fixpoint(name, equations)
 
 
-def schema_of_relation(checked: Checked, name: str) -> Schema:
+def schema_of_relation(checked: CheckedProgram, name: str) -> Schema:
     """The columns of a relation, with Spark's types."""
     types = tuple(SPARK[each] for each in checked.columns[name]) or ("boolean",)
     return tuple(map(Column, checked.names(name), types))
 
 
-def _stored(checked: Checked, name: str, known: Mapping[str, Known]) -> Plan:
+def _stored(checked: CheckedProgram, name: str, known: Mapping[str, StoredRelation]) -> Plan:
     """A stored relation as rules read it: by the declared names, every fact once."""
     found = known.get(name.lower())
     schema = schema_of_relation(checked, name)
@@ -76,15 +76,17 @@ def _stored(checked: Checked, name: str, known: Mapping[str, Known]) -> Plan:
     return map_(plan, outputs)
 
 
-def _derived(checked: Checked, name: str, plans: Mapping[str, Plan]) -> Plan:
+def _derived(checked: CheckedProgram, name: str, plans: Mapping[str, Plan]) -> Plan:
     """Everything that some rule derives, once."""
     made = dict.fromkeys(_rule(checked, name, each, plans) for each in checked.rules[name])
     return distinct(reduce(add, made))
 
 
-def _rule(checked: Checked, name: str, meaning: Meaning, plans: Mapping[str, Plan]) -> Plan:
+def _rule(
+    checked: CheckedProgram, name: str, meaning: TypedRule, plans: Mapping[str, Plan]
+) -> Plan:
     rule, kinds = meaning.rule, meaning.kinds
-    bodies = Bodies(checked, plans, kinds, _columns(meaning))
+    bodies = BodyLowering(checked, plans, kinds, _columns(meaning))
     found = bodies.lowered(rule.body, {each.name for each in variables(rule.head)})
     texts, plan = bodies.scalars(found), found.plan
     outputs: list[Output] = []
@@ -97,7 +99,7 @@ def _rule(checked: Checked, name: str, meaning: Meaning, plans: Mapping[str, Pla
     return map_(plan, tuple(outputs) or (Output(schema[0].name, "boolean", "TRUE"),))
 
 
-def _columns(meaning: Meaning) -> dict[str, str]:
+def _columns(meaning: TypedRule) -> dict[str, str]:
     """A column for each variable, the same for rules that differ in their names alone."""
     found: dict[str, str] = {}
     for literal in (*meaning.rule.body, meaning.rule.head):

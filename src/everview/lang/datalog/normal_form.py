@@ -1,4 +1,4 @@
-"""The normal form of a rule: every aggregate and generator is the value of a variable.
+"""The normal_form form of a rule: every aggregate and generator is the value of a variable.
 
 A variable of what is aggregated belongs to the aggregate; so does one that occurs nowhere around
 it. The others are what the aggregate is taken for. A variable around a min or max that nothing else
@@ -30,7 +30,7 @@ from everview.lang.datalog.syntax import (
 )
 
 
-def normal(rule: Rule) -> Rule:
+def normal_form(rule: Rule) -> Rule:
     """The rule with aggregates, generators and computed arguments as variables of their own."""
     return _Normalizing().rule(rule)
 

@@ -10,10 +10,10 @@ from everview.lang.datalog.syntax import (
     Attribute,
     Body,
     Comparison,
+    DatalogProgram,
     Declaration,
     Directive,
     Literal,
-    Program,
     Rule,
     TypeDeclaration,
     negated,
@@ -38,7 +38,7 @@ _REFUSED = {
 Choices = tuple[Body, ...]
 
 
-def parse_program(text: str) -> Program:
+def parse_program(text: str) -> DatalogProgram:
     """The declarations, directives and rules of a text."""
     return _Parser(text).program()
 
@@ -51,14 +51,14 @@ class _Parser(Terms):
         self.directives: list[Directive] = []
         self.rules: list[Rule] = []
 
-    def program(self) -> Program:
+    def program(self) -> DatalogProgram:
         while self.next.kind != "end":
             if self.next.kind == "directive":
                 self._directive()
             else:
                 self._rule()
         found = (self.types, self.declarations, self.directives, self.rules)
-        return Program(self.text, *map(tuple, found))  # type: ignore[arg-type]
+        return DatalogProgram(self.text, *map(tuple, found))  # type: ignore[arg-type]
 
     # Directives
 

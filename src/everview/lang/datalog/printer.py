@@ -20,7 +20,7 @@ from everview.lang.datalog.syntax import (
 _PREFIX = {"neg": "-", "bnot": "bnot ", "lnot": "lnot "}
 
 
-def written_declaration(declaration: Declaration, types: tuple[str, ...]) -> str:
+def print_declaration(declaration: Declaration, types: tuple[str, ...]) -> str:
     """A declaration whose attributes have one of the four types there are."""
     names = (each.name for each in declaration.attributes)
     columns = ", ".join(f"{name}: {type_}" for name, type_ in zip(names, types, strict=True))
@@ -28,7 +28,7 @@ def written_declaration(declaration: Declaration, types: tuple[str, ...]) -> str
     return f".decl {declaration.name}({columns}){eqrel}"
 
 
-def written_rule(rule: Rule) -> str:
+def print_rule(rule: Rule) -> str:
     """A rule with one head and one conjunction."""
     body = ", ".join(map(_literal, rule.body))
     return f"{_literal(rule.head)} :- {body}." if body else f"{_literal(rule.head)}."

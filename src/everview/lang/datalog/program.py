@@ -10,11 +10,11 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from everview.expr.types import Schema
-from everview.lang.datalog.check import Checked, check
+from everview.lang.datalog.check import CheckedProgram, check_program
 from everview.lang.datalog.functors import FLOAT, UNSIGNED
-from everview.lang.datalog.lower import Known, lower_relation, schema_of_relation
+from everview.lang.datalog.lower import StoredRelation, lower_relation, schema_of_relation
 from everview.lang.datalog.parse import parse_program
-from everview.lang.datalog.printer import written_declaration, written_rule
+from everview.lang.datalog.printer import print_declaration, print_rule
 from everview.lang.datalog.syntax import Atom, Constant, Directive, Rule, parts
 from everview.plan.nodes import Plan
 
@@ -83,9 +83,9 @@ def declarations(text: str) -> Declarations:
 
 
 @lru_cache(maxsize=1024)
-def checked_program(text: str) -> Checked:
+def checked_program(text: str) -> CheckedProgram:
     """A program, checked; the same text is checked once."""
-    return check(parse_program(text))
+    return check_program(parse_program(text))
 
 
 def reads_of(text: str) -> tuple[str, ...]:
@@ -94,19 +94,19 @@ def reads_of(text: str) -> tuple[str, ...]:
     return tuple(name for name in checked.declared if name not in checked.rules)
 
 
-def lower_view(text: str, name: str, known: Mapping[str, Known]) -> Plan:
+def lower_view(text: str, name: str, known: Mapping[str, StoredRelation]) -> Plan:
     """The plan of a view from the text of its stratum."""
     return lower_relation(checked_program(text), name, known)
 
 
-def _roles(checked: Checked) -> dict[str, dict[str, Directive]]:
+def _roles(checked: CheckedProgram) -> dict[str, dict[str, Directive]]:
     found: dict[str, dict[str, Directive]] = {"input": {}, "output": {}, "printsize": {}}
     for each in checked.program.directives:
         found[each.kind][each.relation] = each
     return found
 
 
-def _facts(checked: Checked) -> dict[str, list[Row]]:
+def _facts(checked: CheckedProgram) -> dict[str, list[Row]]:
     """The facts that state their values; a value that is computed is that of a rule."""
     found: dict[str, list[Row]] = {}
     for rule in checked.program.rules:
@@ -119,7 +119,7 @@ def _states(rule: Rule) -> bool:
     return not rule.body and all(isinstance(each, Constant) for each in rule.head.arguments)
 
 
-def _row(rule: Rule, checked: Checked) -> Row:
+def _row(rule: Rule, checked: CheckedProgram) -> Row:
     types = checked.columns[rule.head.relation]
     values: list[int | float | str] = []
     for argument, type_ in zip(rule.head.arguments, types, strict=True):
@@ -133,7 +133,7 @@ def _row(rule: Rule, checked: Checked) -> Row:
     return tuple(values) or (True,)
 
 
-def _rules(checked: Checked, facts: Mapping[str, list[Row]]) -> dict[str, list[Rule]]:
+def _rules(checked: CheckedProgram, facts: Mapping[str, list[Row]]) -> dict[str, list[Rule]]:
     found: dict[str, list[Rule]] = {name: [] for name in checked.rules}
     for rule in checked.program.rules:
         if not _states(rule):
@@ -148,7 +148,7 @@ def _rules(checked: Checked, facts: Mapping[str, list[Row]]) -> dict[str, list[R
     }
 
 
-def _facts_table(name: str, checked: Checked) -> str:
+def _facts_table(name: str, checked: CheckedProgram) -> str:
     taken = {each.lower() for each in checked.declared}
     table = f"{name}_facts"
     while table.lower() in taken:
@@ -157,7 +157,9 @@ def _facts_table(name: str, checked: Checked) -> str:
 
 
 def _needed(
-    checked: Checked, roles: Mapping[str, Mapping[str, Directive]], rules: Mapping[str, list[Rule]]
+    checked: CheckedProgram,
+    roles: Mapping[str, Mapping[str, Directive]],
+    rules: Mapping[str, list[Rule]],
 ) -> set[str]:
     """The relations under those that are asked for; all, where none is asked for."""
     asked = [*roles["output"], *roles["printsize"]] or list(rules)
@@ -176,7 +178,7 @@ def _read(rule: Rule) -> Iterator[str]:
 
 
 def _stratum(
-    checked: Checked,
+    checked: CheckedProgram,
     part: tuple[str, ...],
     rules: Mapping[str, list[Rule]],
     own: Mapping[str, str],
@@ -184,7 +186,7 @@ def _stratum(
     """Relations that depend on each other, as a program: what they read, and their rules."""
     read = dict.fromkeys(each for name in part for rule in rules[name] for each in _read(rule))
     lines = [
-        written_declaration(checked.declared[name], checked.columns[name])
+        print_declaration(checked.declared[name], checked.columns[name])
         for name in checked.declared
         if name in read or name in part
     ]
@@ -192,8 +194,8 @@ def _stratum(
     for name in part:
         if name in own:
             declaration = checked.declared[name]
-            columns = written_declaration(declaration, checked.columns[name])
+            columns = print_declaration(declaration, checked.columns[name])
             lines.append(columns.replace(f" {name}(", f" {own[name]}(", 1).removesuffix(" eqrel"))
             arguments = ", ".join(f"x{at}" for at in range(len(declaration.attributes)))
             copies.append(f"{name}({arguments}) :- {own[name]}({arguments}).")
-    return "\n".join([*lines, *copies, *(written_rule(r) for name in part for r in rules[name])])
+    return "\n".join([*lines, *copies, *(print_rule(r) for name in part for r in rules[name])])

@@ -9,7 +9,7 @@ from everview.expr import scalar
 from everview.expr.types import type_in
 from everview.lang.datalog.aggregates import aggregated
 from everview.lang.datalog.bindings import UNIT, Bindings, copied
-from everview.lang.datalog.check import Checked
+from everview.lang.datalog.check import CheckedProgram
 from everview.lang.datalog.functors import SPARK
 from everview.lang.datalog.generators import generated
 from everview.lang.datalog.scalars import Scalars, is_partial
@@ -27,7 +27,7 @@ from everview.lang.datalog.syntax import (
     Wildcard,
     parts,
 )
-from everview.lang.datalog.types import Kinds
+from everview.lang.datalog.types import VariableTypes
 from everview.plan.build import add, columns_of, distinct, filter_, join, map_, negate
 from everview.plan.nodes import Output, Plan
 from everview.plan.traverse import schema_of
@@ -36,12 +36,12 @@ _LATER = 7
 
 
 @dataclass(frozen=True, slots=True)
-class Bodies:
+class BodyLowering:
     """What the bodies of a rule see: relations as plans, types, and a column for each variable."""
 
-    checked: Checked
+    checked: CheckedProgram
     relations: Mapping[str, Plan]
-    kinds: Kinds
+    kinds: VariableTypes
     column: Mapping[str, str]
 
     def lowered(self, body: Body, wanted: set[str], given: Bindings | None = None) -> Bindings:

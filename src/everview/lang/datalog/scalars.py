@@ -10,7 +10,7 @@ from sqlglot import exp
 from everview.expr import scalar
 from everview.lang.datalog.functors import FLOAT, FUNCTORS, SAME, SPARK, SYMBOL, UNSIGNED
 from everview.lang.datalog.syntax import Call, Comparison, Constant, Term, Variable, outside
-from everview.lang.datalog.types import Kinds
+from everview.lang.datalog.types import VariableTypes
 
 _SIGNS = {"!=": "<>"}
 
@@ -19,7 +19,7 @@ _SIGNS = {"!=": "<>"}
 class Scalars:
     """What terms are written as."""
 
-    kinds: Kinds
+    kinds: VariableTypes
     columns: Mapping[str, str]
 
     def text(self, term: Term, type_: str) -> str:

@@ -139,7 +139,7 @@ class Directive:
 
 
 @dataclass(frozen=True, slots=True)
-class Program:
+class DatalogProgram:
     """A whole text: what it declares, in the order in which it says so."""
 
     text: str

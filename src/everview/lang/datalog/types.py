@@ -13,8 +13,8 @@ from everview.lang.datalog.syntax import (
     Call,
     Comparison,
     Constant,
+    DatalogProgram,
     Literal,
-    Program,
     Rule,
     Term,
     TypeDeclaration,
@@ -26,7 +26,7 @@ _LIMITS = {NUMBER: (-(2**31), 2**31 - 1), UNSIGNED: (-(2**31), 2**32 - 1)}
 _TESTS = ("match", "contains", "!match", "!contains")
 
 
-def base_types(program: Program) -> dict[str, str]:
+def base_types(program: DatalogProgram) -> dict[str, str]:
     """What every type comes to: one of the four there are."""
     found = {name: name for name in SPARK}
     declared = {each.name: each for each in program.types}
@@ -69,7 +69,7 @@ Columns = Mapping[str, tuple[str, ...]]
 
 
 @dataclass(slots=True)
-class Kinds:
+class VariableTypes:
     """The types of the variables of one rule."""
 
     columns: Columns
@@ -77,7 +77,7 @@ class Kinds:
     known: dict[str, str] = field(default_factory=dict)
 
     @classmethod
-    def of(cls, rule: Rule, columns: Columns, types: Mapping[str, str]) -> Kinds:
+    def of(cls, rule: Rule, columns: Columns, types: Mapping[str, str]) -> VariableTypes:
         """The types in a rule, or an error where two meet."""
         made = cls(columns, types)
         before = -1

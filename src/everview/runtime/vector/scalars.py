@@ -14,8 +14,8 @@ from typing import Any, TypeAlias
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from everview.expr.type_inference import Typed, annotate
 from everview.expr.types import FLOATS, INTEGERS, Schema, Type, decimal_parts, is_nested
-from everview.expr.typing import Typed, annotate
 from everview.runtime.arrow_types import arrow_type
 from everview.runtime.vector import decimals
 from everview.runtime.vector.casts import cast

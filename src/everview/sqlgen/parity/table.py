@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import cache
 
-from everview.expr.typed import Typed
+from everview.expr.type_inference import Typed
 from everview.expr.types import Type
 from everview.sqlgen import averages
 from everview.sqlgen.parity import arithmetic, dates, json, nested, strings

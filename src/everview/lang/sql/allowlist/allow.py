@@ -12,7 +12,7 @@ from sqlglot.errors import SqlglotError
 from everview import arguments
 from everview.errors import UserError
 from everview.lang.sql.allowlist.checked_text import spelled
-from everview.lang.sql.allowlist.pure_functions import NEVER
+from everview.lang.sql.bind.pure_functions import NEVER
 from everview.lang.sql.parse.grammar import QUERIES
 
 FORMATS = {each.lower(): each for each in ("csv", "json", "parquet", "orc", "text", "binaryFile")}

@@ -12,12 +12,12 @@ from sqlglot import exp
 
 from everview.errors import Span, UserError
 from everview.expr.quoting import spark_name
-from everview.lang.sql.allowlist.pure_functions import NEVER
 from everview.lang.sql.allowlist.words import stranger
-from everview.lang.sql.parse.create import cte_of
+from everview.lang.sql.bind.pure_functions import NEVER
+from everview.lang.sql.parse.ctes import cte_of
 from everview.lang.sql.parse.grammar import QUERIES
+from everview.lang.sql.parse.parser import parse_query
 from everview.lang.sql.parse.span import span_of
-from everview.lang.sql.parse.statement import parse_query
 from everview.lang.sql.parse.trees import too_deep
 
 _KINDS = (

@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from everview.lang.sql.allowlist.pure_functions import PURE
+from everview.lang.sql.bind.pure_functions import PURE
 
 _SYNTAX = """\
 all and anti any as asc asof at between both by case cast cluster collate cross cube current desc

@@ -1,13 +1,17 @@
-"""Statements in which the functions of a user are written out."""
+"""Calls of functions that a user declared in SQL, replaced by the bodies of those functions."""
 
 from __future__ import annotations
 
 from dataclasses import replace
 
+from sqlglot import exp
+
 from everview.errors import UserError
-from everview.lang.sql.bind.user_functions import Functions, inlined
+from everview.expr.dialect import DIALECT
+from everview.expr.types import names
+from everview.lang.sql.parse.functions import Function, Functions, body_tree
 from everview.lang.sql.parse.grammar import QUERIES
-from everview.lang.sql.parse.statement import parse_query
+from everview.lang.sql.parse.parser import parse_query
 from everview.lang.sql.parse.statements import (
     CreateTable,
     CreateView,
@@ -22,13 +26,13 @@ from everview.lang.sql.parse.statements import (
 )
 
 
-def written_out(statement: Statement, functions: Functions) -> Statement:
-    """The statement with bodies in the place of calls; a text without calls stays as it is."""
+def inline_calls(statement: Statement, functions: Functions) -> Statement:
+    """The statement with calls replaced by bodies; a text without calls is not changed."""
     if not functions:
         return statement
 
     def text(each: str) -> str:
-        return calls_in(each, functions)[0]
+        return inline_calls_in_text(each, functions)[0]
 
     def maybe(each: str | None) -> str | None:
         return None if each is None else text(each)
@@ -46,8 +50,8 @@ def written_out(statement: Statement, functions: Functions) -> Statement:
         case CreateTable() if statement.query is not None:
             return replace(statement, query=query(statement.query))
         case CreateView():
-            made, calls = calls_in(statement.query, functions)
-            return replace(statement, query=made, calls=calls)
+            query_text, calls = inline_calls_in_text(statement.query, functions)
+            return replace(statement, query=query_text, calls=calls)
         case Insert():
             return replace(statement, query=text(statement.query))
         case Delete():
@@ -64,12 +68,60 @@ def written_out(statement: Statement, functions: Functions) -> Statement:
             return statement
 
 
-def calls_in(text: str, functions: Functions) -> tuple[str, tuple[str, ...]]:
-    """A query or expression with calls written out, and the functions it calls."""
+def inline_calls_in_text(text: str, functions: Functions) -> tuple[str, tuple[str, ...]]:
+    """A query or expression with calls inlined, and the functions it calls."""
     try:
-        tree, calls = inlined(parse_query(text), functions)
+        tree, calls = inline_calls_in_tree(parse_query(text), functions)
     except UserError as problem:
         if problem.code == "Q001":
             return text, ()
         raise
     return (tree.sql(dialect=QUERIES), calls) if calls else (text, ())
+
+
+def inline_calls_in_tree(tree: exp.Expr, functions: Functions) -> tuple[exp.Expr, tuple[str, ...]]:
+    """The tree with calls replaced by bodies, and the names of the functions it calls."""
+    result = tree.copy()
+    called: dict[str, None] = {}
+    # Inner calls first: a call may stand inside the argument of another.
+    for node in reversed(list(result.walk())):
+        function = functions.get(node.name.lower()) if isinstance(node, exp.Anonymous) else None
+        if function is None:
+            continue
+        called[function.name] = None
+        applied = _named_as_written(node, _applied(function, node))
+        if node is result:
+            result = applied
+        else:
+            node.replace(applied)
+    return result, tuple(called)
+
+
+def _applied(function: Function, call: exp.Expr) -> exp.Expr:
+    """The body with each argument, cast to the type of its parameter, in place of its name."""
+    if len(call.expressions) != len(function.takes):
+        raise UserError(
+            "Q012",
+            f"{function.name} takes {len(function.takes)} values, not {len(call.expressions)}",
+            remedy=f"give {', '.join(names(function.takes)) or 'none'}",
+        )
+    values = {
+        column.name.lower(): exp.cast(value, column.type, dialect=DIALECT)
+        for column, value in zip(function.takes, call.expressions, strict=True)
+    }
+
+    def valued(node: exp.Expr) -> exp.Expr:
+        return values[node.name.lower()].copy() if isinstance(node, exp.Column) else node
+
+    return exp.cast(body_tree(function.body).transform(valued), function.gives, dialect=DIALECT)
+
+
+def _named_as_written(call: exp.Expr, applied: exp.Expr) -> exp.Expr:
+    """A call that is a column of the result keeps the name it had."""
+    if isinstance(call.parent, exp.Select) and call.arg_key == "expressions":
+        return exp.alias_(
+            applied,
+            call.sql(dialect="spark", normalize_functions=False).replace("`", ""),
+            quoted=True,
+        )
+    return applied

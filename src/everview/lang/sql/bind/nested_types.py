@@ -5,8 +5,8 @@ from __future__ import annotations
 from sqlglot import exp
 
 from everview.errors import Span, UserError
+from everview.expr.type_inference import Typed, annotate
 from everview.expr.types import Schema, element_of, fields_of
-from everview.expr.typing import Typed, annotate
 from everview.lang.sql.bind.refuse import refused
 
 

@@ -1,14 +1,17 @@
-"""Names in an expression to plan columns, and aliases to what they stand for."""
+"""The names in an expression resolved: to plan columns, or to the expressions of aliases."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping
+from typing import TypeAlias
 
 from sqlglot import exp
 
 from everview.lang.sql.bind.refuse import refuse_parts
-from everview.lang.sql.bind.scope import Scope
-from everview.lang.sql.lower.aggregates import Grouping
+from everview.lang.sql.bind.scope import Scope, plan_column
+
+SelectList: TypeAlias = list[tuple[str, exp.Expr]]
+"""The SELECT list: names of columns, and resolved expressions."""
 
 
 def resolve(
@@ -17,7 +20,7 @@ def resolve(
     aliases: Mapping[str, exp.Expr] | None = None,
     given: Collection[str] = (),
 ) -> exp.Expr:
-    """The expression with plan columns instead of names, its places kept.
+    """The expression with plan columns instead of names; places in the text are kept.
 
     A name that FROM does not have may be an alias of the SELECT list, given by `aliases`. Names
     that are `given` are plan columns already.
@@ -32,9 +35,9 @@ def resolve(
         if alias is not None and not scope.has(node.name):
             return _wrapped(alias)
         node, fields = _path(node, scope)
-        made = exp.Column(this=exp.Identifier(this=scope.resolve(node), quoted=True))
-        made.meta.update(node.this.meta)
-        return _fields(made, fields)
+        column = plan_column(scope.resolve(node))
+        column.meta.update(node.this.meta)
+        return _fields(column, fields)
 
     return _with_own_variables(tree).transform(replaced)
 
@@ -50,18 +53,18 @@ def _path(node: exp.Column, scope: Scope) -> tuple[exp.Column, list[exp.Expr]]:
     return node, []
 
 
-def _fields(made: exp.Expr, fields: list[exp.Expr]) -> exp.Expr:
-    """A field of a field …"""
-    found = made
+def _fields(column: exp.Expr, fields: list[exp.Expr]) -> exp.Expr:
+    """The field of a field … of a column."""
+    path = column
     for field in fields:
-        found = exp.Dot(this=found, expression=exp.Identifier(this=field.name, quoted=True))
-        found.expression.meta.update(field.meta)
-    return found
+        path = exp.Dot(this=path, expression=exp.Identifier(this=field.name, quoted=True))
+        path.expression.meta.update(field.meta)
+    return path
 
 
-OWN = "/λ"
-"""What the names of lambda variables end with, which no column's name does; they are told apart
-by line ends, so have none."""
+VARIABLE_SUFFIX = "/λ"
+"""The end of the names of lambda variables, which no column's name has. Such names are joined by
+line ends, so they contain none."""
 
 
 def _with_own_variables(tree: exp.Expr) -> exp.Expr:
@@ -73,7 +76,7 @@ def _with_own_variables(tree: exp.Expr) -> exp.Expr:
         variables = {parameter.name for parameter in each.expressions}
         for node in list(each.find_all(exp.Identifier)):
             if node.name in variables and _is_variable(node):
-                node.set("this", node.name.replace("\n", "/n") + OWN)
+                node.set("this", node.name.replace("\n", "/n") + VARIABLE_SUFFIX)
                 node.set("quoted", True)
     return tree
 
@@ -90,16 +93,19 @@ def _is_variable(node: exp.Identifier) -> bool:
 def resolve_having(
     tree: exp.Expr,
     scope: Scope,
-    wanted: list[tuple[str, exp.Expr]],
-    grouping: Grouping,
+    wanted: SelectList,
+    is_key: Callable[[exp.Expr], bool],
     given: Collection[str] = (),
 ) -> exp.Expr:
-    """HAVING: outside aggregates a name is a group key, or else an alias of the SELECT list."""
+    """HAVING: outside aggregates a name is a group key, or else an alias of the SELECT list.
+
+    `is_key` says whether a resolved expression is a key of GROUP BY.
+    """
     refuse_parts(tree, scope.text)
     aliases = {name.lower(): expression for name, expression in reversed(wanted)}
 
-    def is_key(node: exp.Column) -> bool:
-        return scope.has(node.name) and grouping.key(resolve(node, scope)) is not None
+    def names_key(node: exp.Column) -> bool:
+        return scope.has(node.name) and is_key(resolve(node, scope))
 
     def replaced(node: exp.Expr) -> exp.Expr:
         if isinstance(node, exp.AggFunc):
@@ -107,7 +113,7 @@ def resolve_having(
         if not isinstance(node, exp.Column) or node.name in given:
             return node
         alias = aliases.get(node.name.lower()) if not node.table else None
-        return resolve(node, scope) if alias is None or is_key(node) else _wrapped(alias)
+        return resolve(node, scope) if alias is None or names_key(node) else _wrapped(alias)
 
     return _with_own_variables(tree).transform(replaced)
 

@@ -1,4 +1,4 @@
-"""Names to columns: what the FROM clause of one query makes visible, and what lies around it."""
+"""The scope of one query: the columns that its FROM makes visible, and the query around it."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from everview.lang.sql.parse.trees import read_trees
 
 @dataclass(frozen=True, slots=True)
 class Item:
-    """A table, view or subquery in FROM: its alias, and the plan column behind each name."""
+    """A table, view or subquery in FROM: its alias, and (name, plan column) for each column."""
 
     alias: str
     columns: tuple[tuple[str, str], ...]
@@ -44,16 +44,16 @@ class Scope:
     around: Around | None = None
     items: list[Item] = field(default_factory=list)
     visible: list[tuple[str, str]] = field(default_factory=list)
-    opposites: set[str] = field(default_factory=set)
-    """The plan columns that hold NOT of a condition which a subquery in FROM selects."""
-    unsure: set[str] = field(default_factory=set)
-    """The plan columns of such conditions that have no NOT beside them."""
+    negations: set[str] = field(default_factory=set)
+    """The plan columns that hold NOT of a condition with IN, which a subquery in FROM selects."""
+    not_negatable: set[str] = field(default_factory=set)
+    """The plan columns of such conditions that have no column with their negation."""
 
     def copy(self) -> Scope:
-        """The scope as it is now, which learns nothing of what is added to this one."""
+        """An independent copy of the scope as it is now."""
         items, visible = list(self.items), list(self.visible)
-        opposites, unsure = set(self.opposites), set(self.unsure)
-        return Scope(self.text, self.around, items, visible, opposites, unsure)
+        negations, not_negatable = set(self.negations), set(self.not_negatable)
+        return Scope(self.text, self.around, items, visible, negations, not_negatable)
 
     def since(self, before: Scope) -> Scope:
         """What was added after `before` was copied, alone."""
@@ -72,18 +72,18 @@ class Scope:
         self.visible = [*columns, *rest]
 
     @property
-    def paired(self) -> frozenset[str]:
+    def negation_pairs(self) -> frozenset[str]:
         """The plan columns that hold NOT of another, and those others."""
-        return frozenset((*self.opposites, *(n.removesuffix(_NOT) for n in self.opposites)))
+        return frozenset((*self.negations, *(n.removesuffix(_NOT) for n in self.negations)))
 
-    def opposite(self, node: exp.Expr) -> exp.Expr | None:
+    def negation_of(self, node: exp.Expr) -> exp.Expr | None:
         """The column that holds NOT of a column, given by its name or as a plan column."""
-        if not isinstance(node, exp.Column) or not (self.opposites or self.unsure):
+        if not isinstance(node, exp.Column) or not (self.negations or self.not_negatable):
             return None
         own = self._own(node)
         plan = own[0][1] if len(own) == 1 else node.name
-        name = plan.removesuffix(_NOT) if plan in self.opposites else negated_name(plan)
-        if plan in self.unsure:
+        name = plan.removesuffix(_NOT) if plan in self.negations else negated_name(plan)
+        if plan in self.not_negatable:
             raise UserError(
                 "Q020",
                 f"NOT of {node.name}, which is IN (subquery) in a subquery with DISTINCT, LIMIT or "
@@ -91,11 +91,11 @@ class Scope:
                 span=span_of(node, self.text),
                 remedy="select the opposite in the subquery, with NOT IN",
             )
-        if plan not in self.opposites and name not in self.opposites:
+        if plan not in self.negations and name not in self.negations:
             return None
-        made = exp.Column(this=exp.Identifier(this=name, quoted=True))
-        made.this.meta.update(node.this.meta)
-        return made
+        negation = plan_column(name)
+        negation.this.meta.update(node.this.meta)
+        return negation
 
     def add(self, item: Item, node: exp.Expr) -> None:
         """Make an item visible that `node` stands for, if its alias is new."""
@@ -234,6 +234,11 @@ def named_twice(node: exp.Expr, clause: str, text: str, name: str = "") -> UserE
     )
 
 
+def plan_column(name: str) -> exp.Column:
+    """A column of a plan, as an expression."""
+    return exp.Column(this=exp.Identifier(this=name, quoted=True))
+
+
 def qualified(alias: str, schema: Schema) -> Item:
     """The item whose plan columns are named after its alias."""
     return Item(alias, tuple((shown_name(name), f"{alias}.{name}") for name in names(schema)))
@@ -252,21 +257,21 @@ def is_negated(name: str) -> bool:
     return name.endswith(_NOT)
 
 
-def unlike(found: Iterable[str]) -> tuple[str, ...]:
-    """The names of columns, each its own: a name that was there before gets a number.
+def unlike(given: Iterable[str]) -> tuple[str, ...]:
+    """The names made distinct: one that was there before gets a number.
 
     >>> unlike(["a", "b", "A"])
     ('a', 'b', 'A/2')
     """
     seen: Counter[str] = Counter()
-    made = []
-    for name in found:
+    distinct = []
+    for name in given:
         seen[name.lower()] += 1
         times = seen[name.lower()]
-        made.append(name if times == 1 else f"{name}/{times}")
-    return tuple(made)
+        distinct.append(name if times == 1 else f"{name}/{times}")
+    return tuple(distinct)
 
 
 def shown_name(name: str) -> str:
-    """The name that `unlike` or `negated_name` was given."""
+    """The name before `unlike` or `negated_name` added to it, as the user knows it."""
     return re.sub(r"(/\d+|/not)+$", "", name)

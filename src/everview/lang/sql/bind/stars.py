@@ -2,25 +2,21 @@
 
 from __future__ import annotations
 
-from typing import Protocol
+from collections.abc import Callable
+from typing import TypeAlias
 
 from sqlglot import exp
 
 from everview.errors import UserError
 from everview.expr import scalar
-from everview.expr.types import Schema, fields_of
+from everview.expr.types import Schema, Type, fields_of
 from everview.lang.sql.bind.refuse import refused
 from everview.lang.sql.bind.resolve import resolve
-from everview.lang.sql.bind.scope import Scope
-from everview.lang.sql.lower.aggregates import column_named
+from everview.lang.sql.bind.scope import Scope, plan_column
 from everview.lang.sql.parse.span import span_of
 
-
-class Lower(Protocol):
-    """What a star needs of the lowering around it."""
-
-    def type_(self, text: str, schema: Schema, node: exp.Expr) -> str:
-        """The type of an expression over columns."""
+TypeOf: TypeAlias = Callable[[str, Schema, exp.Expr], Type]
+"""The type of a scalar over columns; the node is for errors."""
 
 
 def is_star(node: exp.Expr) -> bool:
@@ -31,14 +27,14 @@ def is_star(node: exp.Expr) -> bool:
 
 
 def selected_by_star(
-    node: exp.Expr, scope: Scope, lower: Lower, schema: Schema
+    node: exp.Expr, scope: Scope, type_of: TypeOf, schema: Schema
 ) -> list[tuple[str, exp.Expr]]:
     """What a star in the SELECT list selects: output names and resolved expressions."""
     star = node if isinstance(node, exp.Star) else node.this
     for part in ("replace", "rename"):
         if star.args.get(part):
             raise refused(f"* {part.upper()}", node, scope.text, "list the columns")
-    whole = _selected(node, scope, lower, schema)
+    whole = _selected(node, scope, type_of, schema)
     left_out = star.args.get("except_") or []
     for each in left_out:
         if len(each.parts) > 1:
@@ -55,17 +51,17 @@ def selected_by_star(
 
 
 def _selected(
-    node: exp.Expr, scope: Scope, lower: Lower, schema: Schema
+    node: exp.Expr, scope: Scope, type_of: TypeOf, schema: Schema
 ) -> list[tuple[str, exp.Expr]]:
     parts = node.parts if isinstance(node, exp.Column) else ()
     alias = parts[0].name if parts else None
     if alias is None or (len(parts) == 2 and scope.has_item(alias)):
-        return [(name, column_named(plan)) for name, plan in scope.star(alias, node)]
-    return [(each.name, resolve(each, scope)) for each in starred(node, scope, lower, schema)]
+        return [(name, plan_column(plan)) for name, plan in scope.star(alias, node)]
+    return [(each.name, resolve(each, scope)) for each in starred(node, scope, type_of, schema)]
 
 
-def starred(node: exp.Expr, scope: Scope, lower: Lower, schema: Schema) -> list[exp.Expr]:
-    """The names that a star in the SELECT list or among arguments stands for, as if written out.
+def starred(node: exp.Expr, scope: Scope, type_of: TypeOf, schema: Schema) -> list[exp.Expr]:
+    """The columns that a star in the SELECT list or among arguments stands for, by name.
 
     An item of FROM goes before a column of the same name, as in Spark.
     """
@@ -74,25 +70,25 @@ def starred(node: exp.Expr, scope: Scope, lower: Lower, schema: Schema) -> list[
         return [_name(name, scope.alias_of(plan)) for name, plan in scope.star(None, node)]
     if len(parts) == 1 and scope.has_item(parts[0].name):
         return [_name(name, parts[0].name) for name, _ in scope.star(parts[0].name, node)]
-    fields = _fields(parts, scope, lower, schema, node)
+    fields = _fields(parts, scope, type_of, schema, node)
     if not fields:
         raise scope.unknown_table(node)
     return [_column([*(part.copy() for part in parts), _quoted(name)]) for name in fields]
 
 
 def _fields(
-    parts: list[exp.Expr], scope: Scope, lower: Lower, schema: Schema, node: exp.Expr
+    parts: list[exp.Expr], scope: Scope, type_of: TypeOf, schema: Schema, node: exp.Expr
 ) -> list[str]:
     """The fields of the struct that a name stands for; none where it stands for none."""
     if not (scope.has(parts[0].name) or scope.has_item(parts[0].name)):
         return []
     struct = resolve(_column([part.copy() for part in parts]), scope)
-    type_ = lower.type_(scalar.text(struct), schema, node)
+    type_ = type_of(scalar.text(struct), schema, node)
     return [name for name, _ in fields_of(type_)] if type_.startswith("struct<") else []
 
 
-def with_stars(tree: exp.Expr, scope: Scope, lower: Lower, schema: Schema) -> exp.Expr:
-    """The expression with the stars among the arguments of functions written out."""
+def with_stars(tree: exp.Expr, scope: Scope, type_of: TypeOf, schema: Schema) -> exp.Expr:
+    """The expression with the stars among the arguments of functions expanded."""
     holders = [
         node
         for node in tree.find_all(exp.Func)
@@ -101,7 +97,7 @@ def with_stars(tree: exp.Expr, scope: Scope, lower: Lower, schema: Schema) -> ex
     for node in holders:
         arguments: list[exp.Expr] = []
         for each in node.expressions:
-            names = starred(each, scope, lower, schema) if is_star(each) else [each]
+            names = starred(each, scope, type_of, schema) if is_star(each) else [each]
             named = is_star(each) and isinstance(node, exp.Struct)
             arguments += map(_field, names) if named else names
         node.set("expressions", arguments)

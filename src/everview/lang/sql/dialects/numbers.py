@@ -6,7 +6,15 @@ from sqlglot import exp
 
 from everview.expr.dialect import DIALECT
 from everview.lang.sql.dialects.meanings import AWAY, CUT, DOUBLE, EVEN, SAME, WHOLE
-from everview.lang.sql.dialects.site import Rewrite, Site, bare, called, cast, kind_of, of_type
+from everview.lang.sql.dialects.site import (
+    Rewrite,
+    TranslationSite,
+    bare,
+    called,
+    cast,
+    kind_of,
+    of_type,
+)
 from everview.lang.sql.dialects.types import (
     DECIMAL,
     FLOAT,
@@ -19,7 +27,7 @@ from everview.lang.sql.dialects.types import (
 )
 
 
-def division(site: Site) -> Rewrite:
+def division(site: TranslationSite) -> Rewrite:
     """x / y: a whole number, a double or a decimal, by its operands."""
     node, way = site.node, site.meaning.division
     kind = _met(site, node.this, node.expression)
@@ -39,7 +47,7 @@ def division(site: Site) -> Rewrite:
     return rewrite
 
 
-def whole_division(site: Site) -> Rewrite:
+def whole_division(site: TranslationSite) -> Rewrite:
     """x // y and x DIV y, of integers."""
     node = site.node
     if _met(site, node.this, node.expression) != INTEGER:
@@ -47,7 +55,7 @@ def whole_division(site: Site) -> Rewrite:
     return lambda: exp.IntDiv(this=node.this, expression=_not_zero(site, node.expression))
 
 
-def remainder(site: Site) -> Rewrite:
+def remainder(site: TranslationSite) -> Rewrite:
     """x % y, NULL of zero where the dialect says so."""
     node = site.node
     kind = _met(site, node.this, node.expression)
@@ -56,13 +64,13 @@ def remainder(site: Site) -> Rewrite:
     return lambda: exp.Mod(this=node.this, expression=_not_zero(site, node.expression))
 
 
-def _met(site: Site, *operands: exp.Expr) -> str | None:
+def _met(site: TranslationSite, *operands: exp.Expr) -> str | None:
     """The kind in which numbers meet, None where one is no number or not known; NULL has any."""
     found = together(map(site.kinds.of, operands))
     return INTEGER if found == NULL else found if found in NUMBERS else None
 
 
-def _not_zero(site: Site, divisor: exp.Expr) -> exp.Expr:
+def _not_zero(site: TranslationSite, divisor: exp.Expr) -> exp.Expr:
     """The divisor, NULL where it is zero and the dialect divides by zero without an error."""
     written = isinstance(divisor, exp.Literal) and float(divisor.name) != 0
     if not site.meaning.zero_is_null or written:
@@ -70,7 +78,7 @@ def _not_zero(site: Site, divisor: exp.Expr) -> exp.Expr:
     return exp.Nullif(this=bare(divisor), expression=exp.Literal.number(0))
 
 
-def average(site: Site) -> Rewrite | None:
+def average(site: TranslationSite) -> Rewrite | None:
     """AVG, which is a whole number, a decimal or a double."""
     node, way = site.node, site.meaning.average
     kind = _met(site, node.this)
@@ -97,7 +105,7 @@ def average(site: Site) -> Rewrite | None:
     return rewrite
 
 
-def rounded(site: Site) -> Rewrite | None:
+def rounded(site: TranslationSite) -> Rewrite | None:
     """ROUND, which goes away from zero or to even at a half."""
     node = site.node
     found = site.meaning.round.get(_met(site, node.this))
@@ -106,7 +114,7 @@ def rounded(site: Site) -> Rewrite | None:
     return None if found == SAME else lambda: called("BROUND", node.this)
 
 
-def logarithm(site: Site) -> Rewrite | None:
+def logarithm(site: TranslationSite) -> Rewrite | None:
     """LOG of one argument, which has base 10 or e."""
     node = site.node
     if node.args.get("expression") is not None:
@@ -117,7 +125,7 @@ def logarithm(site: Site) -> Rewrite | None:
     return lambda: called(name, node.this)
 
 
-def extreme(site: Site) -> Rewrite | None:
+def extreme(site: TranslationSite) -> Rewrite | None:
     """GREATEST and LEAST, of which most dialects are NULL where an argument is."""
     node, skips = site.node, site.meaning.greatest_skips_null
     if skips is None:
@@ -134,7 +142,7 @@ def extreme(site: Site) -> Rewrite | None:
     return rewrite
 
 
-def converted(site: Site) -> Rewrite | None:
+def converted(site: TranslationSite) -> Rewrite | None:
     """CAST to an integer or to a text."""
     node = site.node
     target, kind = kind_of(node.args["to"]), site.kinds.of(node.this)
@@ -145,7 +153,7 @@ def converted(site: Site) -> Rewrite | None:
     return None
 
 
-def _to_whole(site: Site, kind: Kind) -> Rewrite | None:
+def _to_whole(site: TranslationSite, kind: Kind) -> Rewrite | None:
     node = site.node
     if kind is not None and kind not in (DECIMAL, FLOAT):
         return None
@@ -158,7 +166,7 @@ def _to_whole(site: Site, kind: Kind) -> Rewrite | None:
     return lambda: of_type(node, called(name, node.this))
 
 
-def _to_text(site: Site, kind: Kind) -> Rewrite | None:
+def _to_text(site: TranslationSite, kind: Kind) -> Rewrite | None:
     node, digits = site.node, site.node.args["to"].expressions
     if kind in (None, FLOAT):
         site.refuse("the text of a fraction", "cast it to a DECIMAL first")
@@ -184,13 +192,13 @@ def _to_text(site: Site, kind: Kind) -> Rewrite | None:
     return rewrite
 
 
-def cut(site: Site) -> None:
+def cut(site: TranslationSite) -> None:
     """TRUNC of a number, to a whole one."""
     if site.node.args.get("decimals") is not None or _met(site, site.node.this) is None:
         site.refuse("TRUNC of this", "use Spark's dialect")
 
 
-def literal(site: Site) -> Rewrite | None:
+def literal(site: TranslationSite) -> Rewrite | None:
     """A number with a fraction, which is a double where there are no decimals."""
     node = site.node
     if site.meaning.fractions != FLOAT or node.is_string or node.name.isdigit():

@@ -38,7 +38,7 @@ class Reading:
 
 
 @dataclass(frozen=True, slots=True)
-class Site:
+class TranslationSite:
     """A node with the reading it is of and the kinds of its parts."""
 
     node: exp.Expr

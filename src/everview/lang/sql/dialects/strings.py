@@ -8,11 +8,18 @@ from string import ascii_lowercase, ascii_uppercase
 from sqlglot import exp
 
 from everview.lang.sql.dialects.meanings import MEANINGS, SAME
-from everview.lang.sql.dialects.site import Rewrite, Site, called, cast, number, templated
+from everview.lang.sql.dialects.site import (
+    Rewrite,
+    TranslationSite,
+    called,
+    cast,
+    number,
+    templated,
+)
 from everview.lang.sql.dialects.types import DATE, FLOAT, NULL, TEXT, TIMESTAMP, Kind
 
 
-def joined(site: Site) -> Rewrite | None:
+def joined(site: TranslationSite) -> Rewrite | None:
     """CONCAT, || and CONCAT_WS: fractions have other digits in other dialects."""
     node = site.node
     parts = [node.this, node.expression] if isinstance(node, exp.DPipe) else node.expressions
@@ -25,7 +32,7 @@ def joined(site: Site) -> Rewrite | None:
     return None
 
 
-def added(site: Site) -> Rewrite | None:
+def added(site: TranslationSite) -> Rewrite | None:
     """+ and −: of texts, of dates, and of intervals."""
     node, plus = site.node, isinstance(site.node, exp.Add)
     left, right = site.kinds.of(node.this), site.kinds.of(node.expression)
@@ -43,7 +50,7 @@ def added(site: Site) -> Rewrite | None:
     return None
 
 
-def _plus_interval(site: Site, kind: Kind) -> Rewrite | None:
+def _plus_interval(site: TranslationSite, kind: Kind) -> Rewrite | None:
     node = site.node
     if not site.meaning.interval_makes_timestamp or kind == TIMESTAMP:
         return None
@@ -52,7 +59,7 @@ def _plus_interval(site: Site, kind: Kind) -> Rewrite | None:
     return lambda: type(node)(this=cast(node.this, "TIMESTAMP_NTZ"), expression=node.expression)
 
 
-def like(site: Site) -> Rewrite | None:
+def like(site: TranslationSite) -> Rewrite | None:
     """LIKE: its escape where none is written, and letters of either case."""
     node, meaning = site.node, site.meaning
     pattern = node.expression
@@ -79,7 +86,7 @@ def like(site: Site) -> Rewrite | None:
     return rewrite
 
 
-def cased(site: Site) -> Rewrite | None:
+def cased(site: TranslationSite) -> Rewrite | None:
     """UPPER and LOWER where they know the letters of ASCII only."""
     node = site.node
     if not site.meaning.ascii_case:
@@ -96,7 +103,7 @@ def _small(text: exp.Expr, *, upper: bool = False) -> exp.Expr:
     return called("TRANSLATE", text, *(reversed(letters) if upper else letters))
 
 
-def substring(site: Site) -> Rewrite | None:
+def substring(site: TranslationSite) -> Rewrite | None:
     """Places below one are counted in many ways."""
     start = site.node.args.get("start")
     place = number(start)
@@ -105,7 +112,7 @@ def substring(site: Site) -> Rewrite | None:
     return None
 
 
-def ends(site: Site) -> Rewrite | None:
+def ends(site: TranslationSite) -> Rewrite | None:
     """LEFT and RIGHT, of which a negative number means many things."""
     if (number(site.node.expression) or -1) < 0:
         word = site.node.key.upper()
@@ -113,7 +120,7 @@ def ends(site: Site) -> Rewrite | None:
     return None
 
 
-def length(site: Site) -> Rewrite | None:
+def length(site: TranslationSite) -> Rewrite | None:
     """LENGTH, of which some count bytes, and some no blanks at the end."""
     node = site.node
     if node.args.get("binary"):
@@ -124,7 +131,7 @@ def length(site: Site) -> Rewrite | None:
     return None if how == SAME else lambda: templated(how, node.this)
 
 
-def part(site: Site) -> Rewrite | None:
+def part(site: TranslationSite) -> Rewrite | None:
     """EXTRACT, of the parts of a moment that have one meaning."""
     node = site.node
     name = node.this.name.upper()
@@ -134,7 +141,7 @@ def part(site: Site) -> Rewrite | None:
     return None if how == SAME else lambda: templated(how, node.expression)
 
 
-def day_of_week(site: Site) -> Rewrite | None:
+def day_of_week(site: TranslationSite) -> Rewrite | None:
     """The day of the week, counted from Sunday or Monday, from 0 or 1."""
     node, how = site.node, site.meaning.day_of_week
     if isinstance(node, exp.DayOfWeekIso):
@@ -144,7 +151,7 @@ def day_of_week(site: Site) -> Rewrite | None:
     return None if how == SAME else lambda: templated(how, node.this)
 
 
-def week(site: Site) -> Rewrite | None:
+def week(site: TranslationSite) -> Rewrite | None:
     """The week of a year as ISO counts it."""
     node = site.node
     if "WEEK" not in site.meaning.parts:
@@ -161,7 +168,7 @@ _BETWEEN = {
 """How many units begin between two moments."""
 
 
-def difference(site: Site) -> Rewrite | None:
+def difference(site: TranslationSite) -> Rewrite | None:
     """The difference of moments: whole units, or units that begin between."""
     node = site.node
     unit = (node.args["unit"].name if node.args.get("unit") else "DAY").upper()
@@ -172,7 +179,7 @@ def difference(site: Site) -> Rewrite | None:
     return lambda: templated(_BETWEEN[unit], node.this, node.expression)
 
 
-def truncated(site: Site) -> Rewrite | None:
+def truncated(site: TranslationSite) -> Rewrite | None:
     """DATE_TRUNC, of which weeks begin on Sunday or Monday."""
     unit = site.node.args.get("unit")
     if unit is not None and "WEEK" in unit.sql().upper() and site.meaning.week is None:
@@ -180,7 +187,7 @@ def truncated(site: Site) -> Rewrite | None:
     return None
 
 
-def moved(site: Site) -> None:
+def moved(site: TranslationSite) -> None:
     """DATE_ADD and its kin, of days and more added to a date; the time of a day would be lost."""
     unit = (site.node.args["unit"].name if site.node.args.get("unit") else "DAY").upper()
     whole = unit in ("DAY", "WEEK", "MONTH", "QUARTER", "YEAR")
@@ -188,7 +195,7 @@ def moved(site: Site) -> None:
         site.refuse("this sum of a moment and an interval", "write moment + INTERVAL")
 
 
-def written(site: Site) -> None:
+def written(site: TranslationSite) -> None:
     """A moment written by a format of digits alone."""
     form = site.node.args["format"]
     plain = isinstance(form, exp.Literal) and _DIGITS.fullmatch(form.name)
@@ -199,7 +206,7 @@ def written(site: Site) -> None:
 _DIGITS = re.compile(r"(%[YmdHMS]|[-/:., T])+")
 
 
-def day(site: Site) -> None:
+def day(site: TranslationSite) -> None:
     """DATE(x), which is a text in SQLite."""
     node = site.node
     if (
@@ -210,7 +217,7 @@ def day(site: Site) -> None:
         site.refuse("the function DATE", "cast to DATE")
 
 
-def replaced(site: Site) -> None:
+def replaced(site: TranslationSite) -> None:
     """REGEXP_REPLACE of every match; some dialects replace the first one."""
     node = site.node
     flags = node.args.get("modifiers")
@@ -219,7 +226,7 @@ def replaced(site: Site) -> None:
         site.refuse("REGEXP_REPLACE of the first match", "replace all of them, with the flag 'g'")
 
 
-def extracted(site: Site) -> None:
+def extracted(site: TranslationSite) -> None:
     """REGEXP_EXTRACT of a group that is named."""
     if site.node.args.get("group") is None:
         site.refuse("REGEXP_EXTRACT without a group", "write which group")

@@ -1,4 +1,4 @@
-"""Text of another dialect as Spark's, with the meaning that its constructs have there."""
+"""Text of another dialect as Spark's: each construct keeps its meaning there, or is refused."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from sqlglot import exp
 
 from everview.expr.dialect import DIALECT
 from everview.expr.types import Schema
-from everview.lang.sql.allowlist.pure_functions import PURE
+from everview.lang.sql.bind.pure_functions import PURE
 from everview.lang.sql.dialects import numbers, strings
 from everview.lang.sql.dialects.meanings import (
     AS_SPARK,
@@ -18,10 +18,37 @@ from everview.lang.sql.dialects.meanings import (
     WHOLE,
     Meaning,
 )
-from everview.lang.sql.dialects.site import Reading, Rewrite, Site, kind_of
+from everview.lang.sql.dialects.site import Reading, Rewrite, TranslationSite, kind_of
 from everview.lang.sql.dialects.types import FLOAT, INTEGER, Columns, Kinds, kind_of_type
 from everview.lang.sql.parse.grammar import QUERIES
+from everview.lang.sql.parse.parser import parse_statements
+from everview.lang.sql.parse.statements import Explain, Query, Statement
 from everview.lang.sql.parse.trees import read_foreign
+
+
+def parse_dialect(
+    text: str, dialect: str | None = None, tables: Callable[[], Mapping[str, Schema]] = dict
+) -> tuple[Statement, ...]:
+    """The statements of a text, in order. Another dialect is first turned into Spark's.
+
+    What its operators mean depends on the types of their operands, so of the `tables` named.
+    """
+    if dialect is not None and not _is_spark(dialect):
+        text = translated(text, dialect, tables())
+    return parse_statements(text)
+
+
+def only_reads(text: str, dialect: str | None = None) -> bool:
+    """Whether a text has statements, and none of them changes anything."""
+    if dialect is None or _is_spark(dialect):
+        statements = parse_statements(text)
+        return bool(statements) and all(isinstance(each, Query | Explain) for each in statements)
+    trees = read_foreign(text, dialect)
+    return bool(trees) and all(isinstance(tree, exp.Query | exp.Values) for tree in trees)
+
+
+def _is_spark(dialect: str) -> bool:
+    return dialect.lower() == "spark"
 
 
 def translated(text: str, dialect: str, tables: Mapping[str, Schema]) -> str:
@@ -51,7 +78,7 @@ def _translate(tree: exp.Expr, reading: Reading, known: dict[str, Columns]) -> N
         rule = next((rule for types, rule in _RULES if isinstance(node, types)), None)
         if rule is None:
             _must_be_the_same(node, reading)
-        elif (rewrite := rule(Site(node, reading, kinds))) is not None:
+        elif (rewrite := rule(TranslationSite(node, reading, kinds))) is not None:
             rewrites.append((node, rewrite))
     for node, rewrite in reversed(rewrites):
         parent, key, index = node.parent, node.arg_key, node.index
@@ -117,7 +144,9 @@ def _declared_types(tree: exp.Expr, reading: Reading) -> None:
             type_.replace(exp.DataType.build(wanted, dialect=DIALECT))
 
 
-_RULES: tuple[tuple[tuple[type[exp.Expr], ...], Callable[[Site], Rewrite | None]], ...] = (
+_RULES: tuple[
+    tuple[tuple[type[exp.Expr], ...], Callable[[TranslationSite], Rewrite | None]], ...
+] = (
     ((exp.Div,), numbers.division),
     ((exp.IntDiv,), numbers.whole_division),
     ((exp.Mod,), numbers.remainder),

@@ -1,4 +1,4 @@
-"""Aggregate functions: which call is which, and what the groups of a query are computed from."""
+"""Aggregate calls: which function each is, what Spark casts its arguments to, and its column."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ from sqlglot import exp
 
 from everview.errors import UserError
 from everview.expr import scalar
-from everview.expr.aggregates import AGGREGATES, aggregate_operands
-from everview.expr.types import Column, Schema, Type
-from everview.lang.sql.bind.canonical_form import canonical_text
-from everview.lang.sql.bind.refuse import refused, windowed
-from everview.lang.sql.bind.scope import shown_name
+from everview.expr.aggregates import AGGREGATES, aggregate_operands, result_type
+from everview.expr.types import Column, Schema, Type, storable_type, type_in
+from everview.lang.sql.bind.refuse import must_be_plain, refused
+from everview.lang.sql.lower.context import LoweringContext
+from everview.lang.sql.lower.order_limit import order_of
 from everview.lang.sql.parse.span import span_of
-from everview.plan.nodes import Aggregate, Output
+from everview.plan.nodes import Aggregate, Order, Output
 
 _FUNCTIONS: dict[type[exp.Expr], str] = {
     exp.Count: "count",
@@ -50,10 +50,10 @@ _FUNCTIONS: dict[type[exp.Expr], str] = {
 }
 """The function of a call; those that desugaring made say it themselves."""
 
-_ANY = (exp.AnyValue, exp.First, exp.Last, exp.FirstValue, exp.LastValue)
+_ANY_ROW = (exp.AnyValue, exp.First, exp.Last, exp.FirstValue, exp.LastValue)
 """Calls that give the value of some row."""
-_INSTEAD: dict[type[exp.Expr], str] = {
-    **dict.fromkeys(_ANY, "use MIN or MAX: which row comes first is nobody's choice"),
+_REMEDIES: dict[type[exp.Expr], str] = {
+    **dict.fromkeys(_ANY_ROW, "use MIN or MAX: which row comes first is nobody's choice"),
     exp.ApproxQuantile: "use PERCENTILE, which is exact",
     exp.ApproxDistinct: "use COUNT(DISTINCT …), which is exact",
     exp.Quantile: "write the place as a number from 0 to 1",
@@ -61,12 +61,12 @@ _INSTEAD: dict[type[exp.Expr], str] = {
     exp.PercentileDisc: "write a number from 0 to 1, and WITHIN GROUP (ORDER BY …)",
     exp.GroupConcat: "add WITHIN GROUP (ORDER BY …): the order of the strings must be defined",
 }
-_OTHERS = "use another aggregate, such as SUM, COUNT, AVG, MIN or MAX"
+_OTHER_REMEDY = "use another aggregate, such as SUM, COUNT, AVG, MIN or MAX"
 
 
 @dataclass(frozen=True, slots=True)
 class AggregateCall:
-    """A call of an aggregate: what it reads, in which order, and what is fixed in the text.
+    """A call of an aggregate: its arguments, their order, and the constant that it is given.
 
     Without arguments it counts rows.
     """
@@ -79,93 +79,84 @@ class AggregateCall:
 
 
 @dataclass(slots=True)
-class Grouping:
-    """What a GROUP BY computes first, and the aggregates and keys made of it."""
+class InputColumns:
+    """The columns that are computed from rows before they are grouped, each value once."""
 
-    text: str
-    inputs: dict[str, Output] = field(default_factory=dict)
-    keys: dict[str, str] = field(default_factory=dict)
-    """The column of each key, by the canonical text of its expression."""
-    aggregates: dict[str, Aggregate] = field(default_factory=dict)
-    free: frozenset[str] = frozenset()
-    """Columns that stand for subqueries and are joined to the groups."""
-    sets: tuple[tuple[str, ...], ...] = ()
-    """The keys of each grouping, where there are several."""
-    whole: bool = False
-    """Whether the one grouping set is the one without keys."""
-    marks: dict[str, tuple[str, bool, tuple[str, ...]]] = field(default_factory=dict)
-    """GROUPING and GROUPING_ID calls: a column, whether it is one bit, and the keys it tells of."""
+    outputs: dict[str, Output] = field(default_factory=dict)
 
     @property
     def schema(self) -> Schema:
-        """The columns computed first."""
-        return tuple(Column(output.name, output.type) for output in self.inputs.values())
+        """The names and types of the columns."""
+        return tuple(Column(output.name, output.type) for output in self.outputs.values())
 
-    def input(self, text: str, type_: Type, stem: str) -> str:
-        """The name of the input column with this value."""
-        for output in self.inputs.values():
+    def add(self, text: str, type_: Type, stem: str) -> str:
+        """The name of the column with this value; a new one begins with `stem`."""
+        for output in self.outputs.values():
             if output.scalar == text:
                 return output.name
-        name = scalar.as_column(text) or f"{stem}{len(self.inputs) + 1}"
-        self.inputs[name] = Output(name, type_, text)
+        name = scalar.as_column(text) or f"{stem}{len(self.outputs) + 1}"
+        self.outputs[name] = Output(name, type_, text)
         return name
 
-    def key(self, node: exp.Expr) -> str | None:
-        """The key that an expression is, if it is one."""
-        return self.keys.get(canonical_text(node))
 
-    def over_groups(self, tree: exp.Expr) -> exp.Expr:
-        """The expression over group keys and aggregates instead of rows."""
-
-        def replaced(node: exp.Expr) -> exp.Expr:
-            if windowed(node):
-                return node
-            shown = scalar.text(node)
-            if shown in self.marks:
-                return column_named(self.marks[shown][0])
-            if (key := self.key(node)) is not None:
-                return column_named(key)
-            if shown in self.aggregates:
-                return column_named(self.aggregates[shown].name)
-            if isinstance(node, exp.Column) and node.name not in self.free:
-                name = shown_name(node.name.partition(".")[2] or node.name)
-                raise UserError(
-                    "Q009",
-                    f"{name} is neither in GROUP BY nor inside an aggregate",
-                    span=span_of(node, self.text),
-                    remedy="add it to GROUP BY, or aggregate it",
-                )
-            return node
-
-        return tree.transform(replaced)
+def lower_aggregate(
+    context: LoweringContext, node: exp.AggFunc, name: str, inputs: InputColumns, schema: Schema
+) -> Aggregate:
+    """An aggregate call as the column `name`; what it reads is added to `inputs`."""
+    call = aggregate_call(node, context.text)
+    if not call.arguments:
+        return Aggregate(name, "bigint", "count")
+    first, *more = _arguments(context, call, node, inputs, schema)
+    result = result_type(call.function, type_in(inputs.schema, first))
+    assert result is not None
+    order = _order(context, call, first, inputs, schema)
+    return Aggregate(
+        name, result, call.function, first, call.distinct, tuple(more), order, call.fixed
+    )
 
 
-def aggregates_in(tree: exp.Expr) -> list[exp.AggFunc]:
-    """The aggregate calls of an expression, outermost first."""
-    return [node for node in tree.walk() if isinstance(node, exp.AggFunc) and not windowed(node)]
+def _arguments(
+    context: LoweringContext,
+    call: AggregateCall,
+    node: exp.Expr,
+    inputs: InputColumns,
+    schema: Schema,
+) -> tuple[str, ...]:
+    """The columns that hold the arguments, as Spark casts them."""
+    operands = cast_operands(context, call, node, schema)
+    if call.function == "count" and not call.distinct:
+        operands = [_is_not_null(text, type_) for text, type_ in operands]
+    return tuple(inputs.add(text, type_, "value") for text, type_ in operands)
 
 
-def must_be_plain(tree: exp.Expr, place: str, text: str) -> None:
-    """Refuse aggregates and window functions where only rows are spoken of."""
-    for node in (*aggregates_in(tree), *tree.find_all(exp.Window)):
-        windowed = isinstance(node, exp.Window)
-        raise UserError(
-            "Q009",
-            f"{'a window function' if windowed else 'an aggregate'} inside {place}",
-            span=span_of(node, text),
-            remedy=_REMEDIES[windowed].get(place, "compute it in a subquery in FROM first"),
-        )
+def _is_not_null(text: str, type_: Type) -> tuple[str, Type]:
+    """A value that is only counted; one that cannot be stored is replaced by 1, NULL stays NULL."""
+    if storable_type(type_):
+        return text, type_
+    return scalar.canonical(f"CASE WHEN {text} IS NULL THEN NULL ELSE 1 END"), "int"
 
 
-_REMEDIES = (
-    {"WHERE": "move the condition to HAVING", "GROUP BY": "group by plain expressions"},
-    {"WHERE": "move the condition to QUALIFY, or to a query around this one"},
-)
-"""What to do with an aggregate, and with a window function, in the wrong place."""
+def _order(
+    context: LoweringContext, call: AggregateCall, value: str, inputs: InputColumns, schema: Schema
+) -> tuple[Order, ...]:
+    """The order of the rows of a group, in which only equal values tie."""
+    order: list[Order] = []
+    for node in call.order:
+        text = scalar.text(node.this)
+        type_ = context.type_of(text, schema, node.this)
+        order.append(order_of(node, inputs.add(text, type_, "order")))
+    if not order or any(each.column == value for each in order):
+        return tuple(order)
+    if call.function != "listagg":
+        return tuple(Order(value, each.descending) for each in order)
+    if call.distinct:
+        name = "LISTAGG(DISTINCT …) in the order of something else"
+        raise refused(name, call.order[0], context.text, "order by the string itself")
+    return (*order, Order(value))
 
 
 def aggregate_call(node: exp.AggFunc, text: str) -> AggregateCall:
-    """What a call asks for, or a refusal."""
+    """A call read from its tree, or a refusal."""
     for part in (node.this, *node.expressions, node.args.get("expression")):
         if isinstance(part, exp.Expr):
             must_be_plain(part, "an aggregate", text)
@@ -174,7 +165,7 @@ def aggregate_call(node: exp.AggFunc, text: str) -> AggregateCall:
     function = _FUNCTIONS.get(type(node))
     if function is None or _says_more(node):
         name = f"the aggregate {scalar.text(node).partition('(')[0].lower()}"
-        raise refused(name, node, text, _INSTEAD.get(type(node), _OTHERS))
+        raise refused(name, node, text, _REMEDIES.get(type(node), _OTHER_REMEDY))
     first, *others = (part for part in (node.this, node.args.get("expression")) if part)
     if isinstance(first, exp.Distinct):
         return AggregateCall(function, (*first.expressions, *others), distinct=True)
@@ -186,9 +177,9 @@ def aggregate_call(node: exp.AggFunc, text: str) -> AggregateCall:
 
 
 def _says_more(node: exp.AggFunc) -> bool:
-    """Whether a call has an argument that we do not know, or none at all."""
-    known = ("this", "expression", "big_int", "nulls_excluded")
-    return node.this is None or any(v for key, v in node.args.items() if key not in known)
+    """Whether a call has an argument that is not understood, or none at all."""
+    understood = ("this", "expression", "big_int", "nulls_excluded")
+    return node.this is None or any(v for key, v in node.args.items() if key not in understood)
 
 
 def _ordered_call(node: exp.AnonymousAggFunc) -> AggregateCall:
@@ -196,20 +187,25 @@ def _ordered_call(node: exp.AnonymousAggFunc) -> AggregateCall:
     first, fixed, *order = node.expressions
     distinct = isinstance(first, exp.Distinct)
     value = first.expressions[0] if distinct else first
-    said = "" if isinstance(fixed, exp.Null) else scalar.text(fixed)
-    return AggregateCall(str(node.this), (value,), distinct, tuple(order), said)
+    constant = "" if isinstance(fixed, exp.Null) else scalar.text(fixed)
+    return AggregateCall(str(node.this), (value,), distinct, tuple(order), constant)
 
 
 def cast_operands(
-    call: AggregateCall, texts: tuple[str, ...], types: tuple[Type, ...], node: exp.Expr, text: str
+    context: LoweringContext, call: AggregateCall, node: exp.Expr, schema: Schema
 ) -> list[tuple[str, Type]]:
-    """The arguments of an aggregate as Spark casts them, or an error."""
+    """The arguments of an aggregate with their types, as Spark casts them, or an error."""
+    texts = tuple(map(scalar.text, call.arguments))
+    types = tuple(
+        context.type_of(text, schema, tree)
+        for text, tree in zip(texts, call.arguments, strict=True)
+    )
     takes = len(AGGREGATES[call.function].parameters)
     if len(types) != takes and call.function != "count":
         raise UserError(
             "Q012",
             f"{call.function.upper()} takes {takes} arguments, not {len(types)}",
-            span=span_of(node, text),
+            span=span_of(node, context.text),
             remedy="give as many as it takes",
         )
     operands = aggregate_operands(call.function, types)
@@ -217,7 +213,7 @@ def cast_operands(
         raise UserError(
             "Q013",
             f"{call.function.upper()} of {', '.join(types)} has no meaning",
-            span=span_of(node, text),
+            span=span_of(node, context.text),
             remedy="aggregate a number, or CAST it to one",
         )
     return [
@@ -227,10 +223,5 @@ def cast_operands(
 
 
 def any_value_of(node: exp.AggFunc) -> exp.Expr | None:
-    """What a call wants the value of in any row, None for other calls."""
-    return node.this if isinstance(node, _ANY) else None
-
-
-def column_named(name: str) -> exp.Column:
-    """A plan column in an expression."""
-    return exp.Column(this=exp.Identifier(this=name, quoted=True))
+    """The argument of a call that gives the value of some row, None for other calls."""
+    return node.this if isinstance(node, _ANY_ROW) else None

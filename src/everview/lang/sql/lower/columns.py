@@ -1,21 +1,20 @@
-"""Plans with the names and types that the query around them gives their columns."""
+"""The columns of a plan renamed and cast to those that the query around it names."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 
 from everview.errors import Span, UserError
 from everview.expr import scalar
-from everview.expr.types import Schema, Type
-from everview.lang.sql.bind.scope import Item, unlike
-from everview.plan.build import columns_of, identity, join, map_, project
+from everview.expr.types import Schema, Type, unusable_name
+from everview.lang.sql.bind.scope import Item, shown_name, unlike
+from everview.plan.build import columns_of, identity, map_
 from everview.plan.nodes import Output, Plan
 from everview.plan.traverse import schema_of
 
 
 def as_types(plan: Plan, wanted: list[tuple[str, Type]]) -> Plan:
-    """The plan with the names and types given, in order."""
+    """The plan with its columns renamed and cast, in order."""
     outputs = []
     for column, (name, type_) in zip(schema_of(plan), wanted, strict=True):
         text = scalar.column(column.name)
@@ -25,8 +24,8 @@ def as_types(plan: Plan, wanted: list[tuple[str, Type]]) -> Plan:
     return map_(plan, tuple(outputs))
 
 
-def behind(item: Item, schema: Schema) -> tuple[Output, ...]:
-    """The columns of a FROM item under the names that expressions know them by."""
+def qualified_outputs(item: Item, schema: Schema) -> tuple[Output, ...]:
+    """The columns of a FROM item under their plan names, which begin with the item's alias."""
     return tuple(
         Output(plan, output.type, output.scalar)
         for (_, plan), output in zip(item.columns, identity(schema), strict=True)
@@ -35,13 +34,13 @@ def behind(item: Item, schema: Schema) -> tuple[Output, ...]:
 
 def renamed(plan: Plan, given: tuple[str, ...], span: Span | None) -> Plan:
     """The plan with the names given to its columns."""
-    name_each(given, columns_of(plan), span)
+    must_name_each(given, columns_of(plan), span)
     schema = schema_of(plan)
     return as_types(plan, [(n, c.type) for n, c in zip(unlike(given), schema, strict=True)])
 
 
-def name_each(given: Sequence[str], columns: Sequence[object], span: Span | None) -> None:
-    """Refuse names that are not as many as the columns."""
+def must_name_each(given: Sequence[str], columns: Sequence[object], span: Span | None) -> None:
+    """Refuse a list of names that is longer or shorter than the columns."""
     if len(given) != len(columns):
         raise UserError(
             "Q012",
@@ -51,9 +50,20 @@ def name_each(given: Sequence[str], columns: Sequence[object], span: Span | None
         )
 
 
-def with_partner(plan: Plan, some: Plan) -> Plan:
-    """The rows of `plan` that occur in `some`, a set of rows of some of its columns, null-safe."""
-    mark = "partner."
-    theirs = map_(some, tuple(replace(o, name=mark + o.name) for o in identity(schema_of(some))))
-    pairs = tuple((name, mark + name) for name in columns_of(some))
-    return project(join(plan, theirs, pairs, nulls=True), columns_of(plan))
+def must_have_usable_names(plan: Plan, text: str) -> Plan:
+    """The plan of a view, if its columns have names that can be stored."""
+    for name in columns_of(plan):
+        shown, unusable = shown_name(name), unusable_name(name)
+        if unusable:
+            raise UserError(
+                "Q011",
+                unusable if shown == name else f"two columns are called {shown}",
+                span=Span(text, 0, len(text)),
+                remedy="give one of them another name with AS",
+            )
+    return plan
+
+
+def null_of(type_: Type) -> str:
+    """NULL of a type."""
+    return "NULL" if type_ == "void" else scalar.canonical(f"CAST(NULL AS {type_})")

@@ -1,134 +1,140 @@
-"""The expressions of one SELECT: names resolved, and the subqueries in them made columns."""
+"""The expressions of one SELECT: names resolved, and a column in place of every subquery."""
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Collection
 from contextlib import suppress
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 from sqlglot import exp
 from sqlglot.helper import ensure_list
 
 from everview.errors import UserError
 from everview.expr import scalar
-from everview.lang.sql.bind.negation import push_not
-from everview.lang.sql.bind.resolve import resolve
+from everview.lang.sql.bind.refuse import must_be_plain
+from everview.lang.sql.bind.resolve import SelectList, resolve
 from everview.lang.sql.bind.scope import Scope, negated_name
 from everview.lang.sql.lower import subqueries, subquery_joins
-from everview.lang.sql.lower.aggregates import must_be_plain
-from everview.lang.sql.lower.grouping import single_row
-from everview.lang.sql.lower.subqueries import Inner, Marked, mark
-from everview.lang.sql.parse.order_limit import unlimited
-from everview.lang.sql.parse.span import span_of
+from everview.lang.sql.lower.conditions import as_boolean, lower_condition
+from everview.lang.sql.lower.context import LoweringContext
+from everview.lang.sql.lower.domain import Translate
+from everview.lang.sql.lower.negation import push_not
+from everview.lang.sql.lower.subqueries import (
+    ComputedSubquery,
+    Marked,
+    mark,
+    must_have_columns,
+    single_row,
+    without_needless_limit,
+)
 from everview.plan.build import columns_of, filter_
 from everview.plan.nodes import Plan
 from everview.plan.traverse import schema_of
 
-if TYPE_CHECKING:
-    from everview.lang.sql.lower.query import Lowering
 
-Wanted = list[tuple[str, exp.Expr]]
-Translate = Callable[[str], str | None]
+class SelectExpressions:
+    """The expressions of the clauses of one SELECT, over the rows that there are so far.
 
-
-class Expressions:
-    """What the clauses of a SELECT say, over the rows that there are.
-
-    `wanted` is the SELECT list, `later` what QUALIFY, ORDER BY and WINDOW say: expressions that
-    follow the rows through grouping and windows together. `pending` are the subqueries in them,
-    and `over` brings an operand of such a subquery to the groups, once there are groups.
+    `wanted` is the SELECT list, `later` the expressions of QUALIFY, ORDER BY and WINDOW: all are
+    rewritten together when rows are grouped and windows computed. `pending` are the subqueries in
+    them, and `over` rewrites the left side of such a subquery over groups, once there are groups.
     """
 
-    def __init__(self, lower: Lowering, tree: exp.Select) -> None:
-        self.lower = lower
-        whole = unlimited(tree)
-        self.tree = whole if single_row(whole) else tree
-        self.text = lower.text
-        self.scope = Scope(lower.text, lower.domain)
+    def __init__(self, context: LoweringContext, tree: exp.Select) -> None:
+        self.context = context
+        self.tree = without_needless_limit(tree)
+        self.text = context.text
+        self.scope = Scope(context.text, context.domain)
         self.pending: dict[str, Marked] = {}
-        self.wanted: Wanted = []
+        self.wanted: SelectList = []
         self.later: dict[str, exp.Expr] = {}
         self.over: Callable[[exp.Expr], exp.Expr] = lambda tree: tree
 
-    def opposites(self) -> dict[str, exp.Expr]:
+    def negations(self) -> dict[str, exp.Expr]:
         """NOT of each condition with IN in the SELECT list, by its place."""
-        found = {}
+        negations = {}
         for at, (_, tree) in enumerate(self.wanted):
-            denied = exp.Not(this=exp.Paren(this=tree.copy()))
-            with suppress(UserError):  # the opposite of one of its columns cannot be told
-                pushed = push_not(denied, self._opposite)
-                if pushed != denied:
-                    found[f"{NOT}{at}"] = pushed
-        return found
+            negated = exp.Not(this=exp.Paren(this=tree.copy()))
+            with suppress(UserError):  # one of its columns has no negation
+                pushed = push_not(negated, self._negation_of)
+                if pushed != negated:
+                    negations[f"{NOT}{at}"] = pushed
+        return negations
+
+    def rewrite(self, change: Callable[[exp.Expr], exp.Expr]) -> None:
+        """Apply a change to all expressions, when the rows under them become others."""
+        self.wanted = [(name, change(tree)) for name, tree in self.wanted]
+        self.later = {name: change(tree) for name, tree in self.later.items()}
 
     def trees(self) -> list[exp.Expr]:
-        """All expressions that follow the rows."""
+        """All expressions that are rewritten together."""
         return [*(tree for _, tree in self.wanted), *self.later.values()]
 
     def operands(
         self, trees: list[exp.Expr] | None = None, present: Collection[str] = ()
     ) -> list[exp.Expr]:
-        """The expressions, and what the subqueries in them look for that are not there yet."""
-        found = self.trees() if trees is None else list(trees)
-        for tree in found:
+        """The expressions, and the left sides of their subqueries that are not computed yet."""
+        operands = self.trees() if trees is None else list(trees)
+        for tree in operands:
             for column in tree.find_all(exp.Column):
                 if column.name in self.pending and column.name not in present:
-                    found += map(self.over, self.pending[column.name].left)
-        return found
+                    operands += map(self.over, self.pending[column.name].left)
+        return operands
 
     def where(self, plan: Plan, tree: exp.Expr) -> Plan:
-        """Plain conditions first, so that subqueries are asked for fewer rows."""
-        asking: list[exp.Expr] = []
+        """WHERE: plain conditions first, so that subqueries are joined with fewer rows."""
+        with_subqueries: list[exp.Expr] = []
         for part in tree.flatten() if isinstance(tree, exp.And) else [tree]:
             if part.find(exp.Query):
-                asking.append(part)
+                with_subqueries.append(part)
             else:
-                plan = filter_(plan, self.lower.condition(part, plan, self.scope, "WHERE"))
-        for part in asking:
+                plan = filter_(plan, lower_condition(self.context, part, plan, self.scope, "WHERE"))
+        for part in with_subqueries:
             for each in _conjuncts(self.condition(self.resolve(part))):
                 plan = self._where_subquery(plan, each)
         return plan
 
     def _where_subquery(self, plan: Plan, resolved: exp.Expr) -> Plan:
-        """A condition with subqueries; the common forms are joins that ask for a partner."""
+        """A condition with subqueries; the common forms are semi and anti joins."""
         for each in self.operands([resolved]):
             must_be_plain(each, "WHERE", self.text)
         negated = isinstance(resolved, exp.Not)
         alone = self.pending.get((_bare(resolved.this) if negated else resolved).name)
-        kind = None if alone is None else (_IF_NOT if negated else _IF).get(alone.kind)
+        kind = (
+            None
+            if alone is None
+            else (_AS_NEGATED_FILTER if negated else _AS_FILTER).get(alone.kind)
+        )
         if alone is None or kind is None:
             plan = self.attached(plan, [resolved], here)
-            return filter_(plan, self.lower.boolean(resolved, schema_of(plan), "WHERE"))
+            return filter_(plan, as_boolean(self.context, resolved, schema_of(plan), "WHERE"))
         plan = self.attached(plan, list(alone.left), here)
-        inner = self._compute(plan, alone, here)
+        subquery = self._compute(plan, alone, here)
         match kind:
             case "exists":
-                return subquery_joins.keep_existing(plan, inner)
+                return subquery_joins.keep_existing(plan, subquery)
             case "not exists":
-                return subquery_joins.drop_existing(plan, inner)
+                return subquery_joins.drop_existing(plan, subquery)
             case "in":
-                return subquery_joins.keep_in(self.lower, plan, inner, self._left(alone, inner))
+                return subquery_joins.keep_in(
+                    self.context, plan, subquery, self._left(alone, subquery)
+                )
             case "not in":
-                return subquery_joins.keep_not_in(self.lower, plan, inner, self._left(alone, inner))
+                return subquery_joins.keep_not_in(
+                    self.context, plan, subquery, self._left(alone, subquery)
+                )
 
-    def _left(self, marked: Marked, inner: Inner) -> tuple[str, ...]:
-        """The operands of IN over the rows that are there."""
-        if len(marked.left) != len(inner.outputs):
-            word = "IN" if marked.kind in ("in", "not in") else f"{marked.kind} ALL"
-            raise UserError(
-                "Q012",
-                f"{word} compares {len(marked.left)} values with {len(inner.outputs)} columns",
-                span=span_of(marked.node, self.text),
-                remedy=f"select as many columns as stand before {word}",
-            )
+    def _left(self, marked: Marked, subquery: ComputedSubquery) -> tuple[str, ...]:
+        """The left side of IN or of a comparison, over the rows that there are."""
+        must_have_columns(marked, subquery, self.text)
         left = [self.over(tree) for tree in marked.left]
         for tree in left:
             must_be_plain(tree, "IN (subquery)", self.text)
         return tuple(map(scalar.text, left))
 
-    def _compute(self, plan: Plan, marked: Marked, translate: Translate) -> Inner:
-        return subqueries.compute(self.lower, marked.query, plan, self.scope, translate)
+    def _compute(self, plan: Plan, marked: Marked, translate: Translate) -> ComputedSubquery:
+        return subqueries.compute(self.context, marked.query, plan, self.scope, translate)
 
     def resolve(self, tree: exp.Expr, aliases: dict[str, exp.Expr] | None = None) -> exp.Expr:
         """Names resolved, with a column in the place of every subquery."""
@@ -137,31 +143,31 @@ class Expressions:
     @property
     def given(self) -> frozenset[str]:
         """The plan columns that stand in expressions before names are resolved."""
-        return frozenset((*self.pending, *self.scope.paired))
+        return frozenset((*self.pending, *self.scope.negation_pairs))
 
     def marked(self, tree: exp.Expr, resolved: Callable[[exp.Expr], exp.Expr]) -> exp.Expr:
         """An expression with a column in the place of every subquery, its names `resolved`."""
 
         def marked(part: exp.Expr) -> exp.Expr:
-            found = mark(part, self.pending, self.lower, marked)
-            return resolved(push_not(found, self._merged_opposite))
+            with_columns = mark(part, self.pending, self.context, marked)
+            return resolved(push_not(with_columns, self._merged_negation_of))
 
         return marked(tree)
 
-    def _opposite(self, node: exp.Expr) -> exp.Expr | None:
+    def _negation_of(self, node: exp.Expr) -> exp.Expr | None:
         """NOT IN where a column stands for IN, and the other way round."""
         if isinstance(node, exp.Column) and node.name in self.pending:
-            return subqueries.opposite(node, self.pending, self.lower)
-        return self.scope.opposite(node)
+            return subqueries.negation_of(node, self.pending, self.context)
+        return self.scope.negation_of(node)
 
-    def _merged_opposite(self, node: exp.Expr) -> exp.Expr | None:
+    def _merged_negation_of(self, node: exp.Expr) -> exp.Expr | None:
         """The same in the SELECT list.
 
-        Spark reads a column of the one subquery in FROM as what it stands for if it is used once,
-        and as a value, of which NOT is the opposite, otherwise.
+        Spark merges the one subquery in FROM into the query if its columns are used once each.
+        Then NOT is pushed into the condition; otherwise the column is a value, negated as such.
         """
         marked = isinstance(node, exp.Column) and node.name in self.pending
-        return self._opposite(node) if marked or self._used_once() else None
+        return self._negation_of(node) if marked or self._used_once() else None
 
     def _used_once(self) -> bool:
         parts = ("expressions", "having", "qualify", "windows", "order")
@@ -169,19 +175,19 @@ class Expressions:
         shown = {each.unalias() for each in self.tree.expressions}
         group = self.tree.args.get("group")
         trees += [key for key in (group.expressions if group else ()) if key not in shown]
-        if not self.scope.opposites or len(self.scope.items) != 1:
+        if not self.scope.negations or len(self.scope.items) != 1:
             return False
         names = Counter(n.name.lower() for tree in trees for n in tree.find_all(exp.Column))
-        beside = (shown for shown, plan in self.scope.items[0].columns if self._has_opposite(plan))
+        beside = (shown for shown, plan in self.scope.items[0].columns if self._has_negation(plan))
         starred = any(tree.is_star for tree in self.tree.expressions)
         return not starred and all(names[shown.lower()] <= 1 for shown in beside)
 
-    def _has_opposite(self, plan_column: str) -> bool:
-        return negated_name(plan_column) in self.scope.opposites
+    def _has_negation(self, plan_column: str) -> bool:
+        return negated_name(plan_column) in self.scope.negations
 
     def condition(self, tree: exp.Expr) -> exp.Expr:
-        """A resolved condition; an alias in it is read as what it stands for."""
-        return push_not(tree, self._opposite)
+        """A resolved condition with NOT pushed down; aliases in it are expanded already."""
+        return push_not(tree, self._negation_of)
 
     def attached(self, plan: Plan, trees: list[exp.Expr], translate: Translate) -> Plan:
         """The plan with a column for every subquery in the expressions."""
@@ -190,52 +196,43 @@ class Expressions:
         named = {node.name for tree in operands for node in tree.find_all(exp.Column)}
         for name in [n for n in self.pending if n in named and n not in present]:
             marked = self.pending[name]
-            inner = self._compute(plan, marked, translate)
+            subquery = self._compute(plan, marked, translate)
             match marked.kind:
                 case "exists":
-                    plan = subquery_joins.attach_exists(plan, inner, name)
-                case "in" | "not in" if not inner.pairs and _is_null(marked.left):
-                    known = marked.kind == "not in"
-                    plan = subquery_joins.attach_null_in(plan, inner, name, if_empty=known)
+                    plan = subquery_joins.with_exists(plan, subquery, name)
+                case "in" | "not in" if not subquery.pairs and _is_null(marked.left):
+                    if_empty = marked.kind == "not in"
+                    plan = subquery_joins.with_null_in(plan, subquery, name, if_empty=if_empty)
                 case "in" | "not in":
-                    left = self._left(marked, inner)
-                    told = marked.kind == "in"
-                    attach = subquery_joins.attach_in if told else subquery_joins.attach_not_in
-                    plan = attach(self.lower, plan, inner, left, name)
+                    left = self._left(marked, subquery)
+                    is_in = marked.kind == "in"
+                    with_flag = subquery_joins.with_in if is_in else subquery_joins.with_not_in
+                    plan = with_flag(self.context, plan, subquery, left, name)
                 case "<>":
-                    left = self._left(marked, inner)
-                    plan = subquery_joins.attach_unequal(self.lower, plan, inner, left, name)
+                    left = self._left(marked, subquery)
+                    plan = subquery_joins.with_unequal(self.context, plan, subquery, left, name)
                 case ">" | ">=" | "<" | "<=" | "=":
-                    (operand,) = self._left(marked, inner)
-                    plan = subquery_joins.attach_all(plan, inner, operand, marked.kind, name)
+                    (operand,) = self._left(marked, subquery)
+                    plan = subquery_joins.with_all(plan, subquery, operand, marked.kind, name)
                 case "scalar":
-                    self._must_be_one_column(marked, inner)
+                    must_have_columns(marked, subquery, self.text)
                     one = single_row(marked.query)
-                    plan = subquery_joins.attach_scalar(plan, inner, name, one_row=one)
+                    plan = subquery_joins.with_scalar(plan, subquery, name, one_row=one)
         return plan
 
-    def _must_be_one_column(self, marked: Marked, inner: Inner) -> None:
-        if len(inner.outputs) != 1:
-            raise UserError(
-                "Q012",
-                f"a subquery used as a value selects {len(inner.outputs)} columns",
-                span=span_of(marked.node, self.text),
-                remedy="select one column",
-            )
 
-
-Asking = Literal["exists", "not exists", "in", "not in"]
-_IF: dict[subqueries.Kind, Asking] = {
+Filtering = Literal["exists", "not exists", "in", "not in"]
+_AS_FILTER: dict[subqueries.Kind, Filtering] = {
     "exists": "exists",
     "in": "in",
     "not in": "not in",
     "<>": "not in",
 }
-"""Subqueries that a condition may be alone: then they are joins that ask for a partner."""
-_IF_NOT: dict[subqueries.Kind, Asking] = {"exists": "not exists", "<>": "in"}
+"""Subqueries that may be a whole condition: then they are semi or anti joins."""
+_AS_NEGATED_FILTER: dict[subqueries.Kind, Filtering] = {"exists": "not exists", "<>": "in"}
 """The same for a condition that is NOT of a subquery."""
 NOT = "!"
-"""Before the place of a column of the SELECT list whose opposite is among what is `later`."""
+"""Before the position of a column of the SELECT list whose negation is in `later`."""
 
 
 def here(column: str) -> str | None:
@@ -244,7 +241,7 @@ def here(column: str) -> str | None:
 
 
 def _is_null(operands: tuple[exp.Expr, ...]) -> bool:
-    """Whether what is looked for is one NULL, as the text alone tells."""
+    """Whether the left side is one NULL, which its text alone shows."""
     (first, *others) = operands
     match first:
         case exp.Null():

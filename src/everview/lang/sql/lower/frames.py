@@ -9,6 +9,7 @@ from math import inf
 from sqlglot import exp
 
 from everview.expr.coercion import is_numeric
+from everview.expr.scalar import whole_number
 from everview.expr.types import INTEGERS, Type
 from everview.lang.sql.bind.refuse import refused
 
@@ -134,24 +135,3 @@ def _unit(value: exp.Interval) -> str:
     """DAY and the like; nothing for an interval of several units or of no plain number."""
     plain = isinstance(value.this, exp.Literal) and value.this.name.isdigit()
     return str(value.unit).upper().removesuffix("S") if plain else ""
-
-
-def whole_number(node: exp.Expr | None) -> int | None:
-    """The whole number that an expression of literals is."""
-    match node:
-        case exp.Literal(is_string=False) if node.name.isdigit():
-            return int(node.name)
-        case exp.Paren():
-            return whole_number(node.this)
-        case exp.Cast() if node.to.this is exp.DType.INT:
-            return whole_number(node.this)
-        case exp.Neg():
-            inner = whole_number(node.this)
-            return None if inner is None else -inner
-        case exp.Add() | exp.Sub() | exp.Mul():
-            left, right = whole_number(node.this), whole_number(node.expression)
-            if left is None or right is None:
-                return None
-            return {exp.Add: left + right, exp.Sub: left - right, exp.Mul: left * right}[type(node)]
-        case _:
-            return None

@@ -1,42 +1,27 @@
-"""Functions that make several rows of one: EXPLODE, POSEXPLODE, INLINE and STACK."""
+"""Generators, which make several rows of one (EXPLODE, …), in the SELECT list and in LATERAL."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
-from typing import Protocol
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
 
 from sqlglot import exp
 
 from everview.errors import UserError
 from everview.expr import scalar
-from everview.expr.types import Column, Schema, Type, element_of, entries_of, entry_of, fields_of
+from everview.expr.scalar import whole_number
+from everview.expr.types import Column, Type, element_of, entries_of, entry_of, fields_of
 from everview.lang.sql.bind.nested_types import refuse_maps
-from everview.lang.sql.bind.refuse import refused
-from everview.lang.sql.bind.scope import shown_name, unlike
-from everview.lang.sql.lower.columns import name_each
-from everview.lang.sql.lower.frames import whole_number
+from everview.lang.sql.bind.refuse import function_name, must_be_plain, refused
+from everview.lang.sql.bind.resolve import resolve
+from everview.lang.sql.bind.scope import Item, Scope, shown_name, unlike
+from everview.lang.sql.lower.columns import must_name_each
+from everview.lang.sql.lower.context import LoweringContext
+from everview.lang.sql.lower.order_limit import limit_rows
 from everview.lang.sql.parse.span import span_of
 from everview.plan.build import distinct, identity, map_, unnest
-from everview.plan.nodes import Output, Plan
+from everview.plan.nodes import Output, Plan, Values
 from everview.plan.traverse import schema_of
-
-
-class Lower(Protocol):
-    """What generators need of the lowering around them."""
-
-    @property
-    def text(self) -> str:
-        """The text that places are in."""
-
-    def number(self) -> int:
-        """A number not given before, the same ones for the same query."""
-
-    def type_(self, text: str, schema: Schema, node: exp.Expr) -> Type:
-        """The type of a scalar."""
-
-    def cut(self, plan: Plan, tree: exp.Expr) -> Plan:
-        """ORDER BY, LIMIT and OFFSET over the columns of a result."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +35,7 @@ class Generator:
     inline: bool = False
 
 
-def generator(node: exp.Expr) -> Generator | None:
+def generator_of(node: exp.Expr) -> Generator | None:
     """The generator that a node calls, None when it calls none."""
     match node:
         case exp.Posexplode():
@@ -85,11 +70,11 @@ def _row(values: list[exp.Expr]) -> exp.Expr:
     return exp.Struct(expressions=list(named))
 
 
-def generated(
-    lower: Lower, plan: Plan, call: Generator, array: str
+def _generated(
+    context: LoweringContext, plan: Plan, call: Generator, array: str
 ) -> tuple[Plan, tuple[Output, ...]]:
     """The rows for each element, and the columns that the generator gives, by Spark's names."""
-    type_ = lower.type_(array, schema_of(plan), call.node)
+    type_ = context.type_of(array, schema_of(plan), call.node)
     entry = entry_of(type_)
     if entry is not None and not call.inline:
         array, type_ = scalar.canonical(f"MAP_ENTRIES({array})"), entries_of(*entry)
@@ -98,13 +83,13 @@ def generated(
         raise UserError(
             "Q013",
             f"{call.node.key.upper()} of {type_} makes no rows",
-            span=span_of(call.node, lower.text),
+            span=span_of(call.node, context.text),
             remedy="give it an array" + (" of structs" if call.inline else " or a map"),
         )
-    number = lower.number()
+    number = context.fresh_number()
     name, place = f"element {number}", f"place {number}" if call.place else ""
-    made = unnest(plan, array, Column(name, element), place, outer=call.outer)
-    return made, tuple(_columns(name, place, element, call.inline or entry is not None))
+    unnested = unnest(plan, array, Column(name, element), place, outer=call.outer)
+    return unnested, tuple(_columns(name, place, element, call.inline or entry is not None))
 
 
 def _columns(name: str, place: str, element: Type, apart: bool) -> Iterator[Output]:
@@ -119,17 +104,68 @@ def _columns(name: str, place: str, element: Type, apart: bool) -> Iterator[Outp
         )
 
 
-def renamed(
+def _renamed(
     columns: tuple[Output, ...], names: list[str], call: Generator, text: str
 ) -> tuple[Output, ...]:
     """The columns of a generator with the names given to them, if there are any."""
     if not names:
         return columns
-    name_each(names, columns, span_of(call.node, text))
+    must_name_each(names, columns, span_of(call.node, text))
     return tuple(Output(n, c.type, c.scalar) for n, c in zip(names, columns, strict=True))
 
 
-def in_projections(tree: exp.Select) -> bool:
+def lower_lateral_view(
+    context: LoweringContext, plan: Plan, node: exp.Expr, scope: Scope, *, outer: bool
+) -> Plan:
+    """Each row joined with the rows that a generator makes of it; `scope` learns its columns."""
+    call = generator_of(node.this)
+    if call is None:
+        remedy = "use EXPLODE, POSEXPLODE, INLINE or STACK"
+        name = function_name(node.this).upper()
+        raise refused(f"LATERAL {name}", node, context.text, remedy)
+    call = replace(call, outer=call.outer or outer)
+    array = resolve(call.array, scope)
+    must_be_plain(array, "LATERAL", context.text)
+    unnested, columns = _generated(context, plan, call, scalar.text(array))
+    given = node.args.get("alias")
+    if node.args.get("view") and not (given and (given.this or given.columns)):
+        raise UserError(
+            "Q001",
+            "syntax error: LATERAL VIEW has no name",
+            span=span_of(node, context.text),
+            remedy="write LATERAL VIEW explode(…) name AS column",
+        )
+    names = [column.name for column in given.columns] if given else []
+    alias = node.alias or f"item {len(scope.items) + 1}"
+    outputs = tuple(
+        replace(o, name=f"{alias}.{o.name}") for o in _renamed(columns, names, call, context.text)
+    )
+    shown = tuple((o.name.removeprefix(f"{alias}."), o.name) for o in outputs)
+    scope.add(Item(alias, shown), node)
+    return map_(unnested, (*identity(schema_of(plan)), *outputs))
+
+
+def lower_generator_item(context: LoweringContext, node: exp.Expr, scope: Scope) -> Plan:
+    """A generator as the first item of FROM; if it reads the domain, for each of its values."""
+    call = generator_of(node.this)
+    alone: Plan = Values((), ((),))
+    reads = call is not None and scalar.columns(scalar.text(resolve(call.array, scope.copy())))
+    first = context.with_domain(alone) if reads else alone
+    return lower_lateral_view(context, first, node, scope, outer=False)
+
+
+def exploded(
+    context: LoweringContext, plan: Plan, array: exp.Expr, name: str, scope: Scope, node: exp.Expr
+) -> Plan:
+    """Each row once for each element of a resolved array; the element is the column `name`."""
+    call = Generator(node, array)
+    unnested, columns = _generated(context, plan, call, scalar.text(array))
+    outputs = tuple(replace(each, name=f"{name}.{name}") for each in columns)
+    scope.add(Item(name, ((name, f"{name}.{name}"),)), node)
+    return map_(unnested, (*identity(schema_of(plan)), *outputs))
+
+
+def has_generator(tree: exp.Select) -> bool:
     """Whether a SELECT list has a generator."""
     return any(_call(node) for node in tree.expressions)
 
@@ -141,42 +177,41 @@ def _call(node: exp.Expr) -> tuple[Generator, list[str]] | None:
         node, names = node.this, [node.alias]
     elif isinstance(node, exp.Aliases):
         node, names = node.this, [name.name for name in node.expressions]
-    found = generator(node)
-    return (found, names) if found else None
+    call = generator_of(node)
+    return (call, names) if call else None
 
 
-def lower_projections(
-    lower: Lower, tree: exp.Select, carried: int, lowered: Callable[[exp.Select], Plan]
-) -> Plan:
+def lower_generator_select(context: LoweringContext, tree: exp.Select) -> Plan:
     """A SELECT with generators in its list: the rest of it first, with their arrays as columns."""
-    _refuse_beside(tree, lower.text)
+    _refuse_beside(tree, context.text)
+    carried = len(context.domain_columns)
     inner = tree.copy()
-    for clause in ("distinct", "order", "limit", "offset"):
+    for clause in ("with_", "distinct", "order", "limit", "offset"):
         inner.set(clause, None)
     calls: dict[str, tuple[Generator, list[str]]] = {}
     for at, node in enumerate(inner.expressions):
-        if (found := _call(node)) is not None:
+        if (call := _call(node)) is not None:
             mark = f"generated {at}"
-            calls[mark] = found
-            node.replace(exp.alias_(found[0].array.copy(), mark, quoted=True))
-    plan = lowered(inner)
+            calls[mark] = call
+            node.replace(exp.alias_(call[0].array.copy(), mark, quoted=True))
+    plan = context.query(inner)
     outputs: list[Output] = []
     for own in identity(schema_of(plan)):
         if own.name in calls:
-            call, names = calls[own.name]
-            plan, columns = generated(lower, plan, call, own.scalar)
-            outputs += renamed(columns, names, call, lower.text)
+            generator, names = calls[own.name]
+            plan, columns = _generated(context, plan, generator, own.scalar)
+            outputs += _renamed(columns, names, generator, context.text)
         else:
             outputs.append(own)
     shown = unlike(shown_name(each.name) for each in outputs[carried:])
     outputs[carried:] = [
         Output(name, o.type, o.scalar) for name, o in zip(shown, outputs[carried:], strict=True)
     ]
-    made = map_(plan, tuple(outputs))
+    selected = map_(plan, tuple(outputs))
     if tree.args.get("distinct"):
-        refuse_maps(schema_of(made), "DISTINCT", tree, lower.text)
-        made = distinct(made)
-    return lower.cut(made, tree)
+        refuse_maps(schema_of(selected), "DISTINCT", tree, context.text)
+        selected = distinct(selected)
+    return limit_rows(context, selected, tree)
 
 
 def _refuse_beside(tree: exp.Select, text: str) -> None:

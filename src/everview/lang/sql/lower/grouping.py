@@ -1,227 +1,187 @@
-"""GROUP BY: which keys there are, which aggregates, and the groups of a subquery's domain."""
+"""Groups of rows: keys, aggregates and grouping sets as columns of a plan."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
-from dataclasses import replace
-from typing import TYPE_CHECKING
+from dataclasses import dataclass, field
 
 from sqlglot import exp
 
 from everview.errors import Span, UserError
 from everview.expr import scalar
-from everview.expr.aggregates import result_type
-from everview.expr.types import Schema, Type, storable_type, type_in
+from everview.expr.types import Schema, Type, type_in
 from everview.lang.sql.bind.canonical_form import canonical_text
-from everview.lang.sql.bind.refuse import refused
-from everview.lang.sql.bind.scope import Scope
-from everview.lang.sql.lower.aggregates import (
-    AggregateCall,
-    Grouping,
-    aggregate_call,
-    aggregates_in,
-    any_value_of,
-    cast_operands,
-    must_be_plain,
-)
-from everview.lang.sql.lower.generators import in_projections
-from everview.lang.sql.lower.grouping_sets import WITH, group_by_sets, marked_whole, sets_of
-from everview.lang.sql.lower.outer_joins import null_of
-from everview.lang.sql.parse.order_limit import placed
+from everview.lang.sql.bind.refuse import windowed
+from everview.lang.sql.bind.scope import plan_column, shown_name
+from everview.lang.sql.lower.aggregates import InputColumns, any_value_of, lower_aggregate
+from everview.lang.sql.lower.columns import null_of
+from everview.lang.sql.lower.context import LoweringContext
+from everview.lang.sql.lower.domain import group_each_value
 from everview.lang.sql.parse.span import span_of
 from everview.plan.build import add, group_by, identity, map_
-from everview.plan.nodes import Aggregate, Order, Output, Plan
+from everview.plan.nodes import Aggregate, Output, Plan
 from everview.plan.traverse import schema_of
 
-if TYPE_CHECKING:
-    from everview.lang.sql.lower.query import Lowering
 
-Wanted = list[tuple[str, exp.Expr]]
+@dataclass(slots=True)
+class Grouping:
+    """What the groups of one SELECT are computed from: input columns, keys and aggregates."""
 
+    text: str
+    inputs: InputColumns = field(default_factory=InputColumns)
+    keys: dict[str, str] = field(default_factory=dict)
+    """The column of each key, by the canonical text of its expression."""
+    aggregates: dict[str, Aggregate] = field(default_factory=dict)
+    """The aggregates, by the text of their call."""
+    free: frozenset[str] = frozenset()
+    """Columns that stand for subqueries and are joined to the groups."""
+    sets: tuple[tuple[str, ...], ...] = ()
+    """The keys of each grouping set, where there are several."""
+    whole: bool = False
+    """Whether the one grouping set is the one without keys."""
+    marks: dict[str, Mark] = field(default_factory=dict)
+    """The columns for GROUPING and GROUPING_ID, by the text of their call."""
 
-Sets = list[list[exp.Expr]]
+    def key(self, node: exp.Expr) -> str | None:
+        """The column of the key that an expression is, None if it is none."""
+        return self.keys.get(canonical_text(node))
 
+    def column(self, key: exp.Expr) -> str:
+        """The column of an expression that is a key."""
+        return self.keys[canonical_text(key)]
 
-def group_keys(
-    tree: exp.Select,
-    scope: Scope,
-    wanted: Wanted,
-    resolved: Callable[[exp.Expr], exp.Expr],
-    text: str,
-) -> tuple[list[exp.Expr], Sets]:
-    """The expressions of GROUP BY, and those of each grouping where it asks for several."""
-    clause = tree.args.get("group")
-    if clause is None:
-        return [], []
-    if clause.args.get("all") is False:
-        raise refused("GROUP BY DISTINCT", clause, text, "leave DISTINCT out")
-    if means_all(clause, scope, wanted):
-        plain = [expression for _, expression in wanted if not aggregates_in(expression)]
-        for expression in plain:
-            must_be_plain(expression, "GROUP BY ALL", text)
-        return plain, []
+    def add_key(self, node: exp.Expr, type_: Type) -> None:
+        """Group by an expression, if it is not a key already."""
+        if self.key(node) is None:
+            column = self.inputs.add(scalar.text(node), type_, "key")
+            self.keys[canonical_text(node)] = column
 
-    def keys(nodes: Iterable[exp.Expr]) -> list[exp.Expr]:
-        return [_group_key(node, scope, wanted, resolved, text) for node in nodes]
+    def over_groups(self, tree: exp.Expr) -> exp.Expr:
+        """The expression over group keys and aggregates instead of rows."""
 
-    several = sets_of(clause)
-    if several is None:
-        return keys(clause.expressions), []
-    return keys(several[0]), list(map(keys, several[1]))
+        def replaced(node: exp.Expr) -> exp.Expr:
+            if windowed(node):
+                return node
+            shown = scalar.text(node)
+            if shown in self.marks:
+                return plan_column(self.marks[shown].name)
+            if (key := self.key(node)) is not None:
+                return plan_column(key)
+            if shown in self.aggregates:
+                return plan_column(self.aggregates[shown].name)
+            if isinstance(node, exp.Column) and node.name not in self.free:
+                name = shown_name(node.name.partition(".")[2] or node.name)
+                raise UserError(
+                    "Q009",
+                    f"{name} is neither in GROUP BY nor inside an aggregate",
+                    span=span_of(node, self.text),
+                    remedy="add it to GROUP BY, or aggregate it",
+                )
+            return node
 
-
-def means_all(clause: exp.Expr, scope: Scope, wanted: Wanted) -> bool:
-    """Whether GROUP BY ALL stands for the SELECT list: no column and no alias is called so."""
-    only = clause.expressions[0] if len(clause.expressions) == 1 else None
-    if any(clause.args.get(part) for part in WITH) or not isinstance(only, exp.Column):
-        return False
-    known = scope.has("all") or any(name.lower() == "all" for name, _ in wanted)
-    return only.name.lower() == "all" and not only.table and not known
-
-
-def _group_key(
-    node: exp.Expr,
-    scope: Scope,
-    wanted: Wanted,
-    resolved: Callable[[exp.Expr], exp.Expr],
-    text: str,
-) -> exp.Expr:
-    """A key by position, by an alias of the SELECT list, or by expression."""
-    if isinstance(node, exp.Literal) and not node.is_string:
-        position = int(node.name) if node.name.isdigit() else 0
-        if not 1 <= position <= len(wanted):
-            raise UserError(
-                "Q009",
-                f"GROUP BY position {node.name} is not in the SELECT list",
-                span=span_of(node, text) or Span(text, 0, len(text)),
-                remedy=f"use 1 to {len(wanted)}",
-            )
-        must_be_plain(wanted[position - 1][1], "GROUP BY", text)
-        return wanted[position - 1][1]
-    if isinstance(node, exp.Column) and not node.table and not scope.has(node.name):
-        for name, expression in wanted:
-            if name.lower() == node.name.lower():
-                must_be_plain(expression, "GROUP BY", text)
-                return expression
-    found = resolved(node)
-    must_be_plain(found, "GROUP BY", text)
-    return found
+        return tree.transform(replaced)
 
 
-def add_aggregate(lower: Lowering, node: exp.AggFunc, grouping: Grouping, schema: Schema) -> None:
+@dataclass(frozen=True, slots=True)
+class Mark:
+    """A column for GROUPING or GROUPING_ID: a bit for each key, 1 where a row has it left out."""
+
+    name: str
+    is_single: bool
+    keys: tuple[str, ...]
+
+    def output(self, grouped_by: tuple[str, ...]) -> Output:
+        """The value of the column in the rows of one grouping set."""
+        bits = sum((key not in grouped_by) << at for at, key in enumerate(reversed(self.keys)))
+        type_: Type = "tinyint" if self.is_single else "bigint"
+        return Output(self.name, type_, scalar.canonical(f"CAST({bits} AS {type_})"))
+
+
+def add_aggregate(
+    context: LoweringContext, node: exp.AggFunc, grouping: Grouping, schema: Schema
+) -> None:
     """Have the grouping compute one aggregate call."""
+    if isinstance(node, exp.Grouping | exp.GroupingId):
+        _add_mark(node, grouping, context.text)
+        return
     shown = scalar.text(node)
     if shown in grouping.aggregates:
         return
-    # A grouping that leaves a key out has many values of it, of which ANY_VALUE gives some.
-    some = any_value_of(node) if not grouping.sets else None
-    if some is not None and (key := grouping.key(some)) is not None:
+    # A grouping set that leaves a key out has many values of it, of which ANY_VALUE gives some.
+    value = any_value_of(node) if not grouping.sets else None
+    if value is not None and (key := grouping.key(value)) is not None:
         grouping.keys[canonical_text(node)] = key
         return
-    call = aggregate_call(node, lower.text)
     name = f"agg{len(grouping.aggregates) + 1}"
-    if not call.arguments:
-        grouping.aggregates[shown] = Aggregate(name, "bigint", "count")
-        return
-    first, *more = _arguments(lower, call, node, grouping, schema)
-    result = result_type(call.function, type_in(grouping.schema, first))
-    assert result is not None
-    order = _order(lower, call, first, grouping, schema)
-    grouping.aggregates[shown] = Aggregate(
-        name, result, call.function, first, call.distinct, tuple(more), order, call.fixed
-    )
+    grouping.aggregates[shown] = lower_aggregate(context, node, name, grouping.inputs, schema)
 
 
-def _arguments(
-    lower: Lowering, call: AggregateCall, node: exp.Expr, grouping: Grouping, schema: Schema
-) -> tuple[str, ...]:
-    """The columns that hold the arguments, as Spark casts them."""
-    texts = tuple(map(scalar.text, call.arguments))
-    types = tuple(
-        lower.type_(text, schema, tree) for text, tree in zip(texts, call.arguments, strict=True)
-    )
-    made = cast_operands(call, texts, types, node, lower.text)
-    if call.function == "count" and not call.distinct:
-        made = [_whether_there(text, type_) for text, type_ in made]
-    return tuple(grouping.input(text, type_, "value") for text, type_ in made)
+def _add_mark(node: exp.Func, grouping: Grouping, text: str) -> None:
+    """Have the grouping compute GROUPING or GROUPING_ID."""
+    every = tuple(dict.fromkeys(grouping.keys.values()))
+    arguments = [(grouping.key(each), each) for each in node.expressions]
+    for key, part in arguments or [(None, node)] * (not grouping.sets and not grouping.whole):
+        if key is None or not grouping.sets:
+            raise UserError(
+                "Q009",
+                f"{node.sql_name()} of something that GROUP BY has no sets of",
+                span=span_of(part, text) or Span(text, 0, len(text)),
+                remedy="name a key of GROUPING SETS, ROLLUP or CUBE",
+            )
+    is_single = isinstance(node, exp.Grouping)
+    keys = tuple(key for key, _ in arguments if key is not None) or every
+    if not is_single and keys != every:
+        raise UserError(
+            "Q009",
+            "GROUPING_ID of other columns than GROUP BY has",
+            span=span_of(node, text),
+            remedy="name all of them in their order, or none",
+        )
+    mark = Mark(f"mark{len(grouping.marks) + 1}", is_single, keys)
+    grouping.marks.setdefault(scalar.text(node), mark)
 
 
-def _whether_there(text: str, type_: Type) -> tuple[str, Type]:
-    """What is only counted need not be stored."""
-    if storable_type(type_):
-        return text, type_
-    return scalar.canonical(f"CASE WHEN {text} IS NULL THEN NULL ELSE 1 END"), "int"
-
-
-def _order(
-    lower: Lowering, call: AggregateCall, value: str, grouping: Grouping, schema: Schema
-) -> tuple[Order, ...]:
-    """The order of the rows of a group, in which only equal values tie."""
-    found: list[Order] = []
-    for node in call.order:
-        text = scalar.text(node.this)
-        type_ = lower.type_(text, schema, node.this)
-        found.append(placed(node, grouping.input(text, type_, "order")))
-    if not found or any(each.column == value for each in found):
-        return tuple(found)
-    if call.function != "listagg":
-        return tuple(Order(value, each.descending) for each in found)
-    if call.distinct:
-        name = "LISTAGG(DISTINCT …) in the order of something else"
-        raise refused(name, call.order[0], lower.text, "order by the string itself")
-    return (*found, Order(value))
-
-
-def grouped(lower: Lowering, plan: Plan, grouping: Grouping) -> Plan:
+def group_rows(context: LoweringContext, plan: Plan, grouping: Grouping) -> Plan:
     """The groups of the rows, within each value of the domain."""
     schema, aggregates = schema_of(plan), tuple(grouping.aggregates.values())
-    carried = tuple(o for o in identity(schema) if o.name in lower.carried)
-    inputs = (*carried, *(o for o in grouping.inputs.values() if o not in carried))
+    carried = tuple(o for o in identity(schema) if o.name in context.domain_columns)
+    inputs = (*carried, *(o for o in grouping.inputs.outputs.values() if o not in carried))
     rows = map_(plan, inputs)
-    keys = tuple(dict.fromkeys((*lower.carried, *grouping.keys.values())))
+    keys = tuple(dict.fromkeys((*context.domain_columns, *grouping.keys.values())))
     if grouping.sets:
-        return group_by_sets(rows, lower.carried, grouping, aggregates)
-    if grouping.keys or lower.domain is None:
-        return marked_whole(group_by(rows, keys, aggregates), grouping)
-    return marked_whole(group_each(rows, lower.domain.leaf, keys, aggregates), grouping)
+        carried_names = context.domain_columns
+        return add(*(_one_set(rows, carried_names, by, grouping) for by in grouping.sets))
+    if grouping.keys or context.domain is None:
+        groups = group_by(rows, keys, aggregates)
+    else:
+        groups = group_each_value(rows, context.domain.leaf, keys, aggregates)
+    if not grouping.marks:
+        return groups
+    # GROUPING SETS (()) has no keys, so its GROUPING_ID has no bits.
+    marks = (mark.output(()) for mark in grouping.marks.values())
+    return map_(groups, (*identity(schema_of(groups)), *marks))
 
 
-def group_each(
-    rows: Plan, values: Plan, keys: tuple[str, ...], aggregates: tuple[Aggregate, ...]
+def _one_set(
+    rows: Plan, carried: tuple[str, ...], keys: tuple[str, ...], grouping: Grouping
 ) -> Plan:
-    """One group for each of `values`, even where there are no rows of it.
+    """The groups of one grouping set; keys that it leaves out are NULL.
 
-    Each value brings a row of its own that is NULL in all that is aggregated, and so counts for
-    nothing; COUNT(*) counts the others.
+    It has a constant key too, so that it has no group where there are no rows at all.
     """
-    if not keys:
-        return group_by(rows, (), aggregates)
-    counted = map_(rows, (*identity(schema_of(rows)), Output(_HERE, "int", "1")))
-    missing = tuple(
-        Output(c.name, c.type, scalar.column(c.name) if c.name in keys else null_of(c.type))
-        for c in schema_of(counted)
+    schema, aggregates = schema_of(rows), tuple(grouping.aggregates.values())
+    by = tuple(dict.fromkeys((*carried, *keys)))
+    with_constant = map_(rows, (*identity(schema), Output(_CONSTANT, "int", "1")))
+    groups = group_by(with_constant, (*by, _CONSTANT), aggregates)
+    every = dict.fromkeys((*carried, *grouping.keys.values()))
+    types = {name: type_in(schema, name) for name in every}
+    shown = (
+        Output(name, type_, scalar.column(name) if name in by else null_of(type_))
+        for name, type_ in types.items()
     )
-    made = tuple(
-        replace(a, column=_HERE) if a.function == "count" and a.column is None else a
-        for a in aggregates
-    )
-    return group_by(add(counted, map_(values, missing)), keys, made)
+    computed = (Output(a.name, a.type, scalar.column(a.name)) for a in aggregates)
+    marks = (mark.output(keys) for mark in grouping.marks.values())
+    return map_(groups, (*shown, *computed, *marks))
 
 
-_HERE = "is here"
-"""The column that is NULL in the rows that only bring a value."""
-
-
-def single_row(tree: exp.Expr) -> bool:
-    """Whether a query has exactly one row whatever the data: aggregates and no GROUP BY."""
-    tree = tree.unnest() if isinstance(tree, exp.Subquery) else tree
-    fewer = ("group", "having", "qualify", "limit", "offset")
-    if not isinstance(tree, exp.Select) or any(tree.args.get(part) for part in fewer):
-        return False
-    if in_projections(tree):
-        return False
-    return any(
-        node.find_ancestor(exp.Select) is tree
-        for projection in tree.expressions
-        for node in projection.find_all(exp.AggFunc)
-    )
+_CONSTANT = "grouping"
+"""The constant key."""

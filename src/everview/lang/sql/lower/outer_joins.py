@@ -1,10 +1,12 @@
-"""Joins that keep rows without a partner, or only ask for one: all made of ⋈, δ, + and −."""
+"""Outer, semi and anti joins, made of ⋈, δ, + and −."""
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from everview.expr import scalar
-from everview.expr.typing import type_of
-from everview.lang.sql.lower.columns import with_partner
+from everview.expr.type_inference import type_of
+from everview.lang.sql.lower.columns import null_of
 from everview.plan.build import (
     add,
     columns_of,
@@ -25,7 +27,7 @@ def inner_join(left: Plan, right: Plan, condition: str | None) -> Plan:
     return filter_(join(left, right), condition)
 
 
-def matched(left: Plan, right: Plan, condition: str | None) -> Plan:
+def semi_join_on(left: Plan, right: Plan, condition: str | None) -> Plan:
     """The rows of `left` that have a partner in `right`: L ⋉ R.
 
     Where the condition is made of equalities and of conditions on one side, a set of keys of the
@@ -33,34 +35,42 @@ def matched(left: Plan, right: Plan, condition: str | None) -> Plan:
     """
     keys = _keys_of(left, right, scalar.conjuncts(condition) if condition else ())
     if keys is None:
-        return paired(left, inner_join(left, right, condition))
+        return occurring_in(left, inner_join(left, right, condition))
     outputs, ours, theirs, equal = keys
     some = distinct(map_(filter_(right, scalar.conjunction(theirs)), outputs))
-    found = filter_(join(filter_(left, scalar.conjunction(ours)), some), scalar.conjunction(equal))
-    return project(found, columns_of(left))
+    pairs = join(filter_(left, scalar.conjunction(ours)), some)
+    return project(filter_(pairs, scalar.conjunction(equal)), columns_of(left))
 
 
-def paired(left: Plan, pairs: Plan) -> Plan:
+def semi_join(plan: Plan, keys: Plan) -> Plan:
+    """The rows of `plan` that occur in `keys`, a set over some of its columns; NULL equals NULL."""
+    mark = "partner."
+    theirs = map_(keys, tuple(replace(o, name=mark + o.name) for o in identity(schema_of(keys))))
+    pairs = tuple((name, mark + name) for name in columns_of(keys))
+    return project(join(plan, theirs, pairs, nulls=True), columns_of(plan))
+
+
+def occurring_in(left: Plan, pairs: Plan) -> Plan:
     """The rows of `left` that occur in `pairs`, which has its columns and others."""
-    return with_partner(left, distinct(project(pairs, columns_of(left))))
+    return semi_join(left, distinct(project(pairs, columns_of(left))))
 
 
-def unmatched(left: Plan, right: Plan, condition: str | None) -> Plan:
+def anti_join_on(left: Plan, right: Plan, condition: str | None) -> Plan:
     """The rows of `left` that have no partner in `right`: L ▷ R = L − L ⋉ R."""
-    return add(left, negate(matched(left, right, condition)))
+    return add(left, negate(semi_join_on(left, right, condition)))
 
 
 def outer_join(left: Plan, right: Plan, condition: str | None, side: str) -> Plan:
     """LEFT, RIGHT and FULL: the pairs, and the rows without a partner beside NULLs."""
-    found = inner_join(left, right, condition)
+    joined = inner_join(left, right, condition)
     if side in ("LEFT", "FULL"):
-        found = add(found, beside_nulls(unmatched(left, right, condition), found))
+        joined = add(joined, padded_with_nulls(anti_join_on(left, right, condition), joined))
     if side in ("RIGHT", "FULL"):
-        found = add(found, beside_nulls(unmatched(right, left, condition), found))
-    return found
+        joined = add(joined, padded_with_nulls(anti_join_on(right, left, condition), joined))
+    return joined
 
 
-def beside_nulls(plan: Plan, like: Plan) -> Plan:
+def padded_with_nulls(plan: Plan, like: Plan) -> Plan:
     """The rows of `plan` with the columns of `like`, NULL where they have none of that name."""
     own = {output.name: output for output in identity(schema_of(plan))}
     outputs = tuple(
@@ -68,11 +78,6 @@ def beside_nulls(plan: Plan, like: Plan) -> Plan:
         for column in schema_of(like)
     )
     return map_(plan, outputs)
-
-
-def null_of(type_: str) -> str:
-    """NULL of a type."""
-    return "NULL" if type_ == "void" else scalar.canonical(f"CAST(NULL AS {type_})")
 
 
 def _keys_of(

@@ -9,89 +9,31 @@ covered by one rule, and what is left are the operators that have derivatives al
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
-from typing import Literal, Protocol, TypeAlias
+from dataclasses import dataclass, replace
+from typing import Literal, TypeAlias
 
 from sqlglot import exp
 
 from everview.errors import UserError
-from everview.expr.types import Schema, Type
-from everview.lang.sql.bind.scope import Scope, shown_name
-from everview.lang.sql.lower.aggregates import column_named
-from everview.lang.sql.parse.order_limit import unlimited
+from everview.lang.sql.bind.scope import Scope, plan_column, shown_name
+from everview.lang.sql.lower.context import LoweringContext
+from everview.lang.sql.lower.domain import Domain, Translate
+from everview.lang.sql.lower.generators import has_generator
+from everview.lang.sql.lower.order_limit import without_limit
 from everview.lang.sql.parse.span import span_of
-from everview.plan.build import (
-    columns_of,
-    distinct,
-    identity,
-    map_,
-    project,
-)
-from everview.plan.nodes import Output, Plan, Ref
+from everview.plan.build import columns_of, identity, map_
+from everview.plan.nodes import Plan
 from everview.plan.traverse import schema_of, transform
 
 Kind: TypeAlias = Literal["scalar", "exists", "in", "not in", ">", ">=", "<", "<=", "=", "<>"]
-
-
-@dataclass(slots=True)
-class Domain:
-    """The columns of the query around that a subquery may read, and those it did read.
-
-    `translate` gives the column that stands for one of the scope's where the rows are now, for
-    instance the group key; None where it has none.
-    """
-
-    scope: Scope
-    schema: Schema
-    translate: Callable[[str], str | None]
-    offered: tuple[str, ...]
-    number: int
-    used: dict[str, None] = field(default_factory=dict)
-
-    def find(self, node: exp.Column) -> str | None:
-        """The column of the set D behind a name of the query around."""
-        found = self.scope.find(node)
-        if found is None:
-            return None
-        here = self.translate(found)
-        if here is None:
-            raise UserError(
-                "Q009",
-                f"{node.name} is neither in GROUP BY nor inside an aggregate",
-                span=span_of(node, self.scope.text),
-                remedy="add it to GROUP BY, or use it inside an aggregate",
-            )
-        self.used[here] = None
-        return self.named(here)
-
-    def named(self, column: str) -> str:
-        """The name of a column of the query around inside the subquery."""
-        return f"{self.number}^{column}"
-
-    @property
-    def leaf(self) -> Ref:
-        """D as a leaf of the subquery's plan; what it is, is known when it is joined back."""
-        columns = (c for c in self.schema if c.name in self.offered)
-        return Ref(
-            f"domain {self.number}", tuple(replace(c, name=self.named(c.name)) for c in columns)
-        )
-
-    def values(self, plan: Plan) -> Plan:
-        """D: the values that the columns read have in the rows around."""
-        read = project(plan, self.offered)
-        outputs = tuple(
-            Output(self.named(o.name), o.type, o.scalar) for o in identity(schema_of(read))
-        )
-        return distinct(map_(read, outputs))
 
 
 @dataclass(frozen=True, slots=True)
 class Marked:
     """A subquery in an expression, and the column that will stand for it.
 
-    A comparison as `kind` is one with ALL rows of the subquery.
-
-    `left` is what IN looks for, in terms of the rows before they are grouped.
+    A comparison as `kind` is one with ALL rows of the subquery. `left` is the left side of IN or of
+    the comparison, over the rows before they are grouped.
     """
 
     name: str
@@ -101,62 +43,47 @@ class Marked:
     left: tuple[exp.Expr, ...] = ()
 
 
-class Lower(Protocol):
-    """What subqueries need of the lowering around them."""
-
-    @property
-    def text(self) -> str:
-        """The text that places are in."""
-
-    def number(self) -> int:
-        """A number not given before, the same ones for the same query."""
-
-    def inside(self, domain: Domain | None, tree: exp.Expr) -> Plan:
-        """The plan of a subquery, the columns of its domain first."""
-
-    def type_(self, text: str, schema: Schema, node: exp.Expr) -> Type:
-        """The type of a scalar."""
-
-
 def mark(
     tree: exp.Expr,
     pending: dict[str, Marked],
-    lower: Lower,
+    context: LoweringContext,
     resolved: Callable[[exp.Expr], exp.Expr],
 ) -> exp.Expr:
     """The expression with a column in the place of every subquery; equal ones share it."""
 
     def replaced(node: exp.Expr) -> exp.Expr:
-        found = _subquery(node)
-        if found is None:
+        subquery = _subquery(node)
+        if subquery is None:
             return node
-        kind, query, operands = found
+        kind, query, operands = subquery
         left = tuple(resolved(operand) for operand in operands)
-        return _column(Marked("", kind, query, node, left), pending, lower)
+        return _column(Marked("", kind, query, node, left), pending, context)
 
     return tree.copy().transform(replaced, copy=False)
 
 
-def opposite(node: exp.Expr, pending: dict[str, Marked], lower: Lower) -> exp.Expr | None:
+def negation_of(
+    node: exp.Expr, pending: dict[str, Marked], context: LoweringContext
+) -> exp.Expr | None:
     """The column for NOT IN where a node stands for IN, and the other way round."""
     marked = pending.get(node.name) if isinstance(node, exp.Column) else None
-    kind = _OPPOSITE.get(marked.kind) if marked is not None else None
+    kind = _NEGATED.get(marked.kind) if marked is not None else None
     if marked is None or kind is None:
         return None
-    return _column(replace(marked, kind=kind), pending, lower)
+    return _column(replace(marked, kind=kind), pending, context)
 
 
-_OPPOSITE: dict[Kind, Kind] = {"in": "not in", "not in": "in"}
+_NEGATED: dict[Kind, Kind] = {"in": "not in", "not in": "in"}
 
 
-def _column(marked: Marked, pending: dict[str, Marked], lower: Lower) -> exp.Expr:
+def _column(marked: Marked, pending: dict[str, Marked], context: LoweringContext) -> exp.Expr:
     """The column that stands for a subquery; equal ones share it."""
-    for known in pending.values():
-        if (known.kind, known.query, known.left) == (marked.kind, marked.query, marked.left):
-            return column_named(known.name)
-    name = f"subquery {lower.number()}"
+    for other in pending.values():
+        if (other.kind, other.query, other.left) == (marked.kind, marked.query, marked.left):
+            return plan_column(other.name)
+    name = f"subquery {context.fresh_number()}"
     pending[name] = replace(marked, name=name)
-    return column_named(name)
+    return plan_column(name)
 
 
 def _subquery(
@@ -164,7 +91,7 @@ def _subquery(
 ) -> tuple[Kind, exp.Expr, tuple[exp.Expr, ...]] | None:
     match node:
         case exp.Exists(this=exp.Query(), expression=None):
-            return "exists", unlimited(node.this), ()
+            return "exists", without_limit(node.this), ()
         case exp.Not(this=inner) if _is_not_in(inner.unnest()):
             return "in", *_sides(inner.unnest().this.unnest())
         case exp.Not() if _is_in(node.this.unnest()):
@@ -204,18 +131,18 @@ def _is_not_in(node: exp.Expr) -> bool:
 
 
 def _sides(node: exp.Expr) -> tuple[exp.Expr, tuple[exp.Expr, ...]]:
-    """The query of an IN, and what is looked for in it."""
+    """The query of an IN, and the expressions on its left side."""
     left = node.this.expressions if isinstance(node.this, exp.Tuple) else [node.this]
     return node.args["query"].unnest(), tuple(left)
 
 
 @dataclass(frozen=True, slots=True)
-class Inner:
+class ComputedSubquery:
     """A subquery computed for all values of its domain, and those values."""
 
     plan: Plan
-    over_domain: Plan
-    """The same, with the domain as a leaf."""
+    over_leaf: Plan
+    """The same plan with the domain as a leaf."""
     domain: Domain
     values: Plan
     shown: tuple[str, ...]
@@ -223,7 +150,7 @@ class Inner:
 
     @property
     def pairs(self) -> tuple[tuple[str, str], ...]:
-        """Columns of the rows around, and of the subquery, that must agree."""
+        """Columns of the outer rows and of the subquery that must agree."""
         return tuple((column, self.domain.named(column)) for column in self.domain.offered)
 
     @property
@@ -238,29 +165,28 @@ class Inner:
 
 
 def compute(
-    lower: Lower,
-    query: exp.Expr,
-    plan: Plan,
-    scope: Scope,
-    translate: Callable[[str], str | None],
-) -> Inner:
-    """A subquery over the rows of `plan`: once to see which columns it reads, then with those."""
+    context: LoweringContext, query: exp.Expr, plan: Plan, scope: Scope, translate: Translate
+) -> ComputedSubquery:
+    """A subquery for the rows of `plan`: lowered once to see which columns it reads, then again.
+
+    The second time D has only those columns.
+    """
     schema = schema_of(plan)
-    trial = Domain(scope, schema, translate, columns_of(plan), lower.number())
-    lower.inside(trial, query)
+    trial = Domain(scope, schema, translate, columns_of(plan), context.fresh_number())
+    context.subquery(trial, query)
     read = tuple(name for name in columns_of(plan) if name in trial.used)
-    domain = Domain(scope, schema, translate, read, lower.number())
+    domain = Domain(scope, schema, translate, read, context.fresh_number())
     # What reads nothing of the rows around has one answer for all of them, and needs no D.
-    made = lower.inside(domain if read else None, query)
-    shown = tuple(map(shown_name, columns_of(made)[len(read) :]))
+    lowered = context.subquery(domain if read else None, query)
+    shown = tuple(map(shown_name, columns_of(lowered)[len(read) :]))
     leaf, values = domain.leaf, domain.values(plan)
-    open_ = _named_apart(made, domain)
-    filled = transform(open_, lambda n: values if n == leaf else n)
-    return Inner(filled, open_, domain, values, shown)
+    over_leaf = _named_apart(lowered, domain)
+    over_values = transform(over_leaf, lambda n: values if n == leaf else n)
+    return ComputedSubquery(over_values, over_leaf, domain, values, shown)
 
 
 def _named_apart(plan: Plan, domain: Domain) -> Plan:
-    """What a subquery selects, under names that nothing it is joined with has."""
+    """The columns that a subquery selects, under names that no plan it is joined with has."""
     outputs = identity(schema_of(plan))
     carried = len(domain.offered)
     selected = (
@@ -268,3 +194,44 @@ def _named_apart(plan: Plan, domain: Domain) -> Plan:
         for place, output in enumerate(outputs[carried:], 1)
     )
     return map_(plan, (*outputs[:carried], *selected))
+
+
+def must_have_columns(marked: Marked, subquery: ComputedSubquery, text: str) -> None:
+    """Refuse a subquery that selects another number of columns than stand on the left side."""
+    columns = len(subquery.outputs)
+    if marked.kind == "scalar" and columns != 1:
+        raise UserError(
+            "Q012",
+            f"a subquery used as a value selects {columns} columns",
+            span=span_of(marked.node, text),
+            remedy="select one column",
+        )
+    if marked.kind not in ("scalar", "exists") and len(marked.left) != columns:
+        word = "IN" if marked.kind in ("in", "not in") else f"{marked.kind} ALL"
+        raise UserError(
+            "Q012",
+            f"{word} compares {len(marked.left)} values with {columns} columns",
+            span=span_of(marked.node, text),
+            remedy=f"select as many columns as stand before {word}",
+        )
+
+
+def without_needless_limit(tree: exp.Select) -> exp.Select:
+    """A SELECT without its LIMIT and ORDER BY if it has exactly one row anyway."""
+    whole = without_limit(tree)
+    return whole if single_row(whole) else tree
+
+
+def single_row(tree: exp.Expr) -> bool:
+    """Whether a query has exactly one row whatever the data: aggregates and no GROUP BY."""
+    tree = tree.unnest() if isinstance(tree, exp.Subquery) else tree
+    clauses = ("group", "having", "qualify", "limit", "offset")
+    if not isinstance(tree, exp.Select) or any(tree.args.get(part) for part in clauses):
+        return False
+    if has_generator(tree):
+        return False
+    return any(
+        node.find_ancestor(exp.Select) is tree
+        for projection in tree.expressions
+        for node in projection.find_all(exp.AggFunc)
+    )

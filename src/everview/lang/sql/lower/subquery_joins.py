@@ -1,13 +1,15 @@
-"""What subqueries answer, joined to the rows around them: as conditions, and as values."""
+"""EXISTS, IN, comparisons with ALL and scalar subqueries as joins with the outer rows."""
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from everview.expr import scalar
 from everview.expr.types import type_in
-from everview.lang.sql.lower.grouping import group_each
-from everview.lang.sql.lower.outer_joins import matched
-from everview.lang.sql.lower.subqueries import Inner, Kind, Lower
-from everview.lang.sql.lower.uncorrelate import independent
+from everview.lang.sql.lower.context import LoweringContext
+from everview.lang.sql.lower.domain import group_each_value
+from everview.lang.sql.lower.outer_joins import semi_join_on
+from everview.lang.sql.lower.subqueries import ComputedSubquery, Kind
 from everview.plan.build import (
     add,
     columns_of,
@@ -19,183 +21,217 @@ from everview.plan.build import (
     negate,
     project,
 )
-from everview.plan.nodes import Aggregate, Output, Plan
-from everview.plan.traverse import recurs, schema_of
+from everview.plan.nodes import Aggregate, Distinct, Filter, Join, Map, Output, Plan, Ref
+from everview.plan.traverse import recurs, schema_of, walk
 
 _ROWS = Aggregate("rows", "bigint", "count")
 
-# Conditions that only keep rows: a join that asks for a partner.
+# Conditions that only keep rows: semi and anti joins.
 
 
-def keep_existing(plan: Plan, inner: Inner) -> Plan:
+def keep_existing(plan: Plan, subquery: ComputedSubquery) -> Plan:
     """The rows for which the subquery has some."""
-    if recurs(plan) and (found := independent(inner)):
-        return matched(plan, *found)
-    some = distinct(project(inner.plan, inner.keys))
-    return project(join(plan, some, inner.pairs, nulls=True), columns_of(plan))
+    if recurs(plan) and (uncorrelated := _uncorrelated(subquery)):
+        return semi_join_on(plan, *uncorrelated)
+    some = distinct(project(subquery.plan, subquery.keys))
+    return project(join(plan, some, subquery.pairs, nulls=True), columns_of(plan))
 
 
-def drop_existing(plan: Plan, inner: Inner) -> Plan:
+def drop_existing(plan: Plan, subquery: ComputedSubquery) -> Plan:
     """The rows for which the subquery has none."""
-    return add(plan, negate(keep_existing(plan, inner)))
+    return add(plan, negate(keep_existing(plan, subquery)))
 
 
-def keep_in(lower: Lower, plan: Plan, inner: Inner, left: tuple[str, ...]) -> Plan:
+def keep_in(
+    context: LoweringContext, plan: Plan, subquery: ComputedSubquery, left: tuple[str, ...]
+) -> Plan:
     """The rows for which `left IN (subquery)` is true."""
-    keyed, asked = _keyed(plan, left, lower)
-    return project(_in_rows(keyed, inner, asked), columns_of(plan))
+    rows, left_columns = _with_left_columns(plan, left, context)
+    return project(_in_rows(rows, subquery, left_columns), columns_of(plan))
 
 
-def keep_not_in(lower: Lower, plan: Plan, inner: Inner, left: tuple[str, ...]) -> Plan:
+def keep_not_in(
+    context: LoweringContext, plan: Plan, subquery: ComputedSubquery, left: tuple[str, ...]
+) -> Plan:
     """The rows for which `left NOT IN (subquery)` is true."""
-    keyed, asked = _keyed(plan, left, lower)
-    if len(asked) > 1:
-        return project(filter_(_compared(keyed, inner, asked), _NONE), columns_of(plan))
-    kept = filter_(_told(keyed, inner), _sure(asked[0]))
-    return project(add(kept, negate(_in_rows(kept, inner, asked))), columns_of(plan))
+    rows, left_columns = _with_left_columns(plan, left, context)
+    if len(left_columns) > 1:
+        return project(
+            filter_(_with_comparisons(rows, subquery, left_columns), _NONE), columns_of(plan)
+        )
+    kept = filter_(_with_counts(rows, subquery), _is_known(left_columns[0]))
+    return project(add(kept, negate(_in_rows(kept, subquery, left_columns))), columns_of(plan))
 
 
-# Values that stand in an expression: one row for each value of the domain, joined back.
+# Values in an expression: one row for each value of the domain, joined back.
 
 
-def attach_exists(plan: Plan, inner: Inner, name: str) -> Plan:
+def with_exists(plan: Plan, subquery: ComputedSubquery, name: str) -> Plan:
     """The rows with a column that says whether the subquery has any."""
-    answers = group_each(project(inner.plan, inner.keys), inner.values, inner.keys, (_ROWS,))
-    return _beside(plan, answers, inner.pairs, Output(name, "boolean", "`rows` > 0"))
+    per_value = group_each_value(
+        project(subquery.plan, subquery.keys), subquery.values, subquery.keys, (_ROWS,)
+    )
+    return _joined_back(plan, per_value, subquery.pairs, Output(name, "boolean", "`rows` > 0"))
 
 
-def attach_in(lower: Lower, plan: Plan, inner: Inner, left: tuple[str, ...], name: str) -> Plan:
-    """The rows with `left IN (subquery)` as a value: in Spark, what is not known is false."""
-    keyed, asked = _keyed(plan, left, lower)
-    found = _matched(keyed, inner, asked)
+def with_in(
+    context: LoweringContext,
+    plan: Plan,
+    subquery: ComputedSubquery,
+    left: tuple[str, ...],
+    name: str,
+) -> Plan:
+    """The rows with `left IN (subquery)` as a value: in Spark, unknown is false here."""
+    rows, left_columns = _with_left_columns(plan, left, context)
+    found = _with_matches(rows, subquery, left_columns)
     return map_(found, (*identity(schema_of(plan)), Output(name, "boolean", "`yes` > 0")))
 
 
-def attach_not_in(lower: Lower, plan: Plan, inner: Inner, left: tuple[str, ...], name: str) -> Plan:
-    """The rows with `left NOT IN (subquery)` as a value: what is not known is false here too."""
-    keyed, asked = _keyed(plan, left, lower)
-    if len(asked) > 1:
-        found, text = _compared(keyed, inner, asked), _NONE
+def with_not_in(
+    context: LoweringContext,
+    plan: Plan,
+    subquery: ComputedSubquery,
+    left: tuple[str, ...],
+    name: str,
+) -> Plan:
+    """The rows with `left NOT IN (subquery)` as a value: in Spark, unknown is false here too."""
+    rows, left_columns = _with_left_columns(plan, left, context)
+    if len(left_columns) > 1:
+        found, text = _with_comparisons(rows, subquery, left_columns), _NONE
     else:
-        found = _told(_matched(keyed, inner, asked), inner)
-        text = f"`yes` = 0 AND ({_sure(asked[0])})"
+        found = _with_counts(_with_matches(rows, subquery, left_columns), subquery)
+        text = f"`yes` = 0 AND ({_is_known(left_columns[0])})"
     flag = Output(name, "boolean", scalar.canonical(text))
     return map_(found, (*identity(schema_of(plan)), flag))
 
 
-def attach_null_in(plan: Plan, inner: Inner, name: str, *, if_empty: bool) -> Plan:
-    """The rows with NULL IN (subquery), or NOT IN: as a value, Spark knows that it is not known."""
-    answers = group_each(inner.plan, inner.values, inner.keys, (_ROWS,))
+def with_null_in(plan: Plan, subquery: ComputedSubquery, name: str, *, if_empty: bool) -> Plan:
+    """The rows with NULL IN (subquery), or NOT IN: as a value, Spark makes this one NULL."""
+    per_value = group_each_value(subquery.plan, subquery.values, subquery.keys, (_ROWS,))
     text = f"CASE WHEN `rows` > 0 THEN CAST(NULL AS BOOLEAN) ELSE {str(if_empty).upper()} END"
-    return _beside(plan, answers, inner.pairs, Output(name, "boolean", scalar.canonical(text)))
+    return _joined_back(
+        plan, per_value, subquery.pairs, Output(name, "boolean", scalar.canonical(text))
+    )
 
 
-def attach_unequal(
-    lower: Lower, plan: Plan, inner: Inner, left: tuple[str, ...], name: str
+def with_unequal(
+    context: LoweringContext,
+    plan: Plan,
+    subquery: ComputedSubquery,
+    left: tuple[str, ...],
+    name: str,
 ) -> Plan:
-    """The rows with whether `left` is unequal to ALL rows of the subquery, NULL if not known."""
-    keyed, asked = _keyed(plan, left, lower)
-    found = _told(_matched(keyed, inner, asked), inner)
+    """The rows with whether `left` is unequal to ALL rows of the subquery, NULL if unknown."""
+    rows, left_columns = _with_left_columns(plan, left, context)
+    found = _with_counts(_with_matches(rows, subquery, left_columns), subquery)
     text = (
         "CASE WHEN `yes` > 0 THEN FALSE WHEN `rows` = 0 THEN TRUE "
-        f"WHEN {scalar.column(asked[0])} IS NULL OR `rows` > `known` THEN NULL ELSE TRUE END"
+        f"WHEN {scalar.column(left_columns[0])} IS NULL OR `rows` > `known` THEN NULL ELSE TRUE END"
     )
     flag = Output(name, "boolean", scalar.canonical(text))
     return map_(found, (*identity(schema_of(plan)), flag))
 
 
-def attach_scalar(plan: Plan, inner: Inner, name: str, *, one_row: bool) -> Plan:
+def with_scalar(plan: Plan, subquery: ComputedSubquery, name: str, *, one_row: bool) -> Plan:
     """The rows with the one value of the subquery, NULL where it has none."""
-    value = inner.outputs[0]
-    type_ = type_in(schema_of(inner.plan), value)
+    value = subquery.outputs[0]
+    type_ = type_in(schema_of(subquery.plan), value)
     if one_row:
-        answers = project(inner.plan, (*inner.keys, value))
-        return _beside(plan, answers, inner.pairs, Output(name, type_, scalar.column(value)))
+        per_value = project(subquery.plan, (*subquery.keys, value))
+        return _joined_back(
+            plan, per_value, subquery.pairs, Output(name, type_, scalar.column(value))
+        )
     wanted = (_ROWS, Aggregate("value", type_, "max", value))
-    answers = group_each(inner.plan, inner.values, inner.keys, wanted)
+    per_value = group_each_value(subquery.plan, subquery.values, subquery.keys, wanted)
     single = scalar.canonical("ev_single(`rows`, `value`)")
-    return _beside(plan, answers, inner.pairs, Output(name, type_, single))
+    return _joined_back(plan, per_value, subquery.pairs, Output(name, type_, single))
 
 
-def attach_all(plan: Plan, inner: Inner, left: str, kind: Kind, name: str) -> Plan:
-    """The rows with whether `left` compares so with ALL rows of the subquery, NULL if not known."""
-    value = inner.outputs[0]
-    type_ = type_in(schema_of(inner.plan), value)
+def with_all(plan: Plan, subquery: ComputedSubquery, left: str, kind: Kind, name: str) -> Plan:
+    """The rows with whether `left` compares so with ALL rows of the subquery, NULL if unknown."""
+    value = subquery.outputs[0]
+    type_ = type_in(schema_of(subquery.plan), value)
     wanted = (
         _ROWS,
         Aggregate("known", "bigint", "count", value),
         Aggregate("least", type_, "min", value),
         Aggregate("most", type_, "max", value),
     )
-    answers = group_each(inner.plan, inner.values, inner.keys, wanted)
+    per_value = group_each_value(subquery.plan, subquery.values, subquery.keys, wanted)
     bounds = {"=": ("least", "most"), "<": ("least",), "<=": ("least",)}.get(kind, ("most",))
     holds = " AND ".join(f"({left}) {kind} `{bound}`" for bound in bounds)
     text = (
         f"CASE WHEN `rows` = 0 THEN TRUE WHEN ({left}) IS NULL THEN NULL "
         f"WHEN NOT ({holds}) THEN FALSE WHEN `rows` > `known` THEN NULL ELSE TRUE END"
     )
-    return _beside(plan, answers, inner.pairs, Output(name, "boolean", scalar.canonical(text)))
+    return _joined_back(
+        plan, per_value, subquery.pairs, Output(name, "boolean", scalar.canonical(text))
+    )
 
 
-def _beside(
-    plan: Plan, answers: Plan, pairs: tuple[tuple[str, str], ...], *outputs: Output
+def _joined_back(
+    plan: Plan, per_value: Plan, pairs: tuple[tuple[str, str], ...], *outputs: Output
 ) -> Plan:
-    """The rows with something computed from the one answer for their values."""
-    joined = join(plan, answers, pairs, nulls=True)
+    """The rows with columns computed from the one row of `per_value` for their values."""
+    joined = join(plan, per_value, pairs, nulls=True)
     return map_(joined, (*identity(schema_of(plan)), *outputs))
 
 
-def _keyed(plan: Plan, left: tuple[str, ...], lower: Lower) -> tuple[Plan, tuple[str, ...]]:
-    """The rows with what is asked for by IN in columns of their own."""
-    schema, number = schema_of(plan), lower.number()
+def _with_left_columns(
+    plan: Plan, left: tuple[str, ...], context: LoweringContext
+) -> tuple[Plan, tuple[str, ...]]:
+    """The rows with the left side of IN in columns of its own, and the names of those."""
+    schema, number = schema_of(plan), context.fresh_number()
     outputs = tuple(
-        Output(f"in {number} {n}", lower.type_(text, schema, scalar.parse(text)), text)
+        Output(f"in {number} {n}", context.type_of(text, schema, scalar.parse(text)), text)
         for n, text in enumerate(left)
     )
     return map_(plan, (*identity(schema), *outputs)), tuple(o.name for o in outputs)
 
 
-def _in_rows(keyed: Plan, inner: Inner, asked: tuple[str, ...]) -> Plan:
-    """The rows whose asked columns equal a row of the subquery; NULL equals nothing."""
-    some, ours = distinct(inner.plan), schema_of(keyed)
-    on, equal = list(inner.pairs), []
-    for mine, theirs in zip(asked, inner.outputs, strict=True):
+def _in_rows(rows: Plan, subquery: ComputedSubquery, left_columns: tuple[str, ...]) -> Plan:
+    """The rows whose left side equals a row of the subquery; NULL equals nothing."""
+    some, ours = distinct(subquery.plan), schema_of(rows)
+    on, equal = list(subquery.pairs), []
+    for mine, theirs in zip(left_columns, subquery.outputs, strict=True):
         if type_in(ours, mine) == type_in(schema_of(some), theirs):
             on.append((mine, theirs))
             equal.append(scalar.canonical(f"{scalar.column(mine)} IS NOT NULL"))
         else:
             equal.append(_equal(mine, theirs))
-    found = filter_(join(keyed, some, tuple(on), nulls=True), scalar.conjunction(equal))
-    return project(found, columns_of(keyed))
+    found = filter_(join(rows, some, tuple(on), nulls=True), scalar.conjunction(equal))
+    return project(found, columns_of(rows))
 
 
-def _told(keyed: Plan, inner: Inner) -> Plan:
-    """The rows with how many rows the subquery has for them, and how many are not NULL."""
-    output = inner.outputs[0]
+def _with_counts(rows: Plan, subquery: ComputedSubquery) -> Plan:
+    """The rows with `rows` and `known`: how many the subquery has, and how many are not NULL."""
+    output = subquery.outputs[0]
     wanted = (_ROWS, Aggregate("known", "bigint", "count", output))
-    answers = group_each(inner.plan, inner.values, inner.keys, wanted)
+    per_value = group_each_value(subquery.plan, subquery.values, subquery.keys, wanted)
     counts = (Output("rows", "bigint", "`rows`"), Output("known", "bigint", "`known`"))
-    return _beside(keyed, answers, inner.pairs, *counts)
+    return _joined_back(rows, per_value, subquery.pairs, *counts)
 
 
-def _matched(keyed: Plan, inner: Inner, asked: tuple[str, ...]) -> Plan:
-    """The rows with `yes`, how many rows of the subquery equal what they ask for."""
-    values, pairs, keys = _asked_values(keyed, inner, asked)
-    mine = tuple((k, v) for k, (_, v) in zip(keys, inner.pairs, strict=False))
-    some = distinct(inner.plan)
-    equal = [_equal(a, b) for a, b in zip(keys[len(mine) :], inner.outputs, strict=True)]
-    rows = filter_(join(values, some, mine, nulls=True), scalar.conjunction(equal))
-    answers = group_each(project(rows, keys), values, keys, (_ROWS,))
-    return _beside(keyed, answers, pairs, Output("yes", "bigint", "`rows`"))
+def _with_matches(rows: Plan, subquery: ComputedSubquery, left_columns: tuple[str, ...]) -> Plan:
+    """The rows with `yes`, the number of rows of the subquery that equal their left side."""
+    values, pairs, keys = _left_values(rows, subquery, left_columns)
+    mine = tuple((k, v) for k, (_, v) in zip(keys, subquery.pairs, strict=False))
+    some = distinct(subquery.plan)
+    equal = [_equal(a, b) for a, b in zip(keys[len(mine) :], subquery.outputs, strict=True)]
+    matches = filter_(join(values, some, mine, nulls=True), scalar.conjunction(equal))
+    per_value = group_each_value(project(matches, keys), values, keys, (_ROWS,))
+    return _joined_back(rows, per_value, pairs, Output("yes", "bigint", "`rows`"))
 
 
-def _compared(keyed: Plan, inner: Inner, asked: tuple[str, ...]) -> Plan:
-    """The rows with `yes`, how many rows of the subquery equal theirs, and `open`, how many may."""
-    values, pairs, keys = _asked_values(keyed, inner, asked)
-    mine = tuple((k, v) for k, (_, v) in zip(keys, inner.pairs, strict=False))
-    both = join(values, inner.plan, mine, nulls=True)
+def _with_comparisons(
+    rows: Plan, subquery: ComputedSubquery, left_columns: tuple[str, ...]
+) -> Plan:
+    """The rows with `yes` and `open`: for how many rows the comparison is true, and unknown."""
+    values, pairs, keys = _left_values(rows, subquery, left_columns)
+    mine = tuple((k, v) for k, (_, v) in zip(keys, subquery.pairs, strict=False))
+    both = join(values, subquery.plan, mine, nulls=True)
     equal = " AND ".join(
-        f"({_equal(a, b)})" for a, b in zip(keys[len(mine) :], inner.outputs, strict=True)
+        f"({_equal(a, b)})" for a, b in zip(keys[len(mine) :], subquery.outputs, strict=True)
     )
     kept = tuple(o for o in identity(schema_of(both)) if o.name in keys)
     flags = (
@@ -206,30 +242,84 @@ def _compared(keyed: Plan, inner: Inner, asked: tuple[str, ...]) -> Plan:
         Aggregate("yes", "bigint", "count", "is"),
         Aggregate("open", "bigint", "count", "may be"),
     )
-    answers = group_each(map_(both, (*kept, *flags)), values, keys, counts)
-    told = tuple(Output(n, "bigint", scalar.column(n)) for n in ("yes", "open"))
-    return _beside(keyed, answers, pairs, *told)
+    per_value = group_each_value(map_(both, (*kept, *flags)), values, keys, counts)
+    outputs = tuple(Output(n, "bigint", scalar.column(n)) for n in ("yes", "open"))
+    return _joined_back(rows, per_value, pairs, *outputs)
 
 
 _NONE = "`yes` = 0 AND `open` = 0"
 
 
-def _sure(asked: str) -> str:
-    """Whether no NULL on either side leaves NOT IN open, over what `_told` told."""
-    known = f"`rows` = `known` AND NOT {scalar.column(asked)} IS NULL"
+def _is_known(left: str) -> str:
+    """Whether no NULL on either side makes NOT IN unknown, over the columns of `_with_counts`."""
+    known = f"`rows` = `known` AND NOT {scalar.column(left)} IS NULL"
     return scalar.canonical(f"`rows` = 0 OR ({known})")
 
 
-def _asked_values(
-    keyed: Plan, inner: Inner, asked: tuple[str, ...]
+def _left_values(
+    rows: Plan, subquery: ComputedSubquery, left_columns: tuple[str, ...]
 ) -> tuple[Plan, tuple[tuple[str, str], ...], tuple[str, ...]]:
-    """The values asked for, with those of the domain; how rows and values agree; their names."""
-    columns = (*inner.domain.offered, *asked)
+    """The distinct values of the domain and the left side; which columns are equal; their names."""
+    columns = (*subquery.domain.offered, *left_columns)
     pairs = tuple((column, f"of {column}") for column in columns)
-    schema = schema_of(keyed)
+    schema = schema_of(rows)
     outputs = tuple(Output(n, type_in(schema, c), scalar.column(c)) for c, n in pairs)
-    return distinct(map_(keyed, outputs)), pairs, tuple(n for _, n in pairs)
+    return distinct(map_(rows, outputs)), pairs, tuple(n for _, n in pairs)
 
 
 def _equal(mine: str, theirs: str) -> str:
     return scalar.canonical(f"{scalar.column(mine)} = {scalar.column(theirs)}")
+
+
+Uncorrelated = tuple[Plan, tuple[str, ...]]
+"""Rows without D, and conditions over them and D."""
+
+
+def _uncorrelated(subquery: ComputedSubquery) -> tuple[Plan, str | None] | None:
+    """The subquery as rows that read nothing of D, and the condition that relates them to a row.
+
+    None where the subquery does more with D than to join and to filter. D is made of the outer
+    rows, so in a recursion it would put the recursion below the subquery, where no negation may
+    stand above it. Without D it is not there.
+    """
+    found = _without_domain(subquery.over_leaf, subquery.domain.leaf, ())
+    if found is None:
+        return None
+    rows, conditions = found
+    mark = f"{subquery.domain.number}/"
+    names = {name: mark + name for name in columns_of(rows)}
+    names |= {theirs: mine for mine, theirs in subquery.pairs}
+    outputs = tuple(replace(each, name=names[each.name]) for each in identity(schema_of(rows)))
+    condition = scalar.conjunction(scalar.rename(each, names) for each in conditions)
+    return map_(rows, outputs), condition
+
+
+def _without_domain(plan: Plan, leaf: Ref, conditions: tuple[str, ...]) -> Uncorrelated | None:
+    """The rows that a plan joins with D, and all its conditions, in terms of both."""
+    match plan:
+        case Filter(child, predicate):
+            return _without_domain(child, leaf, (*conditions, *scalar.conjuncts(predicate)))
+        case Map(child, outputs):
+            inner = {each.name: each.scalar for each in outputs}
+            inside = tuple(scalar.substitute(each, inner) for each in conditions)
+            return _without_domain(child, leaf, inside)
+        case Distinct(child):
+            return _without_domain(child, leaf, conditions)
+        case Join(left, right, (), None, _) if leaf not in walk(right):
+            return (
+                (right, conditions)
+                if left == leaf
+                else _joined_without_domain(left, right, leaf, conditions)
+            )
+        case _:
+            return None
+
+
+def _joined_without_domain(
+    left: Plan, right: Plan, leaf: Ref, conditions: tuple[str, ...]
+) -> Uncorrelated | None:
+    """Rows joined with those that are joined with D; no two of their columns may have one name."""
+    found = _without_domain(left, leaf, conditions)
+    if found is None or not {*columns_of(found[0])}.isdisjoint(columns_of(right)):
+        return None
+    return join(found[0], right), found[1]

@@ -1,31 +1,36 @@
-"""WINDOW and SESSION_WINDOW: the stretches of time that a row lies in, as a column of their name.
+"""WINDOW and SESSION_WINDOW: the time windows that a row lies in, as a column of their name.
 
-Spark computes the column before the rest of the SELECT: rows without a time are left out, and where
-windows slide, a row stands once for each of them. A session begins as the time of one row and the
-gap after it; those that meet are one where rows are grouped by them (`sessions`).
+Spark computes the column before the rest of the SELECT. Rows without a time are dropped, and with
+sliding windows a row stands once for each window. A session of one row is its time and the gap
+after it; where rows are grouped by sessions, those that overlap are merged.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
 from sqlglot import exp
 
 from everview.errors import Span, UserError
 from everview.expr import scalar
+from everview.expr.scalar import whole_number
 from everview.lang.sql.bind.refuse import refused
 from everview.lang.sql.bind.resolve import resolve
 from everview.lang.sql.bind.scope import Item, Scope
-from everview.lang.sql.lower.frames import whole_number
-from everview.lang.sql.lower.from_clause import Lower, lateral_rows
+from everview.lang.sql.lower.context import LoweringContext
+from everview.lang.sql.lower.generators import exploded
+from everview.lang.sql.lower.windows import Windows
 from everview.lang.sql.parse.span import span_of
 from everview.plan.build import filter_, identity, map_
 from everview.plan.nodes import Output, Plan
 from everview.plan.traverse import schema_of
 
-NAME = "window"
-SESSION = "session_window"
+_WINDOW, _SESSION = "window", "session_window"
+"""The functions, and the columns that hold what they give."""
+_SESSION_COLUMN = f"{_SESSION}.{_SESSION}"
+_START, _END, _FIRST, _NUMBER = (f"{_SESSION}/{i}" for i in range(4))
 _PLACES = ("expressions", "where", "group", "having", "order", "qualify", "windows")
 _MICROSECONDS = {
     "microsecond": 1,
@@ -37,42 +42,42 @@ _MICROSECONDS = {
     "week": 604_800_000_000,
 }
 _PART = re.compile(r"\s*([+-]?\d+)\s+([a-z]+?)s?\b", re.IGNORECASE)
-WINDOWS_MAX = 1000
-"""A row may lie in so many sliding windows."""
+SLIDING_WINDOWS_MAX = 1000
+"""A row may lie in this many sliding windows."""
 
 
 def with_time_window(
-    lower: Lower, plan: Plan, tree: exp.Select, scope: Scope
+    context: LoweringContext, plan: Plan, tree: exp.Select, scope: Scope
 ) -> tuple[Plan, exp.Select]:
     """The rows with the column window, and the query with the column for each call."""
     calls = list(_calls(tree))
     if not calls:
         return plan, tree
-    _refuse_forms(tree, calls, lower.text)
+    _refuse_forms(tree, calls, context.text)
     call, name = calls[0], calls[0].name.lower()
-    made = tree.copy()
-    for each in list(_calls(made)):
+    rewritten = tree.copy()
+    for each in list(_calls(rewritten)):
         each.replace(exp.Column(this=exp.Identifier(this=name, quoted=True)))
-    if name == SESSION:
-        return _with_session(lower, plan, call, scope), made
-    durations = _durations(call, lower.text)
-    moment = _moment(lower, plan, call.expressions[0], scope)
+    if name == _SESSION:
+        return _with_session(context, plan, call, scope), rewritten
+    durations = _durations(call, context.text)
+    moment = _moment(context, plan, call.expressions[0], scope)
     plan = filter_(plan, scalar.text(exp.Is(this=moment.copy(), expression=exp.Null()).not_()))
-    return _with_column(lower, plan, moment, durations, scope, call), made
+    return _with_column(context, plan, moment, durations, scope, call), rewritten
 
 
 def _calls(tree: exp.Select) -> Iterator[exp.Expr]:
     """The calls of WINDOW in a query itself, not in its subqueries; of nested ones the outer."""
     for place in _PLACES:
-        found = tree.args.get(place)
-        for part in found if isinstance(found, list) else [found] if found else []:
+        clause = tree.args.get(place)
+        for part in clause if isinstance(clause, list) else [clause] if clause else []:
             for node in part.walk(prune=lambda each: _is_call(each) or isinstance(each, exp.Query)):
                 if _is_call(node):
                     yield node
 
 
 def _is_call(node: exp.Expr) -> bool:
-    named = isinstance(node, exp.Anonymous) and node.name.lower() in (NAME, SESSION)
+    named = isinstance(node, exp.Anonymous) and node.name.lower() in (_WINDOW, _SESSION)
     return named and not isinstance(node.parent, exp.Window)
 
 
@@ -91,7 +96,7 @@ def _refuse_forms(tree: exp.Select, calls: list[exp.Expr], text: str) -> None:
 
 
 def _with_column(
-    lower: Lower,
+    context: LoweringContext,
     plan: Plan,
     moment: exp.Expr,
     durations: tuple[int, int, int],
@@ -104,38 +109,38 @@ def _with_column(
     micros = scalar.text(moment)
     latest = f"{micros} - PMOD({micros} - {start}, {slide})"
     structs = [_struct(f"{latest} - {slide * i}", length) for i in range(count)]
-    if count > WINDOWS_MAX:
-        raise refused(f"{count} windows for one time", call, lower.text, "let them slide further")
+    if count > SLIDING_WINDOWS_MAX:
+        raise refused(f"{count} windows for one time", call, context.text, "let them slide further")
     if count == 1:
-        return _with_struct(lower, plan, NAME, structs[0], scope, call)
+        return _with_struct(context, plan, _WINDOW, structs[0], scope, call)
     array = scalar.parse(f"ARRAY({', '.join(structs)})")
-    plan = lateral_rows(lower, plan, array, NAME, scope, call)
+    plan = exploded(context, plan, array, _WINDOW, scope, call)
     if length % slide == 0:
         return plan
-    end = _end(scalar.parse(scalar.column(f"{NAME}.{NAME}")))
+    end = _end(scalar.parse(scalar.column(f"{_WINDOW}.{_WINDOW}")))
     return filter_(plan, scalar.canonical(f"{micros} < UNIX_MICROS({end})"))
 
 
 def _with_struct(
-    lower: Lower, plan: Plan, name: str, struct: str, scope: Scope, call: exp.Expr
+    context: LoweringContext, plan: Plan, name: str, struct: str, scope: Scope, call: exp.Expr
 ) -> Plan:
     """The rows with a window of their own, which `scope` learns the name of."""
     column, text = f"{name}.{name}", scalar.canonical(struct)
-    made = Output(column, lower.type_(text, schema_of(plan), call), text)
+    made = Output(column, context.type_of(text, schema_of(plan), call), text)
     scope.add(Item(name, ((name, column),)), call)
     return map_(plan, (*identity(schema_of(plan)), made))
 
 
-def _with_session(lower: Lower, plan: Plan, call: exp.Expr, scope: Scope) -> Plan:
-    """The rows with the session that each would be alone; one without a gap after it is none."""
+def _with_session(context: LoweringContext, plan: Plan, call: exp.Expr, scope: Scope) -> Plan:
+    """The rows with the session of each row alone; with a gap of 0 there are no sessions."""
     gap = _microseconds(call.expressions[1]) if len(call.expressions) == 2 else None
     if gap is None:
-        raise refused("this form of SESSION_WINDOW", call, lower.text, "write a fixed gap")
-    moment = _moment(lower, plan, call.expressions[0], scope)
+        raise refused("this form of SESSION_WINDOW", call, context.text, "write a fixed gap")
+    moment = _moment(context, plan, call.expressions[0], scope)
     micros = scalar.text(moment)
     kept = f"{micros} IS NOT NULL" if gap > 0 else "FALSE"
     plan = filter_(plan, scalar.canonical(kept))
-    return _with_struct(lower, plan, SESSION, _struct(micros, gap), scope, call)
+    return _with_struct(context, plan, _SESSION, _struct(micros, gap), scope, call)
 
 
 def _struct(first: str, length: int) -> str:
@@ -148,33 +153,32 @@ def _end(window: exp.Expr) -> str:
     return scalar.text(exp.Dot(this=window.copy(), expression=exp.Identifier(this="end")))
 
 
-def _moment(lower: Lower, plan: Plan, node: exp.Expr, scope: Scope) -> exp.Expr:
+def _moment(context: LoweringContext, plan: Plan, node: exp.Expr, scope: Scope) -> exp.Expr:
     """The microseconds of a time; those of a window are the last that lie in it."""
     if _is_call(node):
-        length, slide, start = _durations(node, lower.text)
+        length, slide, start = _durations(node, context.text)
         if length != slide:
-            raise refused("a window of windows that slide", node, lower.text, "use a subquery")
-        inner = scalar.text(_moment(lower, plan, node.expressions[0], scope))
+            raise refused("a window of windows that slide", node, context.text, "use a subquery")
+        inner = scalar.text(_moment(context, plan, node.expressions[0], scope))
         return scalar.parse(f"{inner} - PMOD({inner} - {start}, {slide}) + {length - 1}")
     tree = resolve(node, scope)
     text = scalar.text(tree)
-    match lower.type_(text, schema_of(plan), node):
+    match context.type_of(text, schema_of(plan), node):
         case "timestamp":
             return scalar.parse(f"UNIX_MICROS({text})")
         case "struct<start:timestamp,end:timestamp>":
             return scalar.parse(f"UNIX_MICROS({_end(tree)}) - 1")
         case other:
             remedy = "give it a TIMESTAMP, or a column made by WINDOW"
-            raise refused(f"WINDOW of {other.upper()}", node, lower.text, remedy)
+            raise refused(f"WINDOW of {other.upper()}", node, context.text, remedy)
 
 
 def _durations(call: exp.Expr, text: str) -> tuple[int, int, int]:
     """The length of a window, the distance to the next one and where the first begins."""
     given = call.expressions[1:]
-    found = [_microseconds(each) for each in given]
-    known = [each for each in found if each is not None]
-    if len(known) == len(found) and 1 <= len(known) <= 3:
-        length, slide, start = (*known, *(known[0], 0)[len(known) - 1 :])
+    durations = [each for each in map(_microseconds, given) if each is not None]
+    if len(durations) == len(given) and 1 <= len(durations) <= 3:
+        length, slide, start = (*durations, *(durations[0], 0)[len(durations) - 1 :])
         if 0 < slide <= length and abs(start) < slide:
             return length, slide, start
     raise UserError(
@@ -196,9 +200,65 @@ def _microseconds(node: exp.Expr) -> int | None:
         return whole_number(node)
     rest = re.sub(r"^\s*interval\b", "", node.name, flags=re.IGNORECASE).rstrip()
     total, place = 0, 0
-    while found := _PART.match(rest, place):
-        unit = _MICROSECONDS.get(found[2].lower())
+    while part := _PART.match(rest, place):
+        unit = _MICROSECONDS.get(part[2].lower())
         if unit is None:
             return None
-        total, place = total + int(found[1]) * unit, found.end()
+        total, place = total + int(part[1]) * unit, part.end()
     return total if place == len(rest) and place else None
+
+
+def with_sessions(
+    context: LoweringContext,
+    plan: Plan,
+    keys: Sequence[exp.Expr],
+    sets: Sequence[Sequence[exp.Expr]],
+) -> Plan:
+    """The rows with their sessions, where they are grouped by them."""
+    session, texts = scalar.column(_SESSION_COLUMN), [scalar.text(key) for key in keys]
+    if session not in texts:
+        return plan
+    if sets:
+        key = keys[texts.index(session)]
+        remedy = "group by SESSION_WINDOW in a subquery"
+        raise refused("SESSION_WINDOW in GROUPING SETS", key, context.text, remedy)
+    return _merged_sessions(context, plan, [text for text in texts if text != session])
+
+
+def _merged_sessions(context: LoweringContext, plan: Plan, keys: Sequence[str]) -> Plan:
+    """The rows with the session of their group that they belong to, instead of their own alone.
+
+    A row begins a session if every one before it ended before; the sessions are then numbered by
+    how many began. One that begins where another ends belongs to it, as in Spark.
+    """
+    shown = identity(schema_of(plan))
+    own = scalar.column(_SESSION_COLUMN)
+    plan = _with_output(plan, _START, "timestamp", f"({own}).start")
+    plan = _with_output(plan, _END, "timestamp", f"({own}).end")
+    start, end, first, number = map(scalar.column, (_START, _END, _FIRST, _NUMBER))
+    group = f"PARTITION BY {', '.join(keys)}" if keys else ""
+    before = "ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING"
+    plan, latest = _with_window(
+        context, plan, f"MAX({end}) OVER ({group} ORDER BY {start} {before})"
+    )
+    plan = _with_output(plan, _FIRST, "int", f"CASE WHEN {latest} >= {start} THEN 0 ELSE 1 END")
+    plan, count = _with_window(context, plan, f"SUM({first}) OVER ({group} ORDER BY {start})")
+    plan = _with_output(plan, _NUMBER, "bigint", count)
+    whole = f"PARTITION BY {', '.join((*keys, number))}"
+    plan, least = _with_window(context, plan, f"MIN({start}) OVER ({whole})")
+    plan, most = _with_window(context, plan, f"MAX({end}) OVER ({whole})")
+    session = scalar.canonical(f"NAMED_STRUCT('start', {least}, 'end', {most})")
+    return map_(
+        plan, tuple(replace(o, scalar=session) if o.name == _SESSION_COLUMN else o for o in shown)
+    )
+
+
+def _with_output(plan: Plan, name: str, type_: str, text: str) -> Plan:
+    return map_(plan, (*identity(schema_of(plan)), Output(name, type_, scalar.canonical(text))))
+
+
+def _with_window(context: LoweringContext, plan: Plan, call: str) -> tuple[Plan, str]:
+    """The rows with a column for a window call, and the column."""
+    windows = Windows(context, plan, {})
+    column = windows.replaced(scalar.parse(call))
+    return windows.computed(), scalar.text(column)

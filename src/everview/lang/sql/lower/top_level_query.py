@@ -9,11 +9,12 @@ from sqlglot import exp
 
 from everview.errors import Span, UserError
 from everview.expr import scalar
-from everview.expr.typing import type_of
-from everview.lang.sql.lower.query import Analyze, lower_tree
-from everview.lang.sql.parse.order_limit import number, ordered, placed, shown_column
+from everview.expr.type_inference import type_of
+from everview.lang.sql.lower.context import Analyze
+from everview.lang.sql.lower.order_limit import limit_number, order_items, order_of, shown_column
+from everview.lang.sql.lower.query import lower_tree
+from everview.lang.sql.parse.parser import parse_query
 from everview.lang.sql.parse.span import span_of
-from everview.lang.sql.parse.statement import parse_query
 from everview.plan.build import columns_of
 from everview.plan.nodes import Order, Source
 from everview.plan.ordered_query import OrderedQuery
@@ -44,8 +45,8 @@ def lower_ordered(text: str, relations: Mapping[str, Source], analyze: Analyze) 
             return bool(columns_of(lower_tree(asking, text, relations, analyze)))
         return False
 
-    asked = ordered(order, shown, has) if order is not None else []
-    items = [item for item in asked if type_of(scalar.text(item.this), ()) != "void"]
+    all_items = order_items(order, shown, has) if order is not None else []
+    items = [item for item in all_items if type_of(scalar.text(item.this), ()) != "void"]
     keys = [_key(node, number, shown, text) for number, node in enumerate(items, 1)]
     hidden = [(key.column, node.this) for key, node in zip(keys, items, strict=True)]
     hidden = [(name, node) for name, node in hidden if name not in shown]
@@ -54,7 +55,9 @@ def lower_ordered(text: str, relations: Mapping[str, Source], analyze: Analyze) 
         for name, node in hidden:
             tree.append("expressions", exp.alias_(node, name, quoted=True))
         plain = lower_tree(tree, text, relations, analyze)
-    return OrderedQuery(plain, shown, tuple(keys), number(limit, text), number(offset, text) or 0)
+    return OrderedQuery(
+        plain, shown, tuple(keys), limit_number(limit, text), limit_number(offset, text) or 0
+    )
 
 
 def lower_recursive(
@@ -69,7 +72,7 @@ def lower_recursive(
 
 def _key(node: exp.Expr, number: int, shown: tuple[str, ...], text: str) -> Order:
     """What a row is sorted by: a column shown, by position or name, or one of its own."""
-    return placed(node, shown_column(node.this, shown, text) or f"order {number}")
+    return order_of(node, shown_column(node.this, shown, text) or f"order {number}")
 
 
 def _may_hide(tree: exp.Expr, node: exp.Expr, text: str) -> None:

@@ -10,8 +10,8 @@ from sqlglot.tokenizer_core import Token, TokenType
 from everview.errors import Span, UserError
 from everview.expr.dialect import DIALECT
 from everview.expr.types import Column, is_nested, storable_type, unusable_name
-from everview.lang.sql.bind.user_functions import Function, check_function
-from everview.lang.sql.lower.recursion import circles
+from everview.lang.sql.parse.ctes import reads_of
+from everview.lang.sql.parse.functions import Function, check_function
 from everview.lang.sql.parse.span import span_of
 from everview.lang.sql.parse.statements import (
     AUTO,
@@ -292,28 +292,3 @@ def table_name(node: exp.Expr, text: str) -> str:
             remedy="a store has one namespace: use a plain name",
         )
     return node.name
-
-
-def reads_of(tree: exp.Expr) -> tuple[str, ...]:
-    """The tables a query names, those it defines itself left out."""
-    named = (table for table in tree.find_all(exp.Table) if table.name)
-    return tuple(dict.fromkeys(table.name for table in named if cte_of(table) is None))
-
-
-def cte_of(table: exp.Table) -> exp.CTE | None:
-    """What a WITH around a table defines under its name: of those before it, where it is inside."""
-    below: exp.Expr = table
-    while (node := below.parent) is not None:
-        clause = node if isinstance(node, exp.With) else node.args.get("with_")
-        if clause is not None and clause is not below and not table.db:
-            ctes = clause.expressions
-            names = {
-                cte.alias.lower() for cte in (ctes[: ctes.index(below)] if clause is node else ctes)
-            }
-            if isinstance(node, exp.With) and node.args.get("recursive"):
-                names |= {*circles(node).get(below.alias.lower(), ())}
-            if table.name.lower() in names:
-                found = (cte for cte in ctes if cte.alias.lower() == table.name.lower())
-                return next((cte for cte in found if isinstance(cte, exp.CTE)), None)
-        below = node
-    return None

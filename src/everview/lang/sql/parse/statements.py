@@ -7,7 +7,7 @@ from typing import TypeAlias
 
 from everview.errors import Span
 from everview.expr.types import Schema
-from everview.lang.sql.bind.user_functions import Function
+from everview.lang.sql.parse.functions import Function
 
 STRICT, AUTO = "strict", "auto"
 """How a view is refreshed: only incrementally, or with parts recomputed where that is needed."""
@@ -119,7 +119,7 @@ class Merge:
 
 
 @dataclass(frozen=True, slots=True)
-class Transaction:
+class TransactionBracket:
     """BEGIN, COMMIT or ROLLBACK."""
 
     action: str
@@ -152,7 +152,7 @@ Statement: TypeAlias = (
     | Delete
     | Update
     | Merge
-    | Transaction
+    | TransactionBracket
     | Explain
     | Query
 )

@@ -1,4 +1,4 @@
-"""What gives the same rows for the same tables, so that it may be computed again."""
+"""Whether a query is deterministic: the same tables give the same rows, in whatever order."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from everview.errors import UserError
 from everview.expr.scalar import is_volatile
 from everview.lang.sql.parse.span import span_of
 
-_AS_ROWS_COME = (
+_ORDER_DEPENDENT = (
     exp.First,
     exp.Last,
     exp.FirstValue,
@@ -23,7 +23,7 @@ _AS_ROWS_COME = (
     exp.ArgMin,
     exp.ApproxQuantile,
 )
-_NAMED = frozenset(
+_ORDER_DEPENDENT_NAMES = frozenset(
     {
         "approx_top_k",
         "bitmap_construct_agg",
@@ -37,10 +37,10 @@ _NAMED = frozenset(
         "theta_sketch_agg",
     }
 )
-_ORDERING = (exp.ArraySort, exp.WithinGroup, exp.ArraySize)
+_FIX_ORDER = (exp.ArraySort, exp.WithinGroup, exp.ArraySize)
 
 
-def must_be_repeatable(tree: exp.Expr, text: str) -> None:
+def must_be_deterministic(tree: exp.Expr, text: str) -> None:
     """Refuse a query whose answer depends on more than the rows of its tables."""
     for node in tree.walk():
         problem = _problem(node)
@@ -55,7 +55,7 @@ def must_be_repeatable(tree: exp.Expr, text: str) -> None:
 
 
 def _problem(node: exp.Expr) -> tuple[str, str] | None:
-    """What makes an answer another one the next time, and what to write instead."""
+    """The construct of a node that is not deterministic, and what to write instead."""
     if is_volatile(node):
         name = node.sql(dialect="spark").partition("(")[0].lower()
         return f"{name}()", "compute the value when you insert, and store it in a column"
@@ -69,21 +69,21 @@ def _problem(node: exp.Expr) -> tuple[str, str] | None:
         spec = node.args.get("spec")
         if spec is not None and str(spec.args.get("kind")).upper() == "ROWS":
             return "a frame of ROWS without ORDER BY", "say which row comes first"
-    if _as_rows_come(node) and not _ordered(node):
+    if _depends_on_order(node) and not _ordered(node):
         name = node.sql(dialect="spark").partition("(")[0].lower()
         return f"{name}()", "use MIN or MAX, or say which row comes first"
     return None
 
 
-def _as_rows_come(node: exp.Expr) -> bool:
-    """Whether the order in which rows arrive decides the answer of a call."""
+def _depends_on_order(node: exp.Expr) -> bool:
+    """Whether the order in which rows arrive decides the result of a call."""
     if isinstance(node, exp.Anonymous):
-        return node.name.lower() in _NAMED
-    return isinstance(node, _AS_ROWS_COME)
+        return node.name.lower() in _ORDER_DEPENDENT_NAMES
+    return isinstance(node, _ORDER_DEPENDENT)
 
 
 def _ordered(node: exp.Expr) -> bool:
-    """Whether something around a call takes the order of rows out of the answer."""
+    """Whether something around a call fixes the order of its rows, or makes it irrelevant."""
     if isinstance(node.this, exp.Order):
         return True
     parent = node.parent
@@ -91,4 +91,4 @@ def _ordered(node: exp.Expr) -> bool:
         parent = parent.parent
     if isinstance(parent, exp.Window):
         return parent.args.get("order") is not None
-    return isinstance(parent, _ORDERING)
+    return isinstance(parent, _FIX_ORDER)

@@ -11,12 +11,13 @@ from sqlglot import exp
 
 from everview.errors import Span, UserError
 from everview.expr.types import Schema, names, storable_type, unusable_name
-from everview.lang.sql.lower.query import Analyze, lower_query, lower_tree
-from everview.lang.sql.parse.create import reads_of
+from everview.lang.sql.lower.context import Analyze
+from everview.lang.sql.lower.query import lower_query, lower_tree
+from everview.lang.sql.parse.ctes import reads_of
 from everview.lang.sql.parse.grammar import QUERIES
-from everview.lang.sql.parse.statement import parse_query
+from everview.lang.sql.parse.parser import parse_query
 from everview.lang.sql.parse.statements import Query
-from everview.lang.sql.recompute.deterministic import must_be_repeatable
+from everview.lang.sql.recompute.deterministic import must_be_deterministic
 from everview.plan.nodes import Source
 
 Describe = Callable[[str, Mapping[str, Schema]], Schema]
@@ -26,8 +27,8 @@ _BLOCKS = (exp.Select, exp.SetOperation)
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
-    """A block of a view that is recomputed when what it reads changes, and why it is."""
+class RecomputedBlock:
+    """A block of a view that is recomputed when a relation it reads changes, and why it is."""
 
     name: str
     query: str
@@ -42,7 +43,7 @@ class Part:
 
     @property
     def source(self) -> Source:
-        """The part as plans read it."""
+        """The block as plans read it."""
         return Source(self.name, self.columns)
 
     @property
@@ -52,62 +53,62 @@ class Part:
 
 
 @dataclass(frozen=True, slots=True)
-class Divided:
-    """A query in which parts stand for the blocks that are recomputed."""
+class PartitionedQuery:
+    """A query that reads the recomputed blocks, `parts`, as if they were tables."""
 
     query: str
-    parts: tuple[Part, ...] = ()
+    parts: tuple[RecomputedBlock, ...] = ()
 
 
-def divide(
+def partition_query(
     view: str,
     text: str,
     relations: Mapping[str, Source],
     analyze: Analyze,
     describe: Describe,
     columns: tuple[str, ...] = (),
-) -> Divided:
-    """The query of a view with the smallest blocks that cannot be maintained made parts.
+) -> PartitionedQuery:
+    """The query of a view, with the smallest blocks that cannot be maintained replaced by tables.
 
-    A block is a SELECT or a set operation that reads nothing of what is around it.
+    A block is a SELECT or a set operation that reads no columns of an outer query.
     """
     try:
         lower_query(text, relations, analyze, columns)
     except UserError as problem:
         if problem.code == VOLATILE:
             raise
-        division = _Division(view, text, relations, analyze, describe)
-        made, parts = division.divided(_without_ctes(parse_query(text), {}), whole=True)
+        partitioning = _Partitioning(view, text, relations, analyze, describe)
+        tree, parts = partitioning.partition(_without_ctes(parse_query(text), {}), whole=True)
         if not parts:
             raise
-        query = made.sql(dialect=QUERIES)
+        query = tree.sql(dialect=QUERIES)
         known = {**relations, **{part.name.lower(): part.source for part in parts}}
         lower_query(query, known, analyze, columns)
-        return Divided(query, parts)
-    return Divided(text)
+        return PartitionedQuery(query, parts)
+    return PartitionedQuery(text)
 
 
 @contextmanager
 def recomputation_offered(text: str) -> Iterator[None]:
-    """Tell whoever is refused a view that it could be recomputed, where that would be right."""
+    """Add to the refusal of a view that it could be recomputed, if its answer is deterministic."""
     try:
         yield
     except UserError as problem:
         with suppress(UserError):
             if problem.code == _REFUSED:
-                must_be_repeatable(parse_query(text), text)
+                must_be_deterministic(parse_query(text), text)
                 problem.remedy += ", or declare the view WITH (refresh = 'auto') on Spark"
         raise
 
 
 VOLATILE, _REFUSED = "Q021", "Q020"
-_OTHERS = (_REFUSED, "E011")
-"""What the language refuses, and what an engine does: with any other code the text is wrong."""
+_REFUSALS = (_REFUSED, "E011")
+"""The codes of what the language and an engine refuse; with any other the text is wrong."""
 
 
 @dataclass(frozen=True, slots=True)
-class _Division:
-    """One query on its way to parts."""
+class _Partitioning:
+    """One query that is partitioned, with all that lowering it needs."""
 
     view: str
     text: str
@@ -115,41 +116,50 @@ class _Division:
     analyze: Analyze
     describe: Describe
 
-    def divided(self, block: exp.Expr, *, whole: bool = False) -> tuple[exp.Expr, tuple[Part, ...]]:
-        """The block with parts in it, or a part in its place; `whole` is the block around all."""
-        made, parts = block.copy(), tuple[Part, ...]()
-        for inner in list(_blocks_in(made)):
-            replaced, found = self.divided(inner)
+    def partition(
+        self, block: exp.Expr, *, whole: bool = False
+    ) -> tuple[exp.Expr, tuple[RecomputedBlock, ...]]:
+        """The block with inner blocks replaced where needed, or a table in its own place.
+
+        `whole` says that the block is the whole query.
+        """
+        tree, parts = block.copy(), tuple[RecomputedBlock, ...]()
+        for inner in list(_blocks_in(tree)):
+            replaced, inner_parts = self.partition(inner)
             inner.replace(replaced)
-            parts += found
+            parts += inner_parts
         known = {**self.relations, **{part.name.lower(): part.source for part in parts}}
         try:
-            lower_tree(made, self.text, known, self.analyze)
+            lower_tree(tree, self.text, known, self.analyze)
         except UserError as problem:
-            part = self._part(block, problem, whole=whole)
+            part = self._recomputed(block, problem, whole=whole)
             if part is not None:
                 name = exp.to_identifier(part.name, quoted=True)
                 return exp.select("*").from_(exp.Table(this=name)), (part,)
-        return made, tuple(dict.fromkeys(parts))
+        return tree, tuple(dict.fromkeys(parts))
 
-    def _part(self, block: exp.Expr, refusal: UserError, *, whole: bool) -> Part | None:
-        """The block as a part; None when it cannot stand alone, so one around it must."""
+    def _recomputed(
+        self, block: exp.Expr, refusal: UserError, *, whole: bool
+    ) -> RecomputedBlock | None:
+        """The block as a recomputed one; None if it cannot stand alone, so an outer one must."""
         query = self.text if whole else block.sql(dialect=QUERIES)
-        found = [r for name in reads_of(block) if (r := self.relations.get(name.lower()))]
+        sources = [r for name in reads_of(block) if (r := self.relations.get(name.lower()))]
         try:
-            columns = self.describe(query, {source.name: source.schema for source in found})
+            columns = self.describe(query, {source.name: source.schema for source in sources})
         except UserError as problem:
             if whole:
-                raise problem if refusal.code in _OTHERS else refusal from None
+                raise problem if refusal.code in _REFUSALS else refusal from None
             return None
         if not _can_be_stored(columns):
             if whole:
                 raise refusal
             return None
-        must_be_repeatable(block, self.text)
+        must_be_deterministic(block, self.text)
         digest = hashlib.blake2b(query.encode(), digest_size=5).hexdigest()
-        reads = tuple(source.name for source in found)
-        return Part(f"{self.view}__part__{digest}", query, columns, reads, refusal.problem)
+        reads = tuple(source.name for source in sources)
+        return RecomputedBlock(
+            f"{self.view}__part__{digest}", query, columns, reads, refusal.problem
+        )
 
 
 def _can_be_stored(columns: Schema) -> bool:
@@ -160,7 +170,7 @@ def _can_be_stored(columns: Schema) -> bool:
 
 
 def _blocks_in(node: exp.Expr) -> Iterator[exp.Expr]:
-    """The blocks directly inside a block; those of a recursive WITH have names of their own."""
+    """The blocks directly inside a block; none of one with WITH, as they may read its names."""
     for child in () if node.args.get("with_") else node.iter_expressions():
         if isinstance(child, _BLOCKS):
             yield child

@@ -1,4 +1,4 @@
-"""Functions that a user writes in SQL: a call stands for the body, with values for its names."""
+"""Functions that a user declares in SQL: their record, and whether a declaration is valid."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class Function:
 
     @property
     def probe(self) -> str:
-        """A query that is valid where the body is, over a relation of what the function takes."""
+        """A query that is valid if the body is, over a relation `given` of the parameters."""
         return f"SELECT CAST({self.body} AS {self.gives}) AS result FROM given"
 
 
@@ -35,8 +35,8 @@ Functions = Mapping[str, Function]
 """The functions there are, by lower-case name."""
 
 
-CALLED = frozenset(name.lower() for name in DIALECT.Parser.FUNCTIONS)
-"""The names of functions that are read as such, for those who misspell one."""
+PARSED_FUNCTIONS = frozenset(name.lower() for name in DIALECT.Parser.FUNCTIONS)
+"""The names of functions that the parser knows, to suggest one for a misspelled name."""
 
 
 def check_function(function: Function, span: Span) -> None:
@@ -46,7 +46,7 @@ def check_function(function: Function, span: Span) -> None:
     if len(known) < len(function.takes):
         problem = "two arguments have one name"
     must_be_free(function.name, span)
-    for node in _tree(function.body).walk():
+    for node in body_tree(function.body).walk():
         if isinstance(node, exp.Query | exp.AggFunc | exp.Window):
             problem = "its body holds a query, an aggregate or a window"
         elif is_volatile(node):
@@ -87,54 +87,7 @@ def _is_unknown(call: str) -> bool:
     return isinstance(found[0], exp.Anonymous)
 
 
-def inlined(tree: exp.Expr, functions: Functions) -> tuple[exp.Expr, tuple[str, ...]]:
-    """The tree with bodies in the place of calls, and the names of what it calls."""
-    made = tree.copy()
-    called: dict[str, None] = {}
-    # Inner ones first: what is replaced may stand inside what is replaced.
-    for node in reversed(list(made.walk())):
-        function = functions.get(node.name.lower()) if isinstance(node, exp.Anonymous) else None
-        if function is None:
-            continue
-        called[function.name] = None
-        applied = _named_as_written(node, _applied(function, node))
-        if node is made:
-            made = applied
-        else:
-            node.replace(applied)
-    return made, tuple(called)
-
-
-def _applied(function: Function, call: exp.Expr) -> exp.Expr:
-    """The body with each value, cast to the type that is taken, in the place of its name."""
-    if len(call.expressions) != len(function.takes):
-        raise UserError(
-            "Q012",
-            f"{function.name} takes {len(function.takes)} values, not {len(call.expressions)}",
-            remedy=f"give {', '.join(names(function.takes)) or 'none'}",
-        )
-    values = {
-        column.name.lower(): exp.cast(value, column.type, dialect=DIALECT)
-        for column, value in zip(function.takes, call.expressions, strict=True)
-    }
-
-    def valued(node: exp.Expr) -> exp.Expr:
-        return values[node.name.lower()].copy() if isinstance(node, exp.Column) else node
-
-    return exp.cast(_tree(function.body).transform(valued), function.gives, dialect=DIALECT)
-
-
-def _named_as_written(call: exp.Expr, applied: exp.Expr) -> exp.Expr:
-    """A call that is a column of the result keeps the name it had."""
-    if isinstance(call.parent, exp.Select) and call.arg_key == "expressions":
-        return exp.alias_(
-            applied,
-            call.sql(dialect="spark", normalize_functions=False).replace("`", ""),
-            quoted=True,
-        )
-    return applied
-
-
-def _tree(body: str) -> exp.Expr:
+def body_tree(body: str) -> exp.Expr:
+    """The tree of the body of a function."""
     (tree,), _ = read_trees(body)
     return tree

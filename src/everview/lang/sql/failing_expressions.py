@@ -8,8 +8,8 @@ from sqlglot import exp
 
 from everview.errors import UserError
 from everview.expr.dialect import DIALECT
+from everview.lang.sql.parse.parser import parse_query
 from everview.lang.sql.parse.span import span_of
-from everview.lang.sql.parse.statement import parse_query
 
 _LONGEST = 100
 """So many characters of an expression are shown."""

@@ -1,26 +1,48 @@
-"""Spark's result type for every part of a scalar expression, or None where we have no rule."""
+"""Type inference: Spark's type of each part of a scalar, None where we have no rule."""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass
 from decimal import Decimal
 from functools import reduce
+from typing import TypeAlias
 
 from sqlglot import exp
 
 from everview.expr.calls import call, cast_call, interval_cast, target_type
-from everview.expr.functions import RULES
-from everview.expr.lambdas import Variables, higher_order, typed_call, variable
 from everview.expr.scalar import parse
-from everview.expr.signatures import Operand, castable
-from everview.expr.typed import Typed
-from everview.expr.types import Schema, Type
-
-__all__ = ["Typed", "annotate", "type_of"]
+from everview.expr.signature_rules import Operand, castable
+from everview.expr.signatures import SIGNATURES
+from everview.expr.types import Schema, Type, element_of, entry_of, struct_of
 
 _INT_MAX = 2**31 - 1
 _LONG_MAX = 2**63 - 1
+
+
+@dataclass(frozen=True, slots=True)
+class Typed:
+    """A construct with its arguments, the types Spark casts those to, and its result type.
+
+    `value` is what the text fixes: a column's name, a literal, a unit, the escape of a LIKE.
+    An unknown construct has no result type and no operands.
+    """
+
+    name: str
+    args: tuple[Typed, ...]
+    operands: tuple[Type, ...]
+    type: Type | None
+    value: str | None = None
+
+    @property
+    def literal(self) -> str | None:
+        """The text of a literal, None for anything else, and for NULL, which has none."""
+        return self.value if self.name == "literal" and self.type != "void" else None
+
+
+Variables: TypeAlias = Mapping[str, Typed]
+"""The parameters of the lambdas around a part, by name."""
 
 
 def type_of(text: str, schema: Schema) -> Type | None:
@@ -42,7 +64,7 @@ def annotate(tree: str | exp.Expr, schema: Schema) -> Typed:
 
 @dataclass(frozen=True, slots=True)
 class Names:
-    """What names stand for: the types of columns, and the variables of functions around."""
+    """What names stand for: the types of columns, and the parameters of the lambdas around."""
 
     columns: dict[str, Type]
     variables: Variables
@@ -81,9 +103,10 @@ def _typed(node: exp.Expr, names: Names) -> Typed:
         ):
             return _any_or_all(node, names)
         case exp.Identifier():
-            return variable(node, names.variables)
-        case exp.Func() if (applied := higher_order(node)) is not None:
-            return typed_call(*applied, names.typed)
+            unknown = Typed("variable", (), (), None, node.name)
+            return names.variables.get(node.name) or unknown
+        case exp.Func() if (applied := _higher_order(node)) is not None:
+            return _typed_higher_order(*applied, names)
         case exp.Anonymous() if (conversion := cast_call(node)) is not None:
             return _cast("cast", *conversion, names)
         case exp.Anonymous(expressions=[subject]) if node.name.lower() in _ZERO_CALLS:
@@ -137,7 +160,7 @@ def _call(node: exp.Expr, names: Names) -> Typed:
 
 
 def _applied(name: str, args: tuple[Typed, ...], value: str | None = None) -> Typed:
-    rule = RULES.get(name)
+    rule = SIGNATURES.get(name)
     if rule is None or any(arg.type is None for arg in args):
         return Typed(name, args, (), None, value)
     signature = rule(tuple(Operand(arg.type or "", arg.literal) for arg in args), value)
@@ -209,3 +232,123 @@ def _any_or_all(node: exp.Expr, names: Names) -> Typed:
 def _with_pattern(node: exp.Expr, pattern: exp.Expr) -> exp.Expr:
     negate = bool(node.args.get("negate"))
     return type(node)(this=node.this.copy(), expression=pattern.copy(), negate=negate)
+
+
+# Functions that take functions: transform, filter, exists, forall, aggregate, …
+
+_HIGHER_ORDER: dict[type[exp.Expr], tuple[str, str]] = {
+    exp.Transform: ("transform", "this expression"),
+    exp.ArrayFilter: ("filter", "this expression"),
+    exp.Exists: ("exists", "this expression"),
+    exp.Reduce: ("aggregate", "this initial merge finish"),
+}
+_HIGHER_ORDER_NAMES = ("forall", "map_filter", "transform_values", "transform_keys")
+
+
+def _higher_order(node: exp.Expr) -> tuple[str, list[exp.Expr]] | None:
+    """The name and the arguments of a function that takes functions, None for others."""
+    if isinstance(node, exp.Anonymous) and node.name.lower() in _HIGHER_ORDER_NAMES:
+        return node.name.lower(), list(node.expressions)
+    if type(node) not in _HIGHER_ORDER:
+        return None
+    name, keys = _HIGHER_ORDER[type(node)]
+    parts = [node.args.get(key) for key in keys.split()]
+    return name, [part for part in parts if part is not None]
+
+
+def _typed_higher_order(name: str, parts: list[exp.Expr], names: Names) -> Typed:
+    """A function that takes functions, with types."""
+    unknown = Typed(name, (), (), None)
+    values = names.typed(parts[0], {})
+    if len(parts) < 2 or values.type is None:
+        return Typed(name, (values,), (), None)
+    if name == "aggregate":
+        return _aggregate(values, parts[1:], names) or unknown
+    over = _over_entries if entry_of(values.type) else _over_elements
+    body = over(name, values.type, parts[1], names)
+    result = _result(name, values.type, body) if body is not None and len(parts) == 2 else None
+    if body is None or body.type is None or result is None:
+        return Typed(name, (values,) if body is None else (values, body), (), None)
+    return Typed(name, (values, body), (values.type, body.type), result)
+
+
+def _result(name: str, values: Type, body: Typed) -> Type | None:
+    """The type of a call; a predicate has to be boolean."""
+    entry = entry_of(values)
+    match name:
+        case "transform" if element_of(values):
+            return f"array<{body.type}>"
+        case "transform_values" if entry:
+            return f"map<{entry[0]},{body.type}>"
+        case "transform_keys" if entry:
+            return f"map<{body.type},{entry[1]}>"
+        case "filter" | "exists" | "forall" if element_of(values) and body.type == "boolean":
+            return values if name == "filter" else "boolean"
+        case "map_filter" if entry and body.type == "boolean":
+            return values
+        case _:
+            return None
+
+
+def _over_elements(name: str, values: Type, node: exp.Expr, names: Names) -> Typed | None:
+    """A function of an element, and of its index where the call allows one."""
+    element = element_of(values)
+    if element is None or not isinstance(node, exp.Lambda):
+        return None
+    most = 2 if name in ("transform", "filter") else 1
+    parameters = [parameter.name for parameter in node.expressions]
+    if not 1 <= len(parameters) <= most:
+        return None
+    bound = {parameters[0]: _variable(parameters[0], element)}
+    if len(parameters) == 2:
+        bound[parameters[1]] = Typed("index", (), (), "int", parameters[1])
+    return _function(node, parameters, bound, names)
+
+
+def _over_entries(_: str, values: Type, node: exp.Expr, names: Names) -> Typed | None:
+    """A function of a key and a value, which are the fields of one entry."""
+    entry = entry_of(values)
+    if entry is None or not isinstance(node, exp.Lambda) or len(node.expressions) != 2:
+        return None
+    parameters = [parameter.name for parameter in node.expressions]
+    whole = _variable(",".join(parameters), struct_of(zip(("key", "value"), entry, strict=True)))
+    bound = {
+        name: Typed("field", (whole,), (whole.type or "",), type_, part)
+        for name, part, type_ in zip(parameters, ("key", "value"), entry, strict=True)
+    }
+    return _function(node, [whole.value or ""], bound, names)
+
+
+def _variable(name: str, type_: Type) -> Typed:
+    return Typed("variable", (), (), type_, name)
+
+
+def _aggregate(array: Typed, parts: list[exp.Expr], names: Names) -> Typed | None:
+    """aggregate(array, first, merge[, finish]): what merge gives has the type of `first`."""
+    first, element = names.typed(parts[0], {}), element_of(array.type or "")
+    if first.type is None or element is None or not 2 <= len(parts) <= 3:
+        return None
+    merged = _plain(parts[1], (first.type, element), names)
+    if merged is None or merged.type != first.type:
+        return None
+    args = [array, first, merged]
+    if len(parts) == 3:
+        finished = _plain(parts[2], (first.type,), names)
+        if finished is None or finished.type is None:
+            return None
+        args.append(finished)
+    return Typed("aggregate", tuple(args), tuple(a.type or "" for a in args), args[-1].type)
+
+
+def _plain(node: exp.Expr, types: tuple[Type, ...], names: Names) -> Typed | None:
+    """A function of as many values as there are types."""
+    if not isinstance(node, exp.Lambda) or len(node.expressions) != len(types):
+        return None
+    parameters = [parameter.name for parameter in node.expressions]
+    bound = {name: _variable(name, type_) for name, type_ in zip(parameters, types, strict=True)}
+    return _function(node, parameters, bound, names)
+
+
+def _function(node: exp.Lambda, parameters: list[str], bound: Variables, names: Names) -> Typed:
+    body = names.typed(node.this, bound)
+    return Typed("lambda", (body,), (body.type or "",), body.type, "\n".join(parameters))

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from everview.expr.scalar import parse, text
+from everview.expr.type_inference import type_of
 from everview.expr.types import Column
-from everview.expr.typing import type_of
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -2,22 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
+from dataclasses import dataclass
 
 from sqlglot import exp
 from sqlglot.tokenizer_core import Token, TokenType
 
 from everview.errors import Span, UserError
 from everview.expr.dialect import DIALECT
-from everview.expr.types import Schema
-from everview.lang.sql.dialects.translate import translated
-from everview.lang.sql.parse.create import (
-    create_function,
-    create_table,
-    create_view,
-    reads_of,
-    table_name,
-)
+from everview.lang.sql.parse.create import create_function, create_table, create_view, table_name
+from everview.lang.sql.parse.ctes import reads_of
 from everview.lang.sql.parse.grammar import QUERIES
 from everview.lang.sql.parse.span import span_of
 from everview.lang.sql.parse.statements import (
@@ -29,32 +23,16 @@ from everview.lang.sql.parse.statements import (
     MergeClause,
     Query,
     Statement,
-    Transaction,
+    TransactionBracket,
     Update,
 )
-from everview.lang.sql.parse.trees import read_foreign, read_tree, read_trees
+from everview.lang.sql.parse.trees import read_tree, read_trees
 
 
-def parse_statements(
-    text: str, dialect: str | None = None, tables: Callable[[], Mapping[str, Schema]] = dict
-) -> tuple[Statement, ...]:
-    """The statements of a text, in order. Another dialect is first turned into Spark's.
-
-    What its operators mean depends on the types of their operands, so of the `tables` named.
-    """
-    if dialect is not None and dialect.lower() != "spark":
-        text = translated(text, dialect, tables())
+def parse_statements(text: str) -> tuple[Statement, ...]:
+    """The statements of a text in Spark's dialect, in order."""
     parts = zip(*read_trees(text), strict=True)
     return tuple(_statement(tree, text, tokens) for tree, tokens in parts)
-
-
-def only_reads(text: str, dialect: str | None = None) -> bool:
-    """Whether a text has statements, and none of them changes anything."""
-    if dialect is None or dialect.lower() == "spark":
-        found = parse_statements(text)
-        return bool(found) and all(isinstance(each, Query | Explain) for each in found)
-    trees = read_foreign(text, dialect)
-    return bool(trees) and all(isinstance(tree, exp.Query | exp.Values) for tree in trees)
 
 
 def parse_query(text: str) -> exp.Expr:
@@ -65,67 +43,98 @@ def parse_query(text: str) -> exp.Expr:
     return trees[0]
 
 
+@dataclass(frozen=True, slots=True)
+class _Source:
+    """A statement with its text, its tokens and its place in the text."""
+
+    text: str
+    tokens: list[Token]
+    span: Span
+
+    @property
+    def own_text(self) -> str:
+        """The text of this statement alone."""
+        return self.text[self.span.start : self.span.stop]
+
+
 def _statement(tree: exp.Expr, text: str, tokens: list[Token]) -> Statement:
-    span = Span(text, tokens[0].start, tokens[-1].end + 1)
-    _must_say_only_what_is_known(tree, span)
+    source = _Source(text, tokens, Span(text, tokens[0].start, tokens[-1].end + 1))
+    _must_have_known_parts(tree, source.span)
+    parse = _query if isinstance(tree, exp.Query | exp.Values) else _PARSERS.get(type(tree))
+    statement = parse(tree, source) if parse is not None else None
+    if statement is not None:
+        return statement
+    _refuse_query_after_as(tree, text, tokens)
+    raise UserError(
+        "Q003",
+        f"not a statement of the language: {source.own_text[:40]!r}",
+        span=Span(text, tokens[0].start, tokens[0].end + 1),
+        remedy="use CREATE or DROP TABLE, VIEW or FUNCTION, INSERT, DELETE, UPDATE, MERGE, "
+        "BEGIN, COMMIT, ROLLBACK, EXPLAIN or SELECT",
+    )
+
+
+def _create(tree: exp.Expr, source: _Source) -> Statement | None:
     match tree:
         case exp.Create(kind="TABLE"):
-            return create_table(tree, text, tokens, span)
+            return create_table(tree, source.text, source.tokens, source.span)
         case exp.Create(kind="VIEW"):
-            return create_view(tree, text, tokens, span)
+            return create_view(tree, source.text, source.tokens, source.span)
         case exp.Create(kind="FUNCTION"):
-            return create_function(tree, text, span)
-        case exp.Drop(kind="TABLE" | "VIEW" | "FUNCTION"):
-            if len(tree.args["tables"]) > 1:
-                raise _not_in_language("DROP of several names", span, "drop one at a time")
-            name = table_name(tree.args["tables"][0], text)
-            return Drop(str(tree.args["kind"]).lower(), name, bool(tree.args.get("exists")), span)
-        case exp.Insert():
-            return _insert(tree, text, span)
-        case exp.Delete():
-            table, alias = _target(tree.this, text)
-            return Delete(table, alias, _where(tree), span)
-        case exp.Update():
-            table, alias = _target(tree.this, text)
-            pairs = tuple(_assignment(pair, (table, alias), span) for pair in tree.expressions)
-            if not pairs:
-                raise _not_in_language("UPDATE without SET", span, "write SET column = value")
-            return Update(table, alias, pairs, _where(tree), span)
-        case exp.Merge():
-            return _merge(tree, text, span)
-        case exp.Transaction():
-            return Transaction("begin", span)
-        case exp.Commit():
-            return Transaction("commit", span)
-        case exp.Rollback():
-            return Transaction("rollback", span)
-        case exp.Command() if str(tree.this).upper() == "EXPLAIN" and tree.expression:
-            return Explain(str(tree.expression.name).strip(), span)
-        case exp.Query() | exp.Values():
-            return Query(text[span.start : span.stop], reads_of(tree), span)
+            return create_function(tree, source.text, source.span)
         case _:
-            _refuse_query_after_as(tree, text, tokens)
-            raise UserError(
-                "Q003",
-                f"not a statement of the language: {text[span.start : span.stop][:40]!r}",
-                span=Span(text, tokens[0].start, tokens[0].end + 1),
-                remedy="use CREATE or DROP TABLE, VIEW or FUNCTION, INSERT, DELETE, UPDATE, MERGE, "
-                "BEGIN, COMMIT, ROLLBACK, EXPLAIN or SELECT",
-            )
+            return None
 
 
-_KNOWN: dict[type[exp.Expr], tuple[str, ...]] = {
+def _drop(tree: exp.Expr, source: _Source) -> Statement | None:
+    kind = str(tree.args.get("kind") or "").upper()
+    if kind not in ("TABLE", "VIEW", "FUNCTION"):
+        return None
+    if len(tree.args["tables"]) > 1:
+        raise _not_in_language("DROP of several names", source.span, "drop one at a time")
+    name = table_name(tree.args["tables"][0], source.text)
+    return Drop(kind.lower(), name, bool(tree.args.get("exists")), source.span)
+
+
+def _delete(tree: exp.Expr, source: _Source) -> Statement:
+    table, alias = _target(tree.this, source.text)
+    return Delete(table, alias, _where(tree), source.span)
+
+
+def _update(tree: exp.Expr, source: _Source) -> Statement:
+    table, alias = _target(tree.this, source.text)
+    pairs = tuple(_assignment(pair, (table, alias), source.span) for pair in tree.expressions)
+    if not pairs:
+        raise _not_in_language("UPDATE without SET", source.span, "write SET column = value")
+    return Update(table, alias, pairs, _where(tree), source.span)
+
+
+def _bracket(action: str) -> Callable[[exp.Expr, _Source], Statement]:
+    return lambda _, source: TransactionBracket(action, source.span)
+
+
+def _explain(tree: exp.Expr, source: _Source) -> Statement | None:
+    if str(tree.this).upper() != "EXPLAIN" or not tree.expression:
+        return None
+    return Explain(str(tree.expression.name).strip(), source.span)
+
+
+def _query(tree: exp.Expr, source: _Source) -> Statement:
+    return Query(source.own_text, reads_of(tree), source.span)
+
+
+_KNOWN_PARTS: dict[type[exp.Expr], tuple[str, ...]] = {
     exp.Drop: ("kind", "tables", "exists", "materialized"),
     exp.Insert: ("this", "expression", "with_", "overwrite"),
     exp.Delete: ("this", "where"),
     exp.Update: ("this", "expressions", "where"),
     exp.Merge: ("this", "using", "on", "whens"),
 }
-"""The parts of statements that change something: one that is not understood is not left out."""
+"""The parts that are understood of statements that change something; any other is refused."""
 
 
-def _must_say_only_what_is_known(tree: exp.Expr, span: Span) -> None:
-    known = _KNOWN.get(type(tree))
+def _must_have_known_parts(tree: exp.Expr, span: Span) -> None:
+    known = _KNOWN_PARTS.get(type(tree))
     for part, value in tree.args.items() if known else ():
         if value and part not in (known or ()):
             shown = part.strip("_").replace("_", " ").upper()
@@ -143,7 +152,7 @@ def _refuse_query_after_as(tree: exp.Expr, text: str, tokens: list[Token]) -> No
         read_tree(tokens[kinds.index(TokenType.ALIAS) + 1 :], text)
 
 
-def _insert(tree: exp.Insert, text: str, span: Span) -> Insert:
+def _insert(tree: exp.Expr, source: _Source) -> Statement:
     target = tree.this
     columns: tuple[str, ...] = ()
     if isinstance(target, exp.Schema):
@@ -153,22 +162,24 @@ def _insert(tree: exp.Insert, text: str, span: Span) -> Insert:
         raise UserError(
             "Q003",
             "this form of INSERT is not part of the language",
-            span=span,
+            span=source.span,
             remedy="write INSERT INTO table VALUES … or INSERT INTO table SELECT …",
         )
     query = tree.expression
     if tree.args.get("with_"):
         query = query.copy()
         query.set("with_", tree.args["with_"].copy())
-    return Insert(table_name(target, text), columns, query.sql(dialect=QUERIES), span)
+    text = query.sql(dialect=QUERIES)
+    return Insert(table_name(target, source.text), columns, text, source.span)
 
 
-def _merge(tree: exp.Merge, text: str, span: Span) -> Merge:
+def _merge(tree: exp.Expr, source: _Source) -> Statement:
+    text, span = source.text, source.span
     table, alias = _target(tree.this, text)
     own = (table, alias)
     clauses = tuple(_clause(when, own, text, span) for when in tree.args["whens"].expressions)
-    source = tree.args["using"].sql(dialect=QUERIES)
-    return Merge(table, alias, source, tree.args["on"].sql(dialect=DIALECT), clauses, span)
+    using = tree.args["using"].sql(dialect=QUERIES)
+    return Merge(table, alias, using, tree.args["on"].sql(dialect=DIALECT), clauses, span)
 
 
 def _clause(when: exp.When, own: tuple[str, str], text: str, span: Span) -> MergeClause:
@@ -232,3 +243,18 @@ def _where(tree: exp.Expr) -> str | None:
 def _target(node: exp.Expr, text: str) -> tuple[str, str]:
     name = table_name(node, text)
     return name, node.alias or name
+
+
+_PARSERS: dict[type[exp.Expr], Callable[[exp.Expr, _Source], Statement | None]] = {
+    exp.Create: _create,
+    exp.Drop: _drop,
+    exp.Insert: _insert,
+    exp.Delete: _delete,
+    exp.Update: _update,
+    exp.Merge: _merge,
+    exp.Transaction: _bracket("begin"),
+    exp.Commit: _bracket("commit"),
+    exp.Rollback: _bracket("rollback"),
+    exp.Command: _explain,
+}
+"""How the tree of each statement but a query is read; None where it is no statement of ours."""

@@ -1,4 +1,4 @@
-"""What Spark casts the operands of functions on arrays, structs and maps to, and their types."""
+"""The signatures of functions on arrays, structs and maps."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 from everview.expr.coercion import common, common_of
 from everview.expr.parameters import a_small_int, a_string, an_int
-from everview.expr.signatures import Operand, Rule, Signature
+from everview.expr.signature_rules import Operand, Rule, Signature
 from everview.expr.types import (
     INTEGERS,
     Type,
