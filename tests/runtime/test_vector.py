@@ -27,7 +27,7 @@ from everview.program.steps import change_name
 from everview.runtime.vector import decimals, group_join, scalars
 from everview.runtime.vector.aggregate import sums
 from everview.runtime.vector.batches import batch
-from everview.runtime.vector.errors import Unknown
+from everview.runtime.vector.errors import Unsupported
 from everview.runtime.vector.group_join import pairs
 from everview.runtime.vector.operators import Columns
 from sqlgen import grid
@@ -58,7 +58,7 @@ def on_columns(plan, world, change):
             known[change_name(node.name)] = batch(as_arrow(change[node.name], node.schema))
     try:
         rows = COLUMNS.evaluate(transform(plan, named), known, consolidated=True)
-    except (Unknown, pa.ArrowException):
+    except (Unsupported, pa.ArrowException):
         return None
     assert rows.schema.names[:-1] == [column.name for column in schema_of(plan)]
     return as_bag(pa.Table.from_batches([rows]))
@@ -164,7 +164,7 @@ CELLS = batch(grid.table().select([column.name for column in SCHEMA]))
 def compiled(each: str) -> scalars.Compute | None:
     try:
         return scalars.compiled(each, SCHEMA, CALCULATOR._constant)[0]
-    except (Unknown, pa.ArrowException):
+    except (Unsupported, pa.ArrowException):
         return None
 
 
@@ -184,7 +184,7 @@ def _value(compute: scalars.Compute, row: int) -> Any:
     """The bits of a value, ERROR where the database is asked."""
     try:
         found = compute(CELLS.slice(row, 1))
-    except (Unknown, pa.ArrowException):
+    except (Unsupported, pa.ArrowException):
         return ERROR
     return _bits(_plain(found if isinstance(found, pa.Scalar) else found[0]))
 
@@ -247,7 +247,7 @@ def test_a_quotient_of_decimals_is_rounded_half_away_from_zero(data, left, right
         types = tuple(f"decimal({p},{s})" for p, s in (left, right))
         try:
             (found,) = decimals.quotient(types, to)(*operands).to_pylist()
-        except (Unknown, pa.ArrowInvalid):
+        except (Unsupported, pa.ArrowInvalid):
             return
         scale = decimal_parts(to)[1]
         assert found == (a / b).quantize(Decimal(1).scaleb(-scale), rounding=ROUND_HALF_UP)
@@ -279,8 +279,8 @@ def test_decimals_are_added_up_as_often_as_their_weights_say(cells, digits, heav
 
 def test_sums_beyond_64_bits_are_left_to_the_database():
     rows = pa.record_batch({"k": [1, 1], "_w": [2**62, 2**62]})
-    with pytest.raises(Unknown):
+    with pytest.raises(Unsupported):
         sums(rows, ["k"], rows.schema)
     least = pa.record_batch({"k": [1, 1], "_w": [-(2**63), 1]})
-    with pytest.raises(Unknown):
+    with pytest.raises(Unsupported):
         sums(least, ["k"], least.schema)

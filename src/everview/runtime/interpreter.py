@@ -26,7 +26,7 @@ from everview.program.steps import (
     change_name,
 )
 from everview.runtime.arrow_types import arrow_schema
-from everview.runtime.cache.relation_cache import Hot
+from everview.runtime.cache.relation_cache import RelationCache
 from everview.runtime.consolidate import summed
 from everview.runtime.constraints.narrow import Doubts
 from everview.runtime.epoch_writer import Writer
@@ -44,7 +44,7 @@ class InProcess:
 
     def __init__(self, calculator: Calculator, held: float = EMBEDDED) -> None:
         self._calculator = calculator
-        self._hot = Hot(calculator, part(held))
+        self._hot = RelationCache(calculator, part(held))
         self._busy = RLock()
         """Held while the calculator, or what is in memory, is used; readers do not wait for it."""
         self._idle: list[Calculator] = []
@@ -60,7 +60,7 @@ class InProcess:
         with self._busy:
             self._idle = []
             calculator = self._calculator.anew()
-            self._hot = Hot(calculator, self._hot.most)
+            self._hot = RelationCache(calculator, self._hot.max_bytes)
             self._calculator = calculator
 
     @contextmanager
@@ -88,7 +88,7 @@ class InProcess:
     @property
     def loading(self) -> float:
         """Milliseconds that it took so far to bring relations into memory."""
-        return self._hot.loading
+        return self._hot.load_ms
 
     def fetch(self, steps: Sequence[Fetch], snapshot: Snapshot, outcome: Outcome) -> None:
         """Bring the slices of one round."""
@@ -153,7 +153,7 @@ class InProcess:
     def moved(self, before: Snapshot, after: Manifest) -> None:
         """Relations have other segments now, with the same sum."""
         with self._busy:
-            self._hot.moved(before, after)
+            self._hot.on_compacted(before, after)
             self._calculator.forget()
 
 

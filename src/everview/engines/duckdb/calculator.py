@@ -27,7 +27,7 @@ from everview.runtime.recursion.seminaive import Solver
 from everview.runtime.retry import CalculationError, twice
 from everview.runtime.vector import aggregate
 from everview.runtime.vector.batches import FEW, Batches, batch, nothing, picked
-from everview.runtime.vector.errors import Unknown
+from everview.runtime.vector.errors import Unsupported
 from everview.runtime.vector.operators import Columns
 from everview.sqlgen.scalar import NotEqual, spelled
 from everview.sqlgen.sql import DUCKDB, consolidate
@@ -181,7 +181,7 @@ class Calculator:
             return None
         try:
             return self._columns.evaluate(plan, self._batches, consolidated=consolidated)
-        except (Unknown, pa.ArrowException):
+        except (Unsupported, pa.ArrowException):
             return None
 
     def _batch(self, name: str) -> pa.RecordBatch:
@@ -204,7 +204,7 @@ class Calculator:
         try:
             found = self.rows(f"SELECT {spelled(node)} AS v")
         except (CalculationError, NotEqual) as problem:
-            raise Unknown(node.name) from problem
+            raise Unsupported(node.name) from problem
         type_ = arrow_type(node.type) or pa.null()
         return found.column("v").cast(type_)[0]
 
@@ -280,7 +280,7 @@ class Calculator:
                 wanted = picked(batch(rows), arrow_schema(schema))
                 summed = aggregate.consolidate(wanted, schema, rings)
                 return pa.Table.from_batches([summed])
-            except (Unknown, pa.ArrowException):
+            except (Unsupported, pa.ArrowException):
                 pass
         self._connection.register("__rows", rows)
         sql = consolidate('SELECT * FROM "__rows"', schema, rings, DUCKDB)

@@ -28,7 +28,7 @@ from everview.program.steps import (
 )
 from everview.rewrite.passes import rewrite
 from everview.runtime.arrow_types import arrow_schema, conform
-from everview.runtime.cache.key_set import Keys
+from everview.runtime.cache.probe_keys import ProbeKeys
 from everview.runtime.calendar import must_be_in_calendar
 from everview.runtime.interpreter import InProcess, is_idle, run_small
 from everview.runtime.protocol import Changes, Difference, Snapshot, Violation, Written
@@ -107,8 +107,8 @@ class DuckDBEngine(InProcess):
             if step.by is None:
                 rows = conform(self._hot.rows(step.relation, step.schema, snapshot), step.schema)
             else:
-                keys = Keys(self.values(step), self.agreeing(step))
-                rows = self._hot.among(step.relation, step.by, keys, step.schema, snapshot)
+                keys = ProbeKeys(self.values(step), self.agreeing(step))
+                rows = self._hot.lookup(step.relation, step.by, keys, step.schema, snapshot)
             self._calculator.give(step.result, rows)
             outcome.took(step, MEMORY, rows.num_rows)
 
@@ -227,7 +227,7 @@ class DuckDBEngine(InProcess):
 
     def _current(self, name: str, snapshot: Snapshot, calculator: Calculator) -> str:
         """A relation as a FROM item: from memory where it is at hand, else from its segments."""
-        rows = self._hot.at_hand(name, snapshot)
+        rows = self._hot.rows_if_held(name, snapshot)
         if rows is None:
             return stored_item(name, snapshot, calculator)
         known = f"hot {name}"

@@ -35,7 +35,7 @@ from everview.plan.nodes import Plan, Ref, Source
 from everview.plan.traverse import has_loops, schema_of, sources, walk
 from everview.program.steps import Compute, Fetch, Program
 from everview.runtime.arrow_types import arrow_schema, conform
-from everview.runtime.cache.key_set import Keys
+from everview.runtime.cache.probe_keys import ProbeKeys
 from everview.runtime.calendar import must_be_in_calendar
 from everview.runtime.interpreter import InProcess, is_idle, run_small
 from everview.runtime.memory_budget import BESIDE_SPARK
@@ -158,8 +158,8 @@ class SparkEngine(InProcess):
             if is_idle(step, self._calculator, outcome):
                 continue
             if step.by is not None and self._stays(step.relation, snapshot):
-                wanted = Keys(self.values(step), self.agreeing(step))
-                rows = self._hot.among(step.relation, step.by, wanted, step.schema, snapshot)
+                wanted = ProbeKeys(self.values(step), self.agreeing(step))
+                rows = self._hot.lookup(step.relation, step.by, wanted, step.schema, snapshot)
                 self._calculator.give(step.result, rows)
                 outcome.took(step, MEMORY, rows.num_rows)
                 continue
@@ -181,7 +181,7 @@ class SparkEngine(InProcess):
         if self._hot.holds(name, snapshot):
             return True
         wanted = UNPACKED * _bytes(snapshot.relation(name).files)
-        return self._hot.bytes + wanted <= self._held_bytes
+        return self._hot.held_bytes + wanted <= self._held_bytes
 
     def _surviving(
         self, step: Fetch, snapshot: Snapshot

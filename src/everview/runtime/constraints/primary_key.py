@@ -15,12 +15,12 @@ from pyarrow import types
 
 from everview.expr.types import WEIGHT
 from everview.runtime.parallel import MANY, side_by_side
-from everview.runtime.vector.errors import Unknown
-from everview.runtime.vector.int_encoding import Places, codes
+from everview.runtime.vector.errors import Unsupported
+from everview.runtime.vector.int_encoding import Ints, key_codes
 from everview.store.sort_order import ascends, both
 
 
-def unsettled(stored: pa.Table, change: pa.Table, key: Sequence[str]) -> tuple[Places, Places]:
+def unsettled(stored: pa.Table, change: pa.Table, key: Sequence[str]) -> tuple[Ints, Ints]:
     """The places of stored and of changed rows that have to be looked at again.
 
     Stored rows are in the order in which they came and went; of a change, what goes goes first.
@@ -31,8 +31,8 @@ def unsettled(stored: pa.Table, change: pa.Table, key: Sequence[str]) -> tuple[P
         return np.arange(0), np.arange(0)
     rows = pa.concat_tables([stored, change])
     try:
-        numbers = codes([rows[name].combine_chunks()] for name in key)
-    except Unknown:
+        numbers = key_codes([rows[name].combine_chunks()] for name in key)
+    except Unsupported:
         return np.arange(len(stored)), np.arange(len(change))
     weights = rows[WEIGHT].to_numpy()
     comes = np.zeros(len(rows), np.int8)
@@ -80,14 +80,14 @@ def _only_goes(stored: pa.Table, change: pa.Table, key: Sequence[str]) -> bool:
     return bool(gone.equals(stored.drop_columns([WEIGHT])))
 
 
-def _where(wanted: Places, rows: pa.Table) -> pa.Table:
+def _where(wanted: Ints, rows: pa.Table) -> pa.Table:
     """Some of the rows; nothing is copied if they lie together."""
     first, count = int(wanted.argmax()) if len(wanted) else 0, np.count_nonzero(wanted)
     together = bool(wanted[first : first + count].all())
     return rows.slice(first, count) if together else rows.filter(pa.array(wanted))
 
 
-def _in_doubt(rows: pa.Table, order: Places, numbers: Places, weights: Places) -> Places:
+def _in_doubt(rows: pa.Table, order: Ints, numbers: Ints, weights: Ints) -> Ints:
     """Of rows in an order that keeps groups together, those of groups that are not settled."""
     places = np.arange(len(order))
     first = np.append(True, numbers[1:] != numbers[:-1])[: len(order)]
@@ -96,15 +96,15 @@ def _in_doubt(rows: pa.Table, order: Places, numbers: Places, weights: Places) -
     goes = np.flatnonzero((turn % 2 == 1) & ~bad)
     bad[goes] = ~_equal(rows, order[goes - 1], order[goes])
     groups = np.cumsum(first) - 1
-    doubted: Places = np.isin(groups, np.unique(groups[bad])) if bad.any() else bad
+    doubted: Ints = np.isin(groups, np.unique(groups[bad])) if bad.any() else bad
     return doubted
 
 
-def _equal(rows: pa.Table, left: Places, right: Places) -> Places:
+def _equal(rows: pa.Table, left: Ints, right: Ints) -> Ints:
     """Whether the rows at some places are equal to those at others; doubt is answered with no."""
     at, to = pa.array(left), pa.array(right)
 
-    def same(column: pa.ChunkedArray) -> Places:
+    def same(column: pa.ChunkedArray) -> Ints:
         if types.is_nested(column.type):
             return np.zeros(len(left), bool)
         return _same(column.take(at), column.take(to))
@@ -117,11 +117,11 @@ def _equal(rows: pa.Table, left: Places, right: Places) -> Places:
         found = [same(column) for column in columns]
     else:
         found = side_by_side(same, columns)
-    whole: Places = np.logical_and.reduce(found)
+    whole: Ints = np.logical_and.reduce(found)
     return whole
 
 
-def _same(left: pa.ChunkedArray, right: pa.ChunkedArray) -> Places:
+def _same(left: pa.ChunkedArray, right: pa.ChunkedArray) -> Ints:
     """Null is the same as null; fractions are the same if every bit is."""
     if types.is_floating(left.type):
         bits = pa.int32() if left.type == pa.float32() else pa.int64()
@@ -129,5 +129,5 @@ def _same(left: pa.ChunkedArray, right: pa.ChunkedArray) -> Places:
     both = pc.equal(left, right)
     if both.null_count:
         both = pc.coalesce(both, pc.and_(pc.is_null(left), pc.is_null(right)))
-    found: Places = both.to_numpy() if isinstance(both, pa.ChunkedArray) else both.to_numpy(False)
+    found: Ints = both.to_numpy() if isinstance(both, pa.ChunkedArray) else both.to_numpy(False)
     return found

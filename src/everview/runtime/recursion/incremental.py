@@ -19,7 +19,7 @@ from everview.runtime.recursion.slice_cache import Slice
 from everview.runtime.recursion.worklist import Agenda
 from everview.runtime.report import Outcome
 from everview.runtime.vector.chunks import Pieces
-from everview.runtime.vector.int_encoding import Places
+from everview.runtime.vector.int_encoding import Ints
 
 
 class _Relation:
@@ -103,7 +103,7 @@ class _Run:
             raise endless(each.step.name, self._loop.limit)
         return agenda.at(iteration, (numbers, weights))
 
-    def _learn(self, each: _Relation, numbers: Places) -> None:
+    def _learn(self, each: _Relation, numbers: Ints) -> None:
         """Fetch the old histories of rows, once for each."""
         step, rows = each.step.history, each.agenda.unbrought(numbers)
         if rows is None or step is None:

@@ -14,7 +14,7 @@ from everview.program.steps import Fetch, KeySet
 from everview.runtime.arrow_types import arrow_schema
 from everview.runtime.protocol import Gear, Snapshot
 from everview.runtime.report import Outcome
-from everview.runtime.vector.int_encoding import values_at
+from everview.runtime.vector.int_encoding import take_values
 from everview.runtime.vector.row_ids import identities
 
 KEPT = 1_000
@@ -79,7 +79,7 @@ class Slice:
         if self._rows is not None and self._rows.num_rows > KEPT:
             self._known, self._rows = set(), None
         if self._rows is not None:
-            keys = values_at(keys, np.array(fresh))
+            keys = take_values(keys, np.array(fresh))
         self._known.update(told)
         [missing] = self._more.keys
         self._calculator.give(missing.relation, pa.record_batch([keys], [missing.column]))

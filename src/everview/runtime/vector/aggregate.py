@@ -13,9 +13,9 @@ from everview.plan.nodes import Measure, Totals
 from everview.plan.traverse import schema_of
 from everview.runtime.arrow_types import arrow_schema
 from everview.runtime.vector.batches import Change, chosen, ones, picked, reweighted, weights
-from everview.runtime.vector.errors import Unknown
+from everview.runtime.vector.errors import Unsupported
 from everview.runtime.vector.group_join import Grouping, grouping
-from everview.runtime.vector.int_encoding import Places, of_numbers
+from everview.runtime.vector.int_encoding import Ints, int_column
 
 
 def sums(rows: pa.RecordBatch, keys: Sequence[str], schema: pa.Schema) -> pa.RecordBatch:
@@ -70,7 +70,7 @@ def totals(
         summed = measure.function == "sum" and measure.column is not None
         exact = summed and type_in(schema, measure.column or "")
         if exact and exact not in INTEGERS and not _keeps_digits(exact, measure.type):
-            raise Unknown(exact)
+            raise Unsupported(exact)
     made = arrow_schema(schema_of(plan))
     targets = [*(made.field(measure.name).type for measure in measures), pa.int64()]
 
@@ -89,7 +89,7 @@ def _keeps_digits(type_: Type, to: Type) -> bool:
     return bool(ours and theirs and ours[1] == theirs[1])
 
 
-def _counted(measure: Measure, rows: pa.RecordBatch) -> pa.Array | Places:
+def _counted(measure: Measure, rows: pa.RecordBatch) -> pa.Array | Ints:
     """What a row adds to a measure."""
     if measure.column is None:
         return np.ones(rows.num_rows, np.int64)
@@ -134,7 +134,7 @@ def regrouped(
         found = grouping(rows, keys, signs) if keys else _sides(after.num_rows, rows.num_rows)
         made = _summed(found, rows, keys, wanted)
         there = weights(made).to_numpy() > 0 if keys else np.ones(2, bool)
-        return reweighted(chosen(made, there), of_numbers(found.first(signs)[there]))
+        return reweighted(chosen(made, there), int_column(found.first(signs)[there]))
 
     return change
 
@@ -145,14 +145,14 @@ def _sides(first: int, all_: int) -> Grouping:
 
 
 def _must_add_up(schema: Schema, keys: tuple[str, ...]) -> None:
-    """Unknown unless all but the keys are exact numbers."""
+    """Unsupported unless all but the keys are exact numbers."""
     for name in names(schema):
         type_ = type_in(schema, name)
         if name not in keys and not decimal_parts(type_) and type_ != "bigint":
-            raise Unknown(type_)
+            raise Unsupported(type_)
 
 
-def _is_not_zero(values: pa.Array) -> Places:
+def _is_not_zero(values: pa.Array) -> Ints:
     zero = pa.scalar(0, pa.int64()).cast(values.type)
-    found: Places = pc.not_equal(values, zero).to_numpy(zero_copy_only=False)
+    found: Ints = pc.not_equal(values, zero).to_numpy(zero_copy_only=False)
     return found

@@ -8,7 +8,7 @@ from typing import TypeAlias
 import numpy as np
 import pyarrow as pa
 
-from everview.runtime.vector.int_encoding import Places, of_numbers
+from everview.runtime.vector.int_encoding import Ints, int_column
 
 FEW = 20_000
 """Up to so many rows are computed on columns; of more, a statement is worth its planning."""
@@ -39,7 +39,7 @@ def nothing(schema: pa.Schema) -> pa.RecordBatch:
     return pa.record_batch([pa.array([], field.type) for field in schema], schema=schema)
 
 
-def chosen(rows: pa.RecordBatch, kept: Places) -> pa.RecordBatch:
+def chosen(rows: pa.RecordBatch, kept: Ints) -> pa.RecordBatch:
     """The rows at which there is a yes."""
     count = int(np.count_nonzero(kept))
     if count == rows.num_rows:
@@ -47,12 +47,12 @@ def chosen(rows: pa.RecordBatch, kept: Places) -> pa.RecordBatch:
     return rows.filter(pa.array(kept)) if count else rows.slice(0, 0)
 
 
-def taken(rows: pa.RecordBatch, places: Places) -> pa.RecordBatch:
+def taken(rows: pa.RecordBatch, places: Ints) -> pa.RecordBatch:
     """The rows at some places."""
     count = rows.num_rows
     if len(places) == count and bool((places == np.arange(count)).all()):
         return rows
-    return rows.take(of_numbers(places))
+    return rows.take(int_column(places))
 
 
 def picked(rows: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:
@@ -70,7 +70,7 @@ def weights(rows: pa.RecordBatch) -> pa.Array:
 
 def ones(count: int) -> pa.Array:
     """A weight of one, so often."""
-    return of_numbers(np.ones(count, np.int64))
+    return int_column(np.ones(count, np.int64))
 
 
 def reweighted(rows: pa.RecordBatch, fresh: pa.Array) -> pa.RecordBatch:

@@ -10,7 +10,7 @@ import pyarrow.compute as pc
 
 from everview.expr.types import INTEGERS, Type, decimal_parts
 from everview.runtime.arrow_types import arrow_type
-from everview.runtime.vector.errors import Unknown
+from everview.runtime.vector.errors import Unsupported
 
 Convert: TypeAlias = Callable[[Any], Any]
 
@@ -18,7 +18,7 @@ _WHOLE = {"tinyint": 3, "smallint": 5, "int": 10, "bigint": 19}
 
 
 def cast(source: Type, target: Type) -> Convert:
-    """What turns values of one type into those of another; Unknown where nothing here does."""
+    """What turns values of one type into those of another; Unsupported where nothing here does."""
     to = arrow_type(target)
     if source == "void":
         return lambda _: pa.scalar(None, to)
@@ -36,4 +36,4 @@ def cast(source: Type, target: Type) -> Convert:
         return lambda values: pc.cast(values, to)
     if ours and ours[1] == 0 and target in INTEGERS:
         return lambda values: pc.cast(values, to)
-    raise Unknown(f"CAST({source} AS {target})")
+    raise Unsupported(f"CAST({source} AS {target})")

@@ -9,7 +9,7 @@ import pyarrow as pa
 from pyarrow import types
 
 from everview.runtime.vector.batches import FEW, batch, ones
-from everview.runtime.vector.int_encoding import Places, is_whole, of_numbers, with_room
+from everview.runtime.vector.int_encoding import Ints, grow, int_column, is_int_column
 
 PIECES = 32
 """To take rows from so many pieces costs less than to make them fewer."""
@@ -35,17 +35,17 @@ class Pieces:
         """All rows."""
         return pa.Table.from_batches(self._batches, self._schema)
 
-    def take(self, places: Places) -> pa.RecordBatch:
+    def take(self, places: Ints) -> pa.RecordBatch:
         """The rows at some places, which ascend."""
         first = self._rows - self._batches[-1].num_rows
         if places[0] < first:
             if self._rows > FEW:
-                return batch(self.table().take(of_numbers(places)))
+                return batch(self.table().take(int_column(places)))
             self._batches, first = [pa.concat_batches(self._batches)], 0
         last = self._batches[-1]
         if places[-1] - places[0] == len(places) - 1:
             return last.slice(int(places[0]) - first, len(places))
-        return last.take(of_numbers(places - first))
+        return last.take(int_column(places - first))
 
 
 class Rows:
@@ -56,7 +56,7 @@ class Rows:
         self._fields = list(schema)[:-1]
         self._count = 0
         self._pieces: Pieces | None = None
-        self._numbers: list[Places] = []
+        self._numbers: list[Ints] = []
         if self._fields and all(types.is_signed_integer(field.type) for field in self._fields):
             kinds = (field.type.to_pandas_dtype() for field in self._fields)
             self._numbers = [np.zeros(0, kind) for kind in kinds]
@@ -65,7 +65,7 @@ class Rows:
 
     def append(self, columns: Sequence[pa.Array], count: int) -> None:
         """Add so many rows at the end."""
-        if self._pieces is None and not all(map(is_whole, columns)):
+        if self._pieces is None and not all(map(is_int_column, columns)):
             known = self._weighted(self.at(np.arange(self._count)), self._count)
             self._pieces = Pieces(self._schema)
             self._pieces.append(known)
@@ -73,23 +73,23 @@ class Rows:
             self._pieces.append(self._weighted(columns, count))
             return
         end = self._count + count
-        self._numbers = [with_room(known, end) for known in self._numbers]
+        self._numbers = [grow(known, end) for known in self._numbers]
         for known, column in zip(self._numbers, columns, strict=True):
             known[self._count : end] = column.to_numpy()
         self._count = end
 
-    def at(self, places: Places) -> list[pa.Array]:
+    def at(self, places: Ints) -> list[pa.Array]:
         """The columns of the rows at some places, which ascend."""
         if self._pieces is None:
-            return [of_numbers(known[places]) for known in self._numbers]
+            return [int_column(known[places]) for known in self._numbers]
         rows = self._pieces.take(places)
         return [rows.column(place) for place in range(len(self._fields))]
 
-    def again(self, places: Places) -> list[pa.ChunkedArray | pa.Array]:
+    def again(self, places: Ints) -> list[pa.ChunkedArray | pa.Array]:
         """The columns of the rows at any places."""
         if self._pieces is None:
             return list(self.at(places))
-        return list(self._pieces.table().take(of_numbers(places)).columns[:-1])
+        return list(self._pieces.table().take(int_column(places)).columns[:-1])
 
     def _weighted(self, columns: Sequence[pa.Array], count: int) -> pa.RecordBatch:
         return pa.record_batch([*columns, ones(count)], schema=self._schema)

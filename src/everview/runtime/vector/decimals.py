@@ -10,7 +10,7 @@ import pyarrow.compute as pc
 
 from everview.expr.types import Type, decimal_parts
 from everview.runtime.vector.batches import FEW
-from everview.runtime.vector.errors import Unknown
+from everview.runtime.vector.errors import Unsupported
 
 DIGITS = 38
 """What an Arrow decimal of 128 bits holds; twice as many in one of 256."""
@@ -31,7 +31,7 @@ def total(operation: Callable[..., Any]) -> Callable[[Any], Callable[..., Any]]:
     def make(site: Any) -> Callable[..., Any]:
         (p1, s1), (p2, s2), (_, scale) = map(parts, (*site.types, site.result))
         if max(s1, s2) > scale:
-            raise Unknown("the result drops digits")
+            raise Unsupported("the result drops digits")
         digits = max(p1 - s1, p2 - s2) + max(s1, s2) + 1
         return _exact(operation, site.types, digits, site.result)
 
@@ -42,7 +42,7 @@ def product(site: Any) -> Callable[..., Any]:
     """A product whose result keeps every digit."""
     (p1, s1), (p2, s2), (_, scale) = map(parts, (*site.types, site.result))
     if scale != s1 + s2:
-        raise Unknown("the result drops digits")
+        raise Unsupported("the result drops digits")
     return _exact(pc.multiply, site.types, p1 + p2 + 1, site.result)
 
 
@@ -53,7 +53,7 @@ def _exact(
     if digits <= DIGITS:
         return lambda left, right: _as(operation(left, right), target)
     if digits > 2 * DIGITS:
-        raise Unknown("too many digits")
+        raise Unsupported("too many digits")
     wide = [pa.decimal256(*parts(type_)) for type_ in types]
 
     def compute(left: Any, right: Any) -> Any:
@@ -80,7 +80,7 @@ def quotient(types: tuple[Type, ...], to: Type) -> Callable[..., Any]:
     made = max(4, moved + under.precision - s2 + 1)
     over = pa.decimal256(min(over.precision, 2 * DIGITS - made - s2 + moved), moved)
     if made <= scale or over.precision <= moved:
-        raise Unknown("too many digits")
+        raise Unsupported("too many digits")
     target = pa.decimal128(*parts(to))
 
     def compute(left: Any, right: Any) -> Any:

@@ -12,17 +12,17 @@ import pyarrow.compute as pc
 from pyarrow import types
 
 from everview.runtime.vector import decimals
-from everview.runtime.vector.errors import Unknown
+from everview.runtime.vector.errors import Unsupported
 from everview.runtime.vector.int_encoding import (
-    Places,
-    as_types,
-    bound,
-    coded,
-    codes,
-    of_numbers,
-    ranked,
-    spread,
-    units,
+    Ints,
+    column_codes,
+    expand_ranges,
+    from_unscaled,
+    int_column,
+    key_codes,
+    max_abs,
+    rank_codes,
+    unscaled,
 )
 from everview.store.sort_order import SAFE, both, counts
 
@@ -39,21 +39,21 @@ class Grouping:
     Without an order each row is a group.
     """
 
-    order: Places | None
-    begins: Places
+    order: Ints | None
+    begins: Ints
 
     def keys(self, rows: pa.RecordBatch, names: Sequence[str]) -> dict[str, pa.Array]:
         """Some columns, of one row of each group."""
         found = rows.select(names)
         if self.order is not None and names:
-            found = found.take(of_numbers(self.order[self.begins]))
+            found = found.take(int_column(self.order[self.begins]))
         return dict(zip(names, found.columns, strict=True))
 
-    def first(self, values: Places) -> Places:
+    def first(self, values: Ints) -> Ints:
         """Of a value for each row, that of one row of each group."""
         return values if self.order is None else values[self.order[self.begins]]
 
-    def extreme(self, ranks: Places) -> Places:
+    def extreme(self, ranks: Ints) -> Ints:
         """For each group the place of a row with the highest rank."""
         if self.order is None:
             return self.begins
@@ -61,52 +61,52 @@ class Grouping:
         highest = np.maximum.reduceat(ordered, self.begins)
         sizes = np.diff(self.begins, append=count)
         there = np.where(ordered == highest.repeat(sizes), np.arange(count), count)
-        places: Places = self.order[np.minimum.reduceat(there, self.begins)]
+        places: Ints = self.order[np.minimum.reduceat(there, self.begins)]
         return places
 
     def totals(
         self,
-        columns: Sequence[pa.Array | Places],
+        columns: Sequence[pa.Array | Ints],
         targets: Sequence[pa.DataType],
-        weights: Places | None = None,
+        weights: Ints | None = None,
     ) -> list[pa.Array]:
         """The sums of columns for each group, each value as often as its weight says.
 
-        A sum over no values is zero, and one that does not fit raises. Unknown where a sum of
+        A sum over no values is zero, and one that does not fit raises. Unsupported where a sum of
         integers may need more than 64 bits.
         """
-        found = units(columns)
+        found = unscaled(columns)
         if found is not None and self._fit(found, weights):
             weighted = found if weights is None else found * weights
-            return as_types(self._added(weighted), targets)
+            return from_unscaled(self._added(weighted), targets)
         if len(columns) > 1:
             alone = zip(columns, targets, strict=True)
             return [self.totals([each], [type_], weights)[0] for each, type_ in alone]
         (values,), (type_,) = columns, targets
         if isinstance(values, np.ndarray) or (weights is None and types.is_integer(values.type)):
-            raise Unknown("a sum beyond 64 bits")
+            raise Unsupported("a sum beyond 64 bits")
         if weights is not None:
             values = decimals.times(values, pa.array(weights))
         return [self._widely(values, type_)]
 
-    def _fit(self, found: Places, weights: Places | None) -> bool:
+    def _fit(self, found: Ints, weights: Ints | None) -> bool:
         """Whether no sum of whole numbers, each as often as its weight says, needs more bits.
 
         Where not even the greatest as many times as there are rows would, nothing is added up.
         """
-        most = 1 if weights is None else max(1, bound(weights))
-        if bound(found) * int(found.shape[1]) * most <= SAFE:
+        most = 1 if weights is None else max(1, max_abs(weights))
+        if max_abs(found) * int(found.shape[1]) * most <= SAFE:
             return True
         sizes = np.abs(found.astype(np.float64) * (1 if weights is None else weights))
         return bool(self._added(sizes).max() <= SAFE)
 
-    def _added(self, rows: Places) -> Places:
+    def _added(self, rows: Ints) -> Ints:
         """The sum of whole numbers for each group."""
         if self.order is None:
             return rows
         if not rows.shape[1]:
             return np.zeros((len(rows), len(self.begins)), np.int64)
-        summed: Places = np.add.reduceat(rows[:, self.order], self.begins, axis=1)
+        summed: Ints = np.add.reduceat(rows[:, self.order], self.begins, axis=1)
         return summed
 
     def _widely(self, values: pa.Array, type_: pa.DataType) -> pa.Array:
@@ -124,7 +124,7 @@ class Grouping:
         return pc.fill_null(summed, zero).cast(type_)
 
 
-def grouping(rows: pa.RecordBatch, keys: Sequence[str], apart: Places | None = None) -> Grouping:
+def grouping(rows: pa.RecordBatch, keys: Sequence[str], apart: Ints | None = None) -> Grouping:
     """The groups of rows with equal keys, without keys one.
 
     Rows that a number for each keeps `apart` are in different groups.
@@ -136,7 +136,7 @@ def grouping(rows: pa.RecordBatch, keys: Sequence[str], apart: Places | None = N
         return Grouping(None, np.arange(count))
     found = apart
     for column in sorted(map(rows.column, keys), key=_costs):
-        more = coded([column])
+        more = column_codes([column])
         found = more if found is None else both(found, more)
         order = found.argsort()
         ordered = found[order]
@@ -151,9 +151,7 @@ def _costs(column: pa.Array) -> bool:
     return column.null_count > 0 or not (counts(column.type) or types.is_decimal(column.type))
 
 
-def pairs(
-    left: Sequence[pa.Array], right: Sequence[pa.Array], *, nulls: bool
-) -> tuple[Places, Places]:
+def pairs(left: Sequence[pa.Array], right: Sequence[pa.Array], *, nulls: bool) -> tuple[Ints, Ints]:
     """The places of the rows with equal keys, side by side."""
     if not nulls and any(key.null_count for key in (*left, *right)):
         return _pairs_without_nulls(left, right)
@@ -163,13 +161,11 @@ def pairs(
     first = _searched(ordered, ours, "left")
     sizes = _searched(ordered, ours, "right") - first
     if int(sizes.sum()) > PAIRS:
-        raise Unknown("too many pairs")
-    return np.arange(len(ours)).repeat(sizes), order[spread(first, sizes)]
+        raise Unsupported("too many pairs")
+    return np.arange(len(ours)).repeat(sizes), order[expand_ranges(first, sizes)]
 
 
-def _pairs_without_nulls(
-    left: Sequence[pa.Array], right: Sequence[pa.Array]
-) -> tuple[Places, Places]:
+def _pairs_without_nulls(left: Sequence[pa.Array], right: Sequence[pa.Array]) -> tuple[Ints, Ints]:
     """A null is equal to nothing."""
     there = [_present(side) for side in (left, right)]
     kept = [
@@ -180,31 +176,31 @@ def _pairs_without_nulls(
     return there[0][at], there[1][to]
 
 
-def _present(keys: Sequence[pa.Array]) -> Places:
+def _present(keys: Sequence[pa.Array]) -> Ints:
     """The places of rows without a null among the keys."""
     valid = [key.is_valid().to_numpy(zero_copy_only=False) for key in keys]
     return np.flatnonzero(np.logical_and.reduce(valid))
 
 
-def every_pair(left: int, right: int) -> tuple[Places, Places]:
+def every_pair(left: int, right: int) -> tuple[Ints, Ints]:
     """All pairs of so many rows with so many others."""
     if left * right > PAIRS:
-        raise Unknown("too many pairs")
+        raise Unsupported("too many pairs")
     return np.repeat(np.arange(left), right), np.tile(np.arange(right), left)
 
 
-def occurs(left: Sequence[pa.Array], right: Sequence[pa.Array]) -> Places:
+def occurs(left: Sequence[pa.Array], right: Sequence[pa.Array]) -> Ints:
     """Which rows on the left have keys that occur on the right, null being one like any other.
 
     There are some on the right.
     """
     ours, theirs = _sides(left, right)
     ordered = np.sort(theirs)
-    found: Places = ordered[_searched(ordered, ours, "left") % len(ordered)] == ours
+    found: Ints = ordered[_searched(ordered, ours, "left") % len(ordered)] == ours
     return found
 
 
-def _searched(ordered: Places, wanted: Places, side: Literal["left", "right"]) -> Places:
+def _searched(ordered: Ints, wanted: Ints, side: Literal["left", "right"]) -> Ints:
     """Where in numbers in order others would be; many of these are put in order first."""
     if len(wanted) < MANY:
         return ordered.searchsorted(wanted, side)
@@ -214,24 +210,24 @@ def _searched(ordered: Places, wanted: Places, side: Literal["left", "right"]) -
     return found
 
 
-def _sides(left: Sequence[pa.Array], right: Sequence[pa.Array]) -> tuple[Places, Places]:
+def _sides(left: Sequence[pa.Array], right: Sequence[pa.Array]) -> tuple[Ints, Ints]:
     """A number for each row of two relations, equal where all keys are."""
-    found, count = codes(list(zip(left, right, strict=True))), len(left[0])
+    found, count = key_codes(list(zip(left, right, strict=True))), len(left[0])
     return found[:count], found[count:]
 
 
 def numbers_in_order(
     rows: pa.RecordBatch, keys: Sequence[str], order: Sequence[tuple[str, bool]]
-) -> Places:
+) -> Ints:
     """The place of each row among those with its keys, counted from one.
 
     Columns that come after what puts all rows in order do not matter.
     """
     count = rows.num_rows
-    group = codes([[rows.column(key)] for key in keys]) if keys else np.zeros(count, np.int64)
+    group = key_codes([[rows.column(key)] for key in keys]) if keys else np.zeros(count, np.int64)
     parts = [group]
     for name, descending in order:
-        values = ranked(rows.column(name))
+        values = rank_codes(rows.column(name))
         parts.append(~values if descending else values)
         places = np.lexsort(parts[::-1])
         if _all_differ([part[places] for part in parts]):
@@ -244,6 +240,6 @@ def numbers_in_order(
     return numbers
 
 
-def _all_differ(parts: Sequence[Places]) -> bool:
+def _all_differ(parts: Sequence[Ints]) -> bool:
     """Whether neighbours differ in one part at least."""
     return bool(np.logical_or.reduce([part[1:] != part[:-1] for part in parts]).all())

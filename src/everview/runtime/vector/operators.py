@@ -48,7 +48,7 @@ from everview.runtime.vector.batches import (
     taken,
     weights,
 )
-from everview.runtime.vector.errors import Unknown
+from everview.runtime.vector.errors import Unsupported
 from everview.runtime.vector.group_join import every_pair, occurs, pairs
 from everview.runtime.vector.scalars import Compute, Fold, compiled
 from everview.runtime.vector.window import partition, window
@@ -75,10 +75,10 @@ class Columns:
         self._last.clear()
 
     def evaluate(self, plan: Plan, known: Known, *, consolidated: bool) -> pa.RecordBatch:
-        """The weighted rows of a plan; Unknown, or an Arrow error, if the database has to tell."""
+        """The weighted rows of a plan; Unsupported or an Arrow error if the database must answer."""
         ready = self._ready(plan)
         if ready is None:
-            raise Unknown(type(plan).__name__)
+            raise Unsupported(type(plan).__name__)
         rows = ready(known)
         if not consolidated or isinstance(plan, _SUMMED):
             return rows
@@ -88,7 +88,7 @@ class Columns:
         """What evaluates a plan, None if it is not known here."""
         try:
             return self._plan(plan)
-        except (Unknown, pa.ArrowException):
+        except (Unsupported, pa.ArrowException):
             return None
 
     def _plan(self, plan: Plan) -> Evaluate:
@@ -120,7 +120,7 @@ class Columns:
             case Window(child):
                 return self._after(plan, child, window(plan))
             case _:
-                raise Unknown(type(plan).__name__)
+                raise Unsupported(type(plan).__name__)
 
     def _after(self, plan: Plan, child: Plan, then: Change) -> Evaluate:
         first = self._plan(child)
@@ -174,7 +174,7 @@ class Columns:
         """The rows that satisfy a predicate, of which some columns are kept."""
         test, type_ = compiled(predicate, schema, self._fold)
         if type_ != "boolean":
-            raise Unknown(type_)
+            raise Unsupported(type_)
         pick = _picking(schema, names(kept))
 
         def change(rows: pa.RecordBatch) -> pa.RecordBatch:
@@ -193,7 +193,7 @@ class Columns:
         made = [compiled(output.scalar, read, self._fold) for output in outputs]
         for output, (_, type_) in zip(outputs, made, strict=True):
             if output.type != type_:
-                raise Unknown(f"{type_} for {output.type}")
+                raise Unsupported(f"{type_} for {output.type}")
         computes = [compute for compute, _ in made]
         schema = pa.schema(
             [

@@ -11,7 +11,7 @@ import numpy as np
 import pyarrow as pa
 from pyarrow import types
 
-from everview.runtime.vector.int_encoding import Places, is_whole
+from everview.runtime.vector.int_encoding import Ints, is_int_column
 
 
 class Numbers:
@@ -23,7 +23,7 @@ class Numbers:
     def __len__(self) -> int:
         return len(self._known)
 
-    def of(self, columns: Sequence[pa.Array], rows: int) -> Places:
+    def of(self, columns: Sequence[pa.Array], rows: int) -> Ints:
         """The number of each row."""
         numbers = map(self._known.__getitem__, identities(columns, rows))
         return np.fromiter(numbers, np.int64, rows)
@@ -39,7 +39,7 @@ def identities(columns: Sequence[pa.Array], rows: int) -> Iterable[Any]:
 
 
 def _values(column: pa.Array) -> list[Any]:
-    if is_whole(column):
+    if is_int_column(column):
         return list(column.to_numpy().tolist())
     type_ = column.type
     if types.is_string(type_) or types.is_large_string(type_):
@@ -53,7 +53,7 @@ def _values(column: pa.Array) -> list[Any]:
         column = _bits(column)
     elif types.is_nested(type_):
         return [_comparable(value) for value in column.to_pylist()]
-    return list(column.to_numpy().tolist() if is_whole(column) else column.to_pylist())
+    return list(column.to_numpy().tolist() if is_int_column(column) else column.to_pylist())
 
 
 def _bits(column: pa.Array) -> pa.Array:

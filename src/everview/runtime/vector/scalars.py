@@ -1,7 +1,7 @@
 """Scalar expressions over Arrow columns: the constructs shown to give the database's answer.
 
 Operands arrive cast to the types that Spark casts them to. Where a value needs care (a sum that
-overflows, a NaN in a comparison), Unknown or an Arrow error says so, and the database is asked.
+overflows, a NaN in a comparison), Unsupported or an Arrow error says so, and the database is asked.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from everview.expr.typing import Typed, annotate
 from everview.runtime.arrow_types import arrow_type
 from everview.runtime.vector import decimals
 from everview.runtime.vector.casts import cast
-from everview.runtime.vector.errors import Unknown
+from everview.runtime.vector.errors import Unsupported
 
 Value: TypeAlias = Any
 """An Arrow array, or a scalar that stands for every row."""
@@ -44,7 +44,7 @@ Construct: TypeAlias = Callable[..., Value]
 
 
 def compiled(text: str, schema: Schema, fold: Fold) -> tuple[Compute, Type]:
-    """What computes a text over the columns of a schema, and its type; Unknown if nothing does."""
+    """What computes a text over the columns of a schema, and its type; else Unsupported."""
     node = annotate(text, schema)
     places = {column.name: place for place, column in enumerate(schema)}
     return _compiled(node, places, fold), node.type or ""
@@ -55,7 +55,7 @@ def _compiled(node: Typed, places: dict[str, int], fold: Fold) -> Compute:
         place = places[node.value or ""]
         return lambda rows: rows.column(place)
     if node.type is None or not _plain(node.type):
-        raise Unknown(node.name)
+        raise Unsupported(node.name)
     if not _reads_columns(node):
         constant = fold(node)
         return lambda _: constant
@@ -97,7 +97,7 @@ def _as(compute: Compute, source: Type, target: Type) -> Compute:
 def _construct(site: Site) -> Construct:
     make = CONSTRUCTS.get(site.name)
     if make is None:
-        raise Unknown(site.name)
+        raise Unsupported(site.name)
     return make(site)
 
 
@@ -111,7 +111,7 @@ _EXACT = (*INTEGERS, "boolean", "string", "binary", "date", "timestamp", "timest
 
 def _all_exact(site: Site) -> None:
     if not all(map(_exact, site.types)):
-        raise Unknown(f"{site.name}({', '.join(site.types)})")
+        raise Unsupported(f"{site.name}({', '.join(site.types)})")
 
 
 def _arithmetic(
@@ -124,14 +124,14 @@ def _arithmetic(
             return fraction
         if all(map(decimal_parts, site.types)):
             return exact(site)
-        raise Unknown(f"{site.name}({', '.join(site.types)})")
+        raise Unsupported(f"{site.name}({', '.join(site.types)})")
 
     return make
 
 
 def _quotient(site: Site) -> Construct:
     if not all(map(decimal_parts, site.types)):
-        raise Unknown(f"{site.name}({', '.join(site.types)})")
+        raise Unsupported(f"{site.name}({', '.join(site.types)})")
     return decimals.quotient(site.types, site.result)
 
 
@@ -149,7 +149,7 @@ def _comparison(compare: Construct) -> Callable[[Site], Construct]:
 
 def _no_nan(values: Value) -> Value:
     if pc.any(pc.is_nan(values)).as_py():
-        raise Unknown("NaN")
+        raise Unsupported("NaN")
     return values
 
 
@@ -201,7 +201,7 @@ def _extreme(function: Construct) -> Callable[[Site], Construct]:
     def make(site: Site) -> Construct:
         _all_exact(site)
         if {"timestamp", "boolean"} & set(site.types):  # Arrow has no such function of them
-            raise Unknown(site.name)
+            raise Unsupported(site.name)
         return lambda *values: function(*values, skip_nulls=True)
 
     return make
@@ -216,7 +216,7 @@ def _like(negate: bool) -> Callable[[Site], Construct]:
     def make(site: Site) -> Construct:
         pattern = site.literals[1]
         if pattern is None or "_" in pattern or "\\" in pattern or site.value not in _NO_ESCAPE:
-            raise Unknown("like")
+            raise Unsupported("like")
 
         def match(values: Value, _pattern: Value) -> Value:
             found = pc.match_like(values, pattern=pattern)
@@ -230,7 +230,7 @@ def _like(negate: bool) -> Callable[[Site], Construct]:
 def _date_part(function: Construct) -> Callable[[Site], Construct]:
     def make(site: Site) -> Construct:
         if site.types != ("date",) or site.result != "int":
-            raise Unknown(f"{site.name}({', '.join(site.types)})")
+            raise Unsupported(f"{site.name}({', '.join(site.types)})")
         return lambda dates: pc.cast(function(dates), pa.int32())
 
     return make
@@ -238,10 +238,10 @@ def _date_part(function: Construct) -> Callable[[Site], Construct]:
 
 def _substring(site: Site) -> Construct:
     if site.types != ("string", "int", "int") or None in site.literals[1:]:
-        raise Unknown("substring")
+        raise Unsupported("substring")
     start, length = (int(literal or 0) for literal in site.literals[1:])
     if start < 1 or length < 0:
-        raise Unknown("substring")
+        raise Unsupported("substring")
     return lambda texts, *_: pc.utf8_slice_codeunits(
         texts, start=start - 1, stop=start - 1 + length
     )
@@ -252,7 +252,7 @@ def _single(_site: Site) -> Construct:
 
     def only(count: Value, value: Value) -> Value:
         if pc.any(pc.greater(count, 1)).as_py():
-            raise Unknown("several rows")
+            raise Unsupported("several rows")
         return value
 
     return only
@@ -285,7 +285,7 @@ def _simple(function: Construct) -> Callable[[Site], Construct]:
 def _of_texts(function: Construct) -> Callable[[Site], Construct]:
     def make(site: Site) -> Construct:
         if any(type_ != "string" for type_ in site.types):
-            raise Unknown(f"{site.name}({', '.join(site.types)})")
+            raise Unsupported(f"{site.name}({', '.join(site.types)})")
         return function
 
     return make

@@ -11,16 +11,16 @@ from everview.plan.traverse import schema_of
 from everview.runtime.arrow_types import arrow_schema, arrow_type
 from everview.runtime.vector.aggregate import consolidate
 from everview.runtime.vector.batches import Change, copies, nothing, ones, weights
-from everview.runtime.vector.errors import Unknown
+from everview.runtime.vector.errors import Unsupported
 from everview.runtime.vector.group_join import grouping, numbers_in_order
-from everview.runtime.vector.int_encoding import must_be_comparable, of_numbers, ranked
+from everview.runtime.vector.int_encoding import int_column, rank_codes, require_canonical
 
 
 def partition(plan: Partition) -> Change:
     """The least and the greatest values of groups; other aggregates are the database's."""
     for aggregate in plan.aggregates:
         if aggregate.function not in ("min", "max"):
-            raise Unknown(aggregate.function)
+            raise Unsupported(aggregate.function)
     read, made = schema_of(plan.child), arrow_schema(schema_of(plan))
 
     def change(rows: pa.RecordBatch) -> pa.RecordBatch:
@@ -28,7 +28,7 @@ def partition(plan: Partition) -> Change:
         if plan.keys and not rows.num_rows:
             return nothing(made)
         for name in (*plan.keys, *(str(each.column) for each in plan.aggregates)):
-            must_be_comparable(rows.column(name))
+            require_canonical(rows.column(name))
         if rows.num_rows and not any(
             rows.column(str(a.column)).null_count for a in plan.aggregates
         ):
@@ -50,9 +50,9 @@ def _extremes(rows: pa.RecordBatch, plan: Partition) -> list[pa.Array]:
     columns = [*groups.keys(rows, plan.keys).values()]
     for each in plan.aggregates:
         values = rows.column(str(each.column))
-        ranks = ranked(values)
+        ranks = rank_codes(values)
         places = groups.extreme(ranks if each.function == "max" else ~ranks)
-        columns.append(values.take(of_numbers(places)))
+        columns.append(values.take(int_column(places)))
     return [*columns, ones(len(groups.begins))]
 
 
@@ -64,7 +64,7 @@ def window(plan: Window) -> Change:
     """ROW_NUMBER; other functions are the database's."""
     for over in plan.columns:
         if over.function != "row_number" or over.frame or not over.order:
-            raise Unknown(over.function)
+            raise Unsupported(over.function)
     read, made = schema_of(plan.child), arrow_schema(schema_of(plan))
 
     def change(rows: pa.RecordBatch) -> pa.RecordBatch:
