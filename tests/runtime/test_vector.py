@@ -24,18 +24,18 @@ from everview.plan.build import add, filter_, groups, negate, partition, restric
 from everview.plan.nodes import Aggregate, Change, Measure, Order, Over, Plan, Ref, Source
 from everview.plan.traverse import schema_of, transform, walk
 from everview.program.steps import change_name
-from everview.runtime.vector import decimals, group_join, scalars
-from everview.runtime.vector.aggregate import sums
+from everview.runtime.vector import decimals, join, scalars
+from everview.runtime.vector.aggregate import sum_by_key
 from everview.runtime.vector.batches import batch
 from everview.runtime.vector.errors import Unsupported
-from everview.runtime.vector.group_join import pairs
-from everview.runtime.vector.operators import Columns
+from everview.runtime.vector.join import matching_pairs
+from everview.runtime.vector.operators import VectorEvaluator
 from sqlgen import grid
 from sqlgen.examples import EXAMPLES
 from sqlgen.test_parity import ERROR, NULLED, _bits, _duckdb_answers
 from strategies import EVERY, SIGNED, T, as_arrow, as_bag, changes, one_of_each, plans, worlds
 
-COLUMNS = Columns(CALCULATOR._constant)
+COLUMNS = VectorEvaluator(CALCULATOR._constant)
 
 
 def on_columns(plan, world, change):
@@ -98,15 +98,17 @@ def test_most_plans_are_known_on_columns():
     }
 
 
-@pytest.mark.parametrize("many", [0, group_join.MANY])
+@pytest.mark.parametrize("many", [0, join.SORT_PROBES_MIN_KEYS])
 @pytest.mark.parametrize("nulls", [True, False])
 @given(data=st.data())
 def test_pairs_are_all_places_with_equal_keys(nulls, many, data):
     values = data.draw(st.sampled_from([st.integers(0, 3), st.none() | st.integers(0, 2)]))
     left, right = (data.draw(st.lists(values, min_size=1, max_size=6)) for _ in range(2))
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(group_join, "MANY", many)
-        at, there = pairs(*([pa.array(each, pa.int32())] for each in (left, right)), nulls=nulls)
+        patch.setattr(join, "SORT_PROBES_MIN_KEYS", many)
+        at, there = matching_pairs(
+            *([pa.array(each, pa.int32())] for each in (left, right)), nulls=nulls
+        )
     assert sorted(zip(at.tolist(), there.tolist(), strict=True)) == [
         (i, j)
         for i, a in enumerate(left)
@@ -163,7 +165,7 @@ CELLS = batch(grid.table().select([column.name for column in SCHEMA]))
 
 def compiled(each: str) -> scalars.Compute | None:
     try:
-        return scalars.compiled(each, SCHEMA, CALCULATOR._constant)[0]
+        return scalars.compile_scalar(each, SCHEMA, CALCULATOR._constant)[0]
     except (Unsupported, pa.ArrowException):
         return None
 
@@ -268,7 +270,7 @@ def test_decimals_are_added_up_as_often_as_their_weights_say(cells, digits, heav
         [None if v is None else Decimal(v) for v, _ in kept], pa.decimal128(digits, 0)
     )
     try:
-        products = decimals.times(values, pa.array([w for _, w in kept], pa.int64()))
+        products = decimals.times_weights(values, pa.array([w for _, w in kept], pa.int64()))
     except pa.ArrowInvalid:
         assert heavy
         return
@@ -280,7 +282,7 @@ def test_decimals_are_added_up_as_often_as_their_weights_say(cells, digits, heav
 def test_sums_beyond_64_bits_are_left_to_the_database():
     rows = pa.record_batch({"k": [1, 1], "_w": [2**62, 2**62]})
     with pytest.raises(Unsupported):
-        sums(rows, ["k"], rows.schema)
+        sum_by_key(rows, ["k"], rows.schema)
     least = pa.record_batch({"k": [1, 1], "_w": [-(2**63), 1]})
     with pytest.raises(Unsupported):
-        sums(least, ["k"], least.schema)
+        sum_by_key(least, ["k"], least.schema)

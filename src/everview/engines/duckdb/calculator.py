@@ -26,9 +26,15 @@ from everview.runtime.arrow_types import arrow_schema, arrow_type, conform
 from everview.runtime.recursion.seminaive import Solver
 from everview.runtime.retry import CalculationError, twice
 from everview.runtime.vector import aggregate
-from everview.runtime.vector.batches import FEW, Batches, batch, nothing, picked
+from everview.runtime.vector.batches import (
+    VECTOR_MAX_ROWS,
+    Batches,
+    batch,
+    empty_batch,
+    select_columns,
+)
 from everview.runtime.vector.errors import Unsupported
-from everview.runtime.vector.operators import Columns
+from everview.runtime.vector.operators import VectorEvaluator
 from everview.sqlgen.scalar import NotEqual, spelled
 from everview.sqlgen.sql import DUCKDB, consolidate
 
@@ -44,7 +50,10 @@ class Calculator:
     """Named relations in memory and the results computed from them."""
 
     def __init__(
-        self, memory: str | None = None, few: int = FEW, beside: Calculator | None = None
+        self,
+        memory: str | None = None,
+        few: int = VECTOR_MAX_ROWS,
+        beside: Calculator | None = None,
     ) -> None:
         self._memory, self._few = memory, few
         self._database: Database = beside._database if beside else connect(memory)
@@ -56,7 +65,7 @@ class Calculator:
         self._counts: dict[str, int] = {}
         self._nothing: dict[str, Schema] = {}
         self._batches = Batches(self._batch)
-        self._columns = Columns(self._constant)
+        self._columns = VectorEvaluator(self._constant)
         self._empty = True
         self._confined: bool = beside._confined if beside else False
         self._folder: str | None = beside._folder if beside else None
@@ -187,7 +196,7 @@ class Calculator:
     def _batch(self, name: str) -> pa.RecordBatch:
         """A known relation as one batch; one that DuckDB made is taken over."""
         if name in self._nothing:
-            return nothing(arrow_schema(self._nothing[name]))
+            return empty_batch(arrow_schema(self._nothing[name]))
         rows = self._given.get(name)
         if rows is None:
             rows = self.rows(f"SELECT * FROM {duckdb_name(name)}")
@@ -248,7 +257,7 @@ class Calculator:
 
     def batch(self, name: str, schema: Schema) -> pa.RecordBatch:
         """A known relation as one batch."""
-        return picked(self._batches[name], arrow_schema(schema))
+        return select_columns(self._batches[name], arrow_schema(schema))
 
     def rows_of(self, names: Iterable[str]) -> int:
         """How many rows some relations have together."""
@@ -277,7 +286,7 @@ class Calculator:
         """The sum of weighted rows."""
         if rows.num_rows <= self._few:
             try:
-                wanted = picked(batch(rows), arrow_schema(schema))
+                wanted = select_columns(batch(rows), arrow_schema(schema))
                 summed = aggregate.consolidate(wanted, schema, rings)
                 return pa.Table.from_batches([summed])
             except (Unsupported, pa.ArrowException):
@@ -306,7 +315,7 @@ class Calculator:
         """Drop everything known."""
         for name in tuple(self._registered):
             self._unregister(name)
-        self._columns.forget()
+        self._columns.clear()
         self._given.clear()
         self._batches.clear()
         self._counts.clear()

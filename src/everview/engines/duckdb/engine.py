@@ -36,7 +36,7 @@ from everview.runtime.recursion.seminaive import Solver
 from everview.runtime.report import MEMORY, Outcome
 from everview.runtime.results import Result
 from everview.runtime.retry import Answer, twice
-from everview.runtime.vector.batches import FEW
+from everview.runtime.vector.batches import VECTOR_MAX_ROWS
 from everview.sqlgen.parity.table import NotEqual
 from everview.sqlgen.sql import DUCKDB, emit_consolidated
 from everview.store.manifest import Segment
@@ -55,7 +55,7 @@ class DuckDBEngine(InProcess):
 
     name = "duckdb"
 
-    def __init__(self, memory: str | None = None, few: int = FEW) -> None:
+    def __init__(self, memory: str | None = None, few: int = VECTOR_MAX_ROWS) -> None:
         super().__init__(Calculator(memory, few))
 
     def analyze(self, scalar: str, schema: Schema, span: Span | None) -> Type:

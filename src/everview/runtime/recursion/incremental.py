@@ -18,7 +18,7 @@ from everview.runtime.recursion.seminaive import endless
 from everview.runtime.recursion.slice_cache import Slice
 from everview.runtime.recursion.worklist import Agenda
 from everview.runtime.report import Outcome
-from everview.runtime.vector.chunks import Pieces
+from everview.runtime.vector.chunks import RowChunks
 from everview.runtime.vector.int_encoding import Ints
 
 
@@ -29,7 +29,7 @@ class _Relation:
         self.step = step
         self.lifted: Schema = (*step.schema, Column(ITERATION, "int"))
         self.agenda = Agenda(step.schema, step.history.by if step.history else None)
-        self.changes = Pieces(arrow_schema(self.lifted))
+        self.changes = RowChunks(arrow_schema(self.lifted))
 
 
 class _Run:

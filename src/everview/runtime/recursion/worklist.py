@@ -17,10 +17,10 @@ import pyarrow as pa
 
 from everview.expr.types import ITERATION, WEIGHT, Column, Schema, names
 from everview.runtime.arrow_types import arrow_schema
-from everview.runtime.vector.batches import ones
-from everview.runtime.vector.chunks import Rows
+from everview.runtime.vector.batches import unit_weights
+from everview.runtime.vector.chunks import AppendOnlyRows
 from everview.runtime.vector.int_encoding import Ints, expand_ranges, grow, int_column, take_values
-from everview.runtime.vector.row_ids import Numbers
+from everview.runtime.vector.row_ids import RowIds
 
 Weighted: TypeAlias = tuple[Ints, Ints]
 """Numbers of rows, and a weight for each."""
@@ -49,15 +49,15 @@ class Agenda:
     def __init__(self, schema: Schema, by: str | None = None) -> None:
         self._lifted = arrow_schema((*schema, Column(ITERATION, "int")))
         self._width = len(schema)
-        self._numbers = Numbers()
-        self._rows = Rows(arrow_schema(schema))
+        self._numbers = RowIds()
+        self._rows = AppendOnlyRows(arrow_schema(schema))
         self._due: dict[int, _Due] = {}
         self._order: list[int] = []
         self._sums = np.zeros((2, 0), np.int64)
         self._facts = np.zeros((_FACTS, 0), np.int64)
         self._key = [] if by is None else [names(schema).index(by)]
         self._asked = [WEIGHT] if by is None else [by, WEIGHT]
-        self._keys = Numbers()
+        self._keys = RowIds()
         self._brought = np.zeros(0, bool)
         self._when, self._weights = np.zeros((2, 0), np.int64)
         self._received: list[tuple[Ints, Ints, Ints]] = []
@@ -110,9 +110,9 @@ class Agenda:
             return None
         asked = numbers[missing]
         self._brought[self._facts[_KEY][asked]] = True
-        columns = self._rows.at(asked)
+        columns = self._rows.take(asked)
         keys = [columns[place] for place in self._key]
-        return pa.record_batch([*keys, ones(len(asked))], self._asked)
+        return pa.record_batch([*keys, unit_weights(len(asked))], self._asked)
 
     def begin(self, numbers: Ints, iteration: int) -> None:
         """Look at rows for the first time, with the old histories that were learned."""
@@ -160,7 +160,7 @@ class Agenda:
         """Rows that come or go at an iteration."""
         numbers, weights = rows
         when = np.full(len(numbers), iteration, np.int32)
-        made = [*self._rows.at(numbers), int_column(when), _weights(weights)]
+        made = [*self._rows.take(numbers), int_column(when), _weights(weights)]
         return pa.record_batch(made, schema=self._lifted)
 
     def received(self) -> pa.Table:
@@ -170,7 +170,7 @@ class Agenda:
         numbers, when, weights = map(np.concatenate, zip(*self._received, strict=True))
         codes, summed = _not_zero(*_summed(*_coded(numbers, when, weights)))
         numbers, when = _decoded(codes)
-        columns = self._rows.again(numbers)
+        columns = self._rows.take_any(numbers)
         made = [*columns, int_column(when.astype(np.int32)), _weights(summed)]
         return pa.table(made, schema=self._lifted)
 
