@@ -292,13 +292,13 @@ SLIPS: dict[ModuleType, tuple[Slip, ...]] = {
         ),
         (
             "distinct values are counted as often as they occur",
-            'f"COUNT({site.distinct}{site.args[0]})"',
-            'f"COUNT({site.args[0]})"',
+            'f"COUNT({call.distinct}{call.args[0]})"',
+            'f"COUNT({call.args[0]})"',
         ),
         (
             "distinct values are summed as often as they occur",
-            "return _Site((value,), site.distinct",
-            'return _Site((value,), ""',
+            "return _Call((value,), call.distinct",
+            'return _Call((value,), ""',
         ),
         ("pairs are counted where one is missing", '" OR ".join', '" AND ".join'),
         ("an order is turned", "'DESC' if each.descending", "'ASC' if each.descending"),
@@ -310,8 +310,8 @@ SLIPS: dict[ModuleType, tuple[Slip, ...]] = {
         ),
         (
             "distinct values are taken as they are",
-            'return lambda site: f"{function.upper()}({site.distinct}',
-            'return lambda site: f"{function.upper()}(',
+            'return lambda call: f"{function.upper()}({call.distinct}',
+            'return lambda call: f"{function.upper()}(',
         ),
     ),
     mergeable: (

@@ -9,6 +9,7 @@ from everview.expr.quoting import duckdb_name, spark_name
 from everview.expr.types import WEIGHT, Schema, Type, element_of, entry_of, fields_of, is_nested
 from everview.sqlgen import scalar as scalars
 from everview.sqlgen.nested_order import place, sorted_list
+from everview.sqlgen.types import spark_type_to_duckdb
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,7 +83,7 @@ def _collect_duckdb(column: str, type_: Type, once: bool) -> str:
     present = f"FILTER (WHERE {column} IS NOT NULL)"
     copies = f"list_transform(range({WEIGHT}), lambda _i: {column})"
     found = f"list(DISTINCT {column}) {present}" if once else f"flatten(list({copies}) {present})"
-    every = f"COALESCE({found}, CAST([] AS {scalars.spark_type_to_duckdb(type_)}[]))"
+    every = f"COALESCE({found}, CAST([] AS {spark_type_to_duckdb(type_)}[]))"
     return sorted_list(every, type_, descending=False, nulls_first=True)
 
 
@@ -143,7 +144,7 @@ DUCKDB = Dialect(
     "duckdb",
     duckdb_name,
     scalars.to_duckdb,
-    scalars.spark_type_to_duckdb,
+    spark_type_to_duckdb,
     "IS NOT DISTINCT FROM",
     "SEMI JOIN",
     "HUGEINT",

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from everview.expr.types import Type, element_of, entries_of, entry_of, fields_of, is_nested
-from everview.sqlgen.parity.type_classes import NotEqual, field
+from everview.sqlgen.parity.errors import NotAtParity
+from everview.sqlgen.parity.fragments import struct_field
 
 
 def sorted_list(sql: str, element: Type, *, descending: bool, nulls_first: bool) -> str:
@@ -12,7 +13,7 @@ def sorted_list(sql: str, element: Type, *, descending: bool, nulls_first: bool)
     if not is_nested(element):
         return f"list_sort({sql}, {order})"
     if "map<" in element:
-        raise NotEqual(f"the order of {element}")
+        raise NotAtParity(f"the order of {element}")
     pairs = f"list_transform({sql}, lambda _e: {{'_k': {place('_e', element)}, '_v': _e}})"
     keyed = f"list_sort(list_filter({pairs}, lambda _p: _p._v IS NOT NULL), {order})"
     found = f"list_transform({keyed}, lambda _p: _p._v)"
@@ -31,7 +32,9 @@ def place(sql: str, type_: Type) -> str:
         return place(f"map_entries({sql})", entries_of(*entry))
     if element := element_of(type_):
         return f"list_transform({sql}, lambda _i: {_marked('_i', element)})"
-    fields = (f"'{name}': {_marked(field(sql, name), inner)}" for name, inner in fields_of(type_))
+    fields = (
+        f"'{name}': {_marked(struct_field(sql, name), inner)}" for name, inner in fields_of(type_)
+    )
     return f"{{{', '.join(fields)}}}"
 
 

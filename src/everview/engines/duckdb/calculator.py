@@ -35,7 +35,8 @@ from everview.runtime.vector.batches import (
 )
 from everview.runtime.vector.errors import Unsupported
 from everview.runtime.vector.operators import VectorEvaluator
-from everview.sqlgen.scalar import NotEqual, spelled
+from everview.sqlgen.parity.errors import NotAtParity
+from everview.sqlgen.scalar import typed_to_duckdb
 from everview.sqlgen.sql import DUCKDB, consolidate
 
 T = TypeVar("T")
@@ -139,7 +140,7 @@ class Calculator:
     def compute(self, step: Compute) -> None:
         """Evaluate a step over the known relations and name the result.
 
-        Raises `NotEqual` when the plan uses something not shown equal to Spark's answer.
+        Raises `NotAtParity` when the plan uses something not shown equal to Spark's answer.
         """
         plan = Solver(self).solved(step.plan) if has_loops(step.plan) else step.plan
         plan = self.reduced(plan)
@@ -211,8 +212,8 @@ class Calculator:
         """The value of an expression without columns."""
         assert node.type is not None
         try:
-            found = self.rows(f"SELECT {spelled(node)} AS v")
-        except (CalculationError, NotEqual) as problem:
+            found = self.rows(f"SELECT {typed_to_duckdb(node)} AS v")
+        except (CalculationError, NotAtParity) as problem:
             raise Unsupported(node.name) from problem
         type_ = arrow_type(node.type) or pa.null()
         return found.column("v").cast(type_)[0]

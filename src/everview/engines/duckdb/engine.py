@@ -37,7 +37,7 @@ from everview.runtime.report import MEMORY, Outcome
 from everview.runtime.results import Result
 from everview.runtime.retry import Answer, twice
 from everview.runtime.vector.batches import VECTOR_MAX_ROWS
-from everview.sqlgen.parity.table import NotEqual
+from everview.sqlgen.parity.errors import NotAtParity
 from everview.sqlgen.sql import DUCKDB, emit_consolidated
 from everview.store.manifest import Segment
 from everview.store.sort_order import orderable
@@ -267,7 +267,7 @@ def _written(plan: Plan, read: Mapping[str, str]) -> str:
     """The SQL of a plan; without what nobody reads, where the whole is not known."""
     try:
         return emit_consolidated(plan, DUCKDB, read)
-    except NotEqual:
+    except NotAtParity:
         with queries.refused_by_name():
             return emit_consolidated(rewrite(plan), DUCKDB, read)
 

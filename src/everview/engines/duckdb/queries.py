@@ -19,7 +19,7 @@ from everview.lang.sql.lower.top_level_query import OrderedQuery, lower_ordered
 from everview.plan.nodes import Plan, Source
 from everview.plan.traverse import loop_free, schema_of
 from everview.runtime.protocol import Snapshot
-from everview.sqlgen.parity.table import NotEqual
+from everview.sqlgen.parity.errors import NotAtParity
 from everview.sqlgen.sql import DUCKDB, emit_consolidated
 
 
@@ -83,7 +83,7 @@ def refused_by_name() -> Iterator[None]:
     """Refuse what is not shown to give Spark's answer."""
     try:
         yield
-    except NotEqual as problem:
+    except NotAtParity as problem:
         raise UserError(
             "E011",
             f"the embedded engine cannot answer this as Spark would: {problem}",
@@ -103,7 +103,7 @@ def is_known(plan: Plan) -> bool:
     try:
         for each in loop_free(plan):
             emit_consolidated(each, DUCKDB)
-    except NotEqual:
+    except NotAtParity:
         return False
     return True
 

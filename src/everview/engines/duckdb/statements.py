@@ -10,7 +10,7 @@ from everview.plan.nodes import Empty, Plan, Ref
 from everview.plan.traverse import schema_of, transform
 from everview.program.steps import Compute
 from everview.rewrite.normalize import normalize
-from everview.sqlgen.scalar import NotEqual
+from everview.sqlgen.parity.errors import NotAtParity
 from everview.sqlgen.sql import DUCKDB, emit, emit_consolidated, emit_step
 
 
@@ -32,7 +32,7 @@ def _is_said(plan: Plan) -> bool:
     """Whether DuckDB can be asked for a plan; scalars put into each other may be beyond it."""
     try:
         emit(plan, DUCKDB)
-    except NotEqual:
+    except NotAtParity:
         return False
     return True
 

@@ -44,7 +44,7 @@ from everview.runtime.recursion.seminaive import Solver
 from everview.runtime.report import DRIVER, JOB, MEMORY, Outcome
 from everview.runtime.results import Result
 from everview.runtime.retry import CalculationError, twice
-from everview.sqlgen.parity.table import NotEqual
+from everview.sqlgen.parity.errors import NotAtParity
 from everview.sqlgen.sql import DUCKDB, SPARK, emit_consolidated
 from everview.store.manifest import DataFile, Segment, parted
 from everview.store.pruning import files_for, may_hold_null
@@ -205,7 +205,7 @@ class SparkEngine(InProcess):
         """Evaluate a step in process, and on Spark where only Spark is known to be right."""
         try:
             self._calculator.compute(step)
-        except (NotEqual, CalculationError):
+        except (NotAtParity, CalculationError):
             plan = self._calculator.reduced(step.plan)
             rows = twice(lambda careful: self._on_spark(plan, careful))
             self._calculator.give(step.result, rows)
@@ -227,7 +227,7 @@ class SparkEngine(InProcess):
         with explained():
             try:
                 rows = twice(lambda careful: self._evaluate_small(plan, snapshot, careful))
-            except (TooLarge, NotEqual, CalculationError):
+            except (TooLarge, NotAtParity, CalculationError):
                 gear = LargeGear(self.session, snapshot, epoch, None)
                 return twice(lambda careful: gear.build(name, plan, careful))
         must_be_in_calendar(rows)
@@ -334,7 +334,7 @@ class SparkEngine(InProcess):
         """The rows of a plan after pending changes, in process where that can be."""
         read = {source.name for source in sources(plan)}
         if not any(parts for name, parts in (pending or {}).items() if name in read):
-            with suppress(TooLarge, NotEqual, CalculationError):
+            with suppress(TooLarge, NotAtParity, CalculationError):
                 return self._evaluate_small(plan, snapshot, careful)
         return queries.evaluated(self.session, plan, snapshot, pending or {}, careful)
 
