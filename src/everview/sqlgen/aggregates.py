@@ -24,7 +24,7 @@ def emit_aggregate(aggregate: Aggregate, schema: Schema, dialect: Dialect) -> st
     column, type_ = dialect.quote(aggregate.column), type_in(schema, aggregate.column)
     if aggregate.function == "collect_list":
         return dialect.collect(column, type_, aggregate.distinct)
-    if aggregate.function in ("min", "max") and (by := dialect.order(column, type_)) != column:
+    if aggregate.function in ("min", "max") and (by := dialect.sort_key(column, type_)) != column:
         best = f"ARG_{aggregate.function.upper()}"
         return f"{best}({column}, {by}) FILTER (WHERE {column} IS NOT NULL)"
     if aggregate.distinct or aggregate.function not in ("count", "sum", "avg"):
@@ -34,9 +34,9 @@ def emit_aggregate(aggregate: Aggregate, schema: Schema, dialect: Dialect) -> st
         return f"CAST(COALESCE({present}, 0) AS BIGINT)"
     target = dialect.type_(aggregate.type)
     if parts := decimal_parts(type_):
-        total = f"SUM({dialect.times(column, parts)})"
+        total = f"SUM({dialect.times_weight(column, parts)})"
     elif aggregate.function == "sum" and aggregate.type == "bigint":
-        return f"CAST(SUM(CAST({column} AS {dialect.wide}) * {WEIGHT}) AS {target})"
+        return f"CAST(SUM(CAST({column} AS {dialect.wide_integer}) * {WEIGHT}) AS {target})"
     else:
         total = f"SUM(CAST({column} AS DOUBLE) * {WEIGHT})"
     if aggregate.function == "avg":
@@ -62,7 +62,8 @@ def _of_values(aggregate: Aggregate, schema: Schema, dialect: Dialect) -> str:
         tuple(map(dialect.quote, aggregate.arguments)),
         "DISTINCT " if aggregate.distinct and aggregate.function not in _OF_THE_SET else "",
         emit_order(
-            aggregate.order, lambda name: dialect.order(dialect.quote(name), type_in(schema, name))
+            aggregate.order,
+            lambda name: dialect.sort_key(dialect.quote(name), type_in(schema, name)),
         ),
         aggregate.order[0].descending if aggregate.order else False,
         dialect.scalar(aggregate.fixed, ()) if aggregate.fixed else "",
@@ -96,7 +97,7 @@ class _Call:
 def _widened(call: _Call, aggregate: Aggregate, schema: Schema, dialect: Dialect) -> _Call:
     """The distinct values in a type in which they can be summed."""
     exact = is_exact(type_in(schema, aggregate.column or ""))
-    wide = dialect.wide if exact and not decimal_parts(aggregate.type) else None
+    wide = dialect.wide_integer if exact and not decimal_parts(aggregate.type) else None
     value = f"CAST({call.args[0]} AS {wide})" if wide else call.args[0]
     if not exact:
         value = f"CAST({call.args[0]} AS DOUBLE)"

@@ -116,7 +116,7 @@ def rows_sql(query: OrderedQuery, relations: Mapping[str, str]) -> str:
     if query.order:
         schema = schema_of(query.plan)
         keys = (
-            f"{DUCKDB.order(quoted(key.column), type_in(schema, key.column))} "
+            f"{DUCKDB.sort_key(quoted(key.column), type_in(schema, key.column))} "
             f"{'DESC' if key.descending else 'ASC'} "
             f"NULLS {'FIRST' if key.nulls_first else 'LAST'}"
             for key in query.order

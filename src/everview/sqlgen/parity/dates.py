@@ -1,4 +1,4 @@
-"""The parity table's rows for dates and timestamps."""
+"""Which functions of dates and timestamps give Spark's answer on DuckDB, and their SQL there."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A row of the parity table: a construct, the operands it is shown equal for, its spelling."""
+"""An entry of the parity table: a construct, the operands it is shown equal for, its SQL."""
 
 from __future__ import annotations
 

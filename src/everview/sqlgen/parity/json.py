@@ -1,4 +1,4 @@
-"""The parity table's rows for JSON.
+"""Which functions of JSON give Spark's answer on DuckDB, and their SQL there.
 
 Spark reads more than DuckDB (single quotes, text after the end, bare line ends in a string), and
 DuckDB more than Spark (NaN, a last comma). What both read is answered, what begins like JSON and

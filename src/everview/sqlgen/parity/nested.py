@@ -1,4 +1,4 @@
-"""The parity table's rows for arrays, structs, maps and functions over them.
+"""Which functions of arrays, structs and maps give Spark's answer on DuckDB, and their SQL.
 
 Spellings name their own parameters with a leading underscore and a letter; those of the user end
 in λ, so neither hides the other.
@@ -199,16 +199,16 @@ ENTRIES: tuple[Entry, ...] = (
     Entry("array_append", "array any", _strict("list_append({0}, {1})", "{0}")),
     Entry("array_prepend", "array any", _strict("list_prepend({1}, {0})", "{0}")),
     Entry("array_compact", "array", "list_filter({0}, lambda _e: _e IS NOT NULL)"),
-    Entry("array_distinct", "column", _first_places("{0}")),
-    Entry("array_union", "column column", _union),
-    Entry("array_intersect", "column column", _set("IS NOT NULL")),
-    Entry("array_except", "column column", _set("IS NULL")),
+    Entry("array_distinct", "ordered_list", _first_places("{0}")),
+    Entry("array_union", "ordered_list ordered_list", _union),
+    Entry("array_intersect", "ordered_list ordered_list", _set("IS NOT NULL")),
+    Entry("array_except", "ordered_list ordered_list", _set("IS NULL")),
     Entry("arrays_overlap", "list list", _OVERLAP),
     Entry("sort_array", "nested", _sorted),
     Entry("sort_array", "nested boolean", _sorted),
     Entry("array_sort", "nested", _sorted),
-    Entry("array_max", "column", "list_max({0})"),
-    Entry("array_min", "column", "list_min({0})"),
+    Entry("array_max", "ordered_list", "list_max({0})"),
+    Entry("array_min", "ordered_list", "list_min({0})"),
     Entry("slice", "array int int", _slice),
     Entry(
         "flatten", "array", "CASE WHEN list_count({0}) < len({0}) THEN NULL ELSE flatten({0}) END"

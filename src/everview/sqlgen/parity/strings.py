@@ -1,4 +1,4 @@
-"""The parity table's rows for strings."""
+"""Which functions of strings give Spark's answer on DuckDB, and their SQL there."""
 
 from __future__ import annotations
 

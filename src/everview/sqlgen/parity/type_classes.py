@@ -42,8 +42,8 @@ def is_in_class(type_: Type, class_: str) -> bool:
 def _is_in_nested_class(type_: Type, class_: str) -> bool:
     """Classes of arrays, maps and structs.
 
-    A "list" is an array of plain values; a "column" one of ordered values that are no floats, since
-    0.0 and -0.0 are equal and yet differ.
+    A "list" is an array of plain values; an "ordered_list" one of ordered values that are no
+    floats, since 0.0 and -0.0 are equal and yet differ.
     """
     element = element_of(type_)
     match class_:
@@ -51,7 +51,7 @@ def _is_in_nested_class(type_: Type, class_: str) -> bool:
             return "map<" not in type_
         case "list":
             return element is not None and is_in_class(element, "plain")
-        case "column":
+        case "ordered_list":
             return is_in_class(element or "", "ordered") and element not in FLOATS
         case "structs":
             return element is not None and element.startswith("struct<")
