@@ -267,8 +267,9 @@ def lookup(
     runs: Sequence[SortedRun], by: str, keys: ProbeKeys, schema: pa.Schema
 ) -> pa.Table | pa.RecordBatch:
     """The rows of some runs whose column `by` is one of the keys."""
-    found = zip(runs, _find_in_each(runs, by, keys), strict=True)
-    hits = [(run, at) for run, at in found if at is None or len(at)]
+    positions = _find_in_each(runs, by, keys)
+    located = zip(runs, positions, strict=True)
+    hits = [(run, at) for run, at in located if at is None or len(at)]
     if keys.rows is not None:
         hits = _filter_hits(hits, keys.rows)
     if hits and (columns := _take_int_columns(hits, schema.names)) is not None:
@@ -278,12 +279,12 @@ def lookup(
         if way == _SCAN:
             parts.append(_scan([run for run, _ in group], by, keys, schema.names))
             continue
-        located = [(run, at) for run, at in group if at is not None]
-        packed = [(run.packed, at) for run, at in located if isinstance(run, PackedRun)]
+        searched = [(run, at) for run, at in group if at is not None]
+        packed = [(run.packed, at) for run, at in searched if isinstance(run, PackedRun)]
         if packed:
             parts.append(take_rows(packed, schema.names))
         else:
-            parts += (run.take(at, schema.names) for run, at in located)
+            parts += (run.take(at, schema.names) for run, at in searched)
     return pa.concat_tables(parts) if parts else schema.empty_table()
 
 

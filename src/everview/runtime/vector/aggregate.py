@@ -52,7 +52,7 @@ def consolidate(rows: pa.RecordBatch, schema: Schema, rings: tuple[str, ...]) ->
 
 
 def threshold(schema: Schema, *, once: bool) -> Transform:
-    """The rows of positive weight."""
+    """The rows of positive weight; `once` gives each the weight one."""
 
     def transform(rows: pa.RecordBatch) -> pa.RecordBatch:
         summed = consolidate(rows, schema, ())
@@ -65,21 +65,21 @@ def threshold(schema: Schema, *, once: bool) -> Transform:
 def totals(
     plan: Totals, schema: Schema, keys: tuple[str, ...], measures: tuple[Measure, ...]
 ) -> Transform:
-    """Sums for each group that has rows in the change, even where they cancel."""
+    """The measures of each group that has rows, even where their weights cancel."""
     for measure in measures:
         summed = measure.function == "sum" and measure.column is not None
         exact = summed and type_in(schema, measure.column or "")
         if exact and exact not in INTEGERS and not _keeps_digits(exact, measure.type):
             raise Unsupported(exact)
-    made = arrow_schema(schema_of(plan))
-    targets = [*(made.field(measure.name).type for measure in measures), pa.int64()]
+    result = arrow_schema(schema_of(plan))
+    targets = [*(result.field(measure.name).type for measure in measures), pa.int64()]
 
     def transform(rows: pa.RecordBatch) -> pa.RecordBatch:
         groups = group_rows(rows, keys)
         columns = [_summand(measure, rows) for measure in measures]
         unit = np.ones(rows.num_rows, np.int64)
         sums = groups.sums([*columns, unit], targets, weights(rows).to_numpy())
-        return pa.record_batch([*groups.key_columns(rows, keys).values(), *sums], schema=made)
+        return pa.record_batch([*groups.key_columns(rows, keys).values(), *sums], schema=result)
 
     return transform
 
@@ -90,7 +90,7 @@ def _keeps_digits(type_: Type, to: Type) -> bool:
 
 
 def _summand(measure: Measure, rows: pa.RecordBatch) -> pa.Array | Ints:
-    """What a row adds to a measure."""
+    """What each row adds to a measure, times its weight."""
     if measure.column is None:
         return np.ones(rows.num_rows, np.int64)
     values = rows.column(measure.column)
@@ -100,15 +100,15 @@ def _summand(measure: Measure, rows: pa.RecordBatch) -> pa.Array | Ints:
 
 
 def groups(schema: Schema, keys: tuple[str, ...]) -> Transform:
-    """The groups with rows; without keys one, whatever there is."""
+    """Accumulators of equal keys summed: the groups of positive weight; without keys always one."""
     _require_exact(schema, keys)
     wanted = arrow_schema(schema)
 
     def transform(rows: pa.RecordBatch) -> pa.RecordBatch:
-        made = sum_by_key(rows, keys, wanted)
+        summed = sum_by_key(rows, keys, wanted)
         if keys:
-            made = filter_rows(made, weights(made).to_numpy() > 0)
-        return with_weights(made, unit_weights(made.num_rows))
+            summed = filter_rows(summed, weights(summed).to_numpy() > 0)
+        return with_weights(summed, unit_weights(summed.num_rows))
 
     return transform
 
@@ -123,5 +123,5 @@ def _require_exact(schema: Schema, keys: tuple[str, ...]) -> None:
 
 def _is_not_zero(values: pa.Array) -> Ints:
     zero = pa.scalar(0, pa.int64()).cast(values.type)
-    found: Ints = pc.not_equal(values, zero).to_numpy(zero_copy_only=False)
-    return found
+    mask: Ints = pc.not_equal(values, zero).to_numpy(zero_copy_only=False)
+    return mask

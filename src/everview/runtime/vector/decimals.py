@@ -52,15 +52,18 @@ def quotient(types: tuple[Type, ...], to: Type) -> Callable[..., Any]:
     under = pa.decimal256(min(p2, _MAX_DIVIDED_DIGITS), s2)
     moved = max(s1, scale + s2 - under.precision)
     over = pa.decimal256(min(p1 + moved - s1, 2 * MAX_PRECISION), moved)
-    made = max(4, moved + under.precision - s2 + 1)
-    over = pa.decimal256(min(over.precision, 2 * MAX_PRECISION - made - s2 + moved), moved)
-    if made <= scale or over.precision <= moved:
+    quotient_scale = max(4, moved + under.precision - s2 + 1)
+    over = pa.decimal256(
+        min(over.precision, 2 * MAX_PRECISION - quotient_scale - s2 + moved), moved
+    )
+    if quotient_scale <= scale or over.precision <= moved:
         raise Unsupported("too many digits")
     target = pa.decimal128(*precision_and_scale(to))
 
     def compute(left: Any, right: Any) -> Any:
-        found = pc.divide(pc.cast(left, over), pc.cast(right, under))
-        return pc.cast(pc.round(found, ndigits=scale, round_mode="half_towards_infinity"), target)
+        digits = pc.divide(pc.cast(left, over), pc.cast(right, under))
+        rounded = pc.round(digits, ndigits=scale, round_mode="half_towards_infinity")
+        return pc.cast(rounded, target)
 
     return compute
 

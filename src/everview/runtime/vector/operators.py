@@ -169,8 +169,8 @@ class VectorEvaluator:
             pa.array([row[place].as_py() for row in texts], arrow_type(column.type))
             for place, column in enumerate(schema)
         ]
-        made = pa.record_batch([*columns, unit_weights(len(rows))], schema=arrow_schema(schema))
-        return lambda _: made
+        values = pa.record_batch([*columns, unit_weights(len(rows))], schema=arrow_schema(schema))
+        return lambda _: values
 
     def _constant(self, text: str) -> pa.Scalar:
         compute, _ = compile_scalar(text, (), self._fold)
@@ -184,11 +184,11 @@ class VectorEvaluator:
         pick = _projection(schema, names(kept))
 
         def transform(rows: pa.RecordBatch) -> pa.RecordBatch:
-            found = _column(test, rows)
-            count = found.true_count
+            mask = _column(test, rows)
+            count = mask.true_count
             if count == rows.num_rows:
                 return pick(rows)
-            return pick(rows).filter(found) if count else pick(rows).slice(0, 0)
+            return pick(rows).filter(mask) if count else pick(rows).slice(0, 0)
 
         return transform
 
@@ -196,11 +196,11 @@ class VectorEvaluator:
         plain = [scalar.as_column(output.scalar) or "" for output in outputs]
         if [output.type for output in outputs] == [_type_of(read, name) for name in plain]:
             return _renamed_projection(read, plain, [output.name for output in outputs])
-        made = [compile_scalar(output.scalar, read, self._fold) for output in outputs]
-        for output, (_, type_) in zip(outputs, made, strict=True):
+        compiled = [compile_scalar(output.scalar, read, self._fold) for output in outputs]
+        for output, (_, type_) in zip(outputs, compiled, strict=True):
             if output.type != type_:
                 raise Unsupported(f"{type_} for {output.type}")
-        computes = [compute for compute, _ in made]
+        computes = [compute for compute, _ in compiled]
         schema = pa.schema(
             [
                 *(pa.field(output.name, arrow_type(output.type)) for output in outputs),
@@ -220,9 +220,9 @@ class VectorEvaluator:
         parts = [self._compile_columns(part, frozenset(names(kept)))[0] for part in _summands(plan)]
 
         def evaluate(relations: Relations) -> pa.RecordBatch:
-            every = (part(relations) for part in parts)
-            found = [select_columns(rows, wanted) for rows in every if rows.num_rows]
-            return pa.concat_batches(found) if len(found) > 1 else [*found, none][0]
+            batches = (part(relations) for part in parts)
+            present = [select_columns(rows, wanted) for rows in batches if rows.num_rows]
+            return pa.concat_batches(present) if len(present) > 1 else [*present, none][0]
 
         return evaluate
 
@@ -277,7 +277,7 @@ class VectorEvaluator:
         kept = [name for name in names(schema) if name in wanted]
         places = [names(schema).index(key) for key in keys]
         once = self._memoized(plan, schema, rows)
-        return _Side(once, lambda found: [*map(found.column, places)], _projection(schema, kept))
+        return _Side(once, lambda batch: [*map(batch.column, places)], _projection(schema, kept))
 
     def _memoized(self, plan: Plan, kept: Schema, evaluate: Evaluate) -> Evaluate:
         """Some columns of a plan, computed again only if it reads other batches than last time."""

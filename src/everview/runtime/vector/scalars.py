@@ -204,8 +204,8 @@ def _like(negate: bool) -> Make:
             raise Unsupported("like")
 
         def match(values: Value, _pattern: Value) -> Value:
-            found = pc.match_like(values, pattern=pattern)
-            return pc.invert(found) if negate else found
+            matches = pc.match_like(values, pattern=pattern)
+            return pc.invert(matches) if negate else matches
 
         return match
 
