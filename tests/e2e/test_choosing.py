@@ -281,7 +281,7 @@ def test_what_is_loaded_once_is_not_expected_again(tmp_path, monkeypatch):
 
     def slowly(*given):
         loaded = load(*given)
-        given[0].loading += 60_000
+        given[0].load_ms += 60_000
         return loaded
 
     monkeypatch.setattr(RelationCache, "_load", slowly)
