@@ -23,7 +23,7 @@ from bench.tables import KEYS, declaration
 from everview.database.database import Database
 from everview.database.ddl import Declared
 from everview.expr.types import WEIGHT
-from everview.runtime.cache.sorted_run import Tight
+from everview.runtime.cache.sorted_run import PackedRun
 from everview.runtime.protocol import Snapshot
 from everview.store.compaction import Policy
 from everview.store.manifest import Manifest, Segment
@@ -128,8 +128,8 @@ class Ours:
         for run in (run for held in engine.local.cache._held.values() for run in held.runs):
             columns = (chunk for column in run.rows.columns for chunk in column.chunks)
             parts = [buffer for chunk in columns for buffer in chunk.buffers() if buffer]
-            if isinstance(run, Tight):
-                parts.append(run.packed._records)
+            if isinstance(run, PackedRun):
+                parts.append(run.packed.records)
             for part in parts:
                 np.frombuffer(part, np.uint8)[::PAGE].max(initial=0)
 

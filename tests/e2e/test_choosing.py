@@ -14,7 +14,7 @@ from e2e.test_gears import opened
 from e2e.test_views import World
 from everview.database.cost.choose import Choice, Question, choose
 from everview.database.cost.measurements import Sample, Samples
-from everview.runtime.cache.relation_cache import Hot
+from everview.runtime.cache.relation_cache import RelationCache
 
 
 def force(db, *ways: str) -> list[str]:
@@ -243,13 +243,13 @@ def test_what_is_fetched_for_checks_is_not_counted_for_the_views(tmp_path, monke
         db.sql("CREATE VIEW w AS SELECT a.id, b.n FROM t AS a JOIN t AS b ON a.id = b.id")
         db._mover.chooser = lambda question, _: asked.append(question) or Choice()
         db._mover.least = 0
-        fetched = Hot.among
+        fetched = RelationCache.lookup
 
         def slowly(*given):
             sleep(0.5)
             return fetched(*given)
 
-        monkeypatch.setattr(Hot, "among", slowly)
+        monkeypatch.setattr(RelationCache, "lookup", slowly)
         db.insert("t", [(1, 5), (2, 6)])
         assert [question.fetches for question in asked] == [0]
         assert db.history()[-1].views_ms < 500
@@ -277,14 +277,14 @@ def test_what_is_loaded_once_is_not_expected_again(tmp_path, monkeypatch):
         db.sql("CREATE TABLE t (id BIGINT PRIMARY KEY, n BIGINT)")
         db.insert("t", rows)
         db.sql("CREATE MATERIALIZED VIEW v AS SELECT n, COUNT(*) AS many FROM t GROUP BY n")
-    load = Hot._load
+    load = RelationCache._load
 
     def slowly(*given):
         loaded = load(*given)
-        given[0].loading += 60_000
+        given[0].load_ms += 60_000
         return loaded
 
-    monkeypatch.setattr(Hot, "_load", slowly)
+    monkeypatch.setattr(RelationCache, "_load", slowly)
     with ev.open(str(tmp_path / "store"), engine="duckdb") as db:
         for number in range(2):
             db.delete("t", rows[number * 2_000 : (number + 1) * 2_000])

@@ -138,8 +138,12 @@ SLIPS: dict[ModuleType, tuple[Slip, ...]] = {
         ("a join takes the right weight", "l.{WEIGHT} * r.{WEIGHT} AS", "r.{WEIGHT} AS"),
         ("a join adds weights", "l.{WEIGHT} * r.{WEIGHT} AS", "l.{WEIGHT} + r.{WEIGHT} AS"),
         ("a join loses its residual", "if plan.residual:", "if False:"),
-        ("a join matches nulls", 'nested else "="', "nested else self.dialect.same"),
-        ("a join does not match nulls", "self.dialect.same if plan.nulls", '"=" if plan.nulls'),
+        ("a join matches nulls", 'nested else "="', "nested else self.dialect.null_safe_equal"),
+        (
+            "a join does not match nulls",
+            "self.dialect.null_safe_equal if plan.nulls",
+            '"=" if plan.nulls',
+        ),
         ("a negation keeps the sign", "{listed}-{WEIGHT}", "{listed}{WEIGHT}"),
         ("a sum of plans loses its right side", " UNION ALL {self._ordered(right, plan)}", ""),
         ("a sum of plans is a set", "} UNION ALL {self._ordered", "} UNION {self._ordered"),
@@ -182,7 +186,7 @@ SLIPS: dict[ModuleType, tuple[Slip, ...]] = {
         ),
         (
             "a decimal sum ignores the weight",
-            "self.dialect.times(value, decimal) if decimal",
+            "self.dialect.times_weight(value, decimal) if decimal",
             "value if decimal",
         ),
         ("an integer sum ignores the weight", 'else f"{value} * {WEIGHT}"', "else value"),
@@ -231,7 +235,7 @@ SLIPS: dict[ModuleType, tuple[Slip, ...]] = {
         ),
         (
             "a partition has every row once",
-            "({self.dialect.copies(rows, listed)}) AS c",
+            "({self.dialect.repeat_rows(rows, listed)}) AS c",
             "({rows}) AS c",
         ),
         (
@@ -242,10 +246,10 @@ SLIPS: dict[ModuleType, tuple[Slip, ...]] = {
         ("a window forgets its order", "if over.order:", "if False:"),
         (
             "a window has every row once",
-            "copies = self.dialect.copies(rows, listed)",
+            "copies = self.dialect.repeat_rows(rows, listed)",
             "copies = rows",
         ),
-        ("a restriction loses nulls", "a))} {self.dialect.same} ", "a))} = "),
+        ("a restriction loses nulls", "a))} {null_safe} ", "a))} = "),
         ("a restriction by nothing keeps all", " WHERE EXISTS ({rows})", ""),
         (
             "a restriction looks at the weight of its keys",
@@ -277,13 +281,13 @@ SLIPS: dict[ModuleType, tuple[Slip, ...]] = {
         ),
         (
             "a partition sums decimals once",
-            "SUM({dialect.times(column, parts)})",
+            "SUM({dialect.times_weight(column, parts)})",
             "SUM({column})",
         ),
         (
             "a partition sums integers once",
-            "SUM(CAST({column} AS {dialect.wide}) * {WEIGHT})",
-            "SUM(CAST({column} AS {dialect.wide}))",
+            "SUM(CAST({column} AS {dialect.wide_integer}) * {WEIGHT})",
+            "SUM(CAST({column} AS {dialect.wide_integer}))",
         ),
         (
             "a partition sums doubles once",
@@ -292,13 +296,13 @@ SLIPS: dict[ModuleType, tuple[Slip, ...]] = {
         ),
         (
             "distinct values are counted as often as they occur",
-            'f"COUNT({site.distinct}{site.args[0]})"',
-            'f"COUNT({site.args[0]})"',
+            'f"COUNT({call.distinct}{call.args[0]})"',
+            'f"COUNT({call.args[0]})"',
         ),
         (
             "distinct values are summed as often as they occur",
-            "return _Site((value,), site.distinct",
-            'return _Site((value,), ""',
+            "return _Call((value,), call.distinct",
+            'return _Call((value,), ""',
         ),
         ("pairs are counted where one is missing", '" OR ".join', '" AND ".join'),
         ("an order is turned", "'DESC' if each.descending", "'ASC' if each.descending"),
@@ -310,8 +314,8 @@ SLIPS: dict[ModuleType, tuple[Slip, ...]] = {
         ),
         (
             "distinct values are taken as they are",
-            'return lambda site: f"{function.upper()}({site.distinct}',
-            'return lambda site: f"{function.upper()}(',
+            'return lambda call: f"{function.upper()}({call.distinct}',
+            'return lambda call: f"{function.upper()}(',
         ),
     ),
     mergeable: (

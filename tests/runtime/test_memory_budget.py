@@ -29,11 +29,11 @@ def test_a_container_has_what_it_may_use(tmp_path: Path, monkeypatch: pytest.Mon
 def test_relations_beyond_the_part_are_mapped_and_answer_alike(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(sorted_run, "MANY", 100)
-    monkeypatch.setattr(relation_cache, "MANY", 100)
+    monkeypatch.setattr(sorted_run, "BUDGET_MIN_ROWS", 100)
+    monkeypatch.setattr(relation_cache, "BUDGET_MIN_ROWS", 100)
     with ev.open(str(tmp_path / "store"), engine="duckdb") as db:
-        held: relation_cache.Hot = db.engine.local.cache  # type: ignore[attr-defined]
-        held.most = 40_000
+        held: relation_cache.RelationCache = db.engine.local.cache  # type: ignore[attr-defined]
+        held.max_bytes = 40_000
         db.sql("CREATE TABLE a (k BIGINT PRIMARY KEY, v INT); CREATE TABLE b (k BIGINT, v INT)")
         db.sql(
             "CREATE MATERIALIZED VIEW v AS SELECT a.v, COUNT(*) AS n, MAX(b.v) AS m"
@@ -46,7 +46,7 @@ def test_relations_beyond_the_part_are_mapped_and_answer_alike(
             db.delete("b", [(number, number % 7)])
             db.insert("b", [(5000 + each, each) for each in range(200)])
         every = [run for each in held._held.values() for run in each.runs]
-        assert 0 < sum(run.resident for run in every) <= held.most
+        assert 0 < sum(run.resident for run in every) <= held.max_bytes
         assert any(len(run) > 100 and not run.resident for run in every)
         assert db.audit().ok
 
@@ -54,7 +54,7 @@ def test_relations_beyond_the_part_are_mapped_and_answer_alike(
 def test_large_relations_are_packed_and_answer_alike(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(relation_cache, "LARGE", 1 << 40)
+    monkeypatch.setattr(relation_cache, "PACK_MIN_SHARE", 2**-40)
     texts = ["red", "green", "blue", ""]
     with ev.open(str(tmp_path / "store"), engine="duckdb") as db:
         db.sql(
@@ -84,8 +84,8 @@ def test_large_relations_are_packed_and_answer_alike(
         db.sql("CREATE VIEW w AS SELECT t, COUNT(*) AS c FROM a GROUP BY t")
         db.delete("a", [rows[200]])
         assert db.audit().ok
-        held: relation_cache.Hot = db.engine.local.cache  # type: ignore[attr-defined]
-        assert any(isinstance(run, sorted_run.Tight) for run in held._held["a"].loaded)
+        held: relation_cache.RelationCache = db.engine.local.cache  # type: ignore[attr-defined]
+        assert any(isinstance(run, sorted_run.PackedRun) for run in held._held["a"].loaded)
         assert dict(db.sql("SELECT t, COUNT(*) FROM a GROUP BY t").rows()) == dict(
             db.read("w").rows()
         )

@@ -10,7 +10,7 @@ import pytest
 import everview as ev
 from everview.runtime.arrow_types import arrow_schema
 from everview.runtime.cache import relation_cache
-from everview.runtime.cache.sorted_run import Run, Tight, joined
+from everview.runtime.cache.sorted_run import PackedRun, SortedRun, concatenate_adjacent
 from everview.store import segments
 
 
@@ -30,7 +30,7 @@ def held(db) -> dict[str, Counter]:
     for name, each in db.engine.local.cache._held.items():
         sums: Counter = Counter()
         for run in each.runs:
-            rows = run.every(arrow_schema(each.stored.schema).names)
+            rows = run.all_rows(arrow_schema(each.stored.schema).names)
             for *row, weight in zip(*rows.to_pydict().values(), strict=True):
                 sums[tuple(row)] += weight
         found[name] = Counter({row: weight for row, weight in sums.items() if weight})
@@ -40,8 +40,8 @@ def held(db) -> dict[str, Counter]:
 @pytest.mark.parametrize("many", [2, 20_000])
 @pytest.mark.parametrize("summed", [0, 5, 1_000])
 def test_what_is_in_memory_stays_the_sum_of_what_was_written(db, monkeypatch, summed, many):
-    monkeypatch.setattr(relation_cache, "SUMMED", summed)
-    monkeypatch.setattr(relation_cache, "MANY", many)
+    monkeypatch.setattr(relation_cache, "CONSOLIDATE_MIN_ROWS", summed)
+    monkeypatch.setattr(relation_cache, "BUDGET_MIN_ROWS", many)
     chance, there = random.Random(7), Counter()
     for _ in range(40):
         gone = chance.sample(sorted(there.elements()), min(2, there.total()))
@@ -53,7 +53,7 @@ def test_what_is_in_memory_stays_the_sum_of_what_was_written(db, monkeypatch, su
     assert Counter(db.read("t").rows()) == there
     db.engine.local.cache.rows("t", db.catalog.schema("t"), db._snapshot())
     assert held(db)["t"] == there
-    assert len(db.engine.local.cache._held["t"].later) <= relation_cache.RUNS
+    assert len(db.engine.local.cache._held["t"].later) <= relation_cache.MAX_CHANGE_RUNS
 
 
 def test_what_was_emptied_and_compacted_is_in_memory_what_comes_afterwards(db):
@@ -81,7 +81,7 @@ def test_a_view_that_is_dropped_leaves_nothing_in_memory(db):
 
 @pytest.mark.parametrize(
     ("rows_held", "made", "kind"),
-    [(10**6, 1, Run), (28_000, 3, Tight), (3_600, 6, Tight)],
+    [(10**6, 1, SortedRun), (28_000, 3, PackedRun), (3_600, 6, PackedRun)],
     ids=["roomy", "in few parts", "file by file"],
 )
 def test_the_files_of_a_base_lie_together_and_are_packed_as_far_as_there_is_room(
@@ -98,11 +98,14 @@ def test_the_files_of_a_base_lie_together_and_are_packed_as_far_as_there_is_room
         (segment,) = db.store.latest().relations["t"].segments
         assert len(segment.files) == 6
     with ev.open(str(tmp_path), engine="duckdb") as db:
-        db.engine.local.cache.most = 16 * rows_held  # about what so many rows take
-        parts: list[Run] = []
-        monkeypatch.setattr(
-            relation_cache, "joined", lambda runs: parts.extend(runs) or joined(runs)
-        )
+        db.engine.local.cache.max_bytes = 16 * rows_held  # about what so many rows take
+        parts: list[SortedRun] = []
+
+        def concatenate(runs: list[SortedRun]) -> list[SortedRun]:
+            parts.extend(runs)
+            return concatenate_adjacent(runs)
+
+        monkeypatch.setattr(relation_cache, "concatenate_adjacent", concatenate)
         db.delete("t", given[7:5_000:700])
         loaded = db.engine.local.cache._held["t"].loaded
         assert [type(run) for run in parts] == [kind] * made

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from everview.runtime.cache import row_layout
-from everview.runtime.cache.row_layout import Packed, rows_at
+from everview.runtime.cache.row_layout import PackedRows, take_rows
 
 BOUNDS = [sign * 2**bits + more for bits in (7, 15, 31) for sign in (1, -1) for more in (-1, 0, 1)]
 COLUMNS = {
@@ -41,10 +41,9 @@ COLUMNS = {
 }
 
 
-@pytest.mark.parametrize("each", [0, 10**9])
 @pytest.mark.parametrize("nulls", [False, True])
 @given(data=st.data())
-def test_what_is_packed_is_taken_out_as_it_was(nulls, each, data):
+def test_what_is_packed_is_taken_out_as_it_was(nulls, data):
     kinds = data.draw(st.lists(st.sampled_from(sorted(COLUMNS)), min_size=1, max_size=5))
     count = data.draw(st.integers(0, 20))
     arrays = []
@@ -57,10 +56,9 @@ def test_what_is_packed_is_taken_out_as_it_was(nulls, each, data):
     rows = pa.table(arrays, names)
     apart = data.draw(st.sampled_from(names))
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(row_layout, "WASTE", data.draw(st.sampled_from([1, 2, 10**9])))
-        patch.setattr(row_layout, "TEXTS", data.draw(st.sampled_from([0, 1 << 15])))
-        patch.setattr(row_layout, "PIECE", data.draw(st.sampled_from([3, 1 << 20])))
-        tight = Packed(rows, apart, each=each)
+        patch.setattr(row_layout, "DICTIONARY_MAX_VALUES", data.draw(st.sampled_from([0, 1 << 15])))
+        patch.setattr(row_layout, "UNPACK_ALL_CHUNK_ROWS", data.draw(st.sampled_from([3, 1 << 20])))
+        tight = PackedRows(rows, apart)
     assert apart in tight.rest.column_names
     for name in names:
         assert tight.column(name).combine_chunks().equals(rows[name].combine_chunks())
@@ -69,15 +67,15 @@ def test_what_is_packed_is_taken_out_as_it_was(nulls, each, data):
     places = np.array(data.draw(st.lists(st.integers(0, count - 1), max_size=8)), np.int64)
     wanted = data.draw(st.lists(st.sampled_from(names), min_size=1, unique=True))
     expected = rows.select(wanted).take(pa.array(places))
-    assert rows_at([(tight, places)], wanted).equals(expected)
+    assert take_rows([(tight, places)], wanted).equals(expected)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(row_layout, "MANY", 1)
-        patch.setattr(row_layout, "NEAR", 3)
-        assert rows_at([(tight, places)], wanted).equals(expected)
+        patch.setattr(row_layout, "PARALLEL_MIN_ROWS", 1)
+        patch.setattr(row_layout, "UNPACK_CHUNK_ROWS", 3)
+        assert take_rows([(tight, places)], wanted).equals(expected)
     for name in names:
-        type_ = tight.type_of(name)
+        type_ = tight.integer_type(name)
         if type_ is not None:
-            found = tight.numbers(name, places).tolist()
+            found = tight.integers(name, places).tolist()
             whole = (
                 rows[name]
                 .combine_chunks()
@@ -100,16 +98,16 @@ def test_numbers_take_what_they_need_and_few_texts_a_byte():
             "_w": pa.array(np.ones(count, np.int64)),
         }
     )
-    tight = Packed(rows, "k")
+    tight = PackedRows(rows, "k")
     assert tight.rest.column_names == ["k", "note"]
     assert tight.nbytes - tight.rest.nbytes < count * (4 + 2 + 1 + 1) + 100
     assert tight.column("flag").type == pa.string()
 
 
 def test_a_text_that_only_seemed_to_have_few_values_stays_as_it_is(monkeypatch):
-    monkeypatch.setattr(row_layout, "TEXTS", 4)
+    monkeypatch.setattr(row_layout, "DICTIONARY_MAX_VALUES", 4)
     texts = ["a", "b"] * 5_000 + [f"{number}" for number in range(50)]
-    tight = Packed(pa.table({"k": range(len(texts)), "t": texts}), "k")
+    tight = PackedRows(pa.table({"k": range(len(texts)), "t": texts}), "k")
     assert tight.rest.column_names == ["k", "t"]
     assert tight.column("t").to_pylist() == texts
 
@@ -137,48 +135,15 @@ def part(low: int, texts: str, count: int = 40) -> pa.Table:
 )
 def test_parts_that_fit_one_layout_are_unpacked_together(second, alike):
     first = part(0, "ab")
-    one = Packed(first, "k")
-    other = Packed(second, "k", one.layout)
+    one = PackedRows(first, "k")
+    other = PackedRows(second, "k", one.layout)
     assert (other.layout is one.layout) == alike
     places = np.array([3, 0, 7, 7]) if len(second) else np.empty(0, np.int64)
     expected = [each.take(pa.array(places)) for each in (first, second)]
-    found = [rows_at([(each, places)], ["t", "k", "n"]) for each in (one, other)]
+    found = [take_rows([(each, places)], ["t", "k", "n"]) for each in (one, other)]
     for each, rows in zip(found, expected, strict=True):
         assert each.equals(rows.select(["t", "k", "n"]))
     if alike:
-        both = rows_at([(one, places), (other, places[:2])], ["n", "t"])
+        both = take_rows([(one, places), (other, places[:2])], ["n", "t"])
         rows = pa.concat_tables([expected[0], expected[1][:2]]).select(["n", "t"])
         assert both.combine_chunks().equals(rows.combine_chunks())
-
-
-def worded(width: int, count: int = 40, more: str = "") -> pa.Table:
-    """Texts that differ, of about one length."""
-    texts = [f"{number:0{width - number % 2}d}" for number in range(count)]
-    return pa.table({"k": pa.array(range(count), pa.int64()), "t": [*texts[:-1], texts[-1] + more]})
-
-
-@pytest.mark.parametrize(
-    ("second", "alike"),
-    [(worded(10), True), (worded(12), True), (worded(6), True), (worded(13), False)],
-)
-def test_texts_of_about_one_length_lie_with_the_rest_of_their_row(second, alike):
-    first = worded(10)
-    one = Packed(first, "k", each=13)
-    other = Packed(second, "k", one.layout, each=20)
-    assert one.rest.column_names == other.rest.column_names == ["k"]
-    assert (other.layout is one.layout) == alike
-    for tight, rows in ((one, first), (other, second)):
-        assert tight.column("t").to_pylist() == rows["t"].to_pylist()
-        places = np.array([39, 0, 0])
-        assert rows_at([(tight, places)], ["t"])["t"].to_pylist() == [
-            rows["t"][int(place)].as_py() for place in places
-        ]
-
-
-@pytest.mark.parametrize(
-    ("rows", "each"), [(worded(10), 12), (worded(10, more="x" * 15), 99), (worded(253), 10**9)]
-)
-def test_texts_that_would_take_too_much_room_stay_as_they_are(rows, each):
-    tight = Packed(rows, "k", each=each)
-    assert tight.rest.column_names == ["k", "t"]
-    assert tight.column("t").to_pylist() == rows["t"].to_pylist()

@@ -24,18 +24,18 @@ from everview.plan.build import add, filter_, groups, negate, partition, restric
 from everview.plan.nodes import Aggregate, Change, Measure, Order, Over, Plan, Ref, Source
 from everview.plan.traverse import schema_of, transform, walk
 from everview.program.steps import change_name
-from everview.runtime.vector import decimals, group_join, scalars
-from everview.runtime.vector.aggregate import sums
+from everview.runtime.vector import decimals, join, scalars
+from everview.runtime.vector.aggregate import sum_by_key
 from everview.runtime.vector.batches import batch
-from everview.runtime.vector.errors import Unknown
-from everview.runtime.vector.group_join import pairs
-from everview.runtime.vector.operators import Columns
+from everview.runtime.vector.errors import Unsupported
+from everview.runtime.vector.join import matching_pairs
+from everview.runtime.vector.operators import VectorEvaluator
 from sqlgen import grid
 from sqlgen.examples import EXAMPLES
 from sqlgen.test_parity import ERROR, NULLED, _bits, _duckdb_answers
 from strategies import EVERY, SIGNED, T, as_arrow, as_bag, changes, one_of_each, plans, worlds
 
-COLUMNS = Columns(WORKSPACE.sql.constant)
+COLUMNS = VectorEvaluator(WORKSPACE.sql.constant)
 
 
 def on_columns(plan, world, change):
@@ -58,7 +58,7 @@ def on_columns(plan, world, change):
             known[change_name(node.name)] = batch(as_arrow(change[node.name], node.schema))
     try:
         rows = COLUMNS.evaluate(transform(plan, named), known, consolidated=True)
-    except (Unknown, pa.ArrowException):
+    except (Unsupported, pa.ArrowException):
         return None
     assert rows.schema.names[:-1] == [column.name for column in schema_of(plan)]
     return as_bag(pa.Table.from_batches([rows]))
@@ -98,15 +98,17 @@ def test_most_plans_are_known_on_columns():
     }
 
 
-@pytest.mark.parametrize("many", [0, group_join.MANY])
+@pytest.mark.parametrize("many", [0, join.SORT_PROBES_MIN_KEYS])
 @pytest.mark.parametrize("nulls", [True, False])
 @given(data=st.data())
 def test_pairs_are_all_places_with_equal_keys(nulls, many, data):
     values = data.draw(st.sampled_from([st.integers(0, 3), st.none() | st.integers(0, 2)]))
     left, right = (data.draw(st.lists(values, min_size=1, max_size=6)) for _ in range(2))
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(group_join, "MANY", many)
-        at, there = pairs(*([pa.array(each, pa.int32())] for each in (left, right)), nulls=nulls)
+        patch.setattr(join, "SORT_PROBES_MIN_KEYS", many)
+        at, there = matching_pairs(
+            *([pa.array(each, pa.int32())] for each in (left, right)), nulls=nulls
+        )
     assert sorted(zip(at.tolist(), there.tolist(), strict=True)) == [
         (i, j)
         for i, a in enumerate(left)
@@ -163,8 +165,8 @@ CELLS = batch(grid.table().select([column.name for column in SCHEMA]))
 
 def compiled(each: str) -> scalars.Compute | None:
     try:
-        return scalars.compiled(each, SCHEMA, WORKSPACE.sql.constant)[0]
-    except (Unknown, pa.ArrowException):
+        return scalars.compile_scalar(each, SCHEMA, WORKSPACE.sql.constant)[0]
+    except (Unsupported, pa.ArrowException):
         return None
 
 
@@ -184,7 +186,7 @@ def _value(compute: scalars.Compute, row: int) -> Any:
     """The bits of a value, ERROR where the database is asked."""
     try:
         found = compute(CELLS.slice(row, 1))
-    except (Unknown, pa.ArrowException):
+    except (Unsupported, pa.ArrowException):
         return ERROR
     return _bits(_plain(found if isinstance(found, pa.Scalar) else found[0]))
 
@@ -247,7 +249,7 @@ def test_a_quotient_of_decimals_is_rounded_half_away_from_zero(data, left, right
         types = tuple(f"decimal({p},{s})" for p, s in (left, right))
         try:
             (found,) = decimals.quotient(types, to)(*operands).to_pylist()
-        except (Unknown, pa.ArrowInvalid):
+        except (Unsupported, pa.ArrowInvalid):
             return
         scale = decimal_parts(to)[1]
         assert found == (a / b).quantize(Decimal(1).scaleb(-scale), rounding=ROUND_HALF_UP)
@@ -268,7 +270,7 @@ def test_decimals_are_added_up_as_often_as_their_weights_say(cells, digits, heav
         [None if v is None else Decimal(v) for v, _ in kept], pa.decimal128(digits, 0)
     )
     try:
-        products = decimals.times(values, pa.array([w for _, w in kept], pa.int64()))
+        products = decimals.times_weights(values, pa.array([w for _, w in kept], pa.int64()))
     except pa.ArrowInvalid:
         assert heavy
         return
@@ -279,8 +281,8 @@ def test_decimals_are_added_up_as_often_as_their_weights_say(cells, digits, heav
 
 def test_sums_beyond_64_bits_are_left_to_the_database():
     rows = pa.record_batch({"k": [1, 1], "_w": [2**62, 2**62]})
-    with pytest.raises(Unknown):
-        sums(rows, ["k"], rows.schema)
+    with pytest.raises(Unsupported):
+        sum_by_key(rows, ["k"], rows.schema)
     least = pa.record_batch({"k": [1, 1], "_w": [-(2**63), 1]})
-    with pytest.raises(Unknown):
-        sums(least, ["k"], least.schema)
+    with pytest.raises(Unsupported):
+        sum_by_key(least, ["k"], least.schema)

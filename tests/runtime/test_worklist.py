@@ -15,8 +15,8 @@ from everview.expr.types import ITERATION, Column
 from everview.runtime.arrow_types import arrow_schema
 from everview.runtime.recursion.worklist import Worklist
 from everview.runtime.vector import chunks
-from everview.runtime.vector.chunks import Pieces, Rows
-from everview.runtime.vector.row_ids import Numbers
+from everview.runtime.vector.chunks import AppendOnlyRows, RowChunks
+from everview.runtime.vector.row_ids import RowIds
 
 NAN = float("nan")
 LAST = 6
@@ -146,12 +146,12 @@ def test_a_bag_is_its_sum(schema, data):
 @given(sizes=st.lists(st.integers(1, 9), max_size=9), few=st.sampled_from((0, 12)), data=st.data())
 def test_pieces_are_taken_from_as_one(sizes, few, data):
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(chunks, "FEW", few)
+        patch.setattr(chunks, "VECTOR_MAX_ROWS", few)
         _take_as_one(sizes, data)
 
 
 def _take_as_one(sizes, data):
-    pieces, end = Pieces(pa.schema([("n", pa.int64())])), 0
+    pieces, end = RowChunks(pa.schema([("n", pa.int64())])), 0
     for size in sizes:
         pieces.append(pa.record_batch({"n": range(end, end + size)}))
         end += size
@@ -165,28 +165,28 @@ def _take_as_one(sizes, data):
 def test_rows_are_those_that_came_whenever_a_null_does(type_, data):
     parts = data.draw(st.lists(st.lists(st.sampled_from((None, 0, 1)), min_size=1), min_size=1))
     schema = arrow_schema((Column("a", type_),))
-    made, came = Rows(schema), []
+    made, came = AppendOnlyRows(schema), []
     for part in parts:
         values = [value if value is None or type_ != "string" else str(value) for value in part]
         made.append([pa.array(values, schema.field("a").type)], len(part))
         came += values
         wanted = sorted(data.draw(st.sets(st.integers(0, len(came) - 1), min_size=1)))
-        [found] = made.at(np.array(wanted))
+        [found] = made.take(np.array(wanted))
         assert found.to_pylist() == [came[place] for place in wanted]
         assert found.type == schema.field("a").type
         again = data.draw(st.lists(st.integers(0, len(came) - 1), min_size=1))
-        [found] = made.again(np.array(again))
+        [found] = made.take_any(np.array(again))
         assert found.to_pylist() == [came[place] for place in again]
 
 
 def test_there_are_few_pieces_however_many_come():
-    pieces = Pieces(pa.schema([("n", pa.int64())]))
+    pieces = RowChunks(pa.schema([("n", pa.int64())]))
     for number in range(1000):
         pieces.append(pa.record_batch({"n": [number]}))
-    assert pieces.table().column("n").num_chunks < 2 * chunks.PIECES
+    assert pieces.table().column("n").num_chunks < 2 * chunks.MAX_CHUNKS
 
 
 def test_a_text_that_is_no_text_is_told_from_others():
     raw = pa.array([b"\xff", b"\xfe", b"\xff", None], pa.binary())
     texts = pa.Array.from_buffers(pa.string(), 4, raw.buffers())
-    assert Numbers().of([texts], 4).tolist() == [0, 1, 0, 2]
+    assert RowIds().of([texts], 4).tolist() == [0, 1, 0, 2]

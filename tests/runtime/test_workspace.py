@@ -10,12 +10,12 @@ from everview.expr.types import Column
 from everview.plan.build import add, map_
 from everview.plan.nodes import Output, Ref
 from everview.program.steps import Compute
-from everview.runtime.vector.batches import FEW
+from everview.runtime.vector.batches import VECTOR_MAX_ROWS
 
 SCHEMA = (Column("c", "bigint"),)
 
 
-@pytest.mark.parametrize("few", [FEW, -1])
+@pytest.mark.parametrize("few", [VECTOR_MAX_ROWS, -1])
 def test_what_is_left_of_a_step_is_said_as_the_step_is(few):
     """DuckDB's TRY is known of columns; the null that pads a row is none."""
     padded = map_(Ref("b", SCHEMA), (Output("c", "bigint", "CAST(NULL AS BIGINT)"),))

@@ -17,7 +17,7 @@ from everview.lang.sql.lower.query import lower_query
 from everview.plan.nodes import Partition, Plan, Source
 from everview.plan.traverse import walk
 from everview.runtime.arrow_types import arrow_schema
-from everview.sqlgen.parity.type_classes import NotEqual
+from everview.sqlgen.parity.errors import NotAtParity
 from everview.sqlgen.sql import DUCKDB, SPARK, emit
 
 if TYPE_CHECKING:
@@ -196,5 +196,5 @@ def test_every_aggregate_has_an_example():
 
 @pytest.mark.parametrize("call", ONLY_SPARK)
 def test_what_duckdb_answers_otherwise_is_not_asked_of_it(call):
-    with pytest.raises(NotEqual):
+    with pytest.raises(NotAtParity):
         emit(plan_of((call,)), DUCKDB)

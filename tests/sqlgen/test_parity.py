@@ -19,9 +19,11 @@ from everview.expr.signatures import TRY_OPERATORS
 from everview.expr.type_inference import Typed, annotate
 from everview.expr.types import Column
 from everview.sqlgen.parity.casts import CASTS
+from everview.sqlgen.parity.errors import NotAtParity
 from everview.sqlgen.parity.table import TABLE, entry_for
-from everview.sqlgen.parity.type_classes import is_kind
-from everview.sqlgen.scalar import NotEqual, spark_type_to_duckdb, to_duckdb, to_spark
+from everview.sqlgen.parity.type_classes import is_in_class
+from everview.sqlgen.scalar import to_duckdb, to_spark
+from everview.sqlgen.types import spark_type_to_duckdb
 from sqlgen import grid
 from sqlgen.examples import EXAMPLES
 from sqlgen.nulled import nulled
@@ -37,7 +39,7 @@ def _is_answered(each: str) -> bool:
     """Whether there is an answer on DuckDB, of a type that Arrow can hold."""
     try:
         to_duckdb(each, SCHEMA)
-    except NotEqual:
+    except NotAtParity:
         return False
     found = annotate(each, SCHEMA).type or ""
     return found == "void" or "void" not in found
@@ -236,7 +238,7 @@ def test_every_cast_has_an_example() -> None:
     missing = [
         f"{c.source} to {c.target}"
         for c in CASTS
-        if not any(is_kind(a, c.source) and is_kind(b, c.target) for a, b in pairs)
+        if not any(is_in_class(a, c.source) and is_in_class(b, c.target) for a, b in pairs)
     ]
     assert not missing
 
@@ -350,7 +352,7 @@ def _planned_apart(spark: SparkSession, pairs: list[tuple[str, str]]) -> list[tu
     ],
 )
 def test_what_is_not_shown_equal_is_refused_by_name(each: str, construct: str) -> None:
-    with pytest.raises(NotEqual) as refusal:
+    with pytest.raises(NotAtParity) as refusal:
         to_duckdb(each, SCHEMA)
     assert refusal.value.construct == construct
     assert str(refusal.value).startswith(f"{construct} is not shown equal on DuckDB")

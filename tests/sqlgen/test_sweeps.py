@@ -13,7 +13,8 @@ import pytest
 
 from everview.engines.duckdb import functions
 from everview.expr.types import Column
-from everview.sqlgen.scalar import NotEqual, to_duckdb
+from everview.sqlgen.parity.errors import NotAtParity
+from everview.sqlgen.scalar import to_duckdb
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -136,5 +137,5 @@ def test_a_quotient_of_long_decimals_is_sparks_or_raises(
 def test_try_divide_of_long_decimals_is_refused() -> None:
     """DuckDB's TRY would make NULL of what only takes too many digits on the way."""
     schema = tuple(Column(name, "decimal(38,4)") for name in "ab")
-    with pytest.raises(NotEqual, match="more than 128 bits"):
+    with pytest.raises(NotAtParity, match="more than 128 bits"):
         to_duckdb("try_divide(a, b)", schema)

@@ -11,6 +11,7 @@ from everview.expr.types import (
     decimal_parts,
     fields_of,
     parts_of,
+    precision_and_scale,
     struct_of,
 )
 
@@ -54,19 +55,36 @@ def wider_decimal(left: tuple[int, int], right: tuple[int, int]) -> Type:
     return decimal(MAX_PRECISION, max(0, scale - (precision - MAX_PRECISION)))
 
 
+def exact_decimal(operator: str, left: tuple[int, int], right: tuple[int, int]) -> tuple[int, int]:
+    """Precision and scale that hold every digit of `left operator right`: of a + , - or *."""
+    (p1, s1), (p2, s2) = left, right
+    if operator == "*":
+        return p1 + p2 + 1, s1 + s2
+    scale = max(s1, s2)
+    return max(p1 - s1, p2 - s2) + scale + 1, scale
+
+
+def drops_digits(operator: str, operands: tuple[Type, ...], result: Type) -> bool:
+    """Whether a sum, difference or product of decimals has digits that its type has no place for.
+
+    >>> drops_digits("*", ("decimal(38,10)", "decimal(38,10)"), "decimal(38,6)")
+    True
+    """
+    left, right, (_, scale) = map(precision_and_scale, (*operands, result))
+    return exact_decimal(operator, left, right)[1] > scale
+
+
 def decimal_result(operator: str, left: tuple[int, int], right: tuple[int, int]) -> Type | None:
     """The type of `left operator right` for decimals."""
     (p1, s1), (p2, s2) = left, right
-    scale = max(s1, s2)
     match operator:
-        case "+" | "-":
-            return adjusted(max(p1 - s1, p2 - s2) + scale + 1, scale)
-        case "*":
-            return adjusted(p1 + p2 + 1, s1 + s2)
+        case "+" | "-" | "*":
+            return adjusted(*exact_decimal(operator, left, right))
         case "/":
             quotient_scale = max(MIN_ADJUSTED_SCALE, s1 + p2 + 1)
             return adjusted(p1 - s1 + s2 + quotient_scale, quotient_scale)
         case "%" | "pmod":
+            scale = max(s1, s2)
             return adjusted(min(p1 - s1, p2 - s2) + scale, scale)
         case "div":
             return "bigint"

@@ -40,6 +40,11 @@ class Typed:
         """The text of a literal, None for anything else, and for NULL, which has none."""
         return self.value if self.name == "literal" and self.type != "void" else None
 
+    @property
+    def literals(self) -> tuple[str | None, ...]:
+        """The text of each argument that is a literal, None for any other."""
+        return tuple(arg.literal for arg in self.args)
+
 
 Variables: TypeAlias = Mapping[str, Typed]
 """The parameters of the lambdas around a part, by name."""

@@ -60,6 +60,13 @@ def decimal_parts(type_: Type) -> tuple[int, int] | None:
     return (int(match[1]), int(match[2])) if match else None
 
 
+def precision_and_scale(type_: Type) -> tuple[int, int]:
+    """As `decimal_parts`, of a type that must be decimal."""
+    parts = decimal_parts(type_)
+    assert parts is not None, type_
+    return parts
+
+
 def parts_of(type_: Type) -> tuple[str, tuple[Type, ...]]:
     """What a nested type is and the types in it; a struct's have their names and a colon.
 

@@ -24,7 +24,7 @@ from everview.program.steps import (
     Step,
     change_name,
 )
-from everview.runtime.cache.relation_cache import Hot
+from everview.runtime.cache.relation_cache import RelationCache
 from everview.runtime.consolidate import consolidate
 from everview.runtime.constraints.narrow import CheckNarrowing
 from everview.runtime.epoch_writer import EpochWriter
@@ -47,7 +47,7 @@ class InProcess:
 
     def __init__(self, workspace: Workspace, share: float = EMBEDDED) -> None:
         self.workspace = workspace
-        self.cache = Hot(workspace, part(share))
+        self.cache = RelationCache(workspace, part(share))
         self._busy = RLock()
         self._idle: list[Workspace] = []
         self._lent: WeakSet[Workspace] = WeakSet()
@@ -120,7 +120,7 @@ class InProcess:
     def on_compacted(self, before: Snapshot, after: Manifest) -> None:
         """Keep relations in memory whose segments were replaced by others with the same sum."""
         with self._busy:
-            self.cache.moved(before, after)
+            self.cache.on_compacted(before, after)
             self.workspace.clear()
 
     def interrupt(self) -> None:
@@ -133,7 +133,7 @@ class InProcess:
         with self._busy:
             self._idle = []
             workspace = self.workspace.fresh()
-            self.cache = Hot(workspace, self.cache.most)
+            self.cache = RelationCache(workspace, self.cache.max_bytes)
             self.workspace = workspace
 
     def close(self) -> None:
@@ -175,9 +175,9 @@ class InProcess:
             steps: Sequence[Any] = tuple(group)
             with outcome.clock.phase(_PHASES[kind]):
                 if kind is Fetch:
-                    before = self.cache.loading
+                    before = self.cache.load_ms
                     gear.fetch(steps, snapshot, outcome)
-                    outcome.clock.apart("load", self.cache.loading - before, "fetch")
+                    outcome.clock.apart("load", self.cache.load_ms - before, "fetch")
                     continue
                 if kind is Check:
                     _check(workspace, steps, violation)

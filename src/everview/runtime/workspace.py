@@ -24,10 +24,16 @@ from everview.runtime.arrow_types import arrow_schema, conform
 from everview.runtime.recursion.seminaive import Solver
 from everview.runtime.retry import CalculationError, retry_consolidated
 from everview.runtime.vector import aggregate
-from everview.runtime.vector.batches import FEW, Batches, batch, nothing, picked
-from everview.runtime.vector.errors import Unknown
-from everview.runtime.vector.operators import Columns
-from everview.sqlgen.scalar import NotEqual
+from everview.runtime.vector.batches import (
+    VECTOR_MAX_ROWS,
+    Batches,
+    batch,
+    empty_batch,
+    select_columns,
+)
+from everview.runtime.vector.errors import Unsupported
+from everview.runtime.vector.operators import VectorEvaluator
+from everview.sqlgen.parity.errors import NotAtParity
 
 Rows: TypeAlias = pa.Table | pa.RecordBatch
 
@@ -41,7 +47,7 @@ class Evaluator(Enum):
     SPARK = auto()
 
 
-def choose_evaluator(plan: Plan, rows: int, vector_max_rows: int = FEW) -> Evaluator:
+def choose_evaluator(plan: Plan, rows: int, vector_max_rows: int = VECTOR_MAX_ROWS) -> Evaluator:
     """The cheapest evaluator for a plan over so many rows.
 
     It is a preference: vector operators that do not know the plan, or meet a value that they do not
@@ -55,8 +61,8 @@ def choose_evaluator(plan: Plan, rows: int, vector_max_rows: int = FEW) -> Evalu
 class SqlEvaluator(Protocol):
     """A SQL database in this process that reads Arrow relations in place, by name.
 
-    Its answers are Spark's: a plan that is not shown to be computed alike raises `NotEqual`, and a
-    value that cannot be computed raises `CalculationError`.
+    Its answers are Spark's: a plan that is not shown to be computed alike raises `NotAtParity`, and
+    a value that cannot be computed raises `CalculationError`.
     """
 
     def plan_sql(self, plan: Plan) -> str:
@@ -92,7 +98,7 @@ class SqlEvaluator(Protocol):
         """
 
     def constant(self, node: Typed) -> pa.Scalar:
-        """The value of an expression without columns; `Unknown` if SQL has none."""
+        """The value of an expression without columns; `Unsupported` if SQL has none."""
 
     def consolidate(self, rows: pa.Table, schema: Schema, rings: tuple[str, ...]) -> pa.Table:
         """Weighted rows with the weights of equal rows added, and `rings` with them."""
@@ -142,7 +148,7 @@ class Workspace:
     def __init__(
         self,
         sql: SqlEvaluator,
-        vector_max_rows: int = FEW,
+        vector_max_rows: int = VECTOR_MAX_ROWS,
         spark: SparkEvaluator | None = None,
     ) -> None:
         self.sql = sql
@@ -153,7 +159,7 @@ class Workspace:
         self._counts: dict[str, int] = {}
         self._empty: dict[str, Schema] = {}
         self._batches = Batches(self._batch)
-        self._vector = Columns(sql.constant)
+        self._vector = VectorEvaluator(sql.constant)
 
     # Another workspace
 
@@ -220,7 +226,7 @@ class Workspace:
 
     def batch(self, name: str, schema: Schema) -> pa.RecordBatch:
         """A relation as one batch."""
-        return picked(self._batches[name], arrow_schema(schema))
+        return select_columns(self._batches[name], arrow_schema(schema))
 
     def column_values(self, name: str, column: str) -> pa.ChunkedArray:
         """The values of one column, each once at least."""
@@ -233,7 +239,7 @@ class Workspace:
         return self.sql.distinct_values(name, column)
 
     def arrow_columns(self, name: str, columns: Sequence[str]) -> list[pa.Array] | None:
-        """Columns of the same rows, None where not all of them are in Arrow memory."""
+        """VectorEvaluator of the same rows, None where not all of them are in Arrow memory."""
         rows = self._arrow.get(name)
         if rows is None or not {*columns} <= {*rows.schema.names}:
             return None
@@ -243,7 +249,7 @@ class Workspace:
         """Drop all relations."""
         for name in tuple(self._registered):
             self._unregister(name)
-        self._vector.forget()
+        self._vector.clear()
         self._arrow.clear()
         self._batches.clear()
         self._counts.clear()
@@ -260,11 +266,11 @@ class Workspace:
     def compute(self, step: Compute) -> Evaluator:
         """Name the result of a step; who computed it.
 
-        Without Spark, `NotEqual` or `CalculationError` leaves what SQL does not compute.
+        Without Spark, `NotAtParity` or `CalculationError` leaves what SQL does not compute.
         """
         try:
             return self._compute_in_process(step)
-        except (NotEqual, CalculationError):
+        except (NotAtParity, CalculationError):
             if self._spark is None:
                 raise
         plan = self.without_empty(step.plan)
@@ -338,7 +344,7 @@ class Workspace:
         """Weighted rows with the weights of equal rows added, and `rings` with them."""
 
         def consolidated() -> pa.RecordBatch:
-            wanted = picked(batch(rows), arrow_schema(schema))
+            wanted = select_columns(batch(rows), arrow_schema(schema))
             return aggregate.consolidate(wanted, schema, rings)
 
         if rows.num_rows <= self._vector_max_rows:
@@ -367,7 +373,7 @@ class Workspace:
     def _batch(self, name: str) -> pa.RecordBatch:
         """A relation as one batch; a table that SQL created is copied."""
         if name in self._empty:
-            return nothing(arrow_schema(self._empty[name]))
+            return empty_batch(arrow_schema(self._empty[name]))
         rows = self._arrow.get(name)
         if rows is None:
             rows = self.sql.table(name)
@@ -407,5 +413,5 @@ def _unless_unknown(compute: Callable[[], pa.RecordBatch]) -> pa.RecordBatch | N
     """What vector operators compute, None where they do not know the plan or one of its values."""
     try:
         return compute()
-    except (Unknown, pa.ArrowException):
+    except (Unsupported, pa.ArrowException):
         return None

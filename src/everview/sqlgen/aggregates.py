@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from everview.expr.types import WEIGHT, Schema, decimal_parts, is_exact, is_nested, type_in
 from everview.plan.nodes import Aggregate, Order
-from everview.sqlgen.parity.type_classes import NotEqual
+from everview.sqlgen.parity.errors import NotAtParity
 
 if TYPE_CHECKING:
     from everview.sqlgen.dialects import Dialect
@@ -24,7 +24,7 @@ def emit_aggregate(aggregate: Aggregate, schema: Schema, dialect: Dialect) -> st
     column, type_ = dialect.quote(aggregate.column), type_in(schema, aggregate.column)
     if aggregate.function == "collect_list":
         return dialect.collect(column, type_, aggregate.distinct)
-    if aggregate.function in ("min", "max") and (by := dialect.order(column, type_)) != column:
+    if aggregate.function in ("min", "max") and (by := dialect.sort_key(column, type_)) != column:
         best = f"ARG_{aggregate.function.upper()}"
         return f"{best}({column}, {by}) FILTER (WHERE {column} IS NOT NULL)"
     if aggregate.distinct or aggregate.function not in ("count", "sum", "avg"):
@@ -34,9 +34,9 @@ def emit_aggregate(aggregate: Aggregate, schema: Schema, dialect: Dialect) -> st
         return f"CAST(COALESCE({present}, 0) AS BIGINT)"
     target = dialect.type_(aggregate.type)
     if parts := decimal_parts(type_):
-        total = f"SUM({dialect.times(column, parts)})"
+        total = f"SUM({dialect.times_weight(column, parts)})"
     elif aggregate.function == "sum" and aggregate.type == "bigint":
-        return f"CAST(SUM(CAST({column} AS {dialect.wide}) * {WEIGHT}) AS {target})"
+        return f"CAST(SUM(CAST({column} AS {dialect.wide_integer}) * {WEIGHT}) AS {target})"
     else:
         total = f"SUM(CAST({column} AS DOUBLE) * {WEIGHT})"
     if aggregate.function == "avg":
@@ -57,25 +57,26 @@ def _of_values(aggregate: Aggregate, schema: Schema, dialect: Dialect) -> str:
     """An aggregate of the values of a group, or of the rows as they stand there."""
     nested = [t for a in aggregate.arguments if is_nested(t := type_in(schema, a))]
     if nested and dialect.name == "duckdb" and aggregate.function != "count":
-        raise NotEqual(f"{aggregate.function} of {nested[0]}")
-    site = _Site(
+        raise NotAtParity(f"{aggregate.function} of {nested[0]}")
+    call = _Call(
         tuple(map(dialect.quote, aggregate.arguments)),
         "DISTINCT " if aggregate.distinct and aggregate.function not in _OF_THE_SET else "",
         emit_order(
-            aggregate.order, lambda name: dialect.order(dialect.quote(name), type_in(schema, name))
+            aggregate.order,
+            lambda name: dialect.sort_key(dialect.quote(name), type_in(schema, name)),
         ),
         aggregate.order[0].descending if aggregate.order else False,
         dialect.scalar(aggregate.fixed, ()) if aggregate.fixed else "",
     )
     if aggregate.function in ("sum", "avg"):
-        site = _widened(site, aggregate, schema, dialect)
+        call = _widened(call, aggregate, schema, dialect)
     spelling = _SPELLINGS[dialect.name].get(aggregate.function, _named(aggregate.function))
-    spelled = spelling(site)
-    if spelled is None:
-        raise NotEqual(aggregate.function)
+    sql = spelling(call)
+    if sql is None:
+        raise NotAtParity(aggregate.function)
     if aggregate.function in ("min", "max", "bool_and", "bool_or"):
-        return spelled
-    return f"CAST({spelled} AS {dialect.type_(aggregate.type)})"
+        return sql
+    return f"CAST({sql} AS {dialect.type_(aggregate.type)})"
 
 
 _OF_THE_SET = ("min", "max", "bool_and", "bool_or", "bit_and", "bit_or", "max_by", "min_by")
@@ -83,7 +84,7 @@ _OF_THE_SET = ("min", "max", "bool_and", "bool_or", "bit_and", "bit_or", "max_by
 
 
 @dataclass(frozen=True, slots=True)
-class _Site:
+class _Call:
     """One use: the columns it reads, DISTINCT or nothing, the order, and what the text fixes."""
 
     args: tuple[str, ...]
@@ -93,36 +94,36 @@ class _Site:
     fixed: str
 
 
-def _widened(site: _Site, aggregate: Aggregate, schema: Schema, dialect: Dialect) -> _Site:
+def _widened(call: _Call, aggregate: Aggregate, schema: Schema, dialect: Dialect) -> _Call:
     """The distinct values in a type in which they can be summed."""
     exact = is_exact(type_in(schema, aggregate.column or ""))
-    wide = dialect.wide if exact and not decimal_parts(aggregate.type) else None
-    value = f"CAST({site.args[0]} AS {wide})" if wide else site.args[0]
+    wide = dialect.wide_integer if exact and not decimal_parts(aggregate.type) else None
+    value = f"CAST({call.args[0]} AS {wide})" if wide else call.args[0]
     if not exact:
-        value = f"CAST({site.args[0]} AS DOUBLE)"
-    return _Site((value,), site.distinct, "", False, "")
+        value = f"CAST({call.args[0]} AS DOUBLE)"
+    return _Call((value,), call.distinct, "", False, "")
 
 
-_Spelling: TypeAlias = Callable[[_Site], str | None]
+_Spelling: TypeAlias = Callable[[_Call], str | None]
 
 
 def _named(function: str) -> _Spelling:
-    return lambda site: f"{function.upper()}({site.distinct}{', '.join(site.args)})"
+    return lambda call: f"{function.upper()}({call.distinct}{', '.join(call.args)})"
 
 
 def _template(text: str) -> _Spelling:
     """Arguments by number; {pair} are both, with DISTINCT where that is asked for."""
 
-    def spell(site: _Site) -> str:
-        pair = f"{site.distinct}{', '.join(site.args)}"
-        way = "DESC" if site.descending else "ASC"
+    def spell(call: _Call) -> str:
+        pair = f"{call.distinct}{', '.join(call.args)}"
+        way = "DESC" if call.descending else "ASC"
         return text.format(
-            *site.args,
+            *call.args,
             pair=pair,
             way=way,
-            order=site.order,
-            fixed=site.fixed,
-            distinct=site.distinct,
+            order=call.order,
+            fixed=call.fixed,
+            distinct=call.distinct,
         )
 
     return spell
@@ -134,18 +135,18 @@ def _spark_extreme(function: str) -> _Spelling:
     return _template(f"{function.upper()}({{0}}, {ranked})")
 
 
-def _spark_percentile(site: _Site) -> str:
-    if site.descending:
-        return f"PERCENTILE_CONT({site.fixed}) WITHIN GROUP (ORDER BY {site.args[0]} DESC)"
-    return f"PERCENTILE({site.distinct}{site.args[0]}, {site.fixed})"
+def _spark_percentile(call: _Call) -> str:
+    if call.descending:
+        return f"PERCENTILE_CONT({call.fixed}) WITHIN GROUP (ORDER BY {call.args[0]} DESC)"
+    return f"PERCENTILE({call.distinct}{call.args[0]}, {call.fixed})"
 
 
-def _duckdb_count(site: _Site) -> str:
-    if len(site.args) == 1:
-        return f"COUNT({site.distinct}{site.args[0]})"
-    missing = " OR ".join(f"{arg} IS NULL" for arg in site.args)
-    values = f"CASE WHEN {missing} THEN NULL ELSE ({', '.join(site.args)}) END"
-    return f"COUNT({site.distinct}{values})"
+def _duckdb_count(call: _Call) -> str:
+    if len(call.args) == 1:
+        return f"COUNT({call.distinct}{call.args[0]})"
+    missing = " OR ".join(f"{arg} IS NULL" for arg in call.args)
+    values = f"CASE WHEN {missing} THEN NULL ELSE ({', '.join(call.args)}) END"
+    return f"COUNT({call.distinct}{values})"
 
 
 def _of_sorted(formula: str) -> _Spelling:
@@ -165,13 +166,13 @@ _UP_TO = "l[greatest(1, CAST(ceil(len(l) * {fixed}::DOUBLE) AS BIGINT))]"
 """The first value that has the given part of the values up to it."""
 
 
-def _spark_listed(site: _Site) -> str:
+def _spark_listed(call: _Call) -> str:
     """Values in their order; of distinct ones by hand, where Spark fails beside other DISTINCTs."""
-    [value] = site.args
-    if not site.distinct:
-        return f"LISTAGG({value}, {site.fixed}) WITHIN GROUP (ORDER BY {site.order})"
-    ordered = f"SORT_ARRAY(COLLECT_SET({value}), {not site.descending})"
-    return f"IF(COUNT({value}) > 0, ARRAY_JOIN({ordered}, {site.fixed}), NULL)"
+    [value] = call.args
+    if not call.distinct:
+        return f"LISTAGG({value}, {call.fixed}) WITHIN GROUP (ORDER BY {call.order})"
+    ordered = f"SORT_ARRAY(COLLECT_SET({value}), {not call.descending})"
+    return f"IF(COUNT({value}) > 0, ARRAY_JOIN({ordered}, {call.fixed}), NULL)"
 
 
 _SPELLINGS: dict[str, dict[str, _Spelling]] = {
@@ -202,9 +203,7 @@ _SPELLINGS: dict[str, dict[str, _Spelling]] = {
             "FIRST({0} ORDER BY {1} ASC, {0} ASC NULLS FIRST) FILTER (WHERE {1} IS NOT NULL)"
         ),
         "percentile_cont": _of_sorted(_BETWEEN),
-        "percentile_disc": _of_sorted(
-            "l[greatest(1, CAST(ceil(len(l) * {fixed}::DOUBLE) AS BIGINT))]"
-        ),
+        "percentile_disc": _of_sorted(_UP_TO),
         "mode": _template("MODE({0} ORDER BY {0} {way})"),
         "listagg": _template("STRING_AGG({distinct}{0}, {fixed} ORDER BY {order})"),
     },

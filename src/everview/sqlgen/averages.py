@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from everview.expr.types import Type
-from everview.sqlgen.parity.arithmetic import half_up, power_of_ten, scaled, unscaled
+from everview.sqlgen.parity.decimals import half_up, power_of_ten, scaled, unscaled
 
 _HALF_RANGE = 2**63
 """A total splits into high * 2⁶³ + low with both parts a bigint, so each converts alike."""

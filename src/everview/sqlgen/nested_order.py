@@ -1,9 +1,10 @@
-"""In which order nested values come on DuckDB: Spark's, where null is the least of all."""
+"""Sort keys that give nested values Spark's order on DuckDB, where NULL is the least of all."""
 
 from __future__ import annotations
 
 from everview.expr.types import Type, element_of, entries_of, entry_of, fields_of, is_nested
-from everview.sqlgen.parity.type_classes import NotEqual, field
+from everview.sqlgen.parity.errors import NotAtParity
+from everview.sqlgen.parity.fragments import struct_field
 
 
 def sorted_list(sql: str, element: Type, *, descending: bool, nulls_first: bool) -> str:
@@ -12,8 +13,8 @@ def sorted_list(sql: str, element: Type, *, descending: bool, nulls_first: bool)
     if not is_nested(element):
         return f"list_sort({sql}, {order})"
     if "map<" in element:
-        raise NotEqual(f"the order of {element}")
-    pairs = f"list_transform({sql}, lambda _e: {{'_k': {place('_e', element)}, '_v': _e}})"
+        raise NotAtParity(f"the order of {element}")
+    pairs = f"list_transform({sql}, lambda _e: {{'_k': {sort_key('_e', element)}, '_v': _e}})"
     keyed = f"list_sort(list_filter({pairs}, lambda _p: _p._v IS NOT NULL), {order})"
     found = f"list_transform({keyed}, lambda _p: _p._v)"
     nulls = f"list_filter({sql}, lambda _e: _e IS NULL)"
@@ -21,20 +22,23 @@ def sorted_list(sql: str, element: Type, *, descending: bool, nulls_first: bool)
     return f"CASE WHEN {sql} IS NOT NULL THEN list_concat({parts}) END"
 
 
-def place(sql: str, type_: Type) -> str:
+def sort_key(sql: str, type_: Type) -> str:
     """A value that DuckDB orders as Spark orders the one given, both not null.
 
-    DuckDB takes a null inside a nested value for the greatest; a false beside it makes it the
-    least.
+    DuckDB orders a NULL inside a nested value as the greatest. So each part becomes a pair that
+    begins with "is not NULL", which is false for a NULL and thus the least.
     """
     if entry := entry_of(type_):
-        return place(f"map_entries({sql})", entries_of(*entry))
+        return sort_key(f"map_entries({sql})", entries_of(*entry))
     if element := element_of(type_):
-        return f"list_transform({sql}, lambda _i: {_marked('_i', element)})"
-    fields = (f"'{name}': {_marked(field(sql, name), inner)}" for name, inner in fields_of(type_))
+        return f"list_transform({sql}, lambda _i: {_null_first('_i', element)})"
+    fields = (
+        f"'{name}': {_null_first(struct_field(sql, name), inner)}"
+        for name, inner in fields_of(type_)
+    )
     return f"{{{', '.join(fields)}}}"
 
 
-def _marked(sql: str, type_: Type) -> str:
-    inner = place(sql, type_) if is_nested(type_) else sql
+def _null_first(sql: str, type_: Type) -> str:
+    inner = sort_key(sql, type_) if is_nested(type_) else sql
     return f"{{'_k': {sql} IS NOT NULL, '_v': {inner}}}"

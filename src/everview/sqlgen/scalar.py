@@ -14,23 +14,23 @@ from everview.expr.signatures import TRY_OPERATORS
 from everview.expr.type_inference import Typed, annotate
 from everview.expr.types import Schema, Type, decimal_parts
 from everview.sqlgen import averages
-from everview.sqlgen.parity.arithmetic import must_fit
 from everview.sqlgen.parity.casts import cast, literal_cast
-from everview.sqlgen.parity.table import Site, entry_for, is_null_by_an_argument
-from everview.sqlgen.parity.type_classes import NotEqual
+from everview.sqlgen.parity.decimals import require_fit
+from everview.sqlgen.parity.entry import Site
+from everview.sqlgen.parity.errors import NotAtParity
+from everview.sqlgen.parity.fragments import string_literal
+from everview.sqlgen.parity.table import entry_for, is_null_by_an_argument
 from everview.sqlgen.types import spark_type_to_duckdb
-
-__all__ = ["NotEqual", "spark_type_to_duckdb", "spelled", "to_duckdb", "to_spark"]
 
 
 def to_duckdb(text_: str, schema: Schema) -> str:
-    """DuckDB SQL with exactly Spark's value, type and errors; NotEqual where none is known.
+    """DuckDB SQL with exactly Spark's value, type and errors; NotAtParity where none is known.
 
     >>> from everview.expr.types import Column
     >>> to_duckdb("`n` + 1", (Column("n", "bigint"),))
     '("n" + CAST(1 AS BIGINT))'
     """
-    return spelled(annotate(text_, schema))
+    return typed_to_duckdb(annotate(text_, schema))
 
 
 @lru_cache(maxsize=8192)
@@ -48,14 +48,14 @@ def to_spark(text_: str) -> str:
             remedy="write an expression over columns",
         )
     if any(name in text_.lower() for name in ("ev_avg_", "ev_single", "ev_from_base")):
-        tree = tree.transform(_spelled_for_spark)
+        tree = tree.transform(_own_functions_to_spark)
     return text(tree)
 
 
-def spelled(node: Typed) -> str:
+def typed_to_duckdb(node: Typed) -> str:
     """DuckDB SQL of a typed expression."""
     if node.type is None:
-        raise NotEqual(_unknown(node), "its type is not known without asking Spark")
+        raise NotAtParity(_unknown(node), "its type is not known without asking Spark")
     match node.name:
         case "column" | "variable":
             return quoted(node.value or "")
@@ -63,7 +63,7 @@ def spelled(node: Typed) -> str:
             return f"CAST({quoted(node.value or '')} - 1 AS INTEGER)"
         case "lambda":
             parameters = ", ".join(map(quoted, (node.value or "").split("\n")))
-            return f"lambda {parameters}: {spelled(node.args[0])}"
+            return f"lambda {parameters}: {typed_to_duckdb(node.args[0])}"
         case "literal":
             return _literal(node.value or "", node.type)
         case "cast" | "try_cast":
@@ -71,7 +71,7 @@ def spelled(node: Typed) -> str:
         case name if name in TRY_OPERATORS:
             _refuse_hidden_errors(name, *node.args)
             if name == "try_divide" and decimal_parts(node.operands[0]):
-                must_fit(node.operands, node.type)
+                require_fit(node.operands, node.type)
             return f"TRY({_applied(replace(node, name=TRY_OPERATORS[name]), node.type)})"
         case _:
             return _applied(node, node.type)
@@ -89,7 +89,7 @@ def _unknown(node: Typed) -> str:
 
 def _refuse_hidden_errors(name: str, *args: Typed) -> None:
     if any(arg.name not in ("column", "literal") for arg in args):
-        raise NotEqual(f"{name} of an expression", "DuckDB's TRY would hide its errors too")
+        raise NotAtParity(f"{name} of an expression", "DuckDB's TRY would hide its errors too")
 
 
 def _applied(node: Typed, result: Type) -> str:
@@ -97,8 +97,7 @@ def _applied(node: Typed, result: Type) -> str:
     if is_null_by_an_argument(node):
         return f"CAST(NULL AS {spark_type_to_duckdb(result)})"
     args = tuple(_cast(arg, to) for arg, to in zip(node.args, node.operands, strict=True))
-    literals = tuple(arg.literal for arg in node.args)
-    return entry.spell(Site(node.name, args, node.operands, result, literals, node.value))
+    return entry.spell(Site(node.name, args, node.operands, result, node.literals, node.value))
 
 
 def _cast(node: Typed, target: Type, *, safe: bool = False) -> str:
@@ -108,15 +107,15 @@ def _cast(node: Typed, target: Type, *, safe: bool = False) -> str:
             return direct
     if safe:
         _refuse_hidden_errors("try_cast", node)
-    return cast(spelled(node), node.type or "", target, safe=safe)
+    return cast(typed_to_duckdb(node), node.type or "", target, safe=safe)
 
 
 def _literal(value: str, type_: Type) -> str:
     """A literal of exactly Spark's type; DuckDB reads the smallest int as a bigint."""
     if type_ == "string":
         if "\0" in value:
-            raise NotEqual("a string with the character 0", "DuckDB does not read it")
-        return "'" + value.replace("'", "''") + "'"
+            raise NotAtParity("a string with the character 0", "DuckDB does not read it")
+        return string_literal(value)
     if type_ == "binary":
         return f"unhex('{'0' * (len(value) % 2)}{value}')"
     if type_ in ("void", "boolean"):
@@ -126,10 +125,10 @@ def _literal(value: str, type_: Type) -> str:
     return f"CAST('{value}' AS {spark_type_to_duckdb(type_)})"
 
 
-def _spelled_for_spark(node: exp.Expr) -> exp.Expr:
+def _own_functions_to_spark(node: exp.Expr) -> exp.Expr:
     if not isinstance(node, exp.Anonymous):
         return node
-    args = [text(arg.transform(_spelled_for_spark)) for arg in node.expressions]
+    args = [text(arg.transform(_own_functions_to_spark)) for arg in node.expressions]
     match node.name.lower():
         case "ev_avg_double":
             return _paren(averages.average_double_spark(args[0], args[1]))

@@ -43,20 +43,21 @@ from everview.sqlgen.dialects import SPARK as SPARK
 from everview.sqlgen.dialects import Dialect as Dialect
 
 Names: TypeAlias = Mapping[str, str]
-_OWN: Names = {}
+_OWN_NAMES: Names = {}
 
 
-def emit(plan: Plan, dialect: Dialect, relations: Names = _OWN, careful: bool = False) -> str:
+def emit(plan: Plan, dialect: Dialect, relations: Names = _OWN_NAMES, careful: bool = False) -> str:
     """SQL whose rows are those of `plan` with their weights in `_w`.
 
     `relations` gives the SQL name of a source, change or result where it is not its own. A
-    `careful` query computes nothing of rows that cancel.
+    `careful` query consolidates the rows that an expression reads, so that no row that cancels
+    can raise.
     """
     return _Emitter(dialect, relations, careful).query(plan)
 
 
 def emit_consolidated(
-    plan: Plan, dialect: Dialect, relations: Names = _OWN, careful: bool = False
+    plan: Plan, dialect: Dialect, relations: Names = _OWN_NAMES, careful: bool = False
 ) -> str:
     """As `emit`, equal rows added up and rows that cancel gone."""
     emitter = _Emitter(dialect, relations, careful)
@@ -68,7 +69,7 @@ def emit_consolidated(
 
 
 def emit_step(
-    step: Compute, dialect: Dialect, relations: Names = _OWN, careful: bool = False
+    step: Compute, dialect: Dialect, relations: Names = _OWN_NAMES, careful: bool = False
 ) -> str:
     """The SQL of a step; only what is written need be consolidated."""
     write = emit_consolidated if step.consolidated else emit
@@ -77,7 +78,7 @@ def emit_step(
 
 def consolidate(rows: str, schema: Schema, rings: tuple[str, ...], dialect: Dialect) -> str:
     """The sum of weighted rows: weights added for equal rows, and `rings` with them."""
-    return _Emitter(dialect, _OWN, careful=False).consolidate(rows, schema, rings)
+    return _Emitter(dialect, _OWN_NAMES, careful=False).consolidate(rows, schema, rings)
 
 
 def ring_columns(plan: Plan) -> tuple[str, ...]:
@@ -168,10 +169,10 @@ class _Emitter:
         left, right = schema_of(plan.left), schema_of(plan.right)
         # DuckDB's own = between nested values loses pairs where it is one of several conditions.
         nested = any(is_nested(type_in(left, a)) for a, _ in plan.on)
-        equal = self.dialect.same if plan.nulls or nested else "="
+        equal = self.dialect.null_safe_equal if plan.nulls or nested else "="
         on = [
-            f"{self.dialect.key(self._q(a), type_in(left, a))} {equal} "
-            f"{self.dialect.key(self._q(b), type_in(right, b))}"
+            f"{self.dialect.comparable(self._q(a), type_in(left, a))} {equal} "
+            f"{self.dialect.comparable(self._q(b), type_in(right, b))}"
             for a, b in plan.on
         ]
         if nested and not plan.nulls:
@@ -207,8 +208,8 @@ class _Emitter:
             weight = f"CASE WHEN {column} IS NULL THEN 0 ELSE {WEIGHT} END"
             return f"CAST(SUM({weight}) AS BIGINT)"
         decimal = decimal_parts(type_in(schema, measure.column))
-        value = column if decimal else f"CAST({column} AS {self.dialect.wide})"
-        product = self.dialect.times(value, decimal) if decimal else f"{value} * {WEIGHT}"
+        value = column if decimal else f"CAST({column} AS {self.dialect.wide_integer})"
+        product = self.dialect.times_weight(value, decimal) if decimal else f"{value} * {WEIGHT}"
         if self.dialect.name == "spark":
             product = f"CAST({product} AS {measure.type})"
         return f"CAST(COALESCE(SUM({product}), 0) AS {self.dialect.type_(measure.type)})"
@@ -232,7 +233,9 @@ class _Emitter:
         rows = self.consolidate(self.query(child), schema_of(child), ())
         if any(counts_copies(a.function) for a in aggregates):
             listed = self._list(columns_of(child))
-            rows = f"SELECT {listed}{self._one()} FROM ({self.dialect.copies(rows, listed)}) AS c"
+            rows = (
+                f"SELECT {listed}{self._one()} FROM ({self.dialect.repeat_rows(rows, listed)}) AS c"
+            )
         schema, own = schema_of(child), _picked(schema_of(child), keys)
         made = "".join(
             f"{emit_aggregate(a, schema, self.dialect)} AS {self._q(a.name)}, " for a in aggregates
@@ -246,7 +249,7 @@ class _Emitter:
         """Window functions over rows that stand as often as their weight says."""
         rows = self.consolidate(self.query(child), schema_of(child), ())
         listed = self._list(columns_of(child))
-        copies = self.dialect.copies(rows, listed)
+        copies = self.dialect.repeat_rows(rows, listed)
         schema = schema_of(child)
         made = "".join(f"{self._over(c, keys, schema)} AS {self._q(c.name)}, " for c in columns)
         return f"SELECT {listed}{made}{self._one()} FROM ({copies}) AS q"
@@ -272,25 +275,26 @@ class _Emitter:
         return f"{over.function.upper()}({arguments}{inside}){behind}"
 
     def _placed(self, name: str, schema: Schema) -> str:
-        return self.dialect.order(self._q(name), type_in(schema, name))
+        return self.dialect.sort_key(self._q(name), type_in(schema, name))
 
     def _restrict(self, child: Plan, to: Plan, on: tuple[tuple[str, str], ...]) -> str:
         columns = self._list(columns_of(child), "c")
         theirs, ours = schema_of(to), schema_of(child)
         keys = ", ".join(
-            f"{self.dialect.key(self._q(b), type_in(theirs, b))} AS {self._q(f'k.{i}')}"
+            f"{self.dialect.comparable(self._q(b), type_in(theirs, b))} AS {self._q(f'k.{i}')}"
             for i, (_, b) in enumerate(on)
         )
         if not on:
             rows = f"SELECT 1 FROM {self._sub(to, 'k')}"
             return f"SELECT {columns}c.{WEIGHT} FROM {self._sub(child, 'c')} WHERE EXISTS ({rows})"
+        null_safe = self.dialect.null_safe_equal
         same = " AND ".join(
-            f"{self.dialect.key(f'c.{self._q(a)}', type_in(ours, a))} {self.dialect.same} "
+            f"{self.dialect.comparable(f'c.{self._q(a)}', type_in(ours, a))} {null_safe} "
             f"k.{self._q(f'k.{i}')}"
             for i, (a, _) in enumerate(on)
         )
         return (
-            f"SELECT {columns}c.{WEIGHT} FROM {self._sub(child, 'c')} {self.dialect.semi} "
+            f"SELECT {columns}c.{WEIGHT} FROM {self._sub(child, 'c')} {self.dialect.semi_join} "
             f"(SELECT DISTINCT {keys} FROM {self._sub(to)}) AS k ON {same}"
         )
 
@@ -316,13 +320,13 @@ class _Emitter:
         """Columns that rows are grouped by, each followed by a comma."""
         return "".join(
             f"{name}, "
-            if self.dialect.key(name, c.type) == name
+            if self.dialect.comparable(name, c.type) == name
             else f"ANY_VALUE({name}) AS {name}, "
             for c, name in ((c, self._q(c.name)) for c in keys)
         )
 
     def _grouped(self, keys: Schema) -> str:
-        by = ", ".join(self.dialect.key(self._q(c.name), c.type) for c in keys)
+        by = ", ".join(self.dialect.comparable(self._q(c.name), c.type) for c in keys)
         return f" GROUP BY {by}" if by else ""
 
     def _one(self) -> str:

@@ -21,7 +21,7 @@ from everview.plan.traverse import schema_of, sources
 from everview.program.steps import Fetch, Program, change_name
 from everview.rewrite.passes import rewrite
 from everview.runtime.arrow_types import arrow_schema, conform
-from everview.runtime.cache.key_set import Keys
+from everview.runtime.cache.probe_keys import ProbeKeys
 from everview.runtime.calendar import must_be_in_calendar
 from everview.runtime.interpreter import InProcess
 from everview.runtime.lookup_keys import key_rows, key_values, skip_if_idle
@@ -29,9 +29,9 @@ from everview.runtime.protocol import Changes, Snapshot, TextEvaluator, Violatio
 from everview.runtime.report import MEMORY, Outcome
 from everview.runtime.results import Result
 from everview.runtime.retry import Answer, retry_consolidated
-from everview.runtime.vector.batches import FEW
+from everview.runtime.vector.batches import VECTOR_MAX_ROWS
 from everview.runtime.workspace import Workspace
-from everview.sqlgen.parity.table import NotEqual
+from everview.sqlgen.parity.errors import NotAtParity
 from everview.sqlgen.sql import DUCKDB, emit_consolidated
 from everview.store.manifest import Segment
 from everview.store.sort_order import orderable
@@ -48,7 +48,7 @@ class DuckDBEngine:
     large_rows = float("inf")
     text: TextEvaluator | None = None
 
-    def __init__(self, memory: str | None = None, vector_max_rows: int = FEW) -> None:
+    def __init__(self, memory: str | None = None, vector_max_rows: int = VECTOR_MAX_ROWS) -> None:
         self.local = InProcess(duckdb_workspace(memory, vector_max_rows))
         self.frames = _NoFrames()
 
@@ -85,8 +85,8 @@ class DuckDBEngine:
             if step.by is None:
                 rows = conform(cache.rows(step.relation, step.schema, snapshot), step.schema)
             else:
-                keys = Keys(key_values(step, workspace), key_rows(step, workspace))
-                rows = cache.among(step.relation, step.by, keys, step.schema, snapshot)
+                keys = ProbeKeys(key_values(step, workspace), key_rows(step, workspace))
+                rows = cache.lookup(step.relation, step.by, keys, step.schema, snapshot)
             workspace.register(step.result, rows)
             outcome.took(step, MEMORY, rows.num_rows)
 
@@ -169,7 +169,7 @@ class DuckDBEngine:
 
     def _item(self, name: str, snapshot: Snapshot, workspace: Workspace) -> str:
         """A relation as a FROM item: from the cache where it is there, else from its segments."""
-        rows = self.local.cache.at_hand(name, snapshot)
+        rows = self.local.cache.rows_if_held(name, snapshot)
         if rows is None:
             return stored_item(name, snapshot, workspace)
         cached = f"cached {name}"
@@ -223,7 +223,7 @@ def _emit(plan: Plan, items: Mapping[str, str]) -> str:
     """The SQL of a plan; without columns that nobody reads, where the plan as it is is unknown."""
     try:
         return emit_consolidated(plan, DUCKDB, items)
-    except NotEqual:
+    except NotAtParity:
         with queries.refused_by_name():
             return emit_consolidated(rewrite(plan), DUCKDB, items)
 

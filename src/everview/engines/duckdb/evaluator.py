@@ -24,10 +24,11 @@ from everview.program.steps import Compute
 from everview.rewrite.normalize import normalize
 from everview.runtime.arrow_types import arrow_schema, arrow_type, conform
 from everview.runtime.retry import CalculationError
-from everview.runtime.vector.batches import FEW
-from everview.runtime.vector.errors import Unknown
+from everview.runtime.vector.batches import VECTOR_MAX_ROWS
+from everview.runtime.vector.errors import Unsupported
 from everview.runtime.workspace import SparkEvaluator, SqlEvaluator, Workspace
-from everview.sqlgen.scalar import NotEqual, spelled
+from everview.sqlgen.parity.errors import NotAtParity
+from everview.sqlgen.scalar import typed_to_duckdb
 from everview.sqlgen.sql import DUCKDB, consolidate, emit, emit_consolidated, emit_step
 
 READ_ROWS = 100_000
@@ -39,7 +40,9 @@ _NUMBERS = count()
 
 
 def duckdb_workspace(
-    memory: str | None = None, vector_max_rows: int = FEW, spark: SparkEvaluator | None = None
+    memory: str | None = None,
+    vector_max_rows: int = VECTOR_MAX_ROWS,
+    spark: SparkEvaluator | None = None,
 ) -> Workspace:
     """A workspace over a DuckDB of its own."""
     return Workspace(DuckDBEvaluator(memory), vector_max_rows, spark)
@@ -131,12 +134,12 @@ class DuckDBEvaluator:
                 yield conform(pa.Table.from_batches(held), schema)
 
     def constant(self, node: Typed) -> pa.Scalar:
-        """The value of an expression without columns; `Unknown` if DuckDB has none."""
+        """The value of an expression without columns; `Unsupported` if DuckDB has none."""
         assert node.type is not None
         try:
-            value = self.rows(f"SELECT {spelled(node)} AS v").column("v")
-        except (CalculationError, NotEqual) as problem:
-            raise Unknown(node.name) from problem
+            value = self.rows(f"SELECT {typed_to_duckdb(node)} AS v").column("v")
+        except (CalculationError, NotAtParity) as problem:
+            raise Unsupported(node.name) from problem
         return value.cast(arrow_type(node.type) or pa.null())[0]
 
     def consolidate(self, rows: pa.Table, schema: Schema, rings: tuple[str, ...]) -> pa.Table:
@@ -226,7 +229,7 @@ def _is_known(plan: Plan) -> bool:
     """Whether DuckDB computes a plan; it may not know scalars that were put into each other."""
     try:
         emit(plan, DUCKDB)
-    except NotEqual:
+    except NotAtParity:
         return False
     return True
 

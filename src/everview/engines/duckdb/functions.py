@@ -13,7 +13,7 @@ from duckdb.func import ARROW
 from everview.engines.duckdb import fdlibm
 from everview.engines.duckdb.fdlibm import Doubles
 from everview.engines.duckdb.fdlibm_power import power
-from everview.sqlgen.parity.table import STRICT
+from everview.sqlgen.parity.arithmetic import STRICT
 
 Column: TypeAlias = pa.ChunkedArray
 

@@ -17,7 +17,7 @@ from everview.lang.sql.parse.functions import PARSED_FUNCTIONS
 from everview.plan.nodes import Plan
 from everview.plan.ordered_query import OrderedQuery
 from everview.plan.traverse import loop_free, schema_of
-from everview.sqlgen.parity.table import NotEqual
+from everview.sqlgen.parity.errors import NotAtParity
 from everview.sqlgen.sql import DUCKDB, emit_consolidated
 
 
@@ -51,7 +51,7 @@ def refused_by_name() -> Iterator[None]:
     """Refuse what is not shown to give Spark's answer."""
     try:
         yield
-    except NotEqual as problem:
+    except NotAtParity as problem:
         raise UserError(
             "E011",
             f"the embedded engine cannot answer this as Spark would: {problem}",
@@ -74,7 +74,7 @@ def rows_sql(query: OrderedQuery, items: Mapping[str, str]) -> str:
     if query.order:
         schema = schema_of(query.plan)
         keys = (
-            f"{DUCKDB.order(quoted(key.column), type_in(schema, key.column))} "
+            f"{DUCKDB.sort_key(quoted(key.column), type_in(schema, key.column))} "
             f"{'DESC' if key.descending else 'ASC'} "
             f"NULLS {'FIRST' if key.nulls_first else 'LAST'}"
             for key in query.order

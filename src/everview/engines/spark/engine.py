@@ -32,7 +32,7 @@ from everview.plan.ordered_query import OrderedQuery
 from everview.plan.traverse import schema_of, sources, walk
 from everview.program.steps import Fetch, Program
 from everview.runtime.arrow_types import arrow_schema, conform
-from everview.runtime.cache.key_set import Keys
+from everview.runtime.cache.probe_keys import ProbeKeys
 from everview.runtime.calendar import must_be_in_calendar
 from everview.runtime.consolidate import repeated
 from everview.runtime.interpreter import InProcess
@@ -43,7 +43,7 @@ from everview.runtime.report import DRIVER, JOB, MEMORY, Outcome
 from everview.runtime.results import Result
 from everview.runtime.retry import CalculationError, retry_consolidated
 from everview.runtime.workspace import Workspace
-from everview.sqlgen.parity.table import NotEqual
+from everview.sqlgen.parity.errors import NotAtParity
 from everview.sqlgen.sql import DUCKDB, SPARK, emit_consolidated
 from everview.store.manifest import DataFile, Segment, parted
 from everview.store.pruning import files_for, may_hold_null
@@ -138,8 +138,10 @@ class SparkEngine:
             if skip_if_idle(step, workspace, outcome):
                 continue
             if step.by is not None and self._is_cached(step.relation, snapshot):
-                wanted = Keys(key_values(step, workspace), key_rows(step, workspace))
-                rows = self.local.cache.among(step.relation, step.by, wanted, step.schema, snapshot)
+                wanted = ProbeKeys(key_values(step, workspace), key_rows(step, workspace))
+                rows = self.local.cache.lookup(
+                    step.relation, step.by, wanted, step.schema, snapshot
+                )
                 workspace.register(step.result, rows)
                 outcome.took(step, MEMORY, rows.num_rows)
                 continue
@@ -161,7 +163,7 @@ class SparkEngine:
         if self.local.cache.holds(name, snapshot):
             return True
         wanted = UNPACKED * _bytes(snapshot.relation(name).files)
-        return self.local.cache.bytes + wanted <= self._held_bytes
+        return self.local.cache.held_bytes + wanted <= self._held_bytes
 
     def _pruned(
         self, step: Fetch, snapshot: Snapshot
@@ -203,7 +205,7 @@ class SparkEngine:
                 rows = retry_consolidated(
                     lambda consolidated: self._evaluate_in_process(plan, snapshot, consolidated)
                 )
-            except (TooLarge, NotEqual, CalculationError):
+            except (TooLarge, NotAtParity, CalculationError):
                 gear = LargeGear(self.session, snapshot, epoch, None)
                 return retry_consolidated(lambda consolidated: gear.build(name, plan, consolidated))
         must_be_in_calendar(rows)
@@ -233,7 +235,7 @@ class SparkEngine:
         def attempt(consolidated: bool) -> pa.Table:
             read = {source.name for source in sources(plan)}
             if not any(parts for name, parts in pending.items() if name in read):
-                with suppress(TooLarge, NotEqual, CalculationError):
+                with suppress(TooLarge, NotAtParity, CalculationError):
                     return self._evaluate_in_process(plan, snapshot, consolidated)
             return queries.evaluate(self.session, plan, snapshot, pending, consolidated)
 

@@ -1,4 +1,4 @@
-"""Weighted rows in memory, sorted by a column: those with some of its values are found at once."""
+"""Sorted runs: weighted rows in memory, sorted by one column, and lookups of keys in them."""
 
 from __future__ import annotations
 
@@ -15,362 +15,369 @@ import pyarrow.compute as pc
 from pyarrow import types
 
 from everview.expr.types import WEIGHT
-from everview.runtime.cache.buffers import in_file, in_memory
-from everview.runtime.cache.key_set import Keys, ends
-from everview.runtime.cache.row_layout import Layout, Packed, rows_at
-from everview.runtime.cache.sorted_search import Ordered
-from everview.runtime.parallel import MANY, side_by_side
-from everview.runtime.vector.int_encoding import NOWHERE, Places, is_whole, of_numbers, spread
+from everview.runtime.cache.mapped_file import in_mapped_file
+from everview.runtime.cache.probe_keys import ProbeKeys, int_range
+from everview.runtime.cache.row_layout import PackedRows, RowLayout, take_rows
+from everview.runtime.cache.sorted_search import SortedInts
+from everview.runtime.parallel import MANY as PARALLEL_MIN_ROWS
+from everview.runtime.parallel import side_by_side
+from everview.runtime.vector.int_encoding import (
+    NO_INTS,
+    Ints,
+    expand_ranges,
+    int_column,
+    is_int_column,
+)
 from everview.store.sort_order import both, counts, in_one, in_order, numbers
 
-WIDE = 32 << 20
-"""Rows that take less memory than this are found as fast in pages of the usual size."""
-NARROWED, WORTH = 100, 2
-"""To take fewer rows, or fewer times as many as are asked for, costs less than to find out which of
-them are wanted."""
-PIECES = 8
-"""Rows that come in more pieces are copied to lie together."""
-SEARCHED = 2_000
-"""To look for a text costs as much as to pass over so many rows."""
+BUDGET_MIN_ROWS = 20_000
+"""A run of more rows counts against the memory budget, and lies in a file where that is used up."""
+FILTER_MIN_ROWS, FILTER_MIN_RATIO = 100, 2
+"""Filter by the remaining key columns only above so many rows, and so many times the keys."""
+MAX_BATCH_RUNS = 8
+"""A change in more record batches is copied into one run."""
+SEARCH_COST_ROWS = 2_000
+"""A binary search for one text or decimal costs as much as scanning so many rows."""
 
 
-class Run:
-    """Rows in the order of one column, nulls first; they may be known to be `ordered`.
+class SortedRun:
+    """Rows sorted by the column `by`, nulls first; unsorted if it is None or has no order.
 
-    Many rows that are larger than the `room` there is lie in a file that is mapped into memory, so
-    that they can leave it again; others stay, and are that much `resident`.
+    A large run beyond the `room` that the memory budget leaves lies in a mapped file, so that the
+    system can evict it; otherwise it stays in memory, and `resident` is its size.
     """
 
     def __init__(
         self, rows: pa.Table, by: str | None, *, ordered: bool = False, room: float = inf
     ) -> None:
         self.by = by if _has_order(rows.schema, by) else None
-        # In as few pieces as can be, which are taken from fastest.
-        self.rows = (rows if ordered else _ranged(rows, by)).combine_chunks()
-        self._picked: dict[tuple[str, ...], pa.Table] = {}
+        # Arrow takes rows fastest from few chunks.
+        self.rows = (rows if ordered else _sorted(rows, by)).combine_chunks()
+        self._selections: dict[tuple[str, ...], pa.Table] = {}
         self.resident = 0
-        self._settle(room)
+        self._keep_within(room)
 
-    def _settle(self, room: float) -> None:
-        """Let many rows lie where they are to stay."""
-        if len(self) <= MANY:
+    def _keep_within(self, room: float) -> None:
+        if len(self) <= BUDGET_MIN_ROWS:
             return
         size = self.rows.nbytes
-        if size > room and (mapped := in_file(self.rows)) is not None:
+        if size > room and (mapped := in_mapped_file(self.rows)) is not None:
             self.rows = mapped
-            return
-        self.resident = size
-        if size > WIDE:
-            self.rows = in_memory(self.rows)
+        else:
+            self.resident = size
 
     def __len__(self) -> int:
         return int(self.rows.num_rows)
 
-    def at(self, places: Places, columns: Sequence[str]) -> pa.Table:
-        """The rows at some places."""
-        return taken(self._columns(tuple(columns)), of_numbers(places))
+    def take(self, positions: Ints, columns: Sequence[str]) -> pa.Table:
+        """The rows at some positions."""
+        return _take(self._select(tuple(columns)), int_column(positions))
 
-    def _columns(self, names: tuple[str, ...]) -> pa.Table:
-        """Some columns of all rows; they are asked for again and again."""
-        if names not in self._picked:
-            self._picked[names] = self.rows.select(names)
-        return self._picked[names]
+    def _select(self, names: tuple[str, ...]) -> pa.Table:
+        if names not in self._selections:
+            self._selections[names] = self.rows.select(names)
+        return self._selections[names]
 
-    def every(self, columns: Sequence[str]) -> pa.Table:
+    def all_rows(self, columns: Sequence[str]) -> pa.Table:
         """All rows."""
         return self.rows.select(list(columns))
 
     @property
-    def comes_and_goes(self) -> bool:
-        """Whether rows with one key have weights of both signs."""
-        goes = self.rows[WEIGHT].to_numpy() < 0
-        if not goes.any() or goes.all():
+    def has_mixed_signs(self) -> bool:
+        """Whether rows with one key have weights of both signs, so that some may cancel."""
+        negative = self.rows[WEIGHT].to_numpy() < 0
+        if not negative.any() or negative.all():
             return False
         if self.by is None:
             return True
         column = in_one(self.rows[self.by])
-        turns = np.flatnonzero(goes[1:] != goes[:-1])
-        before, after = (column.take(of_numbers(at)) for at in (turns, turns + 1))
+        turns = np.flatnonzero(negative[1:] != negative[:-1])
+        before, after = (column.take(int_column(at)) for at in (turns, turns + 1))
         return bool(pc.any(pc.fill_null(pc.equal(before, after), True)).as_py())
 
-    def places(self, by: str, keys: Keys) -> Places | None:
-        """Where the rows with these keys are; None if looking at all rows is cheaper."""
-        found = self._places(keys) if by == self.by else None
-        if found is not None and keys.null and self._nulls:
-            found = np.concatenate((np.arange(self._nulls), found))
-        return found
+    def find(self, by: str, keys: ProbeKeys) -> Ints | None:
+        """The positions of the rows with these keys; None if scanning all rows is cheaper."""
+        positions = self._find_values(keys) if by == self.by else None
+        if positions is not None and keys.has_null and self._nulls:
+            positions = np.concatenate((np.arange(self._nulls), positions))
+        return positions
 
-    def tells(self, rows: pa.Table) -> bool:
-        """Whether numbers tell which of its rows agree with some."""
-        columns = ((self._type_of(name), rows[name]) for name in rows.column_names)
-        return all(ours is not None and _alike(ours, theirs) for ours, theirs in columns)
+    def can_filter(self, rows: pa.Table) -> bool:
+        """Whether `filter` is exact: all columns of `rows` are integer-valued without nulls."""
+        columns = ((self._integer_type(name), rows[name]) for name in rows.column_names)
+        return all(ours is not None and _comparable(ours, theirs) for ours, theirs in columns)
 
-    def agreeing(self, places: Places, rows: pa.Table) -> Places:
-        """Of some places those that agree with one of some rows."""
-        found = reduce(
+    def filter(self, positions: Ints, rows: pa.Table) -> Ints:
+        """The positions whose row agrees with one of `rows` in all columns of those."""
+        codes = reduce(
             both,
             (
-                np.concatenate(
-                    (
-                        self._numbers_at(name, places),
-                        numbers(in_one(rows[name])),
-                    )
-                )
+                np.concatenate((self._integers(name, positions), numbers(in_one(rows[name]))))
                 for name in rows.column_names
             ),
         )
-        ours, theirs = found[: len(places)], np.sort(found[len(places) :])
-        kept: Places = places[theirs.take(theirs.searchsorted(ours), mode="clip") == ours]
+        ours, theirs = codes[: len(positions)], np.sort(codes[len(positions) :])
+        kept: Ints = positions[theirs.take(theirs.searchsorted(ours), mode="clip") == ours]
         return kept
 
-    def _type_of(self, name: str) -> pa.DataType | None:
-        """The type of a column of numbers without a null, in one piece; None of any other."""
+    def _integer_type(self, name: str) -> pa.DataType | None:
+        """The type of an integer-valued column without nulls, in one chunk; None of any other."""
         column = self.rows[name]
         plain = column.num_chunks == 1 and not column.null_count and counts(column.type)
         return column.type if plain else None
 
-    def _numbers_at(self, name: str, places: Places) -> Places:
-        found: Places = numbers(self.rows[name].chunk(0))[places]
-        return found
+    def _integers(self, name: str, positions: Ints) -> Ints:
+        values: Ints = numbers(self.rows[name].chunk(0))[positions]
+        return values
 
-    def _places(self, keys: Keys) -> Places | None:
-        if self._numbers is not None:
-            ours, theirs = self._ends, keys.ends
+    def _find_values(self, keys: ProbeKeys) -> Ints | None:
+        """The positions of the rows with keys that are not null."""
+        if self._sorted_ints is not None:
+            ours, theirs = self._int_range, keys.int_range
             if ours is None or theirs is None or ours[0] > theirs[1] or ours[1] < theirs[0]:
-                return NOWHERE
-            found = spread(*self._numbers.spans(keys.between(*ours)))
-            return found + self._nulls if self._nulls else found
-        if len(keys.distinct) * SEARCHED > len(self):
+                return NO_INTS
+            positions = expand_ranges(*self._sorted_ints.find(keys.sorted_ints_within(*ours)))
+            return positions + self._nulls if self._nulls else positions
+        if len(keys.distinct) * SEARCH_COST_ROWS > len(self):
             return None
         column = self.rows[self.by]
         try:
-            ends = [_range(column, key, self._nulls) for key in keys.distinct.to_pylist()]
+            ranges = [_bisect(column, key, self._nulls) for key in keys.distinct.to_pylist()]
         except UnicodeDecodeError:  # a Spark string may hold bytes that are not UTF-8
             return None
-        first, last = np.array(ends, np.int64).reshape(-1, 2).T
-        return spread(first, last - first)
+        first, last = np.array(ranges, np.int64).reshape(-1, 2).T
+        return expand_ranges(first, last - first)
 
     @cached_property
-    def whole(self) -> dict[str, Places] | None:
-        """Its columns as numbers, where all of them are whole numbers without a null."""
+    def int_columns(self) -> dict[str, Ints] | None:
+        """Its columns, if all of them are signed integers without nulls."""
         columns = {name: self.rows[name] for name in self.rows.column_names}
-        if not all(is_whole(each) and each.num_chunks == 1 for each in columns.values()):
+        if not all(is_int_column(each) and each.num_chunks == 1 for each in columns.values()):
             return None
         return {name: each.chunk(0).to_numpy() for name, each in columns.items()}
 
     @cached_property
-    def _ends(self) -> tuple[int, int] | None:
-        return None if self._numbers is None else ends(self._numbers.values)
+    def _int_range(self) -> tuple[int, int] | None:
+        return None if self._sorted_ints is None else int_range(self._sorted_ints.values)
 
     @cached_property
     def _nulls(self) -> int:
         return int(self.rows[self.by].null_count)
 
     @cached_property
-    def _numbers(self) -> Ordered | None:
-        """The values of the column after its nulls, where they are whole numbers."""
+    def _sorted_ints(self) -> SortedInts | None:
+        """The values of an integer-valued `by`, after its nulls."""
         column = self.rows[self.by]
         if not counts(column.type):
             return None
-        return Ordered(numbers(in_one(column[self._nulls :])))
+        return SortedInts(numbers(in_one(column[self._nulls :])))
 
 
-def in_pieces(rows: pa.Table, by: str | None, room: float) -> list[Run]:
-    """Many rows as runs of which each begins where the one before it ends.
+def runs_of_change(rows: pa.Table, by: str | None, room: float) -> list[SortedRun]:
+    """A large change as runs, each beginning where the one before it ends.
 
-    They are not copied where they come in few pieces.
+    Rows that come in few record batches are not copied.
     """
-    ranged = _ranged(rows, by)
-    batches = [pa.Table.from_batches([each]) for each in ranged.to_batches() if each.num_rows]
-    if len(batches) > PIECES:
-        return [Run(ranged, by, ordered=True, room=room)]
+    ordered = _sorted(rows, by)
+    batches = [pa.Table.from_batches([each]) for each in ordered.to_batches() if each.num_rows]
+    if len(batches) > MAX_BATCH_RUNS:
+        return [SortedRun(ordered, by, ordered=True, room=room)]
     runs = []
     for each in batches:
-        runs.append(Run(each, by, ordered=True, room=room))
+        runs.append(SortedRun(each, by, ordered=True, room=room))
         room -= runs[-1].resident
     return runs
 
 
-class Tight(Run):
-    """Many rows in little memory; what looks at all of them takes longer.
+class PackedRun(SortedRun):
+    """A sorted run in a row-major encoding: less memory, but reading all of it costs an unpacking.
 
-    The column that they are in the order of, and what cannot be packed, are `rows`.
+    `rows` holds the sort column and the columns that cannot be packed.
     """
 
-    def __init__(self, packed: Packed, by: str) -> None:
+    def __init__(self, packed: PackedRows, by: str) -> None:
         self.packed = packed
         super().__init__(packed.rest, by, ordered=True)
 
     @classmethod
-    def of(cls, rows: pa.Table, by: str, like: Layout | None = None, each: float = 0) -> Tight:
-        """Rows in any order, packed like others if they fit."""
-        return cls(Packed(_ranged(rows, by), by, like, each), by)
+    def pack(cls, rows: pa.Table, by: str, like: RowLayout | None = None) -> PackedRun:
+        """Rows in any order, packed in the layout `like` if it fits them."""
+        return cls(PackedRows(_sorted(rows, by), by, like), by)
 
-    def _settle(self, room: float) -> None:
+    def _keep_within(self, room: float) -> None:
         self.resident = self.packed.nbytes
 
-    def goes_on(self, after: Run) -> bool:
-        """Whether the run and one before it can be one."""
-        if not isinstance(after, Tight) or self.packed.layout is not after.packed.layout:
+    def extends(self, before: SortedRun) -> bool:
+        """Whether the concatenation of `before` and this run is a sorted run of one layout."""
+        if not isinstance(before, PackedRun) or self.packed.layout is not before.packed.layout:
             return False
-        alone = self.rows.column_names == [self.by] == [after.by]
-        if not alone or self._nulls or after._nulls or self._ends is None or after._ends is None:
+        alone = self.rows.column_names == [self.by] == [before.by]
+        if not alone or self._nulls or before._nulls:
             return False
-        return after._ends[1] <= self._ends[0]
+        ours, theirs = self._int_range, before._int_range
+        return ours is not None and theirs is not None and theirs[1] <= ours[0]
 
-    def at(self, places: Places, columns: Sequence[str]) -> pa.Table:
-        """The rows at some places."""
-        return rows_at([(self.packed, places)], columns)
+    def take(self, positions: Ints, columns: Sequence[str]) -> pa.Table:
+        """The rows at some positions."""
+        return take_rows([(self.packed, positions)], columns)
 
-    def every(self, columns: Sequence[str]) -> pa.Table:
+    def all_rows(self, columns: Sequence[str]) -> pa.Table:
         """All rows."""
         return pa.table({name: self.packed.column(name) for name in columns})
 
-    def places(self, by: str, keys: Keys) -> Places | None:
-        """Where the rows with these keys are."""
-        found = super().places(by, keys)
-        if found is not None:
-            return found
-        return np.flatnonzero(_are_wanted(self.packed.column(by), keys).to_numpy())
+    def find(self, by: str, keys: ProbeKeys) -> Ints:
+        """The positions of the rows with these keys."""
+        positions = super().find(by, keys)
+        if positions is not None:
+            return positions
+        return np.flatnonzero(_matches(self.packed.column(by), keys).to_numpy())
 
     @property
-    def whole(self) -> None:
-        """Not all at once."""
+    def int_columns(self) -> None:
+        """Never at hand."""
 
-    def _type_of(self, name: str) -> pa.DataType | None:
-        return self.packed.type_of(name)
+    def _integer_type(self, name: str) -> pa.DataType | None:
+        return self.packed.integer_type(name)
 
-    def _numbers_at(self, name: str, places: Places) -> Places:
-        return self.packed.numbers(name, places)
+    def _integers(self, name: str, positions: Ints) -> Ints:
+        return self.packed.integers(name, positions)
 
 
-def joined(runs: list[Run]) -> list[Run]:
-    """The same rows in fewer runs; those given are let go of one by one, as memory may be short."""
-    made: list[Run] = []
+def concatenate_adjacent(runs: list[SortedRun]) -> list[SortedRun]:
+    """The same rows, with packed runs that extend each other as one; `runs` is emptied on the way.
+
+    Each run is let go of as soon as it is copied, since memory may be short.
+    """
+    result: list[SortedRun] = []
     while runs:
-        last: list[Run] = [runs.pop()]
-        while runs and isinstance(last[-1], Tight) and last[-1].goes_on(runs[-1]):
-            last.append(runs.pop())
-        parts = [run.packed for run in reversed(last) if isinstance(run, Tight)]
-        by = last[0].by
+        chain: list[SortedRun] = [runs.pop()]
+        while runs and isinstance(chain[-1], PackedRun) and chain[-1].extends(runs[-1]):
+            chain.append(runs.pop())
+        parts = [run.packed for run in reversed(chain) if isinstance(run, PackedRun)]
+        by = chain[0].by
         if len(parts) > 1 and by is not None:
-            last.clear()
-            made.append(Tight(Packed.joined(parts), by))
+            chain.clear()
+            result.append(PackedRun(PackedRows.concatenate(parts), by))
         else:
-            made += last
-    return made[::-1]
+            result += chain
+    return result[::-1]
 
 
-def among(runs: Sequence[Run], by: str, keys: Keys, schema: pa.Schema) -> pa.Table | pa.RecordBatch:
+def lookup(
+    runs: Sequence[SortedRun], by: str, keys: ProbeKeys, schema: pa.Schema
+) -> pa.Table | pa.RecordBatch:
     """The rows of some runs whose column `by` is one of the keys."""
-    found = zip(runs, _places(runs, by, keys), strict=True)
-    there = [(run, at) for run, at in found if at is None or len(at)]
+    positions = _find_in_each(runs, by, keys)
+    located = zip(runs, positions, strict=True)
+    hits = [(run, at) for run, at in located if at is None or len(at)]
     if keys.rows is not None:
-        there = _narrowed(there, keys.rows)
-    if there and (numbers := _numbers_at(there, schema.names)) is not None:
-        return pa.record_batch(list(map(of_numbers, numbers)), schema=schema)
+        hits = _filter_hits(hits, keys.rows)
+    if hits and (columns := _take_int_columns(hits, schema.names)) is not None:
+        return pa.record_batch(list(map(int_column, columns)), schema=schema)
     parts: list[pa.Table] = []
-    for layout, group in groupby(there, _layout):
-        if layout == _SCANNED:
-            parts.append(_scanned([run for run, _ in group], by, keys, schema.names))
+    for way, group in groupby(hits, _way):
+        if way == _SCAN:
+            parts.append(_scan([run for run, _ in group], by, keys, schema.names))
             continue
-        known = [(run, at) for run, at in group if at is not None]
-        tight = [(run.packed, at) for run, at in known if isinstance(run, Tight)]
-        if tight:
-            parts.append(rows_at(tight, schema.names))
+        searched = [(run, at) for run, at in group if at is not None]
+        packed = [(run.packed, at) for run, at in searched if isinstance(run, PackedRun)]
+        if packed:
+            parts.append(take_rows(packed, schema.names))
         else:
-            parts += (run.at(at, schema.names) for run, at in known)
+            parts += (run.take(at, schema.names) for run, at in searched)
     return pa.concat_tables(parts) if parts else schema.empty_table()
 
 
-def _places(runs: Sequence[Run], by: str, keys: Keys) -> list[Places | None]:
-    """Where the rows with these keys are in each run; of many keys, by all cores."""
-    if len(keys.values) < MANY:
-        return [run.places(by, keys) for run in runs]
+def _find_in_each(runs: Sequence[SortedRun], by: str, keys: ProbeKeys) -> list[Ints | None]:
+    """The positions of the rows with these keys in each run; of many keys on all cores."""
+    if len(keys.values) < PARALLEL_MIN_ROWS:
+        return [run.find(by, keys) for run in runs]
     if counts(keys.values.type):
-        _ = keys.numbers  # put in order once, not by each that looks for them
-    return side_by_side(lambda run: run.places(by, keys), runs)
+        _ = keys.sorted_ints  # sorted once, not by each thread
+    return side_by_side(lambda run: run.find(by, keys), runs)
 
 
-_SCANNED = "scanned"
+_SCAN = "scan"
 
 
-def _layout(found: tuple[Run, Places | None]) -> object:
-    """What neighbours have in common that are looked at together."""
-    run, at = found
+def _way(hit: tuple[SortedRun, Ints | None]) -> object:
+    """How a hit is read; neighbours that are read alike are read together."""
+    run, at = hit
     if at is None:
-        return _SCANNED
-    return run.packed.layout if isinstance(run, Tight) else None
+        return _SCAN
+    return run.packed.layout if isinstance(run, PackedRun) else None
 
 
-def _scanned(runs: Sequence[Run], by: str, keys: Keys, columns: Sequence[str]) -> pa.Table:
-    """The rows whose column `by` is one of the keys, by a look at all rows of some runs at once."""
+def _scan(runs: Sequence[SortedRun], by: str, keys: ProbeKeys, columns: Sequence[str]) -> pa.Table:
+    """The rows whose column `by` is one of the keys, by a scan of some runs at once."""
     rows = pa.concat_tables([run.rows for run in runs])
-    wanted, found = _are_wanted(rows[by], keys), rows.select(list(columns))
-    if len(rows) < SEARCHED:  # to copy them costs less than to look at each piece
-        wanted, found = in_one(wanted), found.combine_chunks()
-    return found.filter(wanted)
+    matches, selected = _matches(rows[by], keys), rows.select(list(columns))
+    if len(rows) < SEARCH_COST_ROWS:  # copying them costs less than filtering each chunk
+        matches, selected = in_one(matches), selected.combine_chunks()
+    return selected.filter(matches)
 
 
-def _are_wanted(column: pa.ChunkedArray, keys: Keys) -> pa.ChunkedArray:
+def _matches(column: pa.ChunkedArray, keys: ProbeKeys) -> pa.ChunkedArray:
     """Whether each value of a column is one of the keys."""
-    found = pc.is_in(column, value_set=in_one(keys.values))
-    return pc.or_(found, pc.is_null(column)) if keys.null else found
+    matches = pc.is_in(column, value_set=in_one(keys.values))
+    return pc.or_(matches, pc.is_null(column)) if keys.has_null else matches
 
 
-def _narrowed(
-    there: list[tuple[Run, Places | None]], rows: pa.Table
-) -> list[tuple[Run, Places | None]]:
-    """Only the places that agree with one of some rows, where that is told of all of them.
+def _filter_hits(
+    hits: list[tuple[SortedRun, Ints | None]], rows: pa.Table
+) -> list[tuple[SortedRun, Ints | None]]:
+    """Only the positions that agree with one of `rows`, if every run can filter exactly.
 
-    What came in one run goes in another: of a row all runs have to be brought, or none.
+    A row inserted in one run may be deleted in another, so all runs are filtered, or none.
     """
-    known = [(run, at) for run, at in there if at is not None and run.tells(rows)]
-    least = max(NARROWED, WORTH * rows.num_rows)
-    if len(known) < len(there) or sum(len(at) for _, at in known) < least:
-        return there
-    narrow = ((run, run.agreeing(at, rows)) for run, at in known)
-    return [(run, at) for run, at in narrow if len(at)]
+    located = [(run, at) for run, at in hits if at is not None and run.can_filter(rows)]
+    least = max(FILTER_MIN_ROWS, FILTER_MIN_RATIO * rows.num_rows)
+    if len(located) < len(hits) or sum(len(at) for _, at in located) < least:
+        return hits
+    filtered = ((run, run.filter(at, rows)) for run, at in located)
+    return [(run, at) for run, at in filtered if len(at)]
 
 
-def _numbers_at(
-    there: Sequence[tuple[Run, Places | None]], names: Sequence[str]
-) -> list[Places] | None:
-    """The columns of few rows that are whole numbers, None if they are many, or not."""
-    parts = [(run.whole, at) for run, at in there]
-    if sum(MANY if at is None else len(at) for _, at in parts) >= MANY:
+def _take_int_columns(
+    hits: Sequence[tuple[SortedRun, Ints | None]], names: Sequence[str]
+) -> list[Ints] | None:
+    """The columns of few rows of integers, None if they are many, or not all integers."""
+    parts = [(run.int_columns, at) for run, at in hits]
+    most = PARALLEL_MIN_ROWS
+    if sum(most if at is None else len(at) for _, at in parts) >= most:
         return None
-    known = [(whole, at) for whole, at in parts if whole is not None]
+    known = [(columns, at) for columns, at in parts if columns is not None]
     if len(known) < len(parts):
         return None
-    return [np.concatenate([whole[name][at] for whole, at in known]) for name in names]
+    return [np.concatenate([columns[name][at] for columns, at in known]) for name in names]
 
 
-def taken(rows: pa.Table, places: pa.Array) -> pa.Table:
-    """The rows at some places; of many, the columns side by side."""
-    if len(places) < MANY:
-        return rows.take(places)
-    columns = side_by_side(lambda column: column.take(places), rows.columns)
+def _take(rows: pa.Table, positions: pa.Array) -> pa.Table:
+    """The rows at some positions; of many rows, the columns in parallel."""
+    if len(positions) < PARALLEL_MIN_ROWS:
+        return rows.take(positions)
+    columns = side_by_side(lambda column: column.take(positions), rows.columns)
     return pa.table(columns, rows.schema)
 
 
-def _alike(type_: pa.DataType, other: pa.ChunkedArray) -> bool:
-    """Whether numbers of a type are the same as others if and only if the values are."""
-    whole = types.is_integer(type_) and types.is_integer(other.type)
-    return not other.null_count and bool(whole or type_ == other.type)
+def _comparable(type_: pa.DataType, other: pa.ChunkedArray) -> bool:
+    """Whether integers of a type equal those of a column exactly where the values are equal."""
+    integers = types.is_integer(type_) and types.is_integer(other.type)
+    return not other.null_count and bool(integers or type_ == other.type)
 
 
-def _range(column: pa.ChunkedArray, key: Any, nulls: int) -> tuple[int, int]:
+def _bisect(column: pa.ChunkedArray, key: Any, nulls: int) -> tuple[int, int]:
+    """The first position of a key, and the one after its last, in a column after its nulls."""
+
     def value(at: int) -> Any:
         return column[at].as_py()
 
-    places = range(nulls, len(column))
-    first = bisect_left(places, key, key=value)
-    return nulls + first, nulls + bisect_right(places, key, lo=first, key=value)
+    positions = range(nulls, len(column))
+    first = bisect_left(positions, key, key=value)
+    return nulls + first, nulls + bisect_right(positions, key, lo=first, key=value)
 
 
-def _ranged(rows: pa.Table, by: str | None) -> pa.Table:
-    """The rows in the order of a column, where it has one."""
+def _sorted(rows: pa.Table, by: str | None) -> pa.Table:
     return in_order(rows, [by]) if by is not None and _has_order(rows.schema, by) else rows
 
 

@@ -1,4 +1,4 @@
-"""Numbers that ascend, among which others are found with few looks at memory that is far away."""
+"""A sorted integer array with a batched, cache-friendly binary search."""
 
 from __future__ import annotations
 
@@ -6,68 +6,70 @@ from functools import cached_property
 
 import numpy as np
 
-from everview.runtime.vector.int_encoding import NOWHERE, Places
+from everview.runtime.vector.int_encoding import NO_INTS, Ints
 
-LINE = 128
-"""So many numbers, a power of two, lie together: who has looked at one has all of them near."""
-SHORT = 65_536
-"""So few numbers are near: halving them again and again finds a place fastest."""
-FEW = 8
-"""So few keys wait for memory less than steps for all of them cost."""
+BLOCK = 128
+"""Values per block, a power of two: after the first access to a block the rest is in the cache."""
+PLAIN_MAX_VALUES = 65_536
+"""An array of up to so many values is in the cache: a plain binary search is fastest."""
+BATCH_MIN_KEYS = 8
+"""For fewer keys the overhead of a batch is more than the cache misses that it hides."""
 
 
-class Ordered:
-    """Numbers that ascend, in lines of which the last numbers are known.
+class SortedInts:
+    """Ascending integers, searched for many keys at once.
 
-    A search that halves many numbers waits for memory at each step, and each step for the one
-    before it. Here each step is made for all keys, whose memory is asked for at once.
+    A plain binary search in a large array has a cache miss at each step, and each step waits for
+    the one before it. Here the block of a key is found by the last value of each block, which stay
+    in the cache; then one step is made for all keys at a time, so that their cache misses overlap.
 
-    >>> found = Ordered(np.repeat(np.arange(50_000), 2))
-    >>> [each.tolist() for each in found.spans(np.array([-1, 7, 49_999, 50_000]))]
+    >>> values = SortedInts(np.repeat(np.arange(50_000), 2))
+    >>> [each.tolist() for each in values.find(np.array([-1, 7, 49_999, 50_000]))]
     [[14, 99998], [2, 2]]
     """
 
-    def __init__(self, values: Places) -> None:
+    def __init__(self, values: Ints) -> None:
         self.values = values
 
-    def spans(self, keys: Places) -> tuple[Places, Places]:
-        """Of the keys that are among the numbers, where the first is, and how many there are.
+    def find(self, keys: Ints) -> tuple[Ints, Ints]:
+        """The first position and the number of occurrences of each key that occurs.
 
-        Keys ascend.
+        Keys must ascend strictly.
         """
         count = len(self.values)
-        if count > SHORT and len(keys) >= FEW and keys[-1] < np.iinfo(keys.dtype).max:
-            return self._in_lines(keys)
+        batched = count > PLAIN_MAX_VALUES and len(keys) >= BATCH_MIN_KEYS
+        if batched and keys[-1] < np.iinfo(keys.dtype).max:
+            return self._find_batched(keys)
         first = self.values.searchsorted(keys)
-        there = self.values.take(first, mode="clip") == keys if count else NOWHERE
-        if not there.any():
-            return NOWHERE, NOWHERE
-        first, keys = first[there], keys[there]
+        occurs = self.values.take(first, mode="clip") == keys if count else NO_INTS
+        if not occurs.any():
+            return NO_INTS, NO_INTS
+        first, keys = first[occurs], keys[occurs]
         return first, self.values.searchsorted(keys, "right") - first
 
-    def _in_lines(self, keys: Places) -> tuple[Places, Places]:
-        """A key ends where the next whole number is, or would be."""
-        wanted = keys.repeat(2)
-        wanted[1::2] += 1
-        ends = self._halved(wanted)
+    def _find_batched(self, keys: Ints) -> tuple[Ints, Ints]:
+        """A key's range ends where that of the next integer would begin: key + 1 must not wrap."""
+        bounds = keys.repeat(2)
+        bounds[1::2] += 1
+        ends = self._search_batched(bounds)
         first, sizes = ends[::2], ends[1::2] - ends[::2]
-        there = sizes > 0
-        return first[there], sizes[there]
+        occurs = sizes > 0
+        return first[occurs], sizes[occurs]
 
-    def _halved(self, keys: Places) -> Places:
-        """Where each key is, or would be: its line is found, and all lines are halved at once."""
-        at = self._lasts.searchsorted(keys)
-        beyond = int(at.searchsorted(len(self._lasts)))
-        places: Places = at * LINE
-        within, wanted = places[:beyond], keys[:beyond]
-        step = LINE
+    def _search_batched(self, keys: Ints) -> Ints:
+        """The first position of each key, or where it would be: `searchsorted` of all keys."""
+        at = self._block_ends.searchsorted(keys)
+        beyond = int(at.searchsorted(len(self._block_ends)))
+        positions: Ints = at * BLOCK
+        within, wanted = positions[:beyond], keys[:beyond]
+        step = BLOCK
         while step := step // 2:
             within += step * (self.values.take(within + (step - 1)) < wanted)
         if beyond < len(keys):
-            places[beyond:] = self.values.searchsorted(keys[beyond:])
-        return places
+            positions[beyond:] = self.values.searchsorted(keys[beyond:])
+        return positions
 
     @cached_property
-    def _lasts(self) -> Places:
-        """The last number of each whole line."""
-        return np.ascontiguousarray(self.values[LINE - 1 :: LINE])
+    def _block_ends(self) -> Ints:
+        """The last value of each full block."""
+        return np.ascontiguousarray(self.values[BLOCK - 1 :: BLOCK])

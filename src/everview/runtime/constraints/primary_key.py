@@ -16,12 +16,12 @@ from pyarrow import types
 
 from everview.expr.types import WEIGHT
 from everview.runtime.parallel import MANY, side_by_side
-from everview.runtime.vector.errors import Unknown
-from everview.runtime.vector.int_encoding import Places, codes
+from everview.runtime.vector.errors import Unsupported
+from everview.runtime.vector.int_encoding import Ints, key_codes
 from everview.store.sort_order import ascends, both
 
 
-def unproved(stored: pa.Table, change: pa.Table, key: Sequence[str]) -> tuple[Places, Places]:
+def unproved(stored: pa.Table, change: pa.Table, key: Sequence[str]) -> tuple[Ints, Ints]:
     """The places of stored and of changed rows whose keys are not proved valid.
 
     Stored rows are in the order in which they came and went; of a change, deletes come first.
@@ -32,8 +32,8 @@ def unproved(stored: pa.Table, change: pa.Table, key: Sequence[str]) -> tuple[Pl
         return np.arange(0), np.arange(0)
     rows = pa.concat_tables([stored, change])
     try:
-        numbers = codes([rows[name].combine_chunks()] for name in key)
-    except Unknown:
+        numbers = key_codes([rows[name].combine_chunks()] for name in key)
+    except Unsupported:
         return np.arange(len(stored)), np.arange(len(change))
     weights = rows[WEIGHT].to_numpy()
     inserted = np.zeros(len(rows), np.int8)
@@ -81,14 +81,14 @@ def _deletes_stored(stored: pa.Table, change: pa.Table, key: Sequence[str]) -> b
     return bool(removed.equals(stored.drop_columns([WEIGHT])))
 
 
-def _where(wanted: Places, rows: pa.Table) -> pa.Table:
+def _where(wanted: Ints, rows: pa.Table) -> pa.Table:
     """Some of the rows; nothing is copied if they lie together."""
     first, count = int(wanted.argmax()) if len(wanted) else 0, np.count_nonzero(wanted)
     together = bool(wanted[first : first + count].all())
     return rows.slice(first, count) if together else rows.filter(pa.array(wanted))
 
 
-def _unproved_groups(rows: pa.Table, order: Places, numbers: Places, weights: Places) -> Places:
+def _unproved_groups(rows: pa.Table, order: Ints, numbers: Ints, weights: Ints) -> Ints:
     """Of rows in an order that keeps groups together, those of groups that are not proved."""
     places = np.arange(len(order))
     first = np.append(True, numbers[1:] != numbers[:-1])[: len(order)]
@@ -97,15 +97,15 @@ def _unproved_groups(rows: pa.Table, order: Places, numbers: Places, weights: Pl
     deletes = np.flatnonzero((turn % 2 == 1) & ~bad)
     bad[deletes] = ~_equal(rows, order[deletes - 1], order[deletes])
     groups = np.cumsum(first) - 1
-    left: Places = np.isin(groups, np.unique(groups[bad])) if bad.any() else bad
+    left: Ints = np.isin(groups, np.unique(groups[bad])) if bad.any() else bad
     return left
 
 
-def _equal(rows: pa.Table, left: Places, right: Places) -> Places:
+def _equal(rows: pa.Table, left: Ints, right: Ints) -> Ints:
     """Whether the rows at some places are equal to those at others; no where it is not known."""
     at, to = pa.array(left), pa.array(right)
 
-    def same(column: pa.ChunkedArray) -> Places:
+    def same(column: pa.ChunkedArray) -> Ints:
         if types.is_nested(column.type):
             return np.zeros(len(left), bool)
         return _same(column.take(at), column.take(to))
@@ -118,11 +118,11 @@ def _equal(rows: pa.Table, left: Places, right: Places) -> Places:
         found = [same(column) for column in columns]
     else:
         found = side_by_side(same, columns)
-    whole: Places = np.logical_and.reduce(found)
+    whole: Ints = np.logical_and.reduce(found)
     return whole
 
 
-def _same(left: pa.ChunkedArray, right: pa.ChunkedArray) -> Places:
+def _same(left: pa.ChunkedArray, right: pa.ChunkedArray) -> Ints:
     """Null is the same as null; floating-point values are the same if every bit is."""
     if types.is_floating(left.type):
         bits = pa.int32() if left.type == pa.float32() else pa.int64()
@@ -130,5 +130,5 @@ def _same(left: pa.ChunkedArray, right: pa.ChunkedArray) -> Places:
     both = pc.equal(left, right)
     if both.null_count:
         both = pc.coalesce(both, pc.and_(pc.is_null(left), pc.is_null(right)))
-    found: Places = both.to_numpy() if isinstance(both, pa.ChunkedArray) else both.to_numpy(False)
+    found: Ints = both.to_numpy() if isinstance(both, pa.ChunkedArray) else both.to_numpy(False)
     return found

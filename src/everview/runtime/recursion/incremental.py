@@ -17,8 +17,8 @@ from everview.runtime.recursion.seminaive import endless
 from everview.runtime.recursion.slice_cache import SliceCache
 from everview.runtime.recursion.worklist import Worklist
 from everview.runtime.report import Outcome
-from everview.runtime.vector.chunks import Pieces
-from everview.runtime.vector.int_encoding import Places
+from everview.runtime.vector.chunks import RowChunks
+from everview.runtime.vector.int_encoding import Ints
 from everview.runtime.workspace import Workspace
 
 
@@ -29,7 +29,7 @@ class _Relation:
         self.step = step
         self.lifted: Schema = (*step.schema, Column(ITERATION, "int"))
         self.worklist = Worklist(step.schema, step.history.by if step.history else None)
-        self.changes = Pieces(arrow_schema(self.lifted))
+        self.changes = RowChunks(arrow_schema(self.lifted))
 
 
 class _Run:
@@ -103,7 +103,7 @@ class _Run:
             raise endless(each.step.name, self._loop.limit)
         return worklist.at(iteration, (numbers, weights))
 
-    def _learn(self, each: _Relation, numbers: Places) -> None:
+    def _learn(self, each: _Relation, numbers: Ints) -> None:
         """Fetch the old histories of rows, once for each."""
         step, rows = each.step.history, each.worklist.unfetched(numbers)
         if rows is None or step is None:

@@ -14,7 +14,7 @@ from everview.runtime.arrow_types import arrow_schema
 from everview.runtime.lookup_keys import key_values
 from everview.runtime.protocol import Gear, Snapshot
 from everview.runtime.report import Outcome
-from everview.runtime.vector.int_encoding import values_at
+from everview.runtime.vector.int_encoding import take_values
 from everview.runtime.vector.row_ids import identities
 from everview.runtime.workspace import Workspace
 
@@ -77,7 +77,7 @@ class SliceCache:
         if self._rows is not None and self._rows.num_rows > SLICE_MAX_ROWS:
             self._known, self._rows = set(), None
         if self._rows is not None:
-            keys = values_at(keys, np.array(fresh))
+            keys = take_values(keys, np.array(fresh))
         self._known.update(identity)
         [missing] = self._more.keys
         self._workspace.register(missing.relation, pa.record_batch([keys], [missing.column]))

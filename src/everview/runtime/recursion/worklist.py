@@ -17,12 +17,12 @@ import pyarrow as pa
 
 from everview.expr.types import ITERATION, WEIGHT, Column, Schema, names
 from everview.runtime.arrow_types import arrow_schema
-from everview.runtime.vector.batches import ones
-from everview.runtime.vector.chunks import Rows
-from everview.runtime.vector.int_encoding import Places, of_numbers, spread, values_at, with_room
-from everview.runtime.vector.row_ids import Numbers
+from everview.runtime.vector.batches import unit_weights
+from everview.runtime.vector.chunks import AppendOnlyRows
+from everview.runtime.vector.int_encoding import Ints, expand_ranges, grow, int_column, take_values
+from everview.runtime.vector.row_ids import RowIds
 
-Weighted: TypeAlias = tuple[Places, Places]
+Weighted: TypeAlias = tuple[Ints, Ints]
 """Numbers of rows, and a weight for each."""
 
 _SAFE = 1 << 62
@@ -49,18 +49,18 @@ class Worklist:
     def __init__(self, schema: Schema, by: str | None = None) -> None:
         self._lifted = arrow_schema((*schema, Column(ITERATION, "int")))
         self._width = len(schema)
-        self._numbers = Numbers()
-        self._rows = Rows(arrow_schema(schema))
+        self._numbers = RowIds()
+        self._rows = AppendOnlyRows(arrow_schema(schema))
         self._due: dict[int, _Due] = {}
         self._order: list[int] = []
         self._sums = np.zeros((2, 0), np.int64)
         self._facts = np.zeros((_FACTS, 0), np.int64)
         self._key = [] if by is None else [names(schema).index(by)]
         self._key_columns = [WEIGHT] if by is None else [by, WEIGHT]
-        self._keys = Numbers()
+        self._keys = RowIds()
         self._fetched = np.zeros(0, bool)
         self._when, self._weights = np.zeros((2, 0), np.int64)
-        self._received: list[tuple[Places, Places, Places]] = []
+        self._received: list[tuple[Ints, Ints, Ints]] = []
         self._most = 0
 
     @property
@@ -96,12 +96,12 @@ class Worklist:
         due = self._due.get(iteration)
         return _consolidate(due.changes) if due else _consolidate([])
 
-    def unseen(self, numbers: Places) -> Places:
+    def unseen(self, numbers: Ints) -> Ints:
         """Those rows that were not evaluated yet."""
-        unseen: Places = numbers[self._facts[_BEGUN][numbers] == 0]
+        unseen: Ints = numbers[self._facts[_BEGUN][numbers] == 0]
         return unseen
 
-    def unfetched(self, numbers: Places) -> pa.RecordBatch | None:
+    def unfetched(self, numbers: Ints) -> pa.RecordBatch | None:
         """The keys of these rows that were not fetched yet; they count as fetched from now on."""
         if not len(numbers):
             return None
@@ -110,18 +110,18 @@ class Worklist:
             return None
         wanted = numbers[missing]
         self._fetched[self._facts[_KEY][wanted]] = True
-        columns = self._rows.at(wanted)
+        columns = self._rows.take(wanted)
         keys = [columns[place] for place in self._key]
-        return pa.record_batch([*keys, ones(len(wanted))], self._key_columns)
+        return pa.record_batch([*keys, unit_weights(len(wanted))], self._key_columns)
 
-    def begin(self, numbers: Places, iteration: int) -> None:
+    def begin(self, numbers: Ints, iteration: int) -> None:
         """Evaluate rows for the first time, with the old histories that were learned."""
         if not len(numbers):
             return
         self._facts[_BEGUN, numbers] = 1
         first = self._facts[_FIRST][numbers]
         sizes = self._facts[_LAST][numbers] - first
-        places = spread(first, sizes)
+        places = expand_ranges(first, sizes)
         if not len(places):
             return
         when, weights, owners = self._when[places], self._weights[places], numbers.repeat(sizes)
@@ -160,7 +160,7 @@ class Worklist:
         """Rows that come or go at an iteration."""
         numbers, weights = rows
         when = np.full(len(numbers), iteration, np.int32)
-        made = [*self._rows.at(numbers), of_numbers(when), _weights(weights)]
+        made = [*self._rows.take(numbers), int_column(when), _weights(weights)]
         return pa.record_batch(made, schema=self._lifted)
 
     def received(self) -> pa.Table:
@@ -170,8 +170,8 @@ class Worklist:
         numbers, when, weights = map(np.concatenate, zip(*self._received, strict=True))
         codes, summed = _not_zero(*_add_equal(*_coded(numbers, when, weights)))
         numbers, when = _decoded(codes)
-        columns = self._rows.again(numbers)
-        made = [*columns, of_numbers(when.astype(np.int32)), _weights(summed)]
+        columns = self._rows.take_any(numbers)
+        made = [*columns, int_column(when.astype(np.int32)), _weights(summed)]
         return pa.table(made, schema=self._lifted)
 
     def _at(self, iteration: int) -> _Due:
@@ -189,7 +189,7 @@ class Worklist:
         heappop(self._order)
         return due
 
-    def _read(self, rows: pa.RecordBatch) -> tuple[Places, Places, Places]:
+    def _read(self, rows: pa.RecordBatch) -> tuple[Ints, Ints, Ints]:
         """The numbers of rows, their iterations and weights, which are the last two columns."""
         known = len(self._numbers)
         columns = [rows.column(place) for place in range(self._width)]
@@ -199,21 +199,21 @@ class Worklist:
         when = rows.column(self._width).to_numpy().astype(np.int64)
         return numbers, when, self._wide(rows.column(self._width + 1).to_numpy())
 
-    def _append(self, columns: Sequence[pa.Array], numbers: Places, known: int) -> None:
+    def _append(self, columns: Sequence[pa.Array], numbers: Ints, known: int) -> None:
         """Take in the rows that have just been numbered, the first of them with `known`."""
         end = len(self._numbers)
         if end - known < len(numbers):
             places = (numbers >= known).nonzero()[0]
             if len(places) > end - known:
                 places = places[np.unique(numbers[places], return_index=True)[1]]
-            columns = [values_at(column, places) for column in columns]
+            columns = [take_values(column, places) for column in columns]
         self._rows.append(columns, end - known)
-        self._sums, self._facts = with_room(self._sums, end), with_room(self._facts, end)
+        self._sums, self._facts = grow(self._sums, end), grow(self._facts, end)
         keys = self._keys.of([columns[place] for place in self._key], end - known)
         self._facts[_KEY, known:end] = keys
-        self._fetched = with_room(self._fetched, len(self._keys))
+        self._fetched = grow(self._fetched, len(self._keys))
 
-    def _wide(self, weights: Places) -> Places:
+    def _wide(self, weights: Ints) -> Ints:
         """Weights whose sums cannot go wrong: numbers of Python's where 64 bits may not do."""
         self._most += max(abs(int(weights.max())), abs(int(weights.min()))) * len(weights)
         if self._most < _SAFE:
@@ -222,11 +222,11 @@ class Worklist:
         return weights.astype(object)
 
 
-def _weights(weights: Places) -> pa.Array:
-    return of_numbers(weights) if weights.dtype == np.int64 else pa.array(weights, pa.int64())
+def _weights(weights: Ints) -> pa.Array:
+    return int_column(weights) if weights.dtype == np.int64 else pa.array(weights, pa.int64())
 
 
-def _by_iteration(when: Places) -> list[tuple[int, Any]]:
+def _by_iteration(when: Ints) -> list[tuple[int, Any]]:
     """The iterations there are, and the places of each."""
     if not len(when):
         return []
@@ -238,12 +238,12 @@ def _by_iteration(when: Places) -> list[tuple[int, Any]]:
     return list(zip(found.tolist(), parts, strict=True))
 
 
-def _coded(numbers: Places, when: Places, weights: Places) -> Weighted:
+def _coded(numbers: Ints, when: Ints, weights: Ints) -> Weighted:
     """One number for each row at an iteration."""
     return (numbers << 32) | when, weights
 
 
-def _decoded(codes: Places) -> tuple[Places, Places]:
+def _decoded(codes: Ints) -> tuple[Ints, Ints]:
     return codes >> 32, codes & 0xFFFFFFFF
 
 
@@ -255,7 +255,7 @@ def _consolidate(parts: list[Weighted]) -> Weighted:
     return _not_zero(*_add_equal(numbers, weights))
 
 
-def _add_equal(numbers: Places, weights: Places) -> Weighted:
+def _add_equal(numbers: Ints, weights: Ints) -> Weighted:
     """Numbers in order, each once, and the sums of what has the same number."""
     if not (numbers[1:] > numbers[:-1]).all():
         order = numbers.argsort(kind="stable")
@@ -265,13 +265,13 @@ def _add_equal(numbers: Places, weights: Places) -> Weighted:
     return numbers, weights
 
 
-def _starts(numbers: Places) -> Places:
+def _starts(numbers: Ints) -> Ints:
     """Where each number begins, of numbers in order."""
     begins = np.ones(len(numbers), bool)
     np.not_equal(numbers[1:], numbers[:-1], out=begins[1:])
     return begins.nonzero()[0]
 
 
-def _not_zero(numbers: Places, weights: Places) -> Weighted:
+def _not_zero(numbers: Ints, weights: Ints) -> Weighted:
     kept = weights != 0
     return (numbers, weights) if kept.all() else (numbers[kept], weights[kept])

@@ -8,11 +8,11 @@ from typing import TypeAlias
 import numpy as np
 import pyarrow as pa
 
-from everview.runtime.vector.int_encoding import Places, of_numbers
+from everview.runtime.vector.int_encoding import Ints, int_column
 
-FEW = 20_000
-"""Up to so many rows are computed on columns; of more, a statement is worth its planning."""
-Change: TypeAlias = Callable[[pa.RecordBatch], pa.RecordBatch]
+VECTOR_MAX_ROWS = 20_000
+"""Plans over more rows are left to the database: then a statement is worth its planning."""
+Transform: TypeAlias = Callable[[pa.RecordBatch], pa.RecordBatch]
 
 
 class Batches(dict[str, pa.RecordBatch]):
@@ -30,37 +30,37 @@ class Batches(dict[str, pa.RecordBatch]):
 def batch(table: pa.Table) -> pa.RecordBatch:
     """A table as one batch."""
     if table.num_rows == 0:
-        return nothing(table.schema)
+        return empty_batch(table.schema)
     return table.combine_chunks().to_batches()[0]
 
 
-def nothing(schema: pa.Schema) -> pa.RecordBatch:
+def empty_batch(schema: pa.Schema) -> pa.RecordBatch:
     """No rows."""
     return pa.record_batch([pa.array([], field.type) for field in schema], schema=schema)
 
 
-def chosen(rows: pa.RecordBatch, kept: Places) -> pa.RecordBatch:
-    """The rows at which there is a yes."""
-    count = int(np.count_nonzero(kept))
+def filter_rows(rows: pa.RecordBatch, mask: Ints) -> pa.RecordBatch:
+    """The rows where a mask is true."""
+    count = int(np.count_nonzero(mask))
     if count == rows.num_rows:
         return rows
-    return rows.filter(pa.array(kept)) if count else rows.slice(0, 0)
+    return rows.filter(pa.array(mask)) if count else rows.slice(0, 0)
 
 
-def taken(rows: pa.RecordBatch, places: Places) -> pa.RecordBatch:
-    """The rows at some places."""
+def take_rows(rows: pa.RecordBatch, positions: Ints) -> pa.RecordBatch:
+    """The rows at some positions."""
     count = rows.num_rows
-    if len(places) == count and bool((places == np.arange(count)).all()):
+    if len(positions) == count and bool((positions == np.arange(count)).all()):
         return rows
-    return rows.take(of_numbers(places))
+    return rows.take(int_column(positions))
 
 
-def picked(rows: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:
-    """The columns of a schema."""
+def select_columns(rows: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:
+    """The columns of a schema, in its order and types."""
     if rows.schema.equals(schema):
         return rows
-    found = rows.select(schema.names)
-    return found if found.schema.equals(schema) else found.cast(schema)
+    columns = rows.select(schema.names)
+    return columns if columns.schema.equals(schema) else columns.cast(schema)
 
 
 def weights(rows: pa.RecordBatch) -> pa.Array:
@@ -68,19 +68,19 @@ def weights(rows: pa.RecordBatch) -> pa.Array:
     return rows.column(rows.num_columns - 1)
 
 
-def ones(count: int) -> pa.Array:
-    """A weight of one, so often."""
-    return of_numbers(np.ones(count, np.int64))
+def unit_weights(count: int) -> pa.Array:
+    """A weight of one for each of so many rows."""
+    return int_column(np.ones(count, np.int64))
 
 
-def reweighted(rows: pa.RecordBatch, fresh: pa.Array) -> pa.RecordBatch:
+def with_weights(rows: pa.RecordBatch, fresh: pa.Array) -> pa.RecordBatch:
     """The rows with other weights."""
     return pa.record_batch([*rows.columns[:-1], fresh], schema=rows.schema)
 
 
-def copies(rows: pa.RecordBatch) -> pa.RecordBatch:
-    """Each row as often as its weight says."""
+def repeat_by_weight(rows: pa.RecordBatch) -> pa.RecordBatch:
+    """Each row as often as its weight says, with weight one; none of a negative weight."""
     counts = np.maximum(weights(rows).to_numpy(), 0)
     if len(counts) and (counts.min() != 1 or counts.max() != 1):
-        rows = taken(rows, np.repeat(np.arange(len(counts)), counts))
-    return reweighted(rows, ones(rows.num_rows))
+        rows = take_rows(rows, np.repeat(np.arange(len(counts)), counts))
+    return with_weights(rows, unit_weights(rows.num_rows))

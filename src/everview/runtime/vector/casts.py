@@ -1,4 +1,4 @@
-"""The casts that are computed on columns: those that keep the value, or are an Arrow error."""
+"""The casts on Arrow columns: those that keep the value, and raise an Arrow error otherwise."""
 
 from __future__ import annotations
 
@@ -8,17 +8,16 @@ from typing import Any, TypeAlias
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from everview.expr.coercion import as_decimal
 from everview.expr.types import INTEGERS, Type, decimal_parts
 from everview.runtime.arrow_types import arrow_type
-from everview.runtime.vector.errors import Unknown
+from everview.runtime.vector.errors import Unsupported
 
 Convert: TypeAlias = Callable[[Any], Any]
 
-_WHOLE = {"tinyint": 3, "smallint": 5, "int": 10, "bigint": 19}
-
 
 def cast(source: Type, target: Type) -> Convert:
-    """What turns values of one type into those of another; Unknown where nothing here does."""
+    """What turns values of one type into those of another; Unsupported where nothing here does."""
     to = arrow_type(target)
     if source == "void":
         return lambda _: pa.scalar(None, to)
@@ -29,11 +28,13 @@ def cast(source: Type, target: Type) -> Convert:
     if source == "float" and target == "double":
         return lambda values: pc.cast(values, to)
     if source in INTEGERS and decimal_parts(target):
-        whole = pa.decimal128(_WHOLE[source], 0)
-        return lambda values: pc.cast(pc.cast(values, whole), to)
+        digits = as_decimal(source)
+        assert digits is not None, source
+        wide = pa.decimal128(*digits)
+        return lambda values: pc.cast(pc.cast(values, wide), to)
     ours, theirs = decimal_parts(source), decimal_parts(target)
     if ours and theirs:
         return lambda values: pc.cast(values, to)
     if ours and ours[1] == 0 and target in INTEGERS:
         return lambda values: pc.cast(values, to)
-    raise Unknown(f"CAST({source} AS {target})")
+    raise Unsupported(f"CAST({source} AS {target})")

@@ -1,4 +1,4 @@
-"""Rows that come piece by piece and are taken by their places."""
+"""Append-only rows in chunks, of which some are taken by position."""
 
 from __future__ import annotations
 
@@ -8,15 +8,15 @@ import numpy as np
 import pyarrow as pa
 from pyarrow import types
 
-from everview.runtime.vector.batches import FEW, batch, ones
-from everview.runtime.vector.int_encoding import Places, is_whole, of_numbers, with_room
+from everview.runtime.vector.batches import VECTOR_MAX_ROWS, batch, unit_weights
+from everview.runtime.vector.int_encoding import Ints, grow, int_column, is_int_column
 
-PIECES = 32
-"""To take rows from so many pieces costs less than to make them fewer."""
+MAX_CHUNKS = 32
+"""With more chunks than this, the last ones are merged: taking from many costs more."""
 
 
-class Pieces:
-    """Batches one after the other: few, however many come, and no row is moved often."""
+class RowChunks:
+    """Batches one after the other; merged so that there are few, and no row is copied often."""
 
     def __init__(self, schema: pa.Schema) -> None:
         self._schema = schema
@@ -26,7 +26,7 @@ class Pieces:
     def append(self, rows: pa.RecordBatch) -> None:
         """Add rows at the end."""
         self._rows += rows.num_rows
-        if len(self._batches) >= PIECES:
+        if len(self._batches) >= MAX_CHUNKS:
             while self._batches and self._batches[-1].num_rows <= 2 * rows.num_rows:
                 rows = pa.concat_batches([self._batches.pop(), rows])
         self._batches.append(rows)
@@ -35,61 +35,61 @@ class Pieces:
         """All rows."""
         return pa.Table.from_batches(self._batches, self._schema)
 
-    def take(self, places: Places) -> pa.RecordBatch:
-        """The rows at some places, which ascend."""
+    def take(self, positions: Ints) -> pa.RecordBatch:
+        """The rows at some positions, which must ascend."""
         first = self._rows - self._batches[-1].num_rows
-        if places[0] < first:
-            if self._rows > FEW:
-                return batch(self.table().take(of_numbers(places)))
+        if positions[0] < first:
+            if self._rows > VECTOR_MAX_ROWS:
+                return batch(self.table().take(int_column(positions)))
             self._batches, first = [pa.concat_batches(self._batches)], 0
         last = self._batches[-1]
-        if places[-1] - places[0] == len(places) - 1:
-            return last.slice(int(places[0]) - first, len(places))
-        return last.take(of_numbers(places - first))
+        if positions[-1] - positions[0] == len(positions) - 1:
+            return last.slice(int(positions[0]) - first, len(positions))
+        return last.take(int_column(positions - first))
 
 
-class Rows:
-    """Columns that grow: whole numbers as arrays, and whatever else comes as pieces."""
+class AppendOnlyRows:
+    """Columns that grow: signed integers without nulls as arrays, anything else as chunks."""
 
     def __init__(self, schema: pa.Schema) -> None:
         self._schema = schema
         self._fields = list(schema)[:-1]
         self._count = 0
-        self._pieces: Pieces | None = None
-        self._numbers: list[Places] = []
+        self._chunks: RowChunks | None = None
+        self._arrays: list[Ints] = []
         if self._fields and all(types.is_signed_integer(field.type) for field in self._fields):
-            kinds = (field.type.to_pandas_dtype() for field in self._fields)
-            self._numbers = [np.zeros(0, kind) for kind in kinds]
+            dtypes = (field.type.to_pandas_dtype() for field in self._fields)
+            self._arrays = [np.zeros(0, dtype) for dtype in dtypes]
         else:
-            self._pieces = Pieces(schema)
+            self._chunks = RowChunks(schema)
 
     def append(self, columns: Sequence[pa.Array], count: int) -> None:
-        """Add so many rows at the end."""
-        if self._pieces is None and not all(map(is_whole, columns)):
-            known = self._weighted(self.at(np.arange(self._count)), self._count)
-            self._pieces = Pieces(self._schema)
-            self._pieces.append(known)
-        if self._pieces is not None:
-            self._pieces.append(self._weighted(columns, count))
+        """Add `count` rows at the end."""
+        if self._chunks is None and not all(map(is_int_column, columns)):
+            before = self._weighted(self.take(np.arange(self._count)), self._count)
+            self._chunks = RowChunks(self._schema)
+            self._chunks.append(before)
+        if self._chunks is not None:
+            self._chunks.append(self._weighted(columns, count))
             return
         end = self._count + count
-        self._numbers = [with_room(known, end) for known in self._numbers]
-        for known, column in zip(self._numbers, columns, strict=True):
-            known[self._count : end] = column.to_numpy()
+        self._arrays = [grow(array, end) for array in self._arrays]
+        for array, column in zip(self._arrays, columns, strict=True):
+            array[self._count : end] = column.to_numpy()
         self._count = end
 
-    def at(self, places: Places) -> list[pa.Array]:
-        """The columns of the rows at some places, which ascend."""
-        if self._pieces is None:
-            return [of_numbers(known[places]) for known in self._numbers]
-        rows = self._pieces.take(places)
+    def take(self, positions: Ints) -> list[pa.Array]:
+        """The columns of the rows at some positions, which must ascend."""
+        if self._chunks is None:
+            return [int_column(array[positions]) for array in self._arrays]
+        rows = self._chunks.take(positions)
         return [rows.column(place) for place in range(len(self._fields))]
 
-    def again(self, places: Places) -> list[pa.ChunkedArray | pa.Array]:
-        """The columns of the rows at any places."""
-        if self._pieces is None:
-            return list(self.at(places))
-        return list(self._pieces.table().take(of_numbers(places)).columns[:-1])
+    def take_any(self, positions: Ints) -> list[pa.ChunkedArray | pa.Array]:
+        """The columns of the rows at positions in any order."""
+        if self._chunks is None:
+            return list(self.take(positions))
+        return list(self._chunks.table().take(int_column(positions)).columns[:-1])
 
     def _weighted(self, columns: Sequence[pa.Array], count: int) -> pa.RecordBatch:
-        return pa.record_batch([*columns, ones(count)], schema=self._schema)
+        return pa.record_batch([*columns, unit_weights(count)], schema=self._schema)

@@ -1,4 +1,4 @@
-"""Decimals on Arrow columns, exact: a result that does not fit is an Arrow error, never wrong."""
+"""Decimal arithmetic on Arrow columns, exact: a result that does not fit is an Arrow error."""
 
 from __future__ import annotations
 
@@ -8,56 +8,31 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from everview.expr.types import Type, decimal_parts
-from everview.runtime.vector.batches import FEW
-from everview.runtime.vector.errors import Unknown
+from everview.expr.coercion import MAX_PRECISION, drops_digits, exact_decimal
+from everview.expr.type_inference import Typed
+from everview.expr.types import Type, precision_and_scale
+from everview.runtime.vector.batches import VECTOR_MAX_ROWS
+from everview.runtime.vector.errors import Unsupported
 
-DIGITS = 38
-"""What an Arrow decimal of 128 bits holds; twice as many in one of 256."""
-_DIVIDED = 36
+_MAX_DIVIDED_DIGITS = 36
 """Digits of operands whose quotient, with all that rounding needs, fits 256 bits."""
 
 
-def parts(type_: Type) -> tuple[int, int]:
-    """Precision and scale of a type known to be decimal."""
-    found = decimal_parts(type_)
-    assert found is not None, type_
-    return found
+def exact(node: Typed, operation: Callable[..., Any]) -> Callable[..., Any]:
+    """A sum, difference or product whose result type keeps every digit."""
+    left, right = map(precision_and_scale, node.operands)
+    if drops_digits(node.name, node.operands, node.type or ""):
+        raise Unsupported("the result drops digits")
+    digits, _ = exact_decimal(node.name, left, right)
+    target = pa.decimal128(*precision_and_scale(node.type or ""))
+    if digits <= MAX_PRECISION:
+        return lambda a, b: _as(operation(a, b), target)
+    if digits > 2 * MAX_PRECISION:
+        raise Unsupported("too many digits")
+    wide = pa.decimal256(*left), pa.decimal256(*right)
 
-
-def total(operation: Callable[..., Any]) -> Callable[[Any], Callable[..., Any]]:
-    """A sum or difference whose result keeps every digit of the operands."""
-
-    def make(site: Any) -> Callable[..., Any]:
-        (p1, s1), (p2, s2), (_, scale) = map(parts, (*site.types, site.result))
-        if max(s1, s2) > scale:
-            raise Unknown("the result drops digits")
-        digits = max(p1 - s1, p2 - s2) + max(s1, s2) + 1
-        return _exact(operation, site.types, digits, site.result)
-
-    return make
-
-
-def product(site: Any) -> Callable[..., Any]:
-    """A product whose result keeps every digit."""
-    (p1, s1), (p2, s2), (_, scale) = map(parts, (*site.types, site.result))
-    if scale != s1 + s2:
-        raise Unknown("the result drops digits")
-    return _exact(pc.multiply, site.types, p1 + p2 + 1, site.result)
-
-
-def _exact(
-    operation: Callable[..., Any], types: tuple[Type, ...], digits: int, to: Type
-) -> Callable[..., Any]:
-    target = pa.decimal128(*parts(to))
-    if digits <= DIGITS:
-        return lambda left, right: _as(operation(left, right), target)
-    if digits > 2 * DIGITS:
-        raise Unknown("too many digits")
-    wide = [pa.decimal256(*parts(type_)) for type_ in types]
-
-    def compute(left: Any, right: Any) -> Any:
-        return pc.cast(operation(pc.cast(left, wide[0]), pc.cast(right, wide[1])), target)
+    def compute(a: Any, b: Any) -> Any:
+        return pc.cast(operation(pc.cast(a, wide[0]), pc.cast(b, wide[1])), target)
 
     return compute
 
@@ -73,32 +48,35 @@ def quotient(types: tuple[Type, ...], to: Type) -> Callable[..., Any]:
     tie is further from it than the last of these, so rounding what is left is rounding the
     quotient.
     """
-    (p1, s1), (p2, s2), (_, scale) = map(parts, (*types, to))
-    under = pa.decimal256(min(p2, _DIVIDED), s2)
+    (p1, s1), (p2, s2), (_, scale) = map(precision_and_scale, (*types, to))
+    under = pa.decimal256(min(p2, _MAX_DIVIDED_DIGITS), s2)
     moved = max(s1, scale + s2 - under.precision)
-    over = pa.decimal256(min(p1 + moved - s1, 2 * DIGITS), moved)
-    made = max(4, moved + under.precision - s2 + 1)
-    over = pa.decimal256(min(over.precision, 2 * DIGITS - made - s2 + moved), moved)
-    if made <= scale or over.precision <= moved:
-        raise Unknown("too many digits")
-    target = pa.decimal128(*parts(to))
+    over = pa.decimal256(min(p1 + moved - s1, 2 * MAX_PRECISION), moved)
+    quotient_scale = max(4, moved + under.precision - s2 + 1)
+    over = pa.decimal256(
+        min(over.precision, 2 * MAX_PRECISION - quotient_scale - s2 + moved), moved
+    )
+    if quotient_scale <= scale or over.precision <= moved:
+        raise Unsupported("too many digits")
+    target = pa.decimal128(*precision_and_scale(to))
 
     def compute(left: Any, right: Any) -> Any:
-        found = pc.divide(pc.cast(left, over), pc.cast(right, under))
-        return pc.cast(pc.round(found, ndigits=scale, round_mode="half_towards_infinity"), target)
+        digits = pc.divide(pc.cast(left, over), pc.cast(right, under))
+        rounded = pc.round(digits, ndigits=scale, round_mode="half_towards_infinity")
+        return pc.cast(rounded, target)
 
     return compute
 
 
-_SHORT = 24
-"""Digits of values that can be added up some ten thousand times, nine digits each, in 128 bits."""
+_SUMMABLE_DIGITS = 24
+"""24 digits times a weight of nine, summed over VECTOR_MAX_ROWS, need 38: a decimal128 holds it."""
 
 
-def times(values: pa.Array, weights: pa.Array) -> pa.Array:
-    """Each number as often as its weight says, as a decimal with room for a sum of many."""
+def times_weights(values: pa.Array, weights: pa.Array) -> pa.Array:
+    """Each number times its weight, as a decimal with room for the sum of all of them."""
     if pa.types.is_integer(values.type):
         values = pc.cast(pc.cast(values, pa.int64()), pa.decimal128(19, 0))
-    if values.type.precision <= _SHORT and len(values) <= FEW:
+    if values.type.precision <= _SUMMABLE_DIGITS and len(values) <= VECTOR_MAX_ROWS:
         short = pc.cast(pc.cast(weights, pa.decimal128(19, 0)), pa.decimal128(9, 0))
         return pc.multiply(values, short)
     wide = pa.decimal256(values.type.precision, values.type.scale)

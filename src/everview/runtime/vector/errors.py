@@ -1,7 +1,7 @@
-"""The answer of whoever does not compute something: the database is asked."""
+"""The verdict of the vectorized evaluator about what it does not compute."""
 
 from __future__ import annotations
 
 
-class Unknown(Exception):  # noqa: N818 - a verdict about a plan, not a failure
-    """A plan, or values of it, that are not computed on columns."""
+class Unsupported(Exception):  # noqa: N818 - a verdict about a plan, not a failure
+    """A plan, or values of it, that the vectorized operators leave to the database."""

@@ -1,6 +1,7 @@
-"""Plans over Arrow record batches: each operator as a function of what it reads.
+"""Compiles plans to functions over Arrow record batches: vectorized operators for small inputs.
 
-A batch has the columns of its plan's schema, in order, and the weight last.
+A batch has the columns of its plan's schema, in order, and the weight last. Condition of
+correctness: an operator gives the database's answer to the bit, or it is Unsupported.
 """
 
 from __future__ import annotations
@@ -37,125 +38,130 @@ from everview.plan.nodes import (
 )
 from everview.plan.traverse import schema_of, walk
 from everview.runtime.arrow_types import arrow_schema, arrow_type
-from everview.runtime.vector.aggregate import consolidate, groups, regrouped, threshold, totals
+from everview.runtime.vector.aggregate import consolidate, groups, threshold, totals
 from everview.runtime.vector.batches import (
-    Change,
-    chosen,
-    nothing,
-    ones,
-    picked,
-    reweighted,
-    taken,
+    Transform,
+    empty_batch,
+    filter_rows,
+    select_columns,
+    take_rows,
+    unit_weights,
     weights,
+    with_weights,
 )
-from everview.runtime.vector.errors import Unknown
-from everview.runtime.vector.group_join import every_pair, occurs, pairs
-from everview.runtime.vector.scalars import Compute, Fold, compiled
+from everview.runtime.vector.errors import Unsupported
+from everview.runtime.vector.join import all_pairs, matching_pairs, semi_join_mask
+from everview.runtime.vector.scalars import Compute, Fold, compile_scalar
 from everview.runtime.vector.window import partition, window
 
-Known: TypeAlias = Mapping[str, pa.RecordBatch]
-Evaluate: TypeAlias = Callable[[Known], pa.RecordBatch]
+Relations: TypeAlias = Mapping[str, pa.RecordBatch]
+Evaluate: TypeAlias = Callable[[Relations], pa.RecordBatch]
 
-PLANS = 4096
-"""How many plans are kept ready."""
-_SUMMED = Distinct | Positive | Groups | Totals | Partition
-"""Operators whose rows are consolidated as they are."""
+MAX_COMPILED_PLANS = 4096
+"""How many compiled plans are kept."""
+_CONSOLIDATED = Distinct | Positive | Groups | Totals | Partition
+"""Operators whose rows are always consolidated."""
 
 
-class Columns:
-    """Computes plans on columns; `fold` gives the value of an expression without columns."""
+class VectorEvaluator:
+    """Evaluates plans on record batches; `fold` gives the value of an expression without columns.
+
+    What a side of a join or restriction computed is kept while its inputs are the same objects.
+    """
 
     def __init__(self, fold: Fold) -> None:
-        self._fold = lru_cache(maxsize=PLANS)(fold)
-        self._ready = lru_cache(maxsize=PLANS)(self._prepared)
+        self._fold = lru_cache(maxsize=MAX_COMPILED_PLANS)(fold)
+        self._compiled = lru_cache(maxsize=MAX_COMPILED_PLANS)(self._compile_or_none)
         self._last: dict[object, tuple[list[pa.RecordBatch], pa.RecordBatch]] = {}
 
-    def forget(self) -> None:
-        """Let go of what was computed."""
+    def clear(self) -> None:
+        """Forget what was computed."""
         self._last.clear()
 
-    def evaluate(self, plan: Plan, known: Known, *, consolidated: bool) -> pa.RecordBatch:
-        """The weighted rows of a plan; Unknown, or an Arrow error, if the database has to tell."""
-        ready = self._ready(plan)
-        if ready is None:
-            raise Unknown(type(plan).__name__)
-        rows = ready(known)
-        if not consolidated or isinstance(plan, _SUMMED):
+    def evaluate(self, plan: Plan, relations: Relations, *, consolidated: bool) -> pa.RecordBatch:
+        """The weighted rows of a plan.
+
+        Unsupported, or an Arrow error, says that the database must answer.
+        """
+        compiled = self._compiled(plan)
+        if compiled is None:
+            raise Unsupported(type(plan).__name__)
+        rows = compiled(relations)
+        if not consolidated or isinstance(plan, _CONSOLIDATED):
             return rows
         return consolidate(rows, schema_of(plan), ())
 
-    def _prepared(self, plan: Plan) -> Evaluate | None:
-        """What evaluates a plan, None if it is not known here."""
+    def _compile_or_none(self, plan: Plan) -> Evaluate | None:
         try:
-            return self._plan(plan)
-        except (Unknown, pa.ArrowException):
+            return self._compile(plan)
+        except (Unsupported, pa.ArrowException):
             return None
 
-    def _plan(self, plan: Plan) -> Evaluate:
-        """What evaluates a plan, all its columns."""
+    def _compile(self, plan: Plan) -> Evaluate:
+        """A function that evaluates all columns of a plan."""
         match plan:
             case Empty(schema):
-                none = nothing(arrow_schema(schema))
+                none = empty_batch(arrow_schema(schema))
                 return lambda _: none
             case Values(schema, rows):
                 return self._values(schema, rows)
             case Ref() | Filter() | Add() | Negate() | Join() | Restrict():
-                return self._part(plan, frozenset(names(schema_of(plan))))[0]
+                return self._compile_columns(plan, frozenset(names(schema_of(plan))))[0]
             case Map(child, outputs):
                 read = frozenset[str]().union(*(scalar.columns(o.scalar) for o in outputs))
-                first, schema = self._part(child, read)
-                return _then(first, self._map(outputs, schema), schema_of(plan))
+                first, schema = self._compile_columns(child, read)
+                return _pipe(first, self._map(outputs, schema), schema_of(plan))
             case Totals(child, keys, measures):
                 read = frozenset((*keys, *(m.column for m in measures if m.column)))
-                first, schema = self._part(child, read)
-                return _then(first, totals(plan, schema, keys, measures), schema_of(plan))
+                first, schema = self._compile_columns(child, read)
+                return _pipe(first, totals(plan, schema, keys, measures), schema_of(plan))
             case Distinct(child):
-                return self._after(plan, child, threshold(schema_of(child), once=True))
+                return self._compile_unary(plan, child, threshold(schema_of(child), once=True))
             case Positive(child):
-                return self._after(plan, child, threshold(schema_of(child), once=False))
+                return self._compile_unary(plan, child, threshold(schema_of(child), once=False))
             case Groups(child, keys):
-                return self._after(plan, child, groups(schema_of(child), keys))
+                return self._compile_unary(plan, child, groups(schema_of(child), keys))
             case Partition(child):
-                return self._after(plan, child, partition(plan))
+                return self._compile_unary(plan, child, partition(plan))
             case Window(child):
-                return self._after(plan, child, window(plan))
+                return self._compile_unary(plan, child, window(plan))
             case _:
-                raise Unknown(type(plan).__name__)
+                raise Unsupported(type(plan).__name__)
 
-    def _after(self, plan: Plan, child: Plan, then: Change) -> Evaluate:
-        first = self._plan(child)
+    def _compile_unary(self, plan: Plan, child: Plan, then: Transform) -> Evaluate:
+        first = self._compile(child)
         if not isinstance(plan, Groups | Partition) or plan.keys:
-            return _then(first, then, schema_of(plan))
-        none = nothing(arrow_schema(schema_of(child)))
+            return _pipe(first, then, schema_of(plan))
+        none = empty_batch(arrow_schema(schema_of(child)))
         group = cache(lambda: then(none))  # the one group of no rows
 
-        def evaluate(known: Known) -> pa.RecordBatch:
-            rows = first(known)
+        def evaluate(relations: Relations) -> pa.RecordBatch:
+            rows = first(relations)
             return then(rows) if rows.num_rows else group()
 
         return evaluate
 
-    def _part(self, plan: Plan, read: frozenset[str]) -> tuple[Evaluate, Schema]:
-        """What evaluates the columns of a plan that are read, perhaps others too, and which."""
+    def _compile_columns(self, plan: Plan, read: frozenset[str]) -> tuple[Evaluate, Schema]:
+        """A function that evaluates at least the columns that are read, and which it returns."""
         kept = tuple(column for column in schema_of(plan) if column.name in read)
         match plan:
             case Ref(name):
                 wanted = arrow_schema(kept)
-                return (lambda known: picked(known[name], wanted)), kept
+                return (lambda relations: select_columns(relations[name], wanted)), kept
             case Filter(child, predicate):
-                first, schema = self._part(child, read | scalar.columns(predicate))
-                return _then(first, self._filter(predicate, schema, kept), kept), kept
+                first, schema = self._compile_columns(child, read | scalar.columns(predicate))
+                return _pipe(first, self._filter(predicate, schema, kept), kept), kept
             case Add():
                 return self._add(plan, kept), kept
             case Negate(child):
-                first, schema = self._part(child, read)
-                return _then(first, _negated, schema), schema
+                first, schema = self._compile_columns(child, read)
+                return _pipe(first, _negated, schema), schema
             case Join():
                 return self._join(plan, kept), kept
             case Restrict():
-                return self._once(plan, kept, self._restrict(plan, kept)), kept
+                return self._memoized(plan, kept, self._restrict(plan, kept)), kept
             case _:
-                return self._plan(plan), schema_of(plan)
+                return self._compile(plan), schema_of(plan)
 
     def _values(self, schema: Schema, rows: tuple[tuple[str, ...], ...]) -> Evaluate:
         texts = [tuple(self._constant(text) for text in row) for row in rows]
@@ -163,38 +169,38 @@ class Columns:
             pa.array([row[place].as_py() for row in texts], arrow_type(column.type))
             for place, column in enumerate(schema)
         ]
-        made = pa.record_batch([*columns, ones(len(rows))], schema=arrow_schema(schema))
-        return lambda _: made
+        values = pa.record_batch([*columns, unit_weights(len(rows))], schema=arrow_schema(schema))
+        return lambda _: values
 
     def _constant(self, text: str) -> pa.Scalar:
-        compute, _ = compiled(text, (), self._fold)
+        compute, _ = compile_scalar(text, (), self._fold)
         return compute(None)
 
-    def _filter(self, predicate: str, schema: Schema, kept: Schema) -> Change:
+    def _filter(self, predicate: str, schema: Schema, kept: Schema) -> Transform:
         """The rows that satisfy a predicate, of which some columns are kept."""
-        test, type_ = compiled(predicate, schema, self._fold)
+        test, type_ = compile_scalar(predicate, schema, self._fold)
         if type_ != "boolean":
-            raise Unknown(type_)
-        pick = _picking(schema, names(kept))
+            raise Unsupported(type_)
+        pick = _projection(schema, names(kept))
 
-        def change(rows: pa.RecordBatch) -> pa.RecordBatch:
-            found = _column(test, rows)
-            count = found.true_count
+        def transform(rows: pa.RecordBatch) -> pa.RecordBatch:
+            mask = _column(test, rows)
+            count = mask.true_count
             if count == rows.num_rows:
                 return pick(rows)
-            return pick(rows).filter(found) if count else pick(rows).slice(0, 0)
+            return pick(rows).filter(mask) if count else pick(rows).slice(0, 0)
 
-        return change
+        return transform
 
-    def _map(self, outputs: tuple[Output, ...], read: Schema) -> Change:
+    def _map(self, outputs: tuple[Output, ...], read: Schema) -> Transform:
         plain = [scalar.as_column(output.scalar) or "" for output in outputs]
-        if [output.type for output in outputs] == [_type(read, name) for name in plain]:
-            return _renaming(read, plain, [output.name for output in outputs])
-        made = [compiled(output.scalar, read, self._fold) for output in outputs]
-        for output, (_, type_) in zip(outputs, made, strict=True):
+        if [output.type for output in outputs] == [_type_of(read, name) for name in plain]:
+            return _renamed_projection(read, plain, [output.name for output in outputs])
+        compiled = [compile_scalar(output.scalar, read, self._fold) for output in outputs]
+        for output, (_, type_) in zip(outputs, compiled, strict=True):
             if output.type != type_:
-                raise Unknown(f"{type_} for {output.type}")
-        computes = [compute for compute, _ in made]
+                raise Unsupported(f"{type_} for {output.type}")
+        computes = [compute for compute, _ in compiled]
         schema = pa.schema(
             [
                 *(pa.field(output.name, arrow_type(output.type)) for output in outputs),
@@ -202,40 +208,23 @@ class Columns:
             ]
         )
 
-        def change(rows: pa.RecordBatch) -> pa.RecordBatch:
+        def transform(rows: pa.RecordBatch) -> pa.RecordBatch:
             columns = [_column(compute, rows) for compute in computes]
             return pa.record_batch([*columns, weights(rows)], schema=schema)
 
-        return change
+        return transform
 
     def _add(self, plan: Add, kept: Schema) -> Evaluate:
         wanted = arrow_schema(kept)
-        match plan:
-            case Add(Groups(after, keys), Negate(Groups(before, same))) if keys and keys == same:
-                whole = self._regrouped(after, before, keys)
-                return lambda known: picked(whole(known), wanted)
-            case Add(
-                Restrict(Groups(after, ()), to, ()), Negate(Restrict(Groups(before, ()), same, ()))
-            ) if to == same:
-                all_rows = self._regrouped(after, before, ())
-                asked, none = self._part(to, frozenset())[0], nothing(wanted)
-                return lambda known: (
-                    picked(all_rows(known), wanted) if asked(known).num_rows else none
-                )
-        none = nothing(wanted)
-        parts = [self._part(part, frozenset(names(kept)))[0] for part in _added(plan)]
+        none = empty_batch(wanted)
+        parts = [self._compile_columns(part, frozenset(names(kept)))[0] for part in _summands(plan)]
 
-        def evaluate(known: Known) -> pa.RecordBatch:
-            every = (part(known) for part in parts)
-            found = [picked(rows, wanted) for rows in every if rows.num_rows]
-            return pa.concat_batches(found) if len(found) > 1 else [*found, none][0]
+        def evaluate(relations: Relations) -> pa.RecordBatch:
+            batches = (part(relations) for part in parts)
+            present = [select_columns(rows, wanted) for rows in batches if rows.num_rows]
+            return pa.concat_batches(present) if len(present) > 1 else [*present, none][0]
 
         return evaluate
-
-    def _regrouped(self, after: Plan, before: Plan, keys: tuple[str, ...]) -> Evaluate:
-        """The groups of some rows minus those of others, in one go."""
-        sides, change = (self._plan(after), self._plan(before)), regrouped(schema_of(after), keys)
-        return lambda known: change(*(rows(known) for rows in sides))
 
     def _join(self, plan: Join, wanted: Schema) -> Evaluate:
         """The pairs of a join, of which some columns are wanted."""
@@ -243,25 +232,25 @@ class Columns:
             read = {*names(wanted), *scalar.columns(plan.residual)}
             both = tuple(column for column in schema_of(plan) if column.name in read)
             pairs_of = self._join(replace(plan, residual=None), both)
-            return _then(pairs_of, self._filter(plan.residual, both, wanted), wanted)
+            return _pipe(pairs_of, self._filter(plan.residual, both, wanted), wanted)
         left = self._side(plan.left, [a for a, _ in plan.on], names(wanted))
         right = self._side(plan.right, [b for _, b in plan.on], names(wanted))
         schema = arrow_schema(wanted)
-        none = nothing(schema)
+        none = empty_batch(schema)
 
-        def evaluate(known: Known) -> pa.RecordBatch:
-            one = left.rows(known)
-            other = right.rows(known) if one.num_rows else one
+        def evaluate(relations: Relations) -> pa.RecordBatch:
+            one = left.rows(relations)
+            other = right.rows(relations) if one.num_rows else one
             if not other.num_rows:
                 return none
             if plan.on:
-                at, there = pairs(left.keys(one), right.keys(other), nulls=plan.nulls)
+                at, there = matching_pairs(left.keys(one), right.keys(other), nulls=plan.nulls)
             else:
-                at, there = every_pair(one.num_rows, other.num_rows)
+                at, there = all_pairs(one.num_rows, other.num_rows)
             if not len(at):
                 return none
-            *columns, weight = taken(left.pick(one), at).columns
-            *more, factor = taken(right.pick(other), there).columns
+            *columns, weight = take_rows(left.pick(one), at).columns
+            *more, factor = take_rows(right.pick(other), there).columns
             product = pc.multiply_checked(weight, factor)
             return pa.record_batch([*columns, *more, product], schema=schema)
 
@@ -271,36 +260,36 @@ class Columns:
         child = self._side(plan.child, [a for a, _ in plan.on], names(wanted))
         to = self._side(plan.to, [b for _, b in plan.on], ())
 
-        def evaluate(known: Known) -> pa.RecordBatch:
-            rows = child.rows(known)
-            keys = to.rows(known) if rows.num_rows else rows
+        def evaluate(relations: Relations) -> pa.RecordBatch:
+            rows = child.rows(relations)
+            keys = to.rows(relations) if rows.num_rows else rows
             if not keys.num_rows:
                 return child.pick(rows).slice(0, 0)
             if not plan.on:
                 return child.pick(rows)
-            return chosen(child.pick(rows), occurs(child.keys(rows), to.keys(keys)))
+            return filter_rows(child.pick(rows), semi_join_mask(child.keys(rows), to.keys(keys)))
 
         return evaluate
 
     def _side(self, plan: Plan, keys: Sequence[str], wanted: Sequence[str]) -> _Side:
         """One side of a join by keys, of which some columns are wanted."""
-        rows, schema = self._part(plan, frozenset((*keys, *wanted)))
+        rows, schema = self._compile_columns(plan, frozenset((*keys, *wanted)))
         kept = [name for name in names(schema) if name in wanted]
         places = [names(schema).index(key) for key in keys]
-        once = self._once(plan, schema, rows)
-        return _Side(once, lambda found: [*map(found.column, places)], _picking(schema, kept))
+        once = self._memoized(plan, schema, rows)
+        return _Side(once, lambda batch: [*map(batch.column, places)], _projection(schema, kept))
 
-    def _once(self, plan: Plan, kept: Schema, evaluate: Evaluate) -> Evaluate:
-        """Some columns of a plan, computed once as long as what it reads is the same."""
+    def _memoized(self, plan: Plan, kept: Schema, evaluate: Evaluate) -> Evaluate:
+        """Some columns of a plan, computed again only if it reads other batches than last time."""
         mark, read = (plan, kept), [node.name for node in walk(plan) if isinstance(node, Ref)]
         if isinstance(plan, Ref) or not read:
             return evaluate
 
-        def once(known: Known) -> pa.RecordBatch:
-            now = [known[name] for name in read]
+        def once(relations: Relations) -> pa.RecordBatch:
+            now = [relations[name] for name in read]
             last = self._last.get(mark)
             if last is None or not all(map(is_, now, last[0])):
-                last = self._last[mark] = now, evaluate(known)
+                last = self._last[mark] = now, evaluate(relations)
             return last[1]
 
         return once
@@ -308,14 +297,14 @@ class Columns:
 
 @dataclass(frozen=True, slots=True)
 class _Side:
-    """What evaluates the rows of one side of a join; their keys; and what is wanted of them."""
+    """How one side of a join is evaluated, its keys taken, and its wanted columns selected."""
 
     rows: Evaluate
     keys: Callable[[pa.RecordBatch], list[pa.Array]]
-    pick: Change
+    pick: Transform
 
 
-def _picking(schema: Schema, kept: Sequence[str]) -> Change:
+def _projection(schema: Schema, kept: Sequence[str]) -> Transform:
     """Some columns of a schema, and the weight."""
     if [*kept] == [*names(schema)]:
         return lambda rows: rows
@@ -323,32 +312,32 @@ def _picking(schema: Schema, kept: Sequence[str]) -> Change:
     return lambda rows: rows.select(places)
 
 
-def _renaming(schema: Schema, kept: Sequence[str], fresh: Sequence[str]) -> Change:
+def _renamed_projection(schema: Schema, kept: Sequence[str], fresh: Sequence[str]) -> Transform:
     """Some columns of a schema under other names, and the weight."""
-    pick = _picking(schema, kept)
+    pick = _projection(schema, kept)
     if [*kept] == [*fresh]:
         return pick
     renamed = [*fresh, WEIGHT]
     return lambda rows: pick(rows).rename_columns(renamed)
 
 
-def _type(schema: Schema, name: str) -> Type | None:
+def _type_of(schema: Schema, name: str) -> Type | None:
     return next((column.type for column in schema if column.name == name), None)
 
 
-def _then(first: Evaluate, then: Change, schema: Schema) -> Evaluate:
-    """A change of rows that makes none of none."""
-    none = nothing(arrow_schema(schema))
+def _pipe(first: Evaluate, then: Transform, schema: Schema) -> Evaluate:
+    """`then` of the rows of `first`; it must make no rows of no rows."""
+    none = empty_batch(arrow_schema(schema))
 
-    def evaluate(known: Known) -> pa.RecordBatch:
-        rows = first(known)
+    def evaluate(relations: Relations) -> pa.RecordBatch:
+        rows = first(relations)
         return then(rows) if rows.num_rows else none
 
     return evaluate
 
 
-def _added(plan: Plan) -> list[Plan]:
-    return [*_added(plan.left), *_added(plan.right)] if isinstance(plan, Add) else [plan]
+def _summands(plan: Plan) -> list[Plan]:
+    return [*_summands(plan.left), *_summands(plan.right)] if isinstance(plan, Add) else [plan]
 
 
 def _column(compute: Compute, rows: pa.RecordBatch) -> pa.Array:
@@ -357,4 +346,4 @@ def _column(compute: Compute, rows: pa.RecordBatch) -> pa.Array:
 
 
 def _negated(rows: pa.RecordBatch) -> pa.RecordBatch:
-    return reweighted(rows, pc.negate(weights(rows)))
+    return with_weights(rows, pc.negate(weights(rows)))

@@ -1,4 +1,4 @@
-"""Rows as values that can be compared: equal where SQL takes two rows for one."""
+"""Numbers rows by SQL identity: NULL equals NULL, NaN equals NaN, and 0.0 equals -0.0."""
 
 from __future__ import annotations
 
@@ -11,26 +11,26 @@ import numpy as np
 import pyarrow as pa
 from pyarrow import types
 
-from everview.runtime.vector.int_encoding import Places, is_whole
+from everview.runtime.vector.int_encoding import Ints, is_int_column
 
 
-class Numbers:
-    """Numbers for rows: the same for equal rows, counted in the order in which they first come."""
+class RowIds:
+    """Ids of rows: the same for equal rows, counted up in the order in which they first come."""
 
     def __init__(self) -> None:
-        self._known: defaultdict[Any, int] = defaultdict(count().__next__)
+        self._ids: defaultdict[Any, int] = defaultdict(count().__next__)
 
     def __len__(self) -> int:
-        return len(self._known)
+        return len(self._ids)
 
-    def of(self, columns: Sequence[pa.Array], rows: int) -> Places:
-        """The number of each row."""
-        numbers = map(self._known.__getitem__, identities(columns, rows))
-        return np.fromiter(numbers, np.int64, rows)
+    def of(self, columns: Sequence[pa.Array], rows: int) -> Ints:
+        """The id of each row."""
+        ids = map(self._ids.__getitem__, identities(columns, rows))
+        return np.fromiter(ids, np.int64, rows)
 
 
 def identities(columns: Sequence[pa.Array], rows: int) -> Iterable[Any]:
-    """What tells each row from others: null equals null, NaN equals NaN, and 0.0 equals -0.0."""
+    """A hashable value per row, equal where SQL takes two rows for one."""
     if not columns:
         return [()] * rows
     if len(columns) == 1:
@@ -39,7 +39,7 @@ def identities(columns: Sequence[pa.Array], rows: int) -> Iterable[Any]:
 
 
 def _values(column: pa.Array) -> list[Any]:
-    if is_whole(column):
+    if is_int_column(column):
         return list(column.to_numpy().tolist())
     type_ = column.type
     if types.is_string(type_) or types.is_large_string(type_):
@@ -52,12 +52,12 @@ def _values(column: pa.Array) -> list[Any]:
     elif types.is_floating(type_):
         column = _bits(column)
     elif types.is_nested(type_):
-        return [_comparable(value) for value in column.to_pylist()]
-    return list(column.to_numpy().tolist() if is_whole(column) else column.to_pylist())
+        return [_hashable(value) for value in column.to_pylist()]
+    return list(column.to_numpy().tolist() if is_int_column(column) else column.to_pylist())
 
 
 def _bits(column: pa.Array) -> pa.Array:
-    """Fractions as whole numbers: every NaN the same one, and no zero with a sign."""
+    """Floats as integers: one bit pattern for every NaN, and one for both zeros."""
     values = column.to_numpy(zero_copy_only=False)
     nan = values.dtype.type(np.nan)
     bits = np.where(np.isnan(values), nan, values + values.dtype.type(0))
@@ -65,11 +65,11 @@ def _bits(column: pa.Array) -> pa.Array:
     return pa.array(bits.view(f"i{values.itemsize}"), mask=missing)
 
 
-def _comparable(value: Any) -> Any:
+def _hashable(value: Any) -> Any:
     if isinstance(value, float):
         return value if value == value else "NaN"
     if isinstance(value, dict):
         value = value.items()
     elif not isinstance(value, list | tuple):
         return value
-    return tuple(map(_comparable, value))
+    return tuple(map(_hashable, value))

@@ -1,13 +1,12 @@
-"""Scalar expressions over Arrow columns: the constructs shown to give the database's answer.
+"""Compiles scalar expressions over Arrow columns: the constructs that give the database's answer.
 
 Operands arrive cast to the types that Spark casts them to. Where a value needs care (a sum that
-overflows, a NaN in a comparison), Unknown or an Arrow error says so, and the database is asked.
+overflows, a NaN in a comparison), Unsupported or an Arrow error says so, and the database is asked.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from functools import reduce
 from typing import Any, TypeAlias
 
@@ -19,58 +18,40 @@ from everview.expr.types import FLOATS, INTEGERS, Schema, Type, decimal_parts, i
 from everview.runtime.arrow_types import arrow_type
 from everview.runtime.vector import decimals
 from everview.runtime.vector.casts import cast
-from everview.runtime.vector.errors import Unknown
+from everview.runtime.vector.errors import Unsupported
 
 Value: TypeAlias = Any
 """An Arrow array, or a scalar that stands for every row."""
 Compute: TypeAlias = Callable[[pa.RecordBatch], Value]
 Fold: TypeAlias = Callable[[Typed], pa.Scalar]
 """The value of an expression without columns, as the database gives it."""
-
-
-@dataclass(frozen=True, slots=True)
-class Site:
-    """One use of a construct: the types of its operands, its result, and what the text fixes."""
-
-    name: str
-    types: tuple[Type, ...]
-    result: Type
-    literals: tuple[str | None, ...]
-    value: str | None
-
-
 Construct: TypeAlias = Callable[..., Value]
 """A function of the operands' values."""
+Make: TypeAlias = Callable[[Typed], Construct]
+"""What makes the function of one use of a construct, or raises Unsupported."""
 
 
-def compiled(text: str, schema: Schema, fold: Fold) -> tuple[Compute, Type]:
-    """What computes a text over the columns of a schema, and its type; Unknown if nothing does."""
+def compile_scalar(text: str, schema: Schema, fold: Fold) -> tuple[Compute, Type]:
+    """What computes a text over the columns of a schema, and its type; else Unsupported."""
     node = annotate(text, schema)
     places = {column.name: place for place, column in enumerate(schema)}
-    return _compiled(node, places, fold), node.type or ""
+    return _compile(node, places, fold), node.type or ""
 
 
-def _compiled(node: Typed, places: dict[str, int], fold: Fold) -> Compute:
+def _compile(node: Typed, places: dict[str, int], fold: Fold) -> Compute:
     if node.name == "column" and node.type is not None:
         place = places[node.value or ""]
         return lambda rows: rows.column(place)
     if node.type is None or not _plain(node.type):
-        raise Unknown(node.name)
+        raise Unsupported(node.name)
     if not _reads_columns(node):
         constant = fold(node)
         return lambda _: constant
     if node.name == "cast":
-        return _as(_compiled(node.args[0], places, fold), node.args[0].type or "", node.type)
-    site = Site(
-        node.name,
-        node.operands,
-        node.type,
-        tuple(arg.literal for arg in node.args),
-        node.value,
-    )
-    construct = _construct(site)
+        return _as(_compile(node.args[0], places, fold), node.args[0].type or "", node.type)
+    construct = _construct(node)
     parts = [
-        _as(_compiled(arg, places, fold), arg.type or "", to)
+        _as(_compile(arg, places, fold), arg.type or "", to)
         for arg, to in zip(node.args, node.operands, strict=True)
     ]
     if len(parts) == 2:
@@ -94,11 +75,11 @@ def _as(compute: Compute, source: Type, target: Type) -> Compute:
     return lambda rows: convert(compute(rows))
 
 
-def _construct(site: Site) -> Construct:
-    make = CONSTRUCTS.get(site.name)
+def _construct(node: Typed) -> Construct:
+    make = CONSTRUCTS.get(node.name)
     if make is None:
-        raise Unknown(site.name)
-    return make(site)
+        raise Unsupported(node.name)
+    return make(node)
 
 
 def _exact(type_: Type) -> bool:
@@ -109,39 +90,43 @@ _EXACT = (*INTEGERS, "boolean", "string", "binary", "date", "timestamp", "timest
 """Types of which equal values are the same bytes, ordered by them."""
 
 
-def _all_exact(site: Site) -> None:
-    if not all(map(_exact, site.types)):
-        raise Unknown(f"{site.name}({', '.join(site.types)})")
+def _all_exact(node: Typed) -> None:
+    if not all(map(_exact, node.operands)):
+        raise _unsupported(node)
 
 
-def _arithmetic(
-    whole: Construct, fraction: Construct, exact: Callable[[Site], Construct]
-) -> Callable[[Site], Construct]:
-    def make(site: Site) -> Construct:
-        if all(type_ in INTEGERS for type_ in site.types) and site.result == site.types[0]:
-            return whole
-        if all(type_ in FLOATS for type_ in site.types) and site.result == site.types[0]:
-            return fraction
-        if all(map(decimal_parts, site.types)):
-            return exact(site)
-        raise Unknown(f"{site.name}({', '.join(site.types)})")
+def _unsupported(node: Typed) -> Unsupported:
+    return Unsupported(f"{node.name}({', '.join(node.operands)})")
+
+
+def _arithmetic(integers: Construct, others: Construct) -> Make:
+    """Checked for integers; plain for floats; for decimals if the result keeps all digits."""
+
+    def make(node: Typed) -> Construct:
+        if all(type_ in INTEGERS for type_ in node.operands) and node.type == node.operands[0]:
+            return integers
+        if all(type_ in FLOATS for type_ in node.operands) and node.type == node.operands[0]:
+            return others
+        if all(map(decimal_parts, node.operands)):
+            return decimals.exact(node, others)
+        raise _unsupported(node)
 
     return make
 
 
-def _quotient(site: Site) -> Construct:
-    if not all(map(decimal_parts, site.types)):
-        raise Unknown(f"{site.name}({', '.join(site.types)})")
-    return decimals.quotient(site.types, site.result)
+def _quotient(node: Typed) -> Construct:
+    if not all(map(decimal_parts, node.operands)):
+        raise _unsupported(node)
+    return decimals.quotient(node.operands, node.type or "")
 
 
-def _comparison(compare: Construct) -> Callable[[Site], Construct]:
+def _comparison(compare: Construct) -> Make:
     """NaN equals itself in Spark, so fractions are compared here only where there is none."""
 
-    def make(site: Site) -> Construct:
-        if any(type_ in FLOATS for type_ in site.types):
+    def make(node: Typed) -> Construct:
+        if any(type_ in FLOATS for type_ in node.operands):
             return lambda left, right: compare(_no_nan(left), _no_nan(right))
-        _all_exact(site)
+        _all_exact(node)
         return compare
 
     return make
@@ -149,7 +134,7 @@ def _comparison(compare: Construct) -> Callable[[Site], Construct]:
 
 def _no_nan(values: Value) -> Value:
     if pc.any(pc.is_nan(values)).as_py():
-        raise Unknown("NaN")
+        raise Unsupported("NaN")
     return values
 
 
@@ -158,16 +143,16 @@ def _same(left: Value, right: Value) -> Value:
     return pc.or_(both, pc.fill_null(pc.equal(left, right), fill_value=False))
 
 
-def _null_safe(negate: bool) -> Callable[[Site], Construct]:
-    def make(site: Site) -> Construct:
-        _all_exact(site)
+def _null_safe(negate: bool) -> Make:
+    def make(node: Typed) -> Construct:
+        _all_exact(node)
         return (lambda left, right: pc.invert(_same(left, right))) if negate else _same
 
     return make
 
 
-def _membership(site: Site) -> Construct:
-    _all_exact(site)
+def _membership(node: Typed) -> Construct:
+    _all_exact(node)
     return lambda value, *others: reduce(pc.or_kleene, (pc.equal(value, other) for other in others))
 
 
@@ -187,7 +172,7 @@ def _unless_zero(counts: Value) -> Value:
     return _either(pc.equal(counts, 0), pa.scalar(None, counts.type), counts)
 
 
-def _case(_site: Site) -> Construct:
+def _case(_node: Typed) -> Construct:
     def choose(*parts: Value) -> Value:
         *pairs, chosen = parts
         for test, value in reversed(list(zip(pairs[0::2], pairs[1::2], strict=True))):
@@ -197,11 +182,11 @@ def _case(_site: Site) -> Construct:
     return choose
 
 
-def _extreme(function: Construct) -> Callable[[Site], Construct]:
-    def make(site: Site) -> Construct:
-        _all_exact(site)
-        if {"timestamp", "boolean"} & set(site.types):  # Arrow has no such function of them
-            raise Unknown(site.name)
+def _extreme(function: Construct) -> Make:
+    def make(node: Typed) -> Construct:
+        _all_exact(node)
+        if {"timestamp", "boolean"} & set(node.operands):  # Arrow has no such function of them
+            raise Unsupported(node.name)
         return lambda *values: function(*values, skip_nulls=True)
 
     return make
@@ -210,55 +195,55 @@ def _extreme(function: Construct) -> Callable[[Site], Construct]:
 _NO_ESCAPE = (None, "", "\\")
 
 
-def _like(negate: bool) -> Callable[[Site], Construct]:
+def _like(negate: bool) -> Make:
     """Patterns of text and % alone."""
 
-    def make(site: Site) -> Construct:
-        pattern = site.literals[1]
-        if pattern is None or "_" in pattern or "\\" in pattern or site.value not in _NO_ESCAPE:
-            raise Unknown("like")
+    def make(node: Typed) -> Construct:
+        pattern = node.literals[1]
+        if pattern is None or "_" in pattern or "\\" in pattern or node.value not in _NO_ESCAPE:
+            raise Unsupported("like")
 
         def match(values: Value, _pattern: Value) -> Value:
-            found = pc.match_like(values, pattern=pattern)
-            return pc.invert(found) if negate else found
+            matches = pc.match_like(values, pattern=pattern)
+            return pc.invert(matches) if negate else matches
 
         return match
 
     return make
 
 
-def _date_part(function: Construct) -> Callable[[Site], Construct]:
-    def make(site: Site) -> Construct:
-        if site.types != ("date",) or site.result != "int":
-            raise Unknown(f"{site.name}({', '.join(site.types)})")
+def _date_part(function: Construct) -> Make:
+    def make(node: Typed) -> Construct:
+        if node.operands != ("date",) or node.type != "int":
+            raise _unsupported(node)
         return lambda dates: pc.cast(function(dates), pa.int32())
 
     return make
 
 
-def _substring(site: Site) -> Construct:
-    if site.types != ("string", "int", "int") or None in site.literals[1:]:
-        raise Unknown("substring")
-    start, length = (int(literal or 0) for literal in site.literals[1:])
+def _substring(node: Typed) -> Construct:
+    if node.operands != ("string", "int", "int") or None in node.literals[1:]:
+        raise Unsupported("substring")
+    start, length = (int(literal or 0) for literal in node.literals[1:])
     if start < 1 or length < 0:
-        raise Unknown("substring")
+        raise Unsupported("substring")
     return lambda texts, *_: pc.utf8_slice_codeunits(
         texts, start=start - 1, stop=start - 1 + length
     )
 
 
-def _single(_site: Site) -> Construct:
+def _single(_node: Typed) -> Construct:
     """The value of a subquery that has one row at most; several are an error."""
 
     def only(count: Value, value: Value) -> Value:
         if pc.any(pc.greater(count, 1)).as_py():
-            raise Unknown("several rows")
+            raise Unsupported("several rows")
         return value
 
     return only
 
 
-def _average_double(_site: Site) -> Construct:
+def _average_double(_node: Typed) -> Construct:
     """A total beyond a bigint is divided in two parts, which is left to the database."""
 
     def average(total: Value, count: Value) -> Value:
@@ -269,8 +254,8 @@ def _average_double(_site: Site) -> Construct:
     return average
 
 
-def _average_decimal(site: Site) -> Construct:
-    divide = decimals.quotient((site.types[0], "decimal(19,0)"), site.result)
+def _average_decimal(node: Typed) -> Construct:
+    divide = decimals.quotient((node.operands[0], "decimal(19,0)"), node.type or "")
 
     def average(total: Value, count: Value, *_: Value) -> Value:
         return divide(total, pc.cast(_unless_zero(count), pa.decimal128(19, 0)))
@@ -278,23 +263,23 @@ def _average_decimal(site: Site) -> Construct:
     return average
 
 
-def _simple(function: Construct) -> Callable[[Site], Construct]:
-    return lambda _site: function
+def _simple(function: Construct) -> Make:
+    return lambda _node: function
 
 
-def _of_texts(function: Construct) -> Callable[[Site], Construct]:
-    def make(site: Site) -> Construct:
-        if any(type_ != "string" for type_ in site.types):
-            raise Unknown(f"{site.name}({', '.join(site.types)})")
+def _of_texts(function: Construct) -> Make:
+    def make(node: Typed) -> Construct:
+        if any(type_ != "string" for type_ in node.operands):
+            raise _unsupported(node)
         return function
 
     return make
 
 
-CONSTRUCTS: dict[str, Callable[[Site], Construct]] = {
-    "+": _arithmetic(pc.add_checked, pc.add, decimals.total(pc.add)),
-    "-": _arithmetic(pc.subtract_checked, pc.subtract, decimals.total(pc.subtract)),
-    "*": _arithmetic(pc.multiply_checked, pc.multiply, decimals.product),
+CONSTRUCTS: dict[str, Make] = {
+    "+": _arithmetic(pc.add_checked, pc.add),
+    "-": _arithmetic(pc.subtract_checked, pc.subtract),
+    "*": _arithmetic(pc.multiply_checked, pc.multiply),
     "/": _quotient,
     "=": _comparison(pc.equal),
     "<>": _comparison(pc.not_equal),
@@ -328,4 +313,4 @@ CONSTRUCTS: dict[str, Callable[[Site], Construct]] = {
     "ev_avg_double": _average_double,
     "ev_avg_decimal": _average_decimal,
 }
-"""What is computed on columns: for each use of a construct, the function of its operands."""
+"""Per construct, what makes the function of its operands' values, or raises Unsupported."""

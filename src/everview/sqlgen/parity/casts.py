@@ -7,9 +7,10 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from everview.expr.types import Type, fields_of, is_nested, parts_of
-from everview.sqlgen.parity.arithmetic import parts
-from everview.sqlgen.parity.type_classes import NotEqual, field, is_kind, raised
+from everview.expr.types import Type, fields_of, is_nested, parts_of, precision_and_scale
+from everview.sqlgen.parity.errors import NotAtParity
+from everview.sqlgen.parity.fragments import raising, struct_field
+from everview.sqlgen.parity.type_classes import is_in_class
 from everview.sqlgen.types import spark_type_to_duckdb
 
 Spelling: TypeAlias = Callable[[str, str], str]
@@ -46,7 +47,7 @@ _FLOAT_LIMIT = "3.4028235677973366e38"
 
 @dataclass(frozen=True, slots=True)
 class Cast:
-    """A cast from one kind of type to another, shown equal; `why` says what the spelling avoids."""
+    """A cast from one type class to another, shown equal; `why` says what the spelling avoids."""
 
     source: str
     target: str
@@ -65,14 +66,14 @@ def cast(sql: str, source: Type, target: Type, *, safe: bool = False) -> str:
     if is_nested(source) and is_nested(target) and not safe:
         return _cast_parts(sql, source, target)
     for entry in CASTS:
-        if is_kind(source, entry.source) and is_kind(target, entry.target):
+        if is_in_class(source, entry.source) and is_in_class(target, entry.target):
             if safe and entry.partial and not entry.tried:
                 break
             if safe and entry.tried:
                 return entry.tried(sql, spark_type_to_duckdb(target))
             spelled = entry.spell(sql, spark_type_to_duckdb(target))
             return f"TRY({spelled})" if safe else spelled
-    raise NotEqual(f"{'TRY_CAST' if safe else 'CAST'}({source} AS {target})")
+    raise NotAtParity(f"{'TRY_CAST' if safe else 'CAST'}({source} AS {target})")
 
 
 def _cast_parts(sql: str, source: Type, target: Type) -> str:
@@ -83,11 +84,11 @@ def _cast_parts(sql: str, source: Type, target: Type) -> str:
     if outer == other == "struct" and len(ours) == len(theirs):
         pairs = zip(fields_of(source), fields_of(target), strict=True)
         fields = ", ".join(
-            f"'{name}': {cast(field(sql, own), type_, wanted)}"
+            f"'{name}': {cast(struct_field(sql, own), type_, wanted)}"
             for (own, type_), (name, wanted) in pairs
         )
         return f"CASE WHEN {sql} IS NULL THEN NULL ELSE {{{fields}}} END"
-    raise NotEqual(f"CAST({source} AS {target})")
+    raise NotAtParity(f"CAST({source} AS {target})")
 
 
 def literal_cast(value: str, target: Type) -> str | None:
@@ -119,7 +120,7 @@ def _double_to_float(sql: str, target: str) -> str:
 def _float_to_decimal(sql: str, target: str) -> str:
     digits = f"CAST(CAST(CAST({sql} AS DOUBLE) AS VARCHAR) AS {target})"
     limit = _limit(target)
-    too_large = raised("NUMERIC_VALUE_OUT_OF_RANGE", sql, target)
+    too_large = raising("NUMERIC_VALUE_OUT_OF_RANGE", sql, target)
     return (
         f"CASE WHEN isnan({sql}) OR isinf({sql}) THEN NULL "
         f"WHEN abs({sql}) >= {limit} THEN {too_large} ELSE {digits} END"
@@ -128,7 +129,7 @@ def _float_to_decimal(sql: str, target: str) -> str:
 
 def _limit(target: str) -> str:
     """The smallest power of ten a decimal type cannot hold; DuckDB overflows on exponents."""
-    precision, scale = parts(target.lower())
+    precision, scale = precision_and_scale(target.lower())
     return f"1e{precision - scale}::DOUBLE"
 
 
@@ -148,7 +149,7 @@ def _string_to_decimal(sql: str, target: str) -> str:
 
 
 def _invalid(sql: str, target: str) -> str:
-    return raised("CAST_INVALID_INPUT", sql, target)
+    return raising("CAST_INVALID_INPUT", sql, target)
 
 
 def _checked(pattern: str, value: str) -> Spelling:
@@ -210,7 +211,7 @@ def _double_to_string(sql: str, _: str) -> str:
         f"CASE WHEN {sql} > 0 THEN 'Infinity' ELSE '-Infinity' END "
         f"WHEN {sql} = 0 OR ({size} >= 0.001 AND {size} < 10000000) THEN {digits} "
         f"WHEN {size} >= 10000000 AND {size} < 1e15 THEN {mantissa} || {exponent} "
-        f"WHEN {sql} IS NOT NULL THEN {raised('DIGITS_MAY_DIFFER', sql, 'VARCHAR')} END"
+        f"WHEN {sql} IS NOT NULL THEN {raising('DIGITS_MAY_DIFFER', sql, 'VARCHAR')} END"
     )
 
 

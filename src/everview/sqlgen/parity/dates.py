@@ -1,4 +1,4 @@
-"""The parity table's rows for dates and timestamps."""
+"""Which functions of dates and timestamps give Spark's answer on DuckDB, and their SQL there."""
 
 from __future__ import annotations
 
@@ -8,7 +8,8 @@ from dataclasses import replace
 
 from everview.sqlgen.parity import casts
 from everview.sqlgen.parity.entry import Entry, Site
-from everview.sqlgen.parity.type_classes import NotEqual, raised
+from everview.sqlgen.parity.errors import NotAtParity
+from everview.sqlgen.parity.fragments import raising
 from everview.sqlgen.types import spark_type_to_duckdb
 
 _UNITS = dict(
@@ -32,14 +33,14 @@ def _truncated(site: Site) -> str:
     """trunc(date, unit): a unit below the week gives NULL."""
     unit = _UNITS.get((site.literals[1] or "").upper())
     if unit is None:
-        raise NotEqual(f"trunc to {site.literals[1] or 'a computed unit'}")
+        raise NotAtParity(f"trunc to {site.literals[1] or 'a computed unit'}")
     return f"CAST(date_trunc('{unit}', {site.args[0]}) AS DATE)"
 
 
 def _timestamp_truncated(site: Site) -> str:
     unit = _TIME_UNITS.get(site.value or "")
     if unit is None:
-        raise NotEqual(f"date_trunc to {site.value}")
+        raise NotAtParity(f"date_trunc to {site.value}")
     return f"date_trunc('{unit}', {site.args[0]})"
 
 
@@ -54,7 +55,7 @@ def _translated(run: str, name: str, known: dict[str, str] = _PATTERNS) -> str:
     if run.startswith("'") and run[1:].isalnum():
         return run[1:]
     if run[0].isalnum() or run[0] in "'[]{}#%?\\":
-        raise NotEqual(f"{name} with the pattern {run}")
+        raise NotAtParity(f"{name} with the pattern {run}")
     return run
 
 
@@ -71,7 +72,7 @@ def _parsed(target: str, spelling: str = "{0}") -> Callable[[Site], str]:
         tries = site.name.startswith("try_")
         cased = tries and any(run[0] == "'" for run in runs)
         if cased or len(set(used)) < len(used) or not {"yyyy", "MM", "dd"} <= set(used):
-            raise NotEqual(f"{site.name} with the pattern {site.literals[1] or 'of a column'!r}")
+            raise NotAtParity(f"{site.name} with the pattern {site.literals[1] or 'of a column'!r}")
         shape, form = (
             "".join(_translated(run, site.name, known) for run in runs)
             for known in (_SHAPES, _READ)
@@ -79,7 +80,7 @@ def _parsed(target: str, spelling: str = "{0}") -> Callable[[Site], str]:
         shape = shape.replace(".", "[.]").replace("+", "[+]").replace("*", "[*]")
         read = "try_strptime" if tries else "strptime"
         moment = spelling.format(f"CAST({read}({text}, '{form}') AS {target})")
-        failure = raised("CANNOT_PARSE_TIMESTAMP", text, spark_type_to_duckdb(site.result))
+        failure = raising("CANNOT_PARSE_TIMESTAMP", text, spark_type_to_duckdb(site.result))
         if tries:
             sign = "^[+-]" if runs[0] == "yyyy" else "[+-]"
             failure = f"CASE WHEN regexp_matches({text}, '{sign}') THEN {failure} END"
@@ -115,7 +116,7 @@ def _next_day(site: Site) -> str:
     name = (site.literals[1] or "?").strip().upper()
     days = [n for n, day in enumerate(_WEEKDAYS, 1) if name in (day, day[:3], day[:2])]
     if not days:
-        raise NotEqual(f"next_day to {site.literals[1] or 'a computed day'}")
+        raise NotAtParity(f"next_day to {site.literals[1] or 'a computed day'}")
     return f"({site.args[0]} + CAST((({days[0]} - isodow({site.args[0]})) + 6) % 7 + 1 AS INTEGER))"
 
 
@@ -127,7 +128,7 @@ def _months_between(site: Site) -> str:
     """Whole months between like days or month ends, else with a fraction of 31 days."""
     a, b = site.args[:2]
     if len(site.args) == 3 and site.literals[2] is None:
-        raise NotEqual("months_between with computed rounding")
+        raise NotAtParity("months_between with computed rounding")
     months = f"((year({a}) - year({b})) * 12 + month({a}) - month({b}))"
     seconds = " - ".join(f"{_time_of_day(moment)} // 1000000" for moment in (a, b))
     part = f"CAST((day({a}) - day({b})) * 86400 + {seconds} AS DOUBLE) / 2678400.0::DOUBLE"
@@ -149,7 +150,7 @@ def _elapsed(site: Site) -> str:
         moments = ", ".join(f"CAST({moment} AS TIMESTAMP)" for moment in (start, end))
         return f"date_sub('{site.value.lower()}', {moments})"
     if site.value not in _MONTHS:
-        raise NotEqual(f"timestampdiff in {site.value}")
+        raise NotAtParity(f"timestampdiff in {site.value}")
     days = [f"CAST({moment} AS DATE)" for moment in (end, start)]
     clocks = [_time_of_day(moment) for moment in (end, start)]
     last = (
@@ -164,7 +165,7 @@ def _later(site: Site) -> str:
     unit = (site.value or "").lower()
     known = ("year", "quarter", "month", "week", "day", "hour", "minute", "second")
     if unit not in known:
-        raise NotEqual(f"timestampadd in {unit.upper()}")
+        raise NotAtParity(f"timestampadd in {unit.upper()}")
     step = f"to_months(3 * {site.args[1]})" if unit == "quarter" else f"to_{unit}s({site.args[1]})"
     return f"CAST(({site.args[0]} + {step}) AS {spark_type_to_duckdb(site.result)})"
 

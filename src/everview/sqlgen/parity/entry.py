@@ -1,4 +1,4 @@
-"""A row of the parity table: a construct, the operands it is shown equal for, its spelling."""
+"""An entry of the parity table: a construct, the operands it is shown equal for, its SQL."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TypeAlias
 
 from everview.expr.types import Type
-from everview.sqlgen.parity.type_classes import is_kind
+from everview.sqlgen.parity.type_classes import is_in_class
 from everview.sqlgen.types import spark_type_to_duckdb
 
 
@@ -28,9 +28,9 @@ Spelling: TypeAlias = str | Callable[[Site], str]
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """A construct, the kinds of operands it is shown equal for, and how DuckDB spells it.
+    """A construct, the type classes of the operands it is shown equal for, and its DuckDB SQL.
 
-    Kinds are separated by blanks; a last kind with a star stands for any number of operands.
+    Classes are separated by blanks; a last one with a star stands for any number of operands.
     A spelling is a template over the operands, or a function of the use.
     """
 
@@ -40,12 +40,12 @@ class Entry:
 
     def accepts(self, name: str, types: tuple[Type, ...]) -> bool:
         """Whether the entry speaks of this construct with operands of these types."""
-        kinds = self.operands.split()
-        if kinds and kinds[-1].endswith("*"):
-            last = kinds.pop().removesuffix("*")
-            kinds += [last] * (len(types) - len(kinds))
-        fits = len(kinds) == len(types)
-        return self.name == name and fits and all(map(is_kind, types, kinds))
+        classes = self.operands.split()
+        if classes and classes[-1].endswith("*"):
+            last = classes.pop().removesuffix("*")
+            classes += [last] * (len(types) - len(classes))
+        fits = len(classes) == len(types)
+        return self.name == name and fits and all(map(is_in_class, types, classes))
 
     def spell(self, site: Site) -> str:
         """The SQL of one use."""

@@ -1,4 +1,4 @@
-"""The parity table's rows for JSON.
+"""Which functions of JSON give Spark's answer on DuckDB, and their SQL there.
 
 Spark reads more than DuckDB (single quotes, text after the end, bare line ends in a string), and
 DuckDB more than Spark (NaN, a last comma). What both read is answered, what begins like JSON and
@@ -12,7 +12,8 @@ import re
 from everview.expr.types import INTEGERS, Type, element_of, fields_of
 from everview.sqlgen.parity.casts import cast
 from everview.sqlgen.parity.entry import Entry, Site
-from everview.sqlgen.parity.type_classes import NotEqual, field, raised
+from everview.sqlgen.parity.errors import NotAtParity
+from everview.sqlgen.parity.fragments import raising, struct_field
 
 _STRINGS = r'"([^"\\]|\\.)*"'
 _STRANGE = r"[NiI]|na|,\s*[\]}]"
@@ -28,7 +29,7 @@ def _read(text: str, opening: str, found: str, type_: str) -> str:
     return (
         rf"CASE WHEN {text} IS NULL OR NOT regexp_matches({text}, '^[ \t\n\r]*[{opening}]') "
         f"OR NOT regexp_matches({text}, '[{closing}]') THEN NULL "
-        f"WHEN {both} THEN {found} ELSE {raised('JSON_OF_ONE_ENGINE', text, type_)} END"
+        f"WHEN {both} THEN {found} ELSE {raising('JSON_OF_ONE_ENGINE', text, type_)} END"
     )
 
 
@@ -41,10 +42,10 @@ def _object(site: Site) -> str:
     """The value at a literal path of names and places, as text; nested values if they are plain."""
     text, path = site.args[0], site.literals[1]
     if path is None or not _PATH.fullmatch(path):
-        raise NotEqual(f"{site.name} with the path {path or 'of a column'!r}")
+        raise NotAtParity(f"{site.name} with the path {path or 'of a column'!r}")
     found, kind = f"json_extract({text}, '{path}')", f"json_type({text}, '{path}')"
     written = f"CAST({found} AS VARCHAR)"
-    hard = raised("NESTED_VALUE_MAY_DIFFER", text, "VARCHAR")
+    hard = raising("NESTED_VALUE_MAY_DIFFER", text, "VARCHAR")
     value = (
         f"CASE WHEN {kind} = 'VARCHAR' THEN json_extract_string({text}, '{path}') "
         f"WHEN {kind} IN ('BOOLEAN', 'BIGINT', 'UBIGINT') THEN {written} "
@@ -64,7 +65,7 @@ def _nothing(text: str, path: str, kind: str) -> str:
         for keys in [f"json_keys({text}, '{path[: step.start()]}')"]
     )
     null = f"WHEN {kind} = 'NULL' THEN 'null'" if path.endswith("]") else ""
-    repeated = raised("NAME_OCCURS_TWICE", text, "VARCHAR")
+    repeated = raising("NAME_OCCURS_TWICE", text, "VARCHAR")
     return f"{null} WHEN {twice} THEN {repeated}" if twice else null
 
 
@@ -88,9 +89,10 @@ def _json_of(sql: str, type_: Type) -> str:
         each = f"lambda _e: COALESCE({_json_of('_e', element)}, 'null')"
         return f"('[' || array_to_string(list_transform({sql}, {each}), ',') || ']')"
     if not type_.startswith("struct<"):
-        raise NotEqual(f"to_json({type_})")
+        raise NotAtParity(f"to_json({type_})")
     fields = ", ".join(
-        f"'\"{name}\":' || {_json_of(field(sql, name), inner)}" for name, inner in fields_of(type_)
+        f"'\"{name}\":' || {_json_of(struct_field(sql, name), inner)}"
+        for name, inner in fields_of(type_)
     )
     return f"CASE WHEN {sql} IS NOT NULL THEN '{{' || concat_ws(',', {fields}) || '}}' END"
 

@@ -1,4 +1,4 @@
-"""The parity table's rows for arrays, structs, maps and functions over them.
+"""Which functions of arrays, structs and maps give Spark's answer on DuckDB, and their SQL.
 
 Spellings name their own parameters with a leading underscore and a letter; those of the user end
 in λ, so neither hides the other.
@@ -12,7 +12,8 @@ from everview.expr.types import element_of
 from everview.sqlgen.nested_order import sorted_list
 from everview.sqlgen.parity import regex
 from everview.sqlgen.parity.entry import Entry, Site
-from everview.sqlgen.parity.type_classes import NotEqual, field, raised
+from everview.sqlgen.parity.errors import NotAtParity
+from everview.sqlgen.parity.fragments import raising, struct_field
 from everview.sqlgen.types import spark_type_to_duckdb
 
 
@@ -32,11 +33,11 @@ def _map(site: Site) -> str:
 
 
 def _field(site: Site) -> str:
-    return field(site.args[0], site.value or "")
+    return struct_field(site.args[0], site.value or "")
 
 
 def _fields(site: Site) -> str:
-    return f"list_transform({site.args[0]}, lambda _e: {field('_e', site.value or '')})"
+    return f"list_transform({site.args[0]}, lambda _e: {struct_field('_e', site.value or '')})"
 
 
 def _known(*args: str) -> str:
@@ -50,7 +51,7 @@ def _strict(value: str, *args: str) -> str:
 
 def _at(outside: str, place: str) -> str:
     """A template for an element by its place, an error where there is none."""
-    failure = raised("INVALID_ARRAY_INDEX", "{1}", "BIGINT")
+    failure = raising("INVALID_ARRAY_INDEX", "{1}", "BIGINT")
     return (
         f"{{0}}[CASE WHEN {_known('{0}', '{1}')} THEN NULL WHEN {outside} THEN {failure} "
         f"ELSE {place} END]"
@@ -61,7 +62,7 @@ def _sorted(site: Site) -> str:
     """sort_array, nulls first when it ascends; array_sort, nulls last."""
     direction = site.literals[1] if len(site.args) == 2 else "TRUE"
     if direction is None:
-        raise NotEqual("sort_array in an order of a column")
+        raise NotAtParity("sort_array in an order of a column")
     nulls_first = direction == "TRUE" and site.name == "sort_array"
     element = element_of(site.types[0]) or ""
     descending = direction != "TRUE"
@@ -71,7 +72,7 @@ def _sorted(site: Site) -> str:
 def _slice(site: Site) -> str:
     array, start, length = site.args
     wrong = f"{start} = 0 OR {length} < 0"
-    failure = raised("INVALID_PARAMETER_VALUE", start, "BIGINT")
+    failure = raising("INVALID_PARAMETER_VALUE", start, "BIGINT")
     first = (
         f"CASE WHEN {wrong} THEN {failure} WHEN {start} > 0 THEN CAST({start} AS BIGINT) "
         f"ELSE len({array}) + {start} + 1 END"
@@ -111,7 +112,7 @@ def _sequence(site: Site) -> str:
             f"({step[0]} {sign} 0 AND {first} {against} {last})"
             for sign, against in ((">", ">"), ("<", "<"), ("=", "<>"))
         )
-        failure = raised("ILLEGAL_SEQUENCE_BOUNDARIES", step[0], "BIGINT")
+        failure = raising("ILLEGAL_SEQUENCE_BOUNDARIES", step[0], "BIGINT")
         stride = f"CASE WHEN {wrong} THEN {failure} WHEN {first} = {last} THEN 1 ELSE {step[0]} END"
     series = f"generate_series({first}, {last}, {stride})"
     return _strict(f"CAST({series} AS {spark_type_to_duckdb(site.result)})", *site.args)
@@ -120,7 +121,7 @@ def _sequence(site: Site) -> str:
 def _joined(site: Site) -> str:
     array, separator, *null = site.args
     if site.literals[1] is None:
-        raise NotEqual("array_join with a separator of a column")
+        raise NotAtParity("array_join with a separator of a column")
     if null:
         array = f"list_transform({array}, lambda _e: COALESCE(_e, {null[0]}))"
     return _strict(f"COALESCE(array_to_string({array}, {separator}), '')", *site.args)
@@ -130,7 +131,7 @@ def _joined_by(site: Site) -> str:
     """concat_ws(separator, array): an array that is null has no elements."""
     separator, array = site.args
     if site.literals[0] is None:
-        raise NotEqual("concat_ws with a separator of a column")
+        raise NotAtParity("concat_ws with a separator of a column")
     return f"COALESCE(array_to_string({array}, {separator}), '')"
 
 
@@ -198,16 +199,16 @@ ENTRIES: tuple[Entry, ...] = (
     Entry("array_append", "array any", _strict("list_append({0}, {1})", "{0}")),
     Entry("array_prepend", "array any", _strict("list_prepend({1}, {0})", "{0}")),
     Entry("array_compact", "array", "list_filter({0}, lambda _e: _e IS NOT NULL)"),
-    Entry("array_distinct", "column", _first_places("{0}")),
-    Entry("array_union", "column column", _union),
-    Entry("array_intersect", "column column", _set("IS NOT NULL")),
-    Entry("array_except", "column column", _set("IS NULL")),
+    Entry("array_distinct", "ordered_list", _first_places("{0}")),
+    Entry("array_union", "ordered_list ordered_list", _union),
+    Entry("array_intersect", "ordered_list ordered_list", _set("IS NOT NULL")),
+    Entry("array_except", "ordered_list ordered_list", _set("IS NULL")),
     Entry("arrays_overlap", "list list", _OVERLAP),
     Entry("sort_array", "nested", _sorted),
     Entry("sort_array", "nested boolean", _sorted),
     Entry("array_sort", "nested", _sorted),
-    Entry("array_max", "column", "list_max({0})"),
-    Entry("array_min", "column", "list_min({0})"),
+    Entry("array_max", "ordered_list", "list_max({0})"),
+    Entry("array_min", "ordered_list", "list_min({0})"),
     Entry("slice", "array int int", _slice),
     Entry(
         "flatten", "array", "CASE WHEN list_count({0}) < len({0}) THEN NULL ELSE flatten({0}) END"

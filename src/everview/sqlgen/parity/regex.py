@@ -11,7 +11,8 @@ import re
 from itertools import pairwise
 
 from everview.sqlgen.parity.entry import Site
-from everview.sqlgen.parity.type_classes import NotEqual, raised
+from everview.sqlgen.parity.errors import NotAtParity
+from everview.sqlgen.parity.fragments import raising, string_literal
 
 _LINE_ENDS = r"\n\r\x{85}\x{2028}\x{2029}"
 _CLASSES = {"d": "0-9", "w": "a-zA-Z0-9_", "s": r" \t\n\x{0b}\f\r"}
@@ -28,9 +29,9 @@ _NOTHING_TO_REPEAT = ("", "(", "(?:", "|", "^", "$")
 
 
 def _tokens(site: Site) -> list[re.Match[str]]:
-    """The parts of a pattern; NotEqual where it says more than both engines read alike."""
+    """The parts of a pattern; NotAtParity where it says more than both engines read alike."""
     pattern = site.literals[1]
-    refusal = NotEqual(f"{site.name} with the pattern {pattern or 'of a column'!r}")
+    refusal = NotAtParity(f"{site.name} with the pattern {pattern or 'of a column'!r}")
     if pattern is None or not pattern.isprintable():
         raise refusal
     found: list[re.Match[str]] = []
@@ -68,8 +69,8 @@ def replaced(site: Site) -> str:
     tokens, with_ = _matched(site), site.literals[2]
     used = re.findall(r"\$(\d*)", with_ or "")
     if with_ is None or "\\" in with_ or not all(_is_group(each, site) for each in used):
-        raise NotEqual(f"{site.name} with the replacement {with_ or 'of a column'!r}")
-    text = _quoted(re.sub(r"\$(\d)", r"\\\1", with_)).replace("{", "{{").replace("}", "}}")
+        raise NotAtParity(f"{site.name} with the replacement {with_ or 'of a column'!r}")
+    text = string_literal(re.sub(r"\$(\d)", r"\\\1", with_)).replace("{", "{{").replace("}", "}}")
     return _spelled(site, tokens, f"regexp_replace({{0}}, {{1}}, {text}, 'g')")
 
 
@@ -77,7 +78,7 @@ def extracted(site: Site) -> str:
     """regexp_extract(x, pattern, group): the first match, or an empty string."""
     tokens, group = _matched(site), site.literals[2]
     if group is None or not (group == "0" or _is_group(group, site)):
-        raise NotEqual(f"{site.name} of the group {group or 'of a column'}")
+        raise NotAtParity(f"{site.name} of the group {group or 'of a column'}")
     return _spelled(site, tokens, f"regexp_extract({{0}}, {{1}}, {group})")
 
 
@@ -85,14 +86,16 @@ def split(site: Site) -> str:
     """split(x, pattern[, limit]): the parts between the matches, at most so many with the rest."""
     limit = site.literals[2] if len(site.args) == 3 else "-1"
     if limit is None:
-        raise NotEqual(f"{site.name} with the limit of a column")
+        raise NotAtParity(f"{site.name} with the limit of a column")
     if site.literals[1] in ("", "|"):
         return _letters(site, int(limit))
     tokens = _matched(site)
     if int(limit) <= 0:
         return _spelled(site, tokens, "string_split_regex({0}, {1})", "VARCHAR[]")
     if any(token[0] in ("^", "$") for token in tokens):
-        raise NotEqual(f"{site.name} with the limit {limit} and the pattern {site.literals[1]!r}")
+        raise NotAtParity(
+            f"{site.name} with the limit {limit} and the pattern {site.literals[1]!r}"
+        )
     return _spelled(site, tokens, _first(int(limit) - 1), "VARCHAR[]")
 
 
@@ -114,7 +117,7 @@ def _letters(site: Site, limit: int) -> str:
     outside the basic plane is two."""
     text = site.args[0]
     letters = f"string_split({text}, '')"
-    failure = raised("LETTER_OF_TWO_CHARACTERS", text, "VARCHAR[]")
+    failure = raising("LETTER_OF_TWO_CHARACTERS", text, "VARCHAR[]")
     beyond = rf"WHEN regexp_matches({text}, '[\x{{10000}}-\x{{10FFFF}}]') THEN {failure}"
     first = f"list_append({letters}[:{limit - 1}], substring({text}, {limit}))"
     cases = (
@@ -136,19 +139,15 @@ def _matched(site: Site) -> list[re.Match[str]]:
     tokens = _tokens(site)
     repeated = any(a[0] == ")" and b["times"] for a, b in pairwise(tokens))
     if repeated or re.match(site.literals[1] or "", ""):
-        raise NotEqual(f"{site.name} with the pattern {site.literals[1]!r}")
+        raise NotAtParity(f"{site.name} with the pattern {site.literals[1]!r}")
     return tokens
 
 
 def _spelled(site: Site, tokens: list[re.Match[str]], template: str, type_: str = "VARCHAR") -> str:
     """Java's $ also stands before a line end that ends the text; there we raise."""
     value = site.args[0]
-    found = template.format(value, _quoted("".join(map(_written, tokens))))
+    found = template.format(value, string_literal("".join(map(_written, tokens))))
     if all(token[0] != "$" for token in tokens):
         return found
-    failure = raised("LINE_END_AT_THE_END", value, type_)
+    failure = raising("LINE_END_AT_THE_END", value, type_)
     return f"CASE WHEN regexp_matches({value}, '[{_LINE_ENDS}]$') THEN {failure} ELSE {found} END"
-
-
-def _quoted(text: str) -> str:
-    return "'" + text.replace("'", "''") + "'"

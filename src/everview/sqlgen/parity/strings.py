@@ -1,4 +1,4 @@
-"""The parity table's rows for strings."""
+"""Which functions of strings give Spark's answer on DuckDB, and their SQL there."""
 
 from __future__ import annotations
 
@@ -6,7 +6,8 @@ from collections.abc import Callable
 
 from everview.sqlgen.parity import regex
 from everview.sqlgen.parity.entry import Entry, Site
-from everview.sqlgen.parity.type_classes import NotEqual, raised
+from everview.sqlgen.parity.errors import NotAtParity
+from everview.sqlgen.parity.fragments import raising, string_literal
 from everview.sqlgen.types import spark_type_to_duckdb
 
 
@@ -15,9 +16,9 @@ def _like(site: Site) -> str:
     pattern, escape = site.literals[1], site.value or "\\"
     name = site.name.removeprefix("not ")
     if len(escape) != 1 or (pattern is not None and not _well_escaped(pattern, escape)):
-        raise NotEqual(f"{name} with the pattern {pattern!r}", "Spark refuses its escapes")
+        raise NotAtParity(f"{name} with the pattern {pattern!r}", "Spark refuses its escapes")
     text, like = map(_LOWER.format, site.args) if name == "ilike" else site.args
-    escaped = "" if escape not in (pattern or escape) else f" ESCAPE {_quoted(escape)}"
+    escaped = "" if escape not in (pattern or escape) else f" ESCAPE {string_literal(escape)}"
     found = f"({text} {site.name.upper().replace('ILIKE', 'LIKE')} {like}{escaped})"
     return found if pattern is not None else _if_well_escaped(site, escape, found)
 
@@ -25,15 +26,11 @@ def _like(site: Site) -> str:
 def _if_well_escaped(site: Site, escape: str, found: str) -> str:
     text, pattern = site.args
     if escape != "\\":
-        raise NotEqual(f"{site.name} with a computed pattern and its own escape")
+        raise NotAtParity(f"{site.name} with a computed pattern and its own escape")
     well = rf"regexp_full_match({pattern}, '(?s)([^\\]|\\[%_\\])*')"
-    failure = raised("INVALID_FORMAT", pattern, "BOOLEAN")
+    failure = raising("INVALID_FORMAT", pattern, "BOOLEAN")
     unknown = f"{text} IS NULL OR {pattern} IS NULL"
     return f"CASE WHEN {unknown} THEN NULL WHEN {well} THEN {found} ELSE {failure} END"
-
-
-def _quoted(char: str) -> str:
-    return "'" + char.replace("'", "''") + "'"
 
 
 def _well_escaped(pattern: str, escape: str) -> bool:
@@ -98,7 +95,7 @@ _SUBSTRING_INDEX = (
 
 def _substring_index(site: Site) -> str:
     if not site.literals[1]:
-        raise NotEqual("substring_index with an empty or computed delimiter")
+        raise NotAtParity("substring_index with an empty or computed delimiter")
     return _SUBSTRING_INDEX.format(*site.args)
 
 
@@ -117,7 +114,7 @@ def _split_part(site: Site) -> str:
         found = f"CASE WHEN {delimiter} = '' THEN {whole} ELSE {found} END"
     if site.literals[2] in (None, "0"):
         given = f"{position} = 0 AND {string} IS NOT NULL AND {delimiter} IS NOT NULL"
-        failure = raised("INVALID_INDEX_OF_ZERO", position, "VARCHAR")
+        failure = raising("INVALID_INDEX_OF_ZERO", position, "VARCHAR")
         found = f"CASE WHEN {given} THEN {failure} ELSE {found} END"
     return found
 
@@ -135,7 +132,7 @@ _NOT_TITLE = (
 
 def _cased(letters: str, mapped: str) -> str:
     """A change of case, but for the letters whose mapping is longer, new, or depends on others."""
-    failure = raised("CASE_MAPPING_MAY_DIFFER", "{0}", "VARCHAR")
+    failure = raising("CASE_MAPPING_MAY_DIFFER", "{0}", "VARCHAR")
     hard = letters.replace("{", "{{").replace("}", "}}")
     return f"CASE WHEN regexp_matches({{0}}, '{hard}') THEN {failure} ELSE {mapped} END"
 
@@ -153,7 +150,7 @@ def _overlay(site: Site) -> str:
     """Only from a literal position within the string; a negative length means the new part's."""
     string, part, start, *length = site.args
     if int(site.literals[2] or 0) < 1:
-        raise NotEqual("overlay from this position")
+        raise NotAtParity("overlay from this position")
     given = length[0] if length else "-1"
     taken = f"CASE WHEN {given} < 0 THEN length({part}) ELSE {given} END"
     return f"(left({string}, {start} - 1) || {part} || substring({string}, {start} + {taken}))"
@@ -161,7 +158,7 @@ def _overlay(site: Site) -> str:
 
 def _sha2(site: Site) -> str:
     if site.literals[1] not in ("0", "256"):
-        raise NotEqual(f"sha2 of {site.literals[1] or 'computed'} bits")
+        raise NotAtParity(f"sha2 of {site.literals[1] or 'computed'} bits")
     return f"sha256({site.args[0]})"
 
 
@@ -178,7 +175,7 @@ def _to_number(site: Site) -> str:
     """A number of at most as many digits as the format has, between blanks."""
     value, target = site.args[0], spark_type_to_duckdb(site.result)
     shape = f" *[0-9]{{1,{len(site.literals[1] or '')}}} *"
-    failure = raised("INVALID_FORMAT", value, target)
+    failure = raising("INVALID_FORMAT", value, target)
     return (
         f"CASE WHEN {value} IS NULL THEN NULL WHEN regexp_full_match({value}, '{shape}') "
         f"THEN CAST(trim({value}) AS {target}) ELSE {failure} END"

@@ -11,9 +11,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from everview.runtime.vector import group_join
-from everview.runtime.vector.errors import Unknown
-from everview.runtime.vector.group_join import grouping, numbers_in_order, occurs, pairs
+from everview.runtime.vector import join
+from everview.runtime.vector.errors import Unsupported
+from everview.runtime.vector.grouping import group_rows
+from everview.runtime.vector.join import matching_pairs, semi_join_mask
+from everview.runtime.vector.window import row_numbers
 
 WIDE = 2**63 - 1
 VALUES = {
@@ -67,16 +69,16 @@ def test_rows_meet_where_their_keys_are_equal(many, sides, nulls):
         if a == b and (nulls or None not in a)
     ]
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(group_join, "MANY", many)
-        at, there = pairs(*sides, nulls=nulls)
+        patch.setattr(join, "SORT_PROBES_MIN_KEYS", many)
+        at, there = matching_pairs(*sides, nulls=nulls)
         assert sorted(zip(at.tolist(), there.tolist(), strict=True)) == expected
         if right:
-            assert occurs(*sides).tolist() == [a in right for a in left]
+            assert semi_join_mask(*sides).tolist() == [a in right for a in left]
 
 
 def test_keys_of_different_types_do_not_meet():
-    with pytest.raises(Unknown):
-        pairs([pa.array([1])], [pa.array([1], pa.int32())], nulls=True)
+    with pytest.raises(Unsupported):
+        matching_pairs([pa.array([1])], [pa.array([1], pa.int32())], nulls=True)
 
 
 @given(keys=keyed(1), data=st.data())
@@ -95,9 +97,9 @@ def test_groups_are_added_up_exactly(keys, data):
     integers = cells(st.none() | st.integers(-5, 5))
     columns = [_decimals(units), pa.array(integers, pa.int64())]
     targets = [pa.decimal128(38, 2), pa.decimal128(38, 0)]
-    groups = grouping(rows, names)
-    found = groups.keys(rows, names)
-    sums = groups.totals(columns, targets, np.array(weights, np.int64))
+    groups = group_rows(rows, names)
+    found = groups.key_columns(rows, names)
+    sums = groups.sums(columns, targets, np.array(weights, np.int64))
     expected: dict[tuple[object, ...], list[Decimal]] = {}
     with localcontext(prec=60):
         for key, w, price, integer in zip(tuples(keys[0]), weights, prices, integers, strict=True):
@@ -119,14 +121,14 @@ def test_sums_that_need_more_than_64_bits_are_told_from_those_that_do_not(rows, 
     keys, units, weights = zip(*rows, strict=True)
     factors = weights if weighted else [1] * len(rows)
     of = pa.record_batch({"k": keys})
-    groups = grouping(of, ["k"])
+    groups = group_rows(of, ["k"])
     values = pa.array(map(Decimal, units), pa.decimal128(19, 0))
     given_ = np.array(factors, np.int64) if weighted else None
-    (sums,) = groups.totals([values], [pa.decimal128(38, 0)], given_)
+    (sums,) = groups.sums([values], [pa.decimal128(38, 0)], given_)
     expected: Counter[int] = Counter()
     for key, unit, factor in zip(keys, units, factors, strict=True):
         expected[key] += unit * factor
-    found = groups.keys(of, ["k"])["k"].to_pylist()
+    found = groups.key_columns(of, ["k"])["k"].to_pylist()
     assert dict(zip(found, map(int, sums.to_pylist()), strict=True)) == expected
 
 
@@ -141,11 +143,11 @@ def _decimals(units: list[int | None]) -> pa.Array:
 
 
 def test_a_sum_that_does_not_fit_its_type_is_left_to_the_database():
-    groups = grouping(pa.record_batch({"k": [1, 1]}), ["k"])
+    groups = group_rows(pa.record_batch({"k": [1, 1]}), ["k"])
     nines = pa.array([Decimal(99), Decimal(1)], pa.decimal128(2, 0))
-    with pytest.raises(Unknown):
-        groups.totals([nines], [pa.decimal128(2, 0)])
-    assert groups.totals([nines], [pa.decimal128(3, 0)])[0].to_pylist() == [100]
+    with pytest.raises(Unsupported):
+        groups.sums([nines], [pa.decimal128(2, 0)])
+    assert groups.sums([nines], [pa.decimal128(3, 0)])[0].to_pylist() == [100]
 
 
 @given(keys=keyed(2, nulls=False), descending=st.lists(st.booleans(), min_size=3, max_size=3))
@@ -156,7 +158,7 @@ def test_rows_are_numbered_by_whatever_orders_them(keys, descending):
         [pa.array(group, pa.int64()), *ordered], names=["g", *map(str, range(len(ordered)))]
     )
     order = [(str(place), descending[place]) for place in range(len(ordered))]
-    found = numbers_in_order(rows, ["g"], order)
+    found = row_numbers(rows, ["g"], order)
     by_group: dict[int, list[tuple[int, tuple[object, ...]]]] = {}
     for g, number, row in zip(group, found.tolist(), tuples(ordered), strict=True):
         by_group.setdefault(g, []).append((number, row))
