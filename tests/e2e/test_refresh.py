@@ -155,7 +155,7 @@ def test_a_part_follows_its_tables_in_the_epoch_of_the_change(parted):
 
 def stored(db):
     """The rows of the part, which queries do not see."""
-    return db.engine.read("v__part__1", db._snapshot()).rows()
+    return db.engine.read("v__part__1", db.handle.snapshot()).rows()
 
 
 def test_a_part_that_nothing_under_it_changes_is_left_alone(parted, monkeypatch):

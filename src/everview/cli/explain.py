@@ -58,9 +58,9 @@ def explain(
 def _strata(db: Database, view: str) -> list[dict[str, Any]]:
     """The recursions of a view: their iterations the last time, and the rows kept of each."""
     from everview.database.introspect.explain import strata_of
-    from everview.database.introspect.statistics import known
+    from everview.database.introspect.fetch_costs import measured_costs
 
-    found = strata_of(db.catalog, db.catalog.relation(view), known(db.store, db.catalog))
+    found = strata_of(db.catalog, db.catalog.relation(view), measured_costs(db.store, db.catalog))
     return [
         {
             "relations": list(each.relations),

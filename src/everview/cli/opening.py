@@ -30,7 +30,7 @@ def writing(location: str, engine: str, allow: Sequence[str] = ()) -> Iterator[D
     with _create_or_open(location, engine, allow) as db:
         before = db.epoch
         if sys.stderr.isatty():
-            db.tell = _tell
+            db.handle.on_progress = _show_progress
         try:
             yield db
         finally:
@@ -38,7 +38,7 @@ def writing(location: str, engine: str, allow: Sequence[str] = ()) -> Iterator[D
                 click.echo(f"epoch {db.epoch}", err=True)
 
 
-def _tell(doing: str) -> None:
+def _show_progress(doing: str) -> None:
     """One line that is written over, and gone when nothing is done any more."""
     click.echo(f"\r\x1b[K{doing}", err=True, nl=False)
 

@@ -41,7 +41,7 @@ def repair(ctx: click.Context, store: str, engine: str, as_json: bool) -> None:
     from everview.cli.output import print_json
     from everview.database.open import repaired
 
-    done = repaired(store, engine=engine, tell=progress())
+    done = repaired(store, engine=engine, on_progress=progress())
     if as_json:
         print_json({**asdict(done), "found": as_record(done.found), "ok": done.ok})
     else:

@@ -12,7 +12,7 @@ from everview import arguments
 from everview.cli.interrupt import cancelling
 from everview.cli.opening import reading, writing
 from everview.database.database import Database
-from everview.database.error_context import as_written
+from everview.database.error_context import in_original_text
 from everview.errors import UserError
 from everview.lang.sql.parse.statement import only_reads, parse_statements
 from everview.lang.sql.parse.statements import Statement, Transaction
@@ -34,7 +34,10 @@ def run_text(
     """Run all statements of a text; one that only reads takes no lock and makes no store."""
     arguments.text("the text of the statements", text)
     reads = epoch is not None or only_reads(text, dialect)
-    with _opened(location, engine, allow, epoch, reads=reads) as db, as_written(text, dialect):
+    with (
+        _opened(location, engine, allow, epoch, reads=reads) as db,
+        in_original_text(text, dialect),
+    ):
         statements = parse_statements(text, dialect, db.catalog.schemas)
         _run(db, statements, show)
     brackets = [s.action for s in statements if isinstance(s, Transaction)]
@@ -73,7 +76,7 @@ def _run_typed(db: Database, dialect: str | None, show: Show) -> None:
     """Run statements until there are no more, or one is cancelled."""
     for text in _typed():
         try:
-            with as_written(text, dialect):
+            with in_original_text(text, dialect):
                 _run(db, parse_statements(text, dialect, db.catalog.schemas), show)
         except UserError as problem:
             click.echo(problem.render(), err=True)

@@ -11,7 +11,7 @@ from everview.cli.options import ENGINE, EPOCH, JSON, STORE
 
 if TYPE_CHECKING:
     from everview.database.introspect.history import Entry
-    from everview.database.introspect.statistics import RelationStatus
+    from everview.database.introspect.status import RelationStatus
 
 COLUMNS = ("name", "kind", "rows", "bytes", "segments", "reads", "refresh")
 COSTS = ("epoch", "view", "how", "in", "out", "read", "jobs", "ms", "of which", "state")

@@ -13,7 +13,7 @@ import pyarrow as pa
 from everview.database.catalog.catalog import BEYOND_REACH, Catalog
 from everview.database.catalog.definitions import SQL
 from everview.database.cost.choose import is_fraction
-from everview.database.error_context import sound
+from everview.database.error_context import report_damage
 from everview.errors import UserError
 from everview.expr.types import WEIGHT, Schema, names
 from everview.runtime.protocol import Difference, Engine, Snapshot
@@ -80,7 +80,7 @@ def audit_view(
         for each, view in catalog.views.items()
         if each in needed
     }
-    with sound(snapshot):
+    with report_damage(snapshot):
         found = engine.difference(name, texts, tuple(dict.fromkeys(tables)), snapshot)
     return judge(name, catalog.schema(name), found)
 
