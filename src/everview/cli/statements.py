@@ -9,8 +9,8 @@ import click
 import pyarrow as pa
 
 from everview import arguments
-from everview.cli.interrupt import cancelling
-from everview.cli.opening import reading, writing
+from everview.cli.cancel import cancel_on_interrupt
+from everview.cli.open_store import open_for_reading, open_for_writing
 from everview.database.database import Database
 from everview.database.error_context import in_original_text
 from everview.errors import UserError
@@ -58,7 +58,7 @@ def run_prompt(
         import readline  # noqa: F401  (line editing and history, where there is one)
     with _opened(location, engine, allow, epoch, reads=epoch is not None) as db:
         click.echo("Statements end with a semicolon; \\q quits.", err=True)
-        with cancelling(db.engine.interrupt):
+        with cancel_on_interrupt(db.engine.interrupt):
             while _is_cancelled(db, dialect, show):
                 click.echo("cancelled", err=True)
 
@@ -87,8 +87,8 @@ def _opened(
 ) -> AbstractContextManager[Database]:
     """The database, to read it, at an epoch, or to write it."""
     if reads:
-        return reading(location, engine, allow, epoch)
-    return writing(location, engine, allow)
+        return open_for_reading(location, engine, allow, epoch)
+    return open_for_writing(location, engine, allow)
 
 
 def _typed() -> Iterator[str]:
