@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
 from collections.abc import Callable, Iterator
 from itertools import count, islice
 from types import UnionType
@@ -260,6 +263,26 @@ def test_the_numbers_decide_the_case():
     assert generate(3, 5) == generate(3, 5)
     assert generate(3, 5) != generate(3, 6)
     assert generate(3, 5) != generate(4, 5)
+
+
+def test_the_case_is_the_same_in_every_process():
+    code = """
+from hashlib import sha256
+from everview_fuzz.generate.cases import generate
+from everview_fuzz.script import script
+print(sha256("".join(script(generate(1, number)) for number in range(40)).encode()).hexdigest())
+"""
+    shown = {
+        subprocess.run(
+            [sys.executable, "-c", code],
+            env={**os.environ, "PYTHONHASHSEED": seed},
+            capture_output=True,
+            text=True,
+            check=True,
+        ).stdout
+        for seed in ("0", "1")
+    }
+    assert len(shown) == 1
 
 
 @pytest.mark.parametrize("number", range(30))
