@@ -266,11 +266,11 @@ def test_the_numbers_decide_the_case():
 
 
 def test_the_case_is_the_same_in_every_process():
+    """Case 40 has a MERGE that inserts several rows, once in the order of a set."""
     code = """
-from hashlib import sha256
 from everview_fuzz.generate.cases import generate
 from everview_fuzz.script import script
-print(sha256("".join(script(generate(1, number)) for number in range(40)).encode()).hexdigest())
+print(script(generate(1, 40)))
 """
     shown = {
         subprocess.run(
@@ -280,7 +280,7 @@ print(sha256("".join(script(generate(1, number)) for number in range(40)).encode
             text=True,
             check=True,
         ).stdout
-        for seed in ("0", "1")
+        for seed in ("0", "1", "2")
     }
     assert len(shown) == 1
 
