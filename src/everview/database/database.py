@@ -206,7 +206,9 @@ class Database:
         with self.handle.reading(snapshot):
             if view is None:
                 return audit_all(catalog, self.engine, snapshot)
-            found = audit_view(catalog.relation(view), catalog, self.engine, snapshot, whole=True)
+            found = audit_view(
+                catalog.relation(view), catalog, self.engine, snapshot, from_tables=True
+            )
         return Audit(snapshot.manifest.epoch, (found,))
 
     def status(self) -> list[RelationStatus]:

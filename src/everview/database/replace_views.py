@@ -36,10 +36,16 @@ def find_faulty(
         own = {name, *states_of(name, before)}
         broken = {each for each in own if _is_damaged(each, snapshot)}
         same = before.compiled(name) == change.catalog.compiled(name)
-        if broken or (same and not audit_view(name, before, engine, snapshot, whole=False).ok):
+        if broken or (
+            same and not audit_view(name, before, engine, snapshot, from_tables=False).ok
+        ):
             wrong |= own
             unreadable |= broken
     return Faulty(frozenset(wrong), frozenset(unreadable))
+
+
+def _equals_its_query(view: str, catalog: Catalog, engine: Engine, snapshot: Snapshot) -> bool:
+    return audit_view(view, catalog, engine, snapshot, from_tables=False).ok
 
 
 def states_of(view: str, catalog: Catalog) -> frozenset[str]:

@@ -108,7 +108,7 @@ class Subject:
             stamp = self.stamp(name)
             if self._checked_views.get(name) == stamp:
                 continue
-            found = audit_view(name, database.catalog, database.engine, snapshot, whole=False)
+            found = audit_view(name, database.catalog, database.engine, snapshot, from_tables=False)
             if not found.ok:
                 return found
             self._checked_views[name] = stamp
