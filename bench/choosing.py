@@ -138,7 +138,7 @@ def _measured(
 
 def _spent(ours: Ours, way: Way | None, plan: Plan, rounds: int) -> tuple[float, str]:
     """The median transaction in one way, without compaction after it, and the way last taken."""
-    ours.db._mover.chooser = choose if way is None else lambda *_: Choice(way)
+    ours.db.handle.maintainer.chooser = choose if way is None else lambda *_: Choice(way)
     spent = []
     for number in range(WARM + rounds):
         cost = ours.apply(plan.load(number))

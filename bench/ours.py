@@ -20,8 +20,9 @@ import everview as ev
 from bench.answers import Row
 from bench.refresh import CHANGED, MEMORY, Refresh
 from bench.tables import KEYS, declaration
+from everview.database.commit import compact_relations, install
 from everview.database.database import Database
-from everview.database.ddl import Declared
+from everview.database.ddl import CatalogChange
 from everview.expr.types import WEIGHT
 from everview.runtime.cache.sorted_run import PackedRun
 from everview.runtime.protocol import Snapshot
@@ -81,7 +82,9 @@ class Ours:
         if _rows(tables / "lineitem.parquet") > VERY_MANY:
             stored, store = self.db.catalog.stored(), self.db.store
             taken = {n: _taken_over(store, n, tables, stored[n].sort) for n in KEYS}
-            self.db.install(Declared(self.db.catalog, taken))
+            handle = self.db.handle
+            change = CatalogChange(self.db.catalog, taken)
+            handle.exclusively(lambda: install(handle, change))
             return
         for name in KEYS:
             self.db.insert(name, self._rows(tables / f"{name}.parquet"))
@@ -144,7 +147,7 @@ class Ours:
             self.db.sql(dropped)
         for refresh in applied:
             self._commit(refresh.inverse)
-        self.db._compact(CHANGED, CHANGES)
+        compact_relations(self.db.handle, CHANGED, CHANGES)
         stored, latest = self.db.catalog.stored(), self.db.store.latest()
         changing = {name: stored[name] for name in CHANGED}
         self.db.engine.local.on_compacted(Snapshot(self.db.store, latest, changing), latest)

@@ -22,7 +22,7 @@ from everview.database.database import Database
 from everview.errors import UserError
 from everview.lang.datalog.facts import row_of
 from everview.lang.datalog.program import Declarations, Row, declarations
-from everview_fuzz.check.folders import passing_folder
+from everview_fuzz.temporary_folder import temporary_folder
 
 BATCHES = 3
 Facts = dict[str, list[Row]]
@@ -51,7 +51,7 @@ def run(case: Program, engine: str, spark: Any = None) -> Outcome:
     try:
         program = declarations(case.text)
         for steps in (_at_once, _in_batches):
-            with passing_folder() as folder:
+            with temporary_folder() as folder:
                 store = str(folder / "store")
                 with closing(ev.open(store, engine=engine, **given)) as db:
                     steps(case, program, db)

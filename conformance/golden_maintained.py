@@ -26,7 +26,7 @@ from conformance.maintained import (
 from conformance.refusals import construct
 from conformance.values import decode_row, rows_of
 from everview.database.database import Database
-from everview_fuzz.check.folders import passing_folder
+from everview_fuzz.temporary_folder import temporary_folder
 
 
 def maintain_world(judged: Judged, engine: str, spark: Any = None) -> list[Outcome]:
@@ -45,7 +45,7 @@ def _outcomes(
     """The candidates in one store; where that fails, in two, so that a fault finds its view."""
     if not asked:
         return {}
-    with passing_folder() as folder:
+    with temporary_folder() as folder:
         try:
             return _run(judged, asked, folder / "store", engine, spark)
         except Exception as problem:

@@ -16,7 +16,7 @@ from conformance.plain import Answers, Plain
 from conformance.refusals import construct
 from conformance.values import decode_row, difference, is_value, rows_of, written
 from everview.database.database import Database
-from everview_fuzz.check.folders import passing_folder
+from everview_fuzz.temporary_folder import temporary_folder
 
 RIGHT, REFUSED, WRONG, LEFT_OUT = "right", "refused", "wrong", "left out"
 _COMPUTING = "E010"
@@ -40,7 +40,7 @@ class DifferenceError(Exception):
 def maintain(plain: Plain, engine: str, spark: Any = None) -> Outcome:
     """Run a case on an engine; what plain Spark cannot run must not crash us either."""
     case = plain.case
-    with passing_folder() as folder:
+    with temporary_folder() as folder:
         try:
             outcome = _run(plain, folder / "store", engine, spark)
         except DifferenceError as problem:

@@ -11,7 +11,7 @@ from rich.console import Console
 from rich.table import Table
 
 from everview.database.audit import Audit
-from everview.database.introspect.statistics import RelationStatus
+from everview.database.introspect.status import RelationStatus
 
 WIDTH = 110
 """Narrower terminals see the changed rows of all views together."""

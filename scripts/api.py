@@ -12,8 +12,8 @@ import everview
 from everview.database.audit import Audit, ViewAudit
 from everview.database.database import Database
 from everview.database.introspect.history import Entry
-from everview.database.introspect.statistics import RelationStatus
-from everview.database.repair import Lost, Repair
+from everview.database.introspect.status import RelationStatus
+from everview.database.repair import LostRows, Repair
 from everview.database.transaction import Transaction
 from everview.database.verify import Damaged, Verification
 from everview.errors import Span, UserError
@@ -47,7 +47,7 @@ PARTS = (
     Part(
         Database,
         "`ev.open(…)`",
-        frozenset({"catalog", "engine", "install", "run", "store", "tell"}),
+        frozenset({"catalog", "engine", "run", "store"}),
     ),
     Part(
         Transaction,
@@ -62,7 +62,7 @@ PARTS = (
     Part(Verification, "`ev.verify(…)`"),
     Part(Damaged, "a `Verification`"),
     Part(Repair, "`ev.repair(…)`"),
-    Part(Lost, "a `Repair`"),
+    Part(LostRows, "a `Repair`"),
     Part(UserError, "any call that raises"),
     Part(Span, "a `UserError`"),
 )
@@ -144,8 +144,8 @@ def _function(name: str, function: FunctionType) -> str:
 
 
 def _gives(function: FunctionType) -> str:
-    """What a function returns, without the module that a class is from."""
-    return re.sub(r"\bstatistics\.", "", str(inspect.signature(function).return_annotation))
+    """What a function returns."""
+    return str(inspect.signature(function).return_annotation)
 
 
 def _parameters(function: FunctionType) -> str:

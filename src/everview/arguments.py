@@ -1,4 +1,4 @@
-"""Whether what a caller hands over can be an argument at all, before anything is done with it."""
+"""Checks the arguments of public calls, before anything is done with them."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from typing import Any
 
 from everview.errors import UserError
 
-_LONGEST_PATH = 4096
-_SHOWN = 60
-"""So many characters of a value are shown in an error."""
+_PATH_MAX_LENGTH = 4096
+_MAX_SHOWN = 60
+"""How many characters of a value an error shows."""
 
 
 def text(parameter: str, value: object) -> str:
-    """A text that can be stored and shown: half of a surrogate pair cannot."""
+    """A string that can be stored and shown: one with half of a surrogate pair cannot."""
     if not isinstance(value, str):
         raise _wrong(parameter, value, "a string")
     if any("\ud800" <= char <= "\udfff" for char in value):
@@ -29,24 +29,24 @@ def text(parameter: str, value: object) -> str:
 
 
 def count(parameter: str, value: object, least: int = 0) -> int:
-    """A whole number that is not too small; any type that Python counts with will do."""
+    """An integer of at least `least`, of any type that Python takes for an index."""
     if isinstance(value, bool):
         raise _wrong(parameter, value, "a whole number")
     try:
-        found = index(value)  # type: ignore[arg-type]
+        number = index(value)  # type: ignore[arg-type]
     except Exception:
         raise _wrong(parameter, value, "a whole number") from None
-    if found < least:
+    if number < least:
         raise UserError(
             "X002",
-            f"{parameter} is {shown(found)}, and must be at least {least}",
+            f"{parameter} is {shown(number)}, and must be at least {least}",
             remedy=f"give a whole number from {least}",
         )
-    return found
+    return number
 
 
 def flag(parameter: str, value: object) -> bool:
-    """True or False, and nothing that only counts as one of them."""
+    """True or False, and nothing that is only truthy or falsy."""
     if not isinstance(value, bool):
         raise _wrong(parameter, value, "True or False")
     return value
@@ -66,7 +66,7 @@ def location(value: object) -> str:
     if isinstance(value, os.PathLike) and not isinstance(value, type):
         value = os.fspath(value)
     path = text("location", value)
-    if not path.strip() or "\0" in path or len(path) > _LONGEST_PATH:
+    if not path.strip() or "\0" in path or len(path) > _PATH_MAX_LENGTH:
         raise UserError(
             "X002",
             f"location is empty, too long or holds a NUL: {shown(path)}",
@@ -85,15 +85,19 @@ def shown(value: object) -> str:
     if value is None:
         return "None"
     try:
-        told = ascii(value) if isinstance(value, str) and not value.isprintable() else repr(value)
+        printed = (
+            ascii(value) if isinstance(value, str) and not value.isprintable() else repr(value)
+        )
     except Exception:
-        told = ""
+        printed = ""
     text_or_number = isinstance(value, str | bytes | int | float)
     if isinstance(value, type):
         return f"the type {value.__name__}"
-    if not told or not (text_or_number or (len(told) <= _SHOWN and not set("<\n") & set(told))):
+    if not printed or not (
+        text_or_number or (len(printed) <= _MAX_SHOWN and not set("<\n") & set(printed))
+    ):
         return f"{'an' if kind[0].lower() in 'aeio' else 'a'} {kind}"
-    return told if len(told) <= _SHOWN else f"{told[:_SHOWN]}…"
+    return printed if len(printed) <= _MAX_SHOWN else f"{printed[:_MAX_SHOWN]}…"
 
 
 def named(name: str) -> str:
@@ -102,7 +106,7 @@ def named(name: str) -> str:
     >>> named("orders"), named("my orders")
     ('orders', "'my orders'")
     """
-    return name if name.isidentifier() and len(name) <= _SHOWN else shown(name)
+    return name if name.isidentifier() and len(name) <= _MAX_SHOWN else shown(name)
 
 
 def did_you_mean(name: str, known: Iterable[str]) -> str:

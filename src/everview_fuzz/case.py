@@ -189,7 +189,8 @@ class Contents:
             for row, count in meant.items():
                 after[_changed(row, set_, change.row[set_])] += count
         if change.kind == "merge":
-            missing = set(read) - {row[at] for row in before}
+            present = {row[at] for row in before}
+            missing = [value for value in read if value not in present]  # in a fixed order
             after.update(_changed(change.row, at, value) for value in missing)
         return after
 

@@ -1,40 +1,15 @@
-"""Constants in the text of a query or script."""
+"""Stored values as constants of SQL."""
 
 from __future__ import annotations
 
 import math
 from datetime import date, datetime
 from decimal import Decimal
-from random import Random
 from typing import Any
 
 from everview.expr.types import FLOATS, INTEGERS, Type
-from everview_fuzz.generate.values import DAYS, MOMENTS, WORDS
 
 _SMALL = range(-(2**31) + 1, 2**31)
-
-
-def literal(rng: Random, family: str) -> str:
-    """A constant of a family, from the values that tables hold too."""
-    match family:
-        case "whole":
-            return str(rng.randint(-2, 7))
-        case "decimal":
-            return rng.choice(("0.0", "1.00", "1.5", "-1.00", "2.25", "100.01"))
-        case "fraction":
-            return rng.choice(("CAST(0.5 AS DOUBLE)", "25e-1", "CAST(1 AS DOUBLE)"))
-        case "text":
-            return quoted_text(rng.choice(WORDS))
-        case "truth":
-            return rng.choice(("TRUE", "FALSE"))
-        case "date":
-            return f"DATE'{rng.choice(DAYS)}'"
-        case "stamp":
-            return f"TIMESTAMP'{rng.choice(MOMENTS)}'"
-        case "local":
-            return f"CAST('{rng.choice(MOMENTS)}' AS TIMESTAMP_NTZ)"
-        case _:
-            return f"CAST({quoted_text(rng.choice(('', 'a', 'ab')))} AS BINARY)"
 
 
 def quoted_text(value: str) -> str:

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from everview_fuzz.case import View
 from everview_fuzz.check.reference import in_duckdb
-from everview_fuzz.check.run import MEANING, Failure
+from everview_fuzz.check.run import FAILURE_TEXTS, Failure
 from everview_fuzz.script import script
 from everview_fuzz.search import Finding, Report
 
@@ -20,7 +20,7 @@ def finding_text(finding: Finding) -> str:
     numbers = f"--seed {case.seed} --case {case.number}"
     commands = _commands(failure, engine, finding.engines, case.views)
     lines = [
-        f"seed {case.seed}, case {case.number}: {MEANING[failure.kind]}",
+        f"seed {case.seed}, case {case.number}: {FAILURE_TEXTS[failure.kind]}",
         *(line for line in failure.detail.strip().splitlines()[-12:]),
         *((finding.third,) if finding.third else ()),
         "",

@@ -21,7 +21,7 @@ from everview_fuzz.case import (
 )
 from everview_fuzz.literals import constant
 
-ROWS_A_STATEMENT = 20
+ROWS_PER_STATEMENT = 20
 
 
 def script(case: Case) -> str:
@@ -124,7 +124,7 @@ def _change(change: Change | Statement, contents: Contents) -> list[str]:
 
 def _inserts(table: Table, rows: Iterable[Row]) -> list[str]:
     listed = [f"({', '.join(_constants(table, row))})" for row in rows]
-    chunks = [listed[i : i + ROWS_A_STATEMENT] for i in range(0, len(listed), ROWS_A_STATEMENT)]
+    chunks = [listed[i : i + ROWS_PER_STATEMENT] for i in range(0, len(listed), ROWS_PER_STATEMENT)]
     return [f"INSERT INTO {table.name} VALUES {', '.join(chunk)};" for chunk in chunks]
 
 

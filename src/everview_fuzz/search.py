@@ -1,4 +1,4 @@
-"""Cases one after the other until the time is over, and what they showed."""
+"""Searches for failures: runs case after case until the time is over, and shrinks what fails."""
 
 from __future__ import annotations
 
@@ -17,22 +17,22 @@ import everview
 from everview.database.database import Database
 from everview.errors import UserError
 from everview_fuzz.case import Case, View, reads
-from everview_fuzz.check.folders import passing_folder
-from everview_fuzz.check.oracle import Claim, Oracle, Tally, asking_spark, decided
+from everview_fuzz.check.oracle import Claim, Oracle, Tally, postgres_opinion, spark_oracle
 from everview_fuzz.check.postgres import third_opinion
 from everview_fuzz.check.reference import Reference
 from everview_fuzz.check.run import Failure, Outcome, judge, run
 from everview_fuzz.generate.cases import generate
 from everview_fuzz.script import script
 from everview_fuzz.shrink.shrink import shrink
+from everview_fuzz.temporary_folder import temporary_folder
 
 Engine: TypeAlias = Literal["duckdb", "spark", "both"]
 EMBEDDED: tuple[str, ...] = ("duckdb",)
-SIDES: dict[str, tuple[str, ...]] = {"duckdb": EMBEDDED, "spark": ("spark", "duckdb")}
-ON_SPARK = 8
-"""Where both engines are searched, one case of so many runs on Spark: it takes so much longer."""
-AHEAD = 12
-"""How many cases for each worker are given out before they are needed."""
+ENGINES: dict[str, tuple[str, ...]] = {"duckdb": EMBEDDED, "spark": ("spark", "duckdb")}
+SPARK_CASE_EVERY = 8
+"""Where both engines are searched, one case in this many runs on Spark, which takes longer."""
+QUEUED_CASES_PER_JOB = 12
+"""How many cases are queued per worker."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,11 +49,13 @@ class Settings:
     jobs: int = 1
     keep_going: bool = False
 
-    def sides(self, number: int) -> tuple[str, ...]:
+    def engines(self, number: int) -> tuple[str, ...]:
         """The engines that a case runs on."""
         if self.engine == "both":
-            return SIDES["spark" if number % ON_SPARK == ON_SPARK - 1 else "duckdb"]
-        return SIDES[self.engine]
+            return ENGINES[
+                "spark" if number % SPARK_CASE_EVERY == SPARK_CASE_EVERY - 1 else "duckdb"
+            ]
+        return ENGINES[self.engine]
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,25 +126,25 @@ def search(settings: Settings, progress: Progress) -> Report:
 
 def run_number(seed: int, number: int, engines: tuple[str, ...]) -> tuple[int, Outcome]:
     """Run one case in a folder of its own."""
-    with passing_folder() as folder:
+    with temporary_folder() as folder:
         return number, run(generate(seed, number), engines, folder)
 
 
 def reproduces(case: Case, engine: str, oracle: Oracle | None = None) -> bool:
     """Whether the script of a case ends in a view that differs from its query, or in a crash."""
-    with passing_folder() as folder, everview.open(str(folder / "store"), engine=engine) as db:
+    with temporary_folder() as folder, everview.open(str(folder / "store"), engine=engine) as db:
         try:
             db.sql(script(case))
-            if not db.audit().ok or _misread(db, case):
+            if not db.audit().ok or _differs_from_duckdb(db, case):
                 return True
-            return oracle is not None and _denied(db, case, oracle)
+            return oracle is not None and _differs_from_spark(db, case, oracle)
         except UserError:
             return False
         except Exception:
             return True
 
 
-def _denied(db: Database, case: Case, oracle: Oracle) -> bool:
+def _differs_from_spark(db: Database, case: Case, oracle: Oracle) -> bool:
     """Whether plain Spark denies what a view holds."""
     known = [each.name for each in case.tables] + [each.name for each in case.views]
     relations = {name: db.read(name).to_arrow() for name in known}
@@ -161,7 +163,7 @@ def _denied(db: Database, case: Case, oracle: Oracle) -> bool:
     return any(verdict.word in ("wrong", "types") for verdict in oracle.judge(claims))
 
 
-def _misread(db: Database, case: Case) -> bool:
+def _differs_from_duckdb(db: Database, case: Case) -> bool:
     """Whether a portable view differs from what DuckDB answers to its text."""
     views = {view.name: view for view in case.views}
     known = [each.name for each in case.tables] + list(views)
@@ -177,34 +179,36 @@ def _misread(db: Database, case: Case) -> bool:
 
 
 def _finding(settings: Settings, number: int, failure: Failure, oracle: Oracle | None) -> Finding:
-    engines = settings.sides(number)
+    engines = settings.engines(number)
 
     def fails(case: Case) -> Failure | None:
-        with passing_folder() as folder:
+        with temporary_folder() as folder:
             outcome = run(case, engines, folder, stop_at_refusal=True)
         if oracle is not None and failure.kind == "spark":
             judge(outcome, oracle)
         return outcome.failure
 
     case = generate(settings.seed, number)
-    smallest, found = shrink(_defined(case, engines), failure, fails, settings.shrinking)
+    smallest, found = shrink(
+        _without_refused_views(case, engines), failure, fails, settings.shrinking
+    )
     confirmed = reproduces(smallest, found.engine or engines[0], oracle)
-    third = _third(smallest, engines, oracle) if oracle and found.kind == "spark" else ""
+    third = _postgres_opinion(smallest, engines, oracle) if oracle and found.kind == "spark" else ""
     return Finding(smallest, found, engines, confirmed, third)
 
 
-def _third(case: Case, engines: tuple[str, ...], oracle: Oracle) -> str:
+def _postgres_opinion(case: Case, engines: tuple[str, ...], oracle: Oracle) -> str:
     """With whom PostgreSQL agrees on the first answer that Spark denies."""
-    with passing_folder() as folder:
+    with temporary_folder() as folder:
         claims = run(case, engines, folder).claims
     denied = (verdict for verdict in oracle.judge(claims) if verdict.word == "wrong")
     with third_opinion() as postgres:
-        return next((decided(verdict, postgres) for verdict in denied), "")
+        return next((postgres_opinion(verdict, postgres) for verdict in denied), "")
 
 
-def _defined(case: Case, engines: tuple[str, ...]) -> Case:
+def _without_refused_views(case: Case, engines: tuple[str, ...]) -> Case:
     """The case without the views that are refused, so that each one left matters."""
-    with passing_folder() as folder:
+    with temporary_folder() as folder:
         refused = run(case, engines, folder).undefined
     kept = [s for s in case.steps if not (isinstance(s, View) and s.name in refused)]
     return replace(case, steps=tuple(kept))
@@ -223,20 +227,20 @@ def _outcomes(settings: Settings, began: float) -> Iterator[tuple[int, Outcome]]
     if settings.jobs == 1:
         while due():
             number, given = next(numbers), given + 1
-            yield run_number(settings.seed, number, settings.sides(number))
+            yield run_number(settings.seed, number, settings.engines(number))
         return
     context = multiprocessing.get_context("spawn")
     with ProcessPoolExecutor(settings.jobs, mp_context=context) as pool:
         waiting: set[Future[tuple[int, Outcome]]] = set()
         try:
             while due() or waiting:
-                while due() and len(waiting) < AHEAD * settings.jobs:
+                while due() and len(waiting) < QUEUED_CASES_PER_JOB * settings.jobs:
                     number, given = next(numbers), given + 1
-                    sides = settings.sides(number)
-                    if sides == EMBEDDED:
-                        waiting.add(pool.submit(run_number, settings.seed, number, sides))
+                    engines = settings.engines(number)
+                    if engines == EMBEDDED:
+                        waiting.add(pool.submit(run_number, settings.seed, number, engines))
                     else:
-                        yield run_number(settings.seed, number, sides)
+                        yield run_number(settings.seed, number, engines)
                 if not due():
                     waiting = {each for each in waiting if not each.cancel()}
                 finished, waiting = wait(waiting, return_when=FIRST_COMPLETED)
@@ -249,17 +253,17 @@ def _outcomes(settings: Settings, began: float) -> Iterator[tuple[int, Outcome]]
 @contextmanager
 def _spark(settings: Settings) -> Iterator[Oracle | None]:
     """One Spark for all cases, where one is needed, and what it is asked as it is."""
-    with nullcontext() if settings.engine == "duckdb" else _kept():
+    with nullcontext() if settings.engine == "duckdb" else _spark_session():
         if not settings.oracle:
             yield None
             return
-        with asking_spark() as oracle:
+        with spark_oracle() as oracle:
             yield oracle
 
 
 @contextmanager
-def _kept() -> Iterator[None]:
-    with passing_folder() as folder, everview.open(str(folder / "kept"), engine="spark"):
+def _spark_session() -> Iterator[None]:
+    with temporary_folder() as folder, everview.open(str(folder / "kept"), engine="spark"):
         yield
 
 

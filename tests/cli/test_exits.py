@@ -47,3 +47,12 @@ def test_exit_codes_reach_the_shell(tmp_path):
     assert code("rules") == 0
     assert code("status", str(tmp_path / "nowhere")) == 1
     assert code("status") == 2
+
+
+def test_a_fuzzer_that_is_not_installed_is_named_with_exit_code_1(run, monkeypatch):
+    for name in [each for each in sys.modules if each.partition(".")[0] == "everview_fuzz"]:
+        monkeypatch.delitem(sys.modules, name)
+    monkeypatch.setitem(sys.modules, "everview_fuzz", None)
+    done = run("fuzz", "--engine", "duckdb", "--cases", 1)
+    assert done.exit_code == 1
+    assert done.stderr.startswith("error[L002]: the package everview_fuzz is not installed")

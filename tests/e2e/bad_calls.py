@@ -199,9 +199,8 @@ MAY_WORK = ("ev.open(location)", "Database.view(name)")
 
 SKIPPED = frozenset(
     (
-        *("Database.install", "Database.close", "Transaction.add_weighted"),
+        *("Database.close", "Transaction.add_weighted"),
         *("Transaction.commit", "Transaction.rollback", "Transaction.run", "Transaction.wait"),
-        "Database.tell",
     )
 )
 """Inner calls, and calls without arguments that end something."""

@@ -14,7 +14,8 @@ import pytest
 import everview as ev
 from e2e import bad_calls, bad_rows, bad_texts
 from e2e.messages import internals
-from everview.database.ddl import Declared
+from everview.database.commit import install
+from everview.database.ddl import CatalogChange
 
 pytestmark = pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::FutureWarning")
 
@@ -42,7 +43,8 @@ class Tried:
     def reset(self) -> None:
         """Have the declarations again that were there in the beginning."""
         if self.db.catalog is not self.declared:
-            self.db.install(Declared(self.declared))
+            handle = self.db.handle
+            handle.exclusively(lambda: install(handle, CatalogChange(self.declared)))
 
     def attempt(self, label: str, run, text: str = "") -> bool:
         """Whether it worked; whatever is wrong is remembered."""

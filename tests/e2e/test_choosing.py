@@ -12,8 +12,8 @@ import everview as ev
 from e2e.shapes import query, shapes_for
 from e2e.test_gears import opened
 from e2e.test_views import World
-from everview.database.cost.choose import Choice, Question, choose
-from everview.database.cost.measurements import Sample, Samples
+from everview.database.cost.choose import Choice, Workload, choose
+from everview.database.cost.measurements import Measurement, Measurements
 from everview.runtime.cache.relation_cache import RelationCache
 
 
@@ -21,12 +21,12 @@ def force(db, *ways: str) -> list[str]:
     """Let a database take these ways in turn; the ways it took."""
     taken: list[str] = []
 
-    def chosen(question: Question, samples: Samples) -> Choice:
-        choose(question, samples)
+    def chosen(work: Workload, measured: Measurements) -> Choice:
+        choose(work, measured)
         taken.append(ways[len(taken) % len(ways)])
         return Choice(taken[-1], 2.0, 1.0)
 
-    db._mover.chooser, db._mover.least = chosen, 0
+    db.handle.maintainer.chooser, db.handle.maintainer.weighed_min_rows = chosen, 0
     return taken
 
 
@@ -188,22 +188,30 @@ def test_parts_that_are_recomputed_are_like_tables_to_both_ways(tmp_path):
         assert db.audit().ok
 
 
-ASKED = Question("t", 50_000, 3, {"sums": 100_000, "state": 100_000})
+ASKED = Workload("t", 50_000, 3, {"sums": 100_000, "state": 100_000})
 
 
 def test_few_rows_among_many_are_not_weighed():
-    few = Question("t", 1000, 3, {"sums": 1_000_000})
-    assert choose(few, Samples()) == Choice()
+    few = Workload("t", 1000, 3, {"sums": 1_000_000})
+    assert choose(few, Measurements()) == Choice()
 
 
 @pytest.mark.parametrize(
     ("samples", "way"),
     [
-        (Samples(changes={"t": Sample(50_000, 10.0)}), "incremental"),
-        (Samples(changes={"t": Sample(50_000, 5000.0)}), "recompute"),
-        (Samples({"sums": Sample(100_000, 9000.0)}, {"t": Sample(50_000, 5000.0)}), "incremental"),
-        (Samples({"sums": Sample(100_000, 1.0), "state": Sample(100_000, 1.0)}), "recompute"),
-        (Samples(), "incremental"),
+        (Measurements(changes={"t": Measurement(50_000, 10.0)}), "incremental"),
+        (Measurements(changes={"t": Measurement(50_000, 5000.0)}), "recompute"),
+        (
+            Measurements(
+                {"sums": Measurement(100_000, 9000.0)}, {"t": Measurement(50_000, 5000.0)}
+            ),
+            "incremental",
+        ),
+        (
+            Measurements({"sums": Measurement(100_000, 1.0), "state": Measurement(100_000, 1.0)}),
+            "recompute",
+        ),
+        (Measurements(), "incremental"),
     ],
 )
 def test_the_way_that_took_less_before_is_taken(samples, way):
@@ -212,23 +220,25 @@ def test_the_way_that_took_less_before_is_taken(samples, way):
 
 def test_spark_sql_is_expected_to_build_faster_than_to_maintain_until_it_was_measured():
     large = replace(ASKED, large=True)
-    assert choose(large, Samples()).way == "recompute"
-    assert choose(large, Samples(changes={"t": Sample(50_000, 10.0)})).way == "incremental"
+    assert choose(large, Measurements()).way == "recompute"
+    assert (
+        choose(large, Measurements(changes={"t": Measurement(50_000, 10.0)})).way == "incremental"
+    )
 
 
 def test_what_few_rows_took_is_not_multiplied():
-    one = Samples(changes={"t": Sample(1, 50.0)})
-    assert choose(ASKED, one).incremental <= 50.0 + choose(ASKED, Samples()).incremental
+    one = Measurements(changes={"t": Measurement(1, 50.0)})
+    assert choose(ASKED, one).incremental <= 50.0 + choose(ASKED, Measurements()).incremental
 
 
 def test_a_build_is_expected_to_read_what_the_change_brings(db):
-    asked: list[Question] = []
+    asked: list[Workload] = []
 
-    def noted(question: Question, samples: Samples) -> Choice:
-        asked.append(question)
-        return choose(question, samples)
+    def noted(work: Workload, measured: Measurements) -> Choice:
+        asked.append(work)
+        return choose(work, measured)
 
-    db._mover.chooser = noted
+    db.handle.maintainer.chooser = noted
     db.insert("t", [(i, i % 10, i) for i in range(3000)])
     db.delete("t", [(i, i % 10, i) for i in range(1000)])
     assert [max(each.builds.values()) for each in asked] == [3000, 4000]
@@ -236,13 +246,13 @@ def test_a_build_is_expected_to_read_what_the_change_brings(db):
 
 
 def test_what_is_fetched_for_checks_is_not_counted_for_the_views(tmp_path, monkeypatch):
-    asked: list[Question] = []
+    asked: list[Workload] = []
     with ev.open(str(tmp_path / "store"), engine="duckdb") as db:
         db.sql("CREATE TABLE t (id BIGINT PRIMARY KEY, n BIGINT)")
         db.sql("CREATE VIEW v AS SELECT * FROM t WHERE n > 3")
         db.sql("CREATE VIEW w AS SELECT a.id, b.n FROM t AS a JOIN t AS b ON a.id = b.id")
-        db._mover.chooser = lambda question, _: asked.append(question) or Choice()
-        db._mover.least = 0
+        db.handle.maintainer.chooser = lambda work, _: asked.append(work) or Choice()
+        db.handle.maintainer.weighed_min_rows = 0
         fetched = RelationCache.lookup
 
         def slowly(*given):
@@ -251,7 +261,7 @@ def test_what_is_fetched_for_checks_is_not_counted_for_the_views(tmp_path, monke
 
         monkeypatch.setattr(RelationCache, "lookup", slowly)
         db.insert("t", [(1, 5), (2, 6)])
-        assert [question.fetches for question in asked] == [0]
+        assert [work.fetches for work in asked] == [0]
         assert db.history()[-1].views_ms < 500
         assert db.audit().ok
 
@@ -261,10 +271,10 @@ def test_a_way_that_is_not_taken_is_tried_again_some_day(db):
     force(db, "recompute")
     for change in (db.insert, db.delete) * 2:
         change("t", rows)
-    expected = Samples.of(db.store.latest().note).changes["t"]
+    expected = Measurements.of(db.store.latest().note).changes["t"]
     assert expected.rows == 2000
     assert expected.milliseconds == pytest.approx(2.0 * 0.9)
-    db._mover.chooser = choose
+    db.handle.maintainer.chooser = choose
     for change in (db.insert, db.delete) * 2:
         change("t", rows)
     assert "incremental" in {e.way for e in db.history() if e.epoch > db.epoch - 4}
@@ -304,9 +314,9 @@ def test_a_large_change_is_weighed_and_its_outcome_is_told(db):
     assert newest.expected_recompute_ms > 0
     assert newest.views_ms > 0
     assert newest.way in ("incremental", "recompute")
-    samples = Samples.of(db.store.latest().note)
+    samples = Measurements.of(db.store.latest().note)
     assert samples.builds.keys() >= {"sums", "top"}
     db.compact()
-    assert Samples.of(db.store.latest().note) == samples
+    assert Measurements.of(db.store.latest().note) == samples
     db.sql("DROP VIEW top; DROP VIEW sums")
-    assert Samples.of(db.store.latest().note).builds == {}
+    assert Measurements.of(db.store.latest().note).builds == {}

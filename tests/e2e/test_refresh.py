@@ -9,7 +9,7 @@ import pytest
 
 import everview as ev
 from e2e.test_views import World
-from everview.database import queries
+from everview.database import queries, recompute_blocks
 from everview.database.audit import audit_view
 from everview.database.catalog import catalog
 from everview.expr.types import Column
@@ -159,7 +159,7 @@ def test_a_part_follows_its_tables_in_the_epoch_of_the_change(parted):
 
 def stored(db):
     """The rows of the part, which queries do not see."""
-    return queries.read(db.engine, "v__part__1", db._snapshot()).rows()
+    return queries.read(db.engine, "v__part__1", db.handle.snapshot()).rows()
 
 
 def test_a_part_that_nothing_under_it_changes_is_left_alone(parted, monkeypatch):
@@ -168,7 +168,7 @@ def test_a_part_that_nothing_under_it_changes_is_left_alone(parted, monkeypatch)
     def never(*args):
         raise AssertionError("recomputed")
 
-    monkeypatch.setattr(db.engine, "recompute", never)
+    monkeypatch.setattr(recompute_blocks, "recompute", never)
     db.insert("u", [(1, "1.00", "new")])
     assert db.audit().ok
     with pytest.raises(AssertionError):
@@ -249,10 +249,12 @@ def test_a_view_that_nobody_reads_as_a_whole_is_audited_block_by_block(spark, tm
         db.delete("u", [(2, 7)])
         assert sorted(db.read("w").rows()) == [(1, 1), (2, 1)]
         assert db.audit().ok
-        snapshot = db._snapshot()
+        snapshot = db.handle.snapshot()
         assert damaged(snapshot, "w") != snapshot
         for wrong in ("w", next(iter(db.catalog.parts))):
-            verdict = audit_view("w", db.catalog, db.engine, damaged(snapshot, wrong), whole=False)
+            verdict = audit_view(
+                "w", db.catalog, db.engine, damaged(snapshot, wrong), from_tables=False
+            )
             assert not verdict.ok
 
 

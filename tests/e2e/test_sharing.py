@@ -203,7 +203,7 @@ def test_a_closed_database_refuses_everything(db, tmp_path):
         "history": db.history,
     }
     named = {name for name in dir(db) if not name.startswith("_")}
-    assert named - calls.keys() <= {"close", "tell", "install"}
+    assert named - calls.keys() <= {"close", "handle"}
     calls |= {
         "rows": rows.rows,
         "feed": feed.to_arrow,

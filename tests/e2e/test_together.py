@@ -107,7 +107,7 @@ def test_what_is_dropped_together_goes_in_one_epoch_and_nothing_is_built_for_the
 
 def test_who_asks_is_told_what_is_built(db):
     told = []
-    db.tell = told.append
+    db.handle.on_progress = told.append
     db.sql(VIEWS)
     wanted = len(db.catalog.views) + len(states(db))
     assert [each.partition(":")[0] for each in told if each] == [

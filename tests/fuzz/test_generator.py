@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
 from collections.abc import Callable, Iterator
 from itertools import count, islice
 from types import UnionType
@@ -260,6 +263,26 @@ def test_the_numbers_decide_the_case():
     assert generate(3, 5) == generate(3, 5)
     assert generate(3, 5) != generate(3, 6)
     assert generate(3, 5) != generate(4, 5)
+
+
+def test_the_case_is_the_same_in_every_process():
+    """Case 40 has a MERGE that inserts several rows, once in the order of a set."""
+    code = """
+from everview_fuzz.generate.cases import generate
+from everview_fuzz.script import script
+print(script(generate(1, 40)))
+"""
+    shown = {
+        subprocess.run(
+            [sys.executable, "-c", code],
+            env={**os.environ, "PYTHONHASHSEED": seed},
+            capture_output=True,
+            text=True,
+            check=True,
+        ).stdout
+        for seed in ("0", "1", "2")
+    }
+    assert len(shown) == 1
 
 
 @pytest.mark.parametrize("number", range(30))

@@ -9,7 +9,7 @@ import pyarrow as pa
 import pytest
 
 from everview.expr.types import Column, Schema
-from everview_fuzz.check.oracle import Claim, Verdict, decided
+from everview_fuzz.check.oracle import Claim, Verdict, postgres_opinion
 from everview_fuzz.check.postgres import Postgres, programs, third_opinion
 from everview_fuzz.check.reference import Unanswered
 
@@ -74,4 +74,4 @@ def verdict(view: list[int | None], spark: list[int | None]) -> Verdict:
     ],
 )
 def test_it_says_with_whom_it_agrees(postgres: Postgres, view, spark, told):
-    assert decided(verdict(view, spark), postgres).startswith(told)
+    assert postgres_opinion(verdict(view, spark), postgres).startswith(told)

@@ -10,7 +10,7 @@ import pytest
 from click.testing import CliRunner
 
 import everview
-from everview.cli.exits import DIFFERENCE
+from everview.cli.exit_codes import DIFFERENCE
 from everview.cli.main import main
 from everview.differentiate.rules import RULES
 from everview.plan.build import add, distinct, groups, join, negate, restrict_to_keys

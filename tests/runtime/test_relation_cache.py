@@ -51,7 +51,7 @@ def test_what_is_in_memory_stays_the_sum_of_what_was_written(db, monkeypatch, su
             tx.insert("t", come)
         there = there - Counter(gone) + Counter(come)
     assert Counter(db.read("t").rows()) == there
-    db.engine.local.cache.rows("t", db.catalog.schema("t"), db._snapshot())
+    db.engine.local.cache.rows("t", db.catalog.schema("t"), db.handle.snapshot())
     assert held(db)["t"] == there
     assert len(db.engine.local.cache._held["t"].later) <= relation_cache.MAX_CHANGE_RUNS
 
@@ -65,7 +65,7 @@ def test_what_was_emptied_and_compacted_is_in_memory_what_comes_afterwards(db):
     db.compact()
     db.insert("t", [(1, 5)])
     db.insert("t", [(1, 7)])
-    db.engine.local.cache.rows("t", db.catalog.schema("t"), db._snapshot())
+    db.engine.local.cache.rows("t", db.catalog.schema("t"), db.handle.snapshot())
     assert held(db)["t"] == Counter([(1, 5), (1, 7)])
     assert db.read("v").rows() == [(1, 12)]
     assert db.audit().ok

@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from everview.cli.exits import DIFFERENCE, USER_ERROR
+from everview.cli.exit_codes import DIFFERENCE, USER_ERROR
 from everview.cli.options import ENGINE, EPOCH, JSON, STORE
 
 if TYPE_CHECKING:
     from everview.database.audit import Audit, ViewAudit
 
-SHOWN = 10
+MAX_ROWS_SHOWN = 10
 """How many missing and how many surplus rows of a view are shown."""
 
 COLUMNS = ("view", "rows", "verdict", "missing", "surplus", "read by")
@@ -53,10 +53,10 @@ def audit(
       1  a view could not be checked with this engine, and no other differs
       3  a difference was found
     """
-    from everview.cli.opening import reading
+    from everview.cli.open_store import open_for_reading
     from everview.expr.types import names
 
-    with reading(store, engine, epoch=epoch) as db:
+    with open_for_reading(store, engine, epoch=epoch) as db:
         found = db.audit(view)
         columns = {each.view: names(db.catalog.schema(each.view)) for each in found}
     if as_json:
@@ -97,7 +97,7 @@ def _reader(view: ViewAudit) -> str:
 
 def _differing(view: ViewAudit) -> Iterator[tuple[Any, ...]]:
     for word, rows in (("missing", view.missing), ("surplus", view.surplus)):
-        yield from ((word, *row) for row in islice(rows, SHOWN))
+        yield from ((word, *row) for row in islice(rows, MAX_ROWS_SHOWN))
 
 
 def _print_json(found: Audit, columns: Names) -> None:
@@ -114,8 +114,8 @@ def _print_json(found: Audit, columns: Names) -> None:
             **({"unchecked": each.unchecked} if each.unchecked else {}),
             "read_by": None if each.unchecked else "everview" if each.ours else "spark",
             "why": each.ours or None,
-            "first_missing": records(names, each.missing[:SHOWN]),
-            "first_surplus": records(names, each.surplus[:SHOWN]),
+            "first_missing": records(names, each.missing[:MAX_ROWS_SHOWN]),
+            "first_surplus": records(names, each.surplus[:MAX_ROWS_SHOWN]),
         }
 
     print_json({"epoch": found.epoch, "ok": found.ok, "views": [view(each) for each in found]})

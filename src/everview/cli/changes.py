@@ -35,11 +35,11 @@ def changes(
       everview changes shop revenue --after 12
       everview changes shop revenue --json | jq -c '.rows[]'
     """
-    from everview.cli.opening import reading
+    from everview.cli.open_store import open_for_reading
     from everview.cli.output import console, print_json, records
     from everview.runtime.text_table import print_table
 
-    with reading(store, engine) as db:
+    with open_for_reading(store, engine) as db:
         rows = db.changes(view, after=after).to_arrow()
     if not as_json:
         print_table(rows, limit, console())

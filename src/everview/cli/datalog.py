@@ -1,9 +1,10 @@
-"""`everview datalog`: a program declared in a store, its facts read, what it puts out printed."""
+"""`everview datalog`: a program is declared, its facts are read, and its outputs are printed."""
 
 from __future__ import annotations
 
 from contextlib import ExitStack
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import IO, TYPE_CHECKING, Any
 
 import click
@@ -55,9 +56,8 @@ def datalog(
       0  done
       1  the program was refused; the store is as it was
     """
-    from everview.cli.opening import writing
+    from everview.cli.open_store import open_for_writing
     from everview.lang.datalog.program import declarations
-    from everview_fuzz.check.folders import passing_folder
 
     text = _text(file)
     program = declarations(text)
@@ -66,10 +66,11 @@ def datalog(
         if store is None:
             import everview
 
-            folder = stack.enter_context(passing_folder())
-            db = stack.enter_context(everview.open(str(folder / "store"), engine=engine))
+            folder = TemporaryDirectory(prefix="everview-", ignore_cleanup_errors=True)
+            location = str(Path(stack.enter_context(folder)) / "store")
+            db = stack.enter_context(everview.open(location, engine=engine))
         else:
-            db = stack.enter_context(writing(store, engine))
+            db = stack.enter_context(open_for_writing(store, engine))
         db.datalog(text, rows)
         _show(db, program, as_json)
 
@@ -85,15 +86,15 @@ def _facts(program: Declarations, folder: Path) -> dict[str, Any]:
     """The facts of each relation that the program reads and the folder has a file for."""
     from everview.lang.datalog.facts import facts_in
 
-    found: dict[str, Any] = {}
+    facts: dict[str, Any] = {}
     for each in program.given:
         if each.read is None:
             continue
         path = folder / each.read.parameters.get("filename", f"{each.relation}.facts")
         if path.exists():
             text = path.read_text(encoding="utf-8")
-            found[each.relation] = list(facts_in(text, each, str(path)))
-    return {name: rows for name, rows in found.items() if rows}
+            facts[each.relation] = list(facts_in(text, each, str(path)))
+    return {name: rows for name, rows in facts.items() if rows}
 
 
 def _show(db: Database, program: Declarations, as_json: bool) -> None:

@@ -42,15 +42,15 @@ def explain(
       everview explain shop revenue
       everview explain shop revenue --stage program
     """
-    from everview.cli.opening import reading
+    from everview.cli.open_store import open_for_reading
     from everview.cli.output import print_json
 
-    with reading(store, engine, epoch=epoch) as db:
+    with open_for_reading(store, engine, epoch=epoch) as db:
         text = db.explain(view, stage)
         loops = _strata(db, view) if as_json and stage == "operators" else []
     if as_json:
-        told = {"strata": loops} if loops else {}
-        print_json({"view": view, "stage": stage, "text": text, **told})
+        strata = {"strata": loops} if loops else {}
+        print_json({"view": view, "stage": stage, "text": text, **strata})
     else:
         click.echo(text)
 
@@ -58,9 +58,9 @@ def explain(
 def _strata(db: Database, view: str) -> list[dict[str, Any]]:
     """The recursions of a view: their iterations the last time, and the rows kept of each."""
     from everview.database.introspect.explain import strata_of
-    from everview.database.introspect.statistics import known
+    from everview.database.introspect.fetch_costs import measured_costs
 
-    found = strata_of(db.catalog, db.catalog.relation(view), known(db.store, db.catalog))
+    strata = strata_of(db.catalog, db.catalog.relation(view), measured_costs(db.store, db.catalog))
     return [
         {
             "relations": list(each.relations),
@@ -71,5 +71,5 @@ def _strata(db: Database, view: str) -> list[dict[str, Any]]:
                 for state, kept in each.states.items()
             },
         }
-        for each in found
+        for each in strata
     ]

@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING
 
 import click
 
-from everview.cli.exits import DIFFERENCE
+from everview.cli.exit_codes import DIFFERENCE
+from everview.errors import UserError
 
 if TYPE_CHECKING:
     from everview_fuzz.search import Engine, Progress, Report
@@ -79,8 +80,17 @@ def fuzz(
       0  nothing was found
       3  a failure was found
     """
-    from everview_fuzz.report import finding_text, summary_text
-    from everview_fuzz.search import Settings, processors, search
+    try:
+        from everview_fuzz.report import finding_text, summary_text
+        from everview_fuzz.search import Settings, processors, search
+    except ModuleNotFoundError as problem:
+        if not str(problem.name).startswith("everview_fuzz"):
+            raise
+        raise UserError(
+            "L002",
+            "the package everview_fuzz is not installed",
+            remedy="install Everview from its wheel, which has it: pip install everview",
+        ) from problem
 
     chosen: Engine = engine or ("both" if _has_java() else "duckdb")
     settings = Settings(
@@ -127,28 +137,30 @@ def _shown_progress(seconds: float) -> Iterator[Progress]:
         task = bar.add_task("fuzz", total=seconds)
 
         def update(report: Report, now: str) -> None:
-            bar.update(task, completed=min(seconds, report.seconds), description=_told(report, now))
+            bar.update(
+                task, completed=min(seconds, report.seconds), description=_counts(report, now)
+            )
 
         yield update
 
 
 def _lines() -> Progress:
     """A line for every minute that has passed."""
-    told = 0
+    minutes = 0
 
     def update(report: Report, now: str) -> None:
-        nonlocal told
-        if report.seconds >= 60 * (told + 1):
-            told = int(report.seconds // 60)
-            click.echo(f"{told} min, {_told(report, now)}", err=True)
+        nonlocal minutes
+        if report.seconds >= 60 * (minutes + 1):
+            minutes = int(report.seconds // 60)
+            click.echo(f"{minutes} min, {_counts(report, now)}", err=True)
 
     return update
 
 
-def _told(report: Report, now: str) -> str:
-    asked = f", {report.tally.right} answers of Spark" if report.tally.claims else ""
+def _counts(report: Report, now: str) -> str:
+    by_spark = f", {report.tally.right} answers of Spark" if report.tally.claims else ""
     share = 100 * sum(report.refused.values()) / report.views if report.views else 0.0
     return (
-        f"{now}: {report.cases} cases, {report.views} views, {share:.0f} % refused{asked}, "
+        f"{now}: {report.cases} cases, {report.views} views, {share:.0f} % refused{by_spark}, "
         f"{len(report.findings)} failures"
     )

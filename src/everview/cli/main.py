@@ -10,17 +10,33 @@ import click
 import everview
 from everview.cli.audit import audit
 from everview.cli.changes import changes
+from everview.cli.compact import compact
 from everview.cli.datalog import datalog
-from everview.cli.exits import ExitCodes
+from everview.cli.exit_codes import ExitCodes
 from everview.cli.explain import explain
 from everview.cli.fuzz import fuzz
 from everview.cli.repair import repair
+from everview.cli.retain import retain
 from everview.cli.rules import rules
 from everview.cli.sql import sql
 from everview.cli.status import status
 from everview.cli.verify import verify
 
-COMMANDS = (sql, datalog, status, explain, audit, changes, verify, repair, rules, fuzz)
+COMMANDS = (
+    sql,
+    datalog,
+    status,
+    explain,
+    audit,
+    changes,
+    verify,
+    repair,
+    compact,
+    retain,
+    rules,
+    fuzz,
+)
+"""In the order in which a new user needs them."""
 
 
 @click.group(cls=ExitCodes, context_settings={"help_option_names": ["-h", "--help"]})
@@ -43,7 +59,7 @@ def main() -> None:
       0   done
       1   something you can fix; the error says how
       2   the command line was not understood
-      3   audit found a difference, or verify damage
+      3   audit or fuzz found a difference, or verify or repair damage
       70  a bug in everview
     """
 

@@ -12,17 +12,17 @@ from typing import Any
 
 import click
 from rich.console import Console
-from rich.table import Table
 
 from everview.errors import UserError
+from everview.runtime.text_table import text_table
 
-_WIDE = 10_000
+_FILE_WIDTH = 10_000
 _UNITS = ("B", "KiB", "MiB", "GiB", "TiB")
 
 
 def console() -> Console:
     """Standard output; values are shown as they are, and never cut when they go to a file."""
-    width = None if sys.stdout.isatty() else _WIDE
+    width = None if sys.stdout.isatty() else _FILE_WIDTH
     return Console(width=width, markup=False, highlight=False, emoji=False)
 
 
@@ -30,12 +30,7 @@ def print_rows(
     columns: Sequence[str], rows: Iterable[Sequence[Any]], right: Sequence[str] = ()
 ) -> None:
     """Print rows as a table, the columns named in `right` flush right."""
-    table = Table()
-    for name in columns:
-        table.add_column(name, justify="right" if name in right else "left", overflow="fold")
-    for row in rows:
-        table.add_row(*("NULL" if value is None else str(value) for value in row))
-    console().print(table)
+    console().print(text_table(columns, rows, right=right, overflow="fold"))
 
 
 def print_json(value: Any) -> None:

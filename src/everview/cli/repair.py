@@ -1,4 +1,4 @@
-"""`everview repair`: what tables still tell, built again."""
+"""`everview repair`: damaged views and states, built again from the tables."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 
 import click
 
-from everview.cli.exits import DIFFERENCE
+from everview.cli.exit_codes import DIFFERENCE
 from everview.cli.options import ENGINE, JSON, STORE
-from everview.cli.verify import as_record, print_damage, progress, spans
+from everview.cli.verify import as_record, epoch_ranges, print_damage, progress
 
 if TYPE_CHECKING:
     from everview.database.repair import Repair
@@ -41,7 +41,7 @@ def repair(ctx: click.Context, store: str, engine: str, as_json: bool) -> None:
     from everview.cli.output import print_json
     from everview.database.open import repaired
 
-    done = repaired(store, engine=engine, tell=progress())
+    done = repaired(store, engine=engine, on_progress=progress())
     if as_json:
         print_json({**asdict(done), "found": as_record(done.found), "ok": done.ok})
     else:
@@ -57,7 +57,7 @@ def _print(done: Repair) -> None:
     elif not done.ok and not done.lost:
         click.echo("the newest manifest cannot be built again: restore it from a backup")
     for each in done.lost:
-        files, epochs = ", ".join(each.files), spans(each.epochs)
+        files, epochs = ", ".join(each.files), epoch_ranges(each.epochs)
         click.echo(
             f"lost: up to {each.rows} rows of {each.table}, written by epoch {epochs}: "
             f"restore {files} from a backup"

@@ -63,7 +63,7 @@ def sql(
 
 
 def _text(file: IO[str] | None, command: str | None) -> str | None:
-    """What to run; None means to ask at a prompt."""
+    """The statements to run; None: ask for them at a prompt."""
     if file is not None and command is not None:
         raise click.UsageError("give either FILE or -c, not both")
     if command is not None:

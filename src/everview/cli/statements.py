@@ -9,10 +9,10 @@ import click
 import pyarrow as pa
 
 from everview import arguments
-from everview.cli.interrupt import cancelling
-from everview.cli.opening import reading, writing
+from everview.cli.cancel import cancel_on_interrupt
+from everview.cli.open_store import open_for_reading, open_for_writing
 from everview.database.database import Database
-from everview.database.error_context import as_written
+from everview.database.error_context import in_original_text
 from everview.errors import UserError
 from everview.lang.sql.dialects.translate import only_reads, parse_dialect
 from everview.lang.sql.parse.statements import Statement, TransactionBracket
@@ -34,7 +34,10 @@ def run_text(
     """Run all statements of a text; one that only reads takes no lock and makes no store."""
     arguments.text("the text of the statements", text)
     reads = epoch is not None or only_reads(text, dialect)
-    with _opened(location, engine, allow, epoch, reads=reads) as db, as_written(text, dialect):
+    with (
+        _opened(location, engine, allow, epoch, reads=reads) as db,
+        in_original_text(text, dialect),
+    ):
         statements = parse_dialect(text, dialect, db.catalog.schemas)
         _run(db, statements, show)
     brackets = [s.action for s in statements if isinstance(s, TransactionBracket)]
@@ -55,7 +58,7 @@ def run_prompt(
         import readline  # noqa: F401  (line editing and history, where there is one)
     with _opened(location, engine, allow, epoch, reads=epoch is not None) as db:
         click.echo("Statements end with a semicolon; \\q quits.", err=True)
-        with cancelling(db.engine.local.interrupt):
+        with cancel_on_interrupt(db.engine.local.interrupt):
             while _is_cancelled(db, dialect, show):
                 click.echo("cancelled", err=True)
 
@@ -73,7 +76,7 @@ def _run_typed(db: Database, dialect: str | None, show: Show) -> None:
     """Run statements until there are no more, or one is cancelled."""
     for text in _typed():
         try:
-            with as_written(text, dialect):
+            with in_original_text(text, dialect):
                 _run(db, parse_dialect(text, dialect, db.catalog.schemas), show)
         except UserError as problem:
             click.echo(problem.render(), err=True)
@@ -84,8 +87,8 @@ def _opened(
 ) -> AbstractContextManager[Database]:
     """The database, to read it, at an epoch, or to write it."""
     if reads:
-        return reading(location, engine, allow, epoch)
-    return writing(location, engine, allow)
+        return open_for_reading(location, engine, allow, epoch)
+    return open_for_writing(location, engine, allow)
 
 
 def _typed() -> Iterator[str]:

@@ -11,7 +11,7 @@ from everview.cli.options import ENGINE, EPOCH, JSON, STORE
 
 if TYPE_CHECKING:
     from everview.database.introspect.history import Entry
-    from everview.database.introspect.statistics import RelationStatus
+    from everview.database.introspect.status import RelationStatus
 
 COLUMNS = ("name", "kind", "rows", "bytes", "segments", "reads", "refresh")
 COSTS = ("epoch", "view", "how", "in", "out", "read", "jobs", "ms", "of which", "state")
@@ -50,27 +50,27 @@ def status(
       everview status shop --history --limit 5
       everview status shop --json | jq '.relations[] | select(.kind == "view") | .rows'
     """
-    from everview.cli.opening import reading
+    from everview.cli.open_store import open_for_reading
     from everview.cli.output import print_json
 
-    with reading(store, engine, epoch=epoch) as db:
+    with open_for_reading(store, engine, epoch=epoch) as db:
         shown = db.epoch
         if history:
-            found, entries = [], db.history(limit)
+            relations, entries = [], db.history(limit)
         else:
-            found, entries = db.status(), []
+            relations, entries = db.status(), []
     if as_json:
-        told = {"history": entries} if history else {"relations": found}
-        print_json({"epoch": shown, **{k: [asdict(each) for each in v] for k, v in told.items()}})
+        listed = {"history": entries} if history else {"relations": relations}
+        print_json({"epoch": shown, **{k: [asdict(each) for each in v] for k, v in listed.items()}})
         return
     click.echo(f"epoch {shown}")
     if history:
         _print_costs(entries)
     else:
-        _print_relations(found)
+        _print_relations(relations)
 
 
-def _print_relations(found: list[RelationStatus]) -> None:
+def _print_relations(relations: list[RelationStatus]) -> None:
     from everview.cli.output import human_size, print_rows
 
     rows = [
@@ -83,7 +83,7 @@ def _print_relations(found: list[RelationStatus]) -> None:
             ", ".join(r.reads),
             r.refresh,
         )
-        for r in found
+        for r in relations
     ]
     print_rows(COLUMNS, rows, right=("rows", "bytes", "segments"))
 
@@ -107,10 +107,10 @@ def _print_costs(entries: list[Entry]) -> None:
 
 
 def _how(entry: Entry) -> str:
-    """The gear, and where the ways were weighed, which was taken at what price against which."""
-    told = entry.gear or ""
+    """The gear, and where the two ways were weighed: the one taken, and what each was to cost."""
+    gear = entry.gear or ""
     if entry.expected_incremental_ms is None or entry.expected_recompute_ms is None:
-        return told
+        return gear
     expected = {
         "incremental": entry.expected_incremental_ms,
         "recompute": entry.expected_recompute_ms,
@@ -118,7 +118,7 @@ def _how(entry: Entry) -> str:
     taken = expected.pop(str(entry.way))
     [(other, price)] = expected.items()
     return (
-        f"{told}, {entry.way}: {entry.views_ms:.0f} ms for views, "
+        f"{gear}, {entry.way}: {entry.views_ms:.0f} ms for views, "
         f"expected {taken:.0f}; {other} {price:.0f}"
     )
 

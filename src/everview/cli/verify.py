@@ -1,4 +1,4 @@
-"""`everview verify`: every byte of a store, checked against what was written."""
+"""`everview verify`: every file of a store, checked against its checksum."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from everview.cli.exits import DIFFERENCE
+from everview.cli.exit_codes import DIFFERENCE
 from everview.cli.options import JSON, STORE
 
 if TYPE_CHECKING:
@@ -54,14 +54,14 @@ def verify(ctx: click.Context, store: str, as_json: bool) -> None:
 
 
 def progress() -> Any:
-    """Tells how many files are verified, on one line that is written over."""
+    """Shows how many files are verified, on one line that is overwritten."""
 
-    def tell(done: int, of: int) -> None:
+    def show(done: int, of: int) -> None:
         if sys.stderr.isatty():
             text = f"\r\x1b[K{done} of {of} files" if done < of else "\r\x1b[K"
             click.echo(text, err=True, nl=False)
 
-    return tell
+    return show
 
 
 def print_damage(found: Verification) -> None:
@@ -82,19 +82,19 @@ def as_record(found: Verification) -> dict[str, Any]:
 
 
 def _row(each: Damaged) -> tuple[str, ...]:
-    return each.path, ", ".join(each.relations), spans(each.epochs), each.reason
+    return each.path, ", ".join(each.relations), epoch_ranges(each.epochs), each.reason
 
 
-def spans(epochs: Sequence[int]) -> str:
-    """Numbers that ascend, those that follow each other as one span.
+def epoch_ranges(epochs: Sequence[int]) -> str:
+    """Ascending numbers, with consecutive ones as a range.
 
-    >>> spans((1, 2, 3, 7, 9, 10))
+    >>> epoch_ranges((1, 2, 3, 7, 9, 10))
     '1-3, 7, 9-10'
     """
-    found: list[list[int]] = []
+    ranges: list[list[int]] = []
     for epoch in epochs:
-        if found and found[-1][1] == epoch - 1:
-            found[-1][1] = epoch
+        if ranges and ranges[-1][1] == epoch - 1:
+            ranges[-1][1] = epoch
         else:
-            found.append([epoch, epoch])
-    return ", ".join(str(a) if a == b else f"{a}-{b}" for a, b in found)
+            ranges.append([epoch, epoch])
+    return ", ".join(str(a) if a == b else f"{a}-{b}" for a, b in ranges)

@@ -15,7 +15,7 @@ from everview.database.audit_query import Written, written_minus_stored
 from everview.database.catalog.catalog import BEYOND_REACH, Catalog
 from everview.database.catalog.definitions import SQL
 from everview.database.cost.choose import is_fraction
-from everview.database.error_context import sound
+from everview.database.error_context import report_damage
 from everview.database.queries import only_known_to_spark
 from everview.errors import UserError
 from everview.expr.quoting import spark_name
@@ -27,7 +27,7 @@ from everview.plan.traverse import has_loops
 from everview.runtime.protocol import Difference, Engine, Snapshot
 
 TOLERANCE = 1e-9
-"""Sums of doubles depend on the order of addition; they agree to this relative difference."""
+"""The relative difference within which doubles are equal: sums depend on the order of addition."""
 
 EMBEDDED = "the embedded engine has no other reader"
 NO_SQL = "it is not written in SQL"
@@ -86,24 +86,24 @@ class Audit:
 
 
 def audit_view(
-    name: str, catalog: Catalog, engine: Engine, snapshot: Snapshot, *, whole: bool
+    name: str, catalog: Catalog, engine: Engine, snapshot: Snapshot, *, from_tables: bool
 ) -> ViewAudit:
-    """A view against its query, over the tables alone when `whole`, else over what it reads."""
+    """A view against its query: evaluated from the tables alone, or from what it reads."""
     if name not in catalog.views:
         raise UserError("C006", f"{name} is a table", remedy="audit a view")
     if (problem := catalog.beyond_reach.get(name)) is not None:
-        told = f"{name} cannot be audited here: {problem.problem}"
-        raise UserError("E015", told, remedy=problem.remedy)
+        message = f"{name} cannot be audited here: {problem.problem}"
+        raise UserError("E015", message, remedy=problem.remedy)
     needed, tables = [name], list[str]()
     for each in needed:
         for read in catalog.reads(each):
-            (needed if whole and read in catalog.views else tables).append(read)
+            (needed if from_tables and read in catalog.views else tables).append(read)
     texts = {
         each: view.query if view.language == SQL else catalog.written(each)
         for each, view in catalog.views.items()
         if each in needed
     }
-    with sound(snapshot):
+    with report_damage(snapshot):
         try:
             found = _difference(name, texts, tuple(dict.fromkeys(tables)), engine, snapshot)
         except UserError as refusal:
@@ -189,15 +189,15 @@ def _plan_difference(
 
 def audit_all(catalog: Catalog, engine: Engine, snapshot: Snapshot) -> Audit:
     """Every view against its query over what it reads, or why this engine cannot evaluate it."""
-    found = []
+    audits = []
     for name in catalog.views:
         try:
-            found.append(audit_view(name, catalog, engine, snapshot, whole=False))
+            audits.append(audit_view(name, catalog, engine, snapshot, from_tables=False))
         except UserError as problem:
             if problem.code not in BEYOND_REACH:
                 raise
-            found.append(ViewAudit(name, None, (), (), problem.problem))
-    return Audit(snapshot.manifest.epoch, tuple(found))
+            audits.append(ViewAudit(name, None, (), (), problem.problem))
+    return Audit(snapshot.manifest.epoch, tuple(audits))
 
 
 def judge(view: str, schema: Schema, found: Difference) -> ViewAudit:
@@ -206,7 +206,7 @@ def judge(view: str, schema: Schema, found: Difference) -> ViewAudit:
     missing: Counter[Row] = Counter()
     surplus: Counter[Row] = Counter()
     for *values, weight in zip(*columns, strict=True):
-        (missing if weight > 0 else surplus)[tuple(map(_counted, values))] += abs(weight)
+        (missing if weight > 0 else surplus)[tuple(map(_hashable, values))] += abs(weight)
     return replace(_verdict(view, schema, found.rows, missing, surplus), ours=found.ours)
 
 
@@ -218,7 +218,7 @@ def compare(view: str, schema: Schema, expected: pa.Table, found: pa.Table) -> V
 
 
 def _bag(rows: pa.Table) -> Counter[Row]:
-    columns = (map(_counted, column.to_pylist()) for column in rows.columns)
+    columns = (map(_hashable, column.to_pylist()) for column in rows.columns)
     return Counter(zip(*columns, strict=True))
 
 
@@ -231,13 +231,13 @@ def _verdict(
     return ViewAudit(view, rows, tuple(missing.elements()), tuple(surplus.elements()))
 
 
-def _counted(value: Any) -> Any:
-    """A value that can be counted: nested ones as tuples."""
+def _hashable(value: Any) -> Any:
+    """A hashable value: nested ones as tuples."""
     if isinstance(value, dict):
         value = value.items()
     elif not isinstance(value, list | tuple):
         return value
-    return tuple(map(_counted, value))
+    return tuple(map(_hashable, value))
 
 
 def _without_rounding(

@@ -1,4 +1,4 @@
-"""What new declarations make stale, and the order in which what is missing is built."""
+"""Backfill: which views and states to build from their queries, in which order, as which change."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from time import perf_counter
 from typing import Any
 
 from everview.database.catalog.catalog import Catalog
-from everview.database.cost.measurements import Sample
-from everview.database.error_context import in_views, sound
+from everview.database.cost.measurements import Measurement
+from everview.database.error_context import name_views, report_damage
 from everview.database.queries import recompute
 from everview.database.violations import violation
 from everview.lang.sql.recompute.partition_query import RecomputedBlock
@@ -24,22 +24,22 @@ from everview.store.manifest import Manifest, Opaque, Segment
 
 
 @dataclass(slots=True)
-class Built:
-    """What an epoch writes: values that replace, and changes that add; and what building took."""
+class EpochWrites:
+    """What an epoch writes: `bases` that replace a relation, `changes` that add to it."""
 
     bases: dict[str, Segment] = field(default_factory=dict)
     changes: dict[str, Segment] = field(default_factory=dict)
     dropped: frozenset[str] = frozenset()
-    spent: dict[str, Sample] = field(default_factory=dict)
+    build_times: dict[str, Measurement] = field(default_factory=dict)
 
-    def on(
+    def advance(
         self,
         manifest: Manifest,
         created: str = "",
         catalog: Opaque | None = None,
         note: Opaque | None = None,
     ) -> Manifest:
-        """The epoch after `manifest` with all of it."""
+        """The manifest of the epoch after `manifest`."""
         return manifest.advance(
             epoch=manifest.epoch + 1,
             created=created,
@@ -51,55 +51,56 @@ class Built:
         )
 
 
-Around = Callable[[str, str], AbstractContextManager[Any]]
-"""What happens around the building of a relation, which is, say, the 3rd of 75."""
+AroundBuild = Callable[[str, str], AbstractContextManager[Any]]
+"""A context around the build of a relation: its name, and its position, such as "3 of 75"."""
 
 
-def _quietly(_name: str, _which: str) -> AbstractContextManager[Any]:
+def _nothing_around(_name: str, _position: str) -> AbstractContextManager[Any]:
     return nullcontext()
 
 
-def build(
+def backfill(
     old: Catalog,
     new: Catalog,
     engine: Engine,
     before: Snapshot,
-    around: Around = _quietly,
+    around: AroundBuild = _nothing_around,
     faulty: Collection[str] = (),
     unreadable: Collection[str] = (),
-) -> Built:
+) -> EpochWrites:
     """Everything that `new` declares and the store does not hold, or holds as `old` meant it.
 
-    A view that has the same columns as before takes what differs as a change, so that those who
-    follow it are told; nothing that stays the same is written. What is `faulty` is built again,
-    and a view that is `unreadable` takes the place of what there was.
+    A view that has the same columns as before takes the difference as a change, so that its change
+    feed goes on; nothing that stays the same is written. What is `faulty` is built again, and what
+    is `unreadable` is replaced, since nothing can be compared with it.
     """
     manifest = before.manifest
-    gone = stale(old, new, faulty)
-    reshaped = {n for n in gone if n in new.views and old.schema(n) != new.schema(n)}
-    reshaped |= new.views.keys() & {*unreadable}
-    present = set(manifest.relations) - gone
+    stale = stale_relations(old, new, faulty)
+    replaced = {n for n in stale if n in new.views and old.schema(n) != new.schema(n)}
+    replaced |= new.views.keys() & {*unreadable}
+    present = set(manifest.relations) - stale
     needed = {*before.stored, *new.states_beyond_reach()}
-    made = Built(dropped=frozenset((set(manifest.relations) - needed) | reshaped))
-    made.bases |= {
+    writes = EpochWrites(dropped=frozenset((set(manifest.relations) - needed) | replaced))
+    writes.bases |= {
         name: Segment("", manifest.epoch + 1, "base", ())
         for name in set(new.tables) - set(manifest.relations)
     }
-    told = new.views.keys() & (gone - reshaped)
-    wanted = _to_build(new, present)
-    views = [name for name, _ in wanted if name in new.views]
+    differing = new.views.keys() & (stale - replaced)
+    missing = _build_order(new, present)
+    views = [name for name, _ in missing if name in new.views]
 
     @contextmanager
-    def blaming(name: str, which: str) -> Iterator[None]:
-        with around(name, which):
+    def naming_views(name: str, position: str) -> Iterator[None]:
+        with around(name, position):
             try:
                 yield
             except CalculationError as problem:
-                asked = (name,) if name in views else views
-                raise in_views(problem, {n: new.views[n].query for n in asked}) from problem
+                suspects = (name,) if name in views else views
+                queries = {n: new.views[n].query for n in suspects}
+                raise name_views(problem, queries) from problem
 
-    _build(made, wanted, told, engine, before, blaming)
-    return made
+    _build(writes, missing, differing, engine, before, naming_views)
+    return writes
 
 
 def rebuild(
@@ -108,104 +109,107 @@ def rebuild(
     changes: Mapping[str, Segment],
     engine: Engine,
     before: Snapshot,
-) -> Built:
-    """The views and states that are `moved` by changes of tables, from their plans.
+) -> EpochWrites:
+    """The views and states that `changes` of tables move, recomputed from their plans.
 
-    States are written anew. A view takes what differs as a change, so its feed is the same as if
-    it had been maintained.
+    A state is replaced. A view takes the difference as a change, so its change feed is the same as
+    if it had been maintained.
     """
-    made = Built(changes={name: segment for name, segment in changes.items() if segment.rows})
-    _build(made, _anew(catalog, moved), catalog.views.keys() & {*moved}, engine, before)
-    return made
+    writes = EpochWrites(changes={name: each for name, each in changes.items() if each.rows})
+    order = _order_of(catalog, moved)
+    _build(writes, order, catalog.views.keys() & {*moved}, engine, before)
+    return writes
 
 
 def rows_read(
     catalog: Catalog, moved: Collection[str], snapshot: Snapshot, changes: Mapping[str, int]
 ) -> dict[str, int]:
-    """How many rows building each view and state that is `moved` reads, after so large changes."""
+    """How many rows recomputing each view and state that is `moved` reads, `changes` included."""
     return {
-        name: sum(snapshot.relation(each).rows + changes.get(each, 0) for each in _under(what))
-        for name, what in _anew(catalog, moved)
+        name: sum(snapshot.relation(each).rows + changes.get(each, 0) for each in _reads(query))
+        for name, query in _order_of(catalog, moved)
     }
 
 
-def _anew(catalog: Catalog, moved: Collection[str]) -> list[tuple[str, Plan | RecomputedBlock]]:
+def _order_of(catalog: Catalog, moved: Collection[str]) -> list[tuple[str, Plan | RecomputedBlock]]:
     held = {*catalog.parts, *catalog.views, *catalog.maintenance.states.stored}
-    return _to_build(catalog, held - {*moved})
+    return _build_order(catalog, held - {*moved})
 
 
-def _under(what: Plan | RecomputedBlock) -> tuple[str, ...]:
+def _reads(query: Plan | RecomputedBlock) -> tuple[str, ...]:
     return (
-        what.reads
-        if isinstance(what, RecomputedBlock)
-        else tuple(each.name for each in sources(what))
+        query.reads
+        if isinstance(query, RecomputedBlock)
+        else tuple(each.name for each in sources(query))
     )
 
 
 def _build(
-    made: Built,
-    wanted: Sequence[tuple[str, Plan | RecomputedBlock]],
-    told: Collection[str],
+    writes: EpochWrites,
+    order: Sequence[tuple[str, Plan | RecomputedBlock]],
+    differing: Collection[str],
     engine: Engine,
     before: Snapshot,
-    around: Around = _quietly,
+    around: AroundBuild = _nothing_around,
 ) -> None:
-    """Build what is wanted; views that are `told` take what differs from what they hold."""
-    for number, (name, what) in enumerate(wanted, start=1):
-        snapshot = Snapshot(before.store, made.on(before.manifest), before.stored)
+    """Build relations in order; those that are `differing` take the difference as a change."""
+    for number, (name, what) in enumerate(order, start=1):
+        snapshot = Snapshot(before.store, writes.advance(before.manifest), before.stored)
         epoch = snapshot.manifest.epoch
         began = perf_counter()
-        with around(name, f"{number} of {len(wanted)}"), sound(snapshot):
+        with around(name, f"{number} of {len(order)}"), report_damage(snapshot):
             if isinstance(what, RecomputedBlock):
-                made.changes[name] = _recomputed(what, engine, snapshot)
-            elif name in told:
+                writes.changes[name] = _recomputed(what, engine, snapshot)
+            elif name in differing:
                 differs = add(what, negate(Source(name, schema_of(what))))
                 segment = engine.build(name, differs, snapshot, epoch)
-                made.changes[name] = replace(segment, kind="change")
+                writes.changes[name] = replace(segment, kind="change")
             else:
-                made.bases[name] = engine.build(name, what, snapshot, epoch)
-        spent = (perf_counter() - began) * 1000
-        made.spent[name] = Sample(sum(snapshot.relation(n).rows for n in _under(what)), spent)
+                writes.bases[name] = engine.build(name, what, snapshot, epoch)
+        rows = sum(snapshot.relation(n).rows for n in _reads(what))
+        writes.build_times[name] = Measurement(rows, (perf_counter() - began) * 1000)
 
 
 def _recomputed(part: RecomputedBlock, engine: Engine, snapshot: Snapshot) -> Segment:
     rows = recompute(engine, part.name, part.asked, {}, snapshot, {})
-    return written(part.name, rows, engine, snapshot, snapshot.manifest.epoch)
+    return write_change(part.name, rows, engine, snapshot, snapshot.manifest.epoch)
 
 
-def written(name: str, rows: object, engine: Engine, snapshot: Snapshot, epoch: int) -> Segment:
-    """Weighted rows as a change of a relation that nothing follows yet."""
+def write_change(
+    name: str, rows: object, engine: Engine, snapshot: Snapshot, epoch: int
+) -> Segment:
+    """Write weighted rows as a change of a relation that no view reads yet."""
     alone = Program((name,), (), frozenset((name,)))
     return engine.run(alone, {name: [rows]}, snapshot, epoch, violation).segments[name]
 
 
-def stale(old: Catalog, new: Catalog, faulty: Collection[str] = ()) -> frozenset[str]:
-    """The relations of both whose value is another one: by their own query, or what they read.
+def stale_relations(old: Catalog, new: Catalog, faulty: Collection[str] = ()) -> frozenset[str]:
+    """The views and states of both catalogs whose value in the store is not the one of `new`.
 
-    What is `faulty` has another value than it should.
+    Their own query is another one, they are `faulty`, or they read a relation that is stale.
     """
     states = new.maintenance.states.stored
-    found = {name for name in faulty if name in new.views or name in states}
+    stale = {name for name in faulty if name in new.views or name in states}
     for name, view in new.views.items():
-        found |= {part.name for part in view.parts if found & {*part.reads}}
+        stale |= {part.name for part in view.parts if stale & {*part.reads}}
         compiled = new.compiled(name)
         same = name in old.views and old.compiled(name) == compiled
-        if name in old.views and not (same and _unmoved(compiled.plan, found)):
-            found.add(name)
-    return frozenset(found | {s.name for s in states.values() if not _unmoved(s.plan, found)})
+        if name in old.views and not (same and _reads_none(compiled.plan, stale)):
+            stale.add(name)
+    return frozenset(stale | {s.name for s in states.values() if not _reads_none(s.plan, stale)})
 
 
-def _unmoved(plan: Plan, found: Collection[str]) -> bool:
-    return not any(source.name in found for source in sources(plan))
+def _reads_none(plan: Plan, relations: Collection[str]) -> bool:
+    return not any(source.name in relations for source in sources(plan))
 
 
-def _to_build(
+def _build_order(
     catalog: Catalog, present: Collection[str]
 ) -> list[tuple[str, Plan | RecomputedBlock]]:
-    """The relations that are not `present`, each over relations built before it.
+    """The relations that are not `present`, each after those that it reads.
 
-    What a state holds is read from the state and not computed again: cheaper, and for sums of
-    doubles, whose last digits depend on the order of addition, the only way to have one value.
+    A subplan that a state holds is read from the state: cheaper than computing it again, and for
+    sums of doubles, whose last digits depend on the order of addition, the only way to one value.
     """
     states = {s.name: s.plan for s in catalog.maintenance.states.stored.values()}
     views = {name: catalog.compiled(name).plan for name in catalog.views}
@@ -214,23 +218,22 @@ def _to_build(
     parts = catalog.parts
     waiting = [name for name in (*parts, *smallest_first, *views) if name not in present]
     ready = {*present, *catalog.tables}
-    found: list[tuple[str, Plan | RecomputedBlock]] = []
+    order: list[tuple[str, Plan | RecomputedBlock]] = []
 
     def reads(name: str) -> tuple[str, ...]:
-        part = parts.get(name)
-        return part.reads if part else tuple(s.name for s in sources(plans[name]))
+        return _reads(parts.get(name) or plans[name])
 
     while waiting:
         name = next(n for n in waiting if all(read in ready for read in reads(n)))
         waiting.remove(name)
-        known = {states[other]: other for other in states if other in ready}
-        found.append((name, parts.get(name) or reading(plans[name], known)))
+        built = {states[other]: other for other in states if other in ready}
+        order.append((name, parts.get(name) or _reading_states(plans[name], built)))
         ready.add(name)
-    return found
+    return order
 
 
-def reading(plan: Plan, known: Mapping[Plan, str]) -> Plan:
-    """The plan with every subplan that a relation holds replaced by that relation."""
-    if plan in known:
-        return Source(known[plan], schema_of(plan))
-    return with_children(plan, tuple(reading(part, known) for part in children(plan)))
+def _reading_states(plan: Plan, states: Mapping[Plan, str]) -> Plan:
+    """The plan with every subplan that a state holds replaced by that state."""
+    if plan in states:
+        return Source(states[plan], schema_of(plan))
+    return with_children(plan, tuple(_reading_states(part, states) for part in children(plan)))

@@ -1,9 +1,9 @@
-"""One handle shared by threads: writers one after the other, and nobody after it is closed.
+"""Exclusive writing through a handle that threads share, and nothing after it is closed.
 
-An exception may come at any moment, between two instructions of a clean-up too. So nothing here
-counts on code that runs afterwards: locks are taken by `with` alone, which the interpreter releases
-without running Python; a transaction holds others up only as long as it is open and somebody has
-it; and work that was not finished is noticed by whoever comes next, who recovers first.
+An exception may come at any moment, between two instructions of a clean-up too (Ctrl-C does). So
+nothing here relies on code that runs afterwards: locks are taken by `with` alone, which the
+interpreter releases without running Python; an open transaction holds up others only while somebody
+refers to it; and unfinished work is noticed by the next writer, who recovers first.
 """
 
 from __future__ import annotations
@@ -18,12 +18,12 @@ from everview.errors import UserError
 
 T = TypeVar("T")
 
-PATIENCE = 0.1
-"""Seconds after which a writer looks again whether it may go on, though nobody told it."""
+POLL_SECONDS = 0.1
+"""How often a waiting writer looks whether the open transaction has gone without ending."""
 
 
-class Turn(Protocol):
-    """Who writes for longer than one call: an open transaction."""
+class Reservation(Protocol):
+    """What may hold up other writers for longer than one call: an open transaction."""
 
     @property
     def is_open(self) -> bool:
@@ -34,17 +34,17 @@ class Turn(Protocol):
         """The thread that began it."""
 
     def wait(self, seconds: float) -> None:
-        """Come back when it has ended, or after so long."""
+        """Return when it has ended, or after `seconds`."""
 
 
-class Sharing:
-    """Who may use a handle, and when."""
+class ExclusiveAccess:
+    """One writer at a time, in the process that opened the handle, until it is closed."""
 
     def __init__(self, recover: Callable[[], None]) -> None:
         self._recover = recover
         self._process = os.getpid()
         self._lock = RLock()
-        self._turn: Callable[[], Turn | None] = lambda: None
+        self._reserved: Callable[[], Reservation | None] = lambda: None
         self._unfinished = False
         self._closed = self._released = False
 
@@ -64,27 +64,30 @@ class Sharing:
         if self._closed:
             raise closed()
 
-    def exclusively(self, work: Callable[[], T], turn: Turn | None = None) -> T:
-        """Do some writing alone: after other writers, and after transactions of other threads."""
+    def run(self, work: Callable[[], T], turn: Reservation | None = None) -> T:
+        """Run `work` after other writers, and after the open transactions of other threads.
+
+        `turn` is the open transaction that the work is a part of.
+        """
         while True:
             self.check()
             if self._lock._is_owned():  # type: ignore[attr-defined]
                 raise _nested("this thread is changing the database already")
             with self._lock:
                 self.check()
-                other = self._turn()
+                other = self._reserved()
                 if other is None or other is turn or not other.is_open:
-                    return self._finished(work)
+                    return self._run(work)
                 if turn is None and other.thread == get_ident():
                     raise _nested("a transaction of this thread is open already")
-            other.wait(PATIENCE)
+            other.wait(POLL_SECONDS)
 
-    def begins(self, turn: Turn) -> None:
-        """Let an open transaction have its turn until it ends."""
-        self._turn = ref(turn)
+    def reserve(self, turn: Reservation) -> None:
+        """Let an open transaction hold up other writers until it ends."""
+        self._reserved = ref(turn)
 
     def close(self, release: Callable[[], None]) -> None:
-        """Let nobody use the handle any more, after who writes now; again does nothing."""
+        """Refuse the handle from now on, after the current writer; again does nothing."""
         if os.getpid() != self._process:
             return
         with self._lock:
@@ -93,30 +96,30 @@ class Sharing:
                 release()
                 self._released = True
 
-    def _finished(self, work: Callable[[], T]) -> T:
+    def _run(self, work: Callable[[], T]) -> T:
         if self._unfinished:
             self._recover()
         self._unfinished = True
         try:
-            made = work()
+            result = work()
         except UserError as problem:
             self._unfinished = was_interrupted(problem)
             raise
         self._unfinished = False
-        return made
+        return result
 
 
 def was_interrupted(problem: BaseException) -> bool:
-    """Whether a refusal may be the consequence of an exception that came from outside.
+    """Whether an error may be the consequence of an exception that came from outside.
 
-    An exception that is raised again by one that it caused makes a circle of causes.
+    Causes can form a circle: an exception may be raised again by one that it caused.
     """
-    found = [problem]
-    for each in found:
+    causes = [problem]
+    for each in causes:
         if isinstance(each, MemoryError | OSError) or not isinstance(each, Exception):
             return True
         behind = (each.__cause__, each.__context__)
-        found += (one for one in behind if one is not None and not any(one is x for x in found))
+        causes += (one for one in behind if one is not None and not any(one is x for x in causes))
     return False
 
 

@@ -1,61 +1,40 @@
-"""The database a user opens: declarations, transactions, reads, and the law on demand."""
+"""The database a user opens: the public methods, each checked and handed on."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from datetime import timedelta
-from typing import Any, TypeVar
-
-import pyarrow as pa
+from types import TracebackType
+from typing import Any, Self
 
 from everview import arguments
-from everview.database import datalog, dml, error_context, queries
+from everview.database import datalog, queries
 from everview.database.audit import Audit, audit_all, audit_view
-from everview.database.backfill import build
 from everview.database.catalog.catalog import Catalog
-from everview.database.ddl import Declaration, Declared, declared, in_steps
-from everview.database.error_context import in_text, placed_in, placed_rows, sound
-from everview.database.feed import feed
+from everview.database.change_feed import change_feed
+from everview.database.commit import compact_all, install
+from everview.database.ddl import CatalogChange
+from everview.database.error_context import in_original_text, rows_in_original_text
+from everview.database.execute import begin, change_alone, execute_all, explain
 from everview.database.handle import Handle
-from everview.database.introspect import statistics
-from everview.database.introspect.epoch_notes import note_of
-from everview.database.introspect.explain import explain_query, explain_view
-from everview.database.introspect.history import COLUMNS, SHOWN, Entry, history, history_rows
-from everview.database.introspect.system_tables import Asked, Told, with_told
+from everview.database.introspect.history import MAX_EPOCHS, Entry, history
+from everview.database.introspect.status import RelationStatus, status
 from everview.database.python_functions import checked_function
-from everview.database.repair_views import faulty
 from everview.database.transaction import Transaction
-from everview.errors import Span, UserError
-from everview.lang.sql.bind.inline_functions import inline_calls
+from everview.errors import Span
 from everview.lang.sql.dialects.translate import parse_dialect
-from everview.lang.sql.parse.statements import (
-    Delete,
-    Explain,
-    Insert,
-    Merge,
-    Query,
-    Statement,
-    Update,
-)
-from everview.lang.sql.parse.statements import TransactionBracket as Bracket
+from everview.lang.sql.parse.statements import Statement
 from everview.plan.nodes import Plan, Source
-from everview.runtime.arrow_types import arrow_schema
-from everview.runtime.protocol import Engine, Snapshot
-from everview.runtime.report import Clock
+from everview.runtime.protocol import Engine
 from everview.runtime.results import Result
-from everview.store.compaction import Policy, compact, compactable
-from everview.store.errors import later
-from everview.store.manifest import Manifest
 from everview.store.retention import retire
+from everview.store.store import Store
 
-T = TypeVar("T")
-
-COMPACTION = Policy(changes=16)
-GRACE, GRACE_MOST = 3_600, 10**9
-"""Seconds for which an epoch that is no longer the newest can be read, and the most of them."""
+GRACE_SECONDS, GRACE_MAX_SECONDS = 3_600, 10**9
+"""How long an epoch that is no longer the newest stays readable: by default, and at the most."""
 
 
-class Database(Handle):
+class Database:
     """Tables and views that stay fresh, in one store. Threads may share it.
 
     As a context manager it is closed at the end:
@@ -64,8 +43,48 @@ class Database(Handle):
             print(shop.epoch)
     """
 
-    tell: Callable[[str], None] = staticmethod(lambda _: None)
-    """Is told what a declaration builds, as it does; nothing when it is done."""
+    def __init__(self, handle: Handle) -> None:
+        self.handle = handle
+        """What the methods work on; for Everview's own use."""
+
+    @property
+    def store(self) -> Store:
+        """Where it lies; a database that is closed has none."""
+        return self.handle.store
+
+    @property
+    def engine(self) -> Engine:
+        """What computes; a database that is closed has none."""
+        return self.handle.engine
+
+    @property
+    def epoch(self) -> int:
+        """The number of the newest epoch; transactions and declarations each make one."""
+        return self.handle.store.latest().epoch
+
+    @property
+    def catalog(self) -> Catalog:
+        """What is declared at the newest epoch."""
+        return self.handle.catalog
+
+    def close(self) -> None:
+        """Release the store and the engine, once the running write is done.
+
+        To close twice does nothing; any other use of a closed database is refused.
+        """
+        self.handle.close()
+
+    def __enter__(self) -> Self:
+        self.handle.must_be_open()
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()
 
     # Reading
 
@@ -80,8 +99,10 @@ class Database(Handle):
         arguments.text("name", name)
         if epoch is not None:
             epoch = arguments.count("epoch", epoch)
-        snapshot, catalog = self._epoch(epoch)
-        return self._lazy(queries.read(self.engine, catalog.relation(name), snapshot), snapshot)
+        snapshot, catalog = self.handle.at(epoch)
+        return self.handle.lazy(
+            queries.read(self.engine, catalog.relation(name), snapshot), snapshot
+        )
 
     def changes(self, name: str, *, after: int = 0) -> Result:
         """The change feed of a table or view: rows with `_w` and `_epoch`, oldest first.
@@ -96,9 +117,10 @@ class Database(Handle):
                 print(row, weight, epoch)
         """
         after = arguments.count("after", after)
-        snapshot, catalog = self._epoch()
-        found = catalog.relation(arguments.text("name", name))
-        return self._lazy(feed(self.store, found, catalog.schema(found), after), snapshot)
+        snapshot, catalog = self.handle.at()
+        relation = catalog.relation(arguments.text("name", name))
+        feed = change_feed(self.store, relation, catalog.schema(relation), after)
+        return self.handle.lazy(feed, snapshot)
 
     # Changing
 
@@ -111,14 +133,7 @@ class Database(Handle):
                 tx.insert("orders", [(4, 7, "2.00")])
                 tx.delete("orders", [(1, 7, "10.00")])
         """
-        self._must_write()
-
-        def begun() -> Transaction:
-            made = Transaction(*self._now(), self._commit, self._alone)
-            self._sharing.begins(made)
-            return made
-
-        return self._alone(begun)
+        return begin(self.handle)
 
     def insert(self, table: str, rows: Any) -> int:
         """Insert rows in a transaction of their own, and return the new epoch.
@@ -128,7 +143,7 @@ class Database(Handle):
             db.insert("orders", [(4, 7, "2.00")])
             db.insert("orders", [{"id": 5, "customer": 8, "amount": "3.10"}])
         """
-        return self._once(lambda tx: tx.insert(table, rows))
+        return change_alone(self.handle, lambda tx: tx.insert(table, rows))
 
     def delete(self, table: str, rows: Any) -> int:
         """Delete rows in a transaction of their own, and return the new epoch.
@@ -137,7 +152,7 @@ class Database(Handle):
 
             db.delete("orders", [(1, 7, "10.00")])
         """
-        return self._once(lambda tx: tx.delete(table, rows))
+        return change_alone(self.handle, lambda tx: tx.delete(table, rows))
 
     def upsert(self, table: str, rows: Any) -> int:
         """Insert rows or replace those with the same primary key, and return the new epoch.
@@ -146,95 +161,17 @@ class Database(Handle):
 
             db.upsert("orders", [(1, 7, "12.00")])
         """
-        return self._once(lambda tx: tx.upsert(table, rows))
-
-    def _once(self, change: Callable[[Transaction], None]) -> int:
-        """One change as a transaction of its own; the epoch after it."""
-        self._must_write()
-
-        def work() -> int:
-            tx = Transaction(*self._now(), self._commit)
-            change(tx)
-            return tx.commit()
-
-        return self._alone(work)
-
-    @property
-    def _writer(self) -> datalog.Writer:
-        """This database for one who writes to it alone."""
-
-        def begin() -> Transaction:
-            return Transaction(*self._now(), self._commit)
-
-        return datalog.Writer(lambda: self.catalog, begin, self._install, self._recover)
-
-    def _now(self) -> tuple[Engine, Snapshot, Catalog]:
-        """What a transaction that begins now is based on."""
-        return self.engine, *self._epoch()
-
-    def _commit(self, tx: Transaction) -> int:
-        snapshot = tx.snapshot
-        if not tx.pending:
-            return snapshot.manifest.epoch
-        if self.store.latest().epoch != snapshot.manifest.epoch:
-            raise UserError(
-                "T007",
-                "the store has moved on since this transaction began",
-                remedy="begin the transaction again",
-            )
-        with sound(snapshot):
-            moved = self._mover.move(tx.pending, tx.removes, snapshot)
-        if moved is None:
-            return snapshot.manifest.epoch
-        following = moved.built.on(snapshot.manifest, statistics.now(), note=moved.note)
-        self._record(following, moved.clock)
-        self._compact_if_due(moved.built.changes, following)
-        return following.epoch
-
-    def _record(self, manifest: Manifest, clock: Clock) -> None:
-        """Commit an epoch, its note with the time it took: all but writing the note itself."""
-        assert manifest.parent is not None
-        began, known = clock.total, note_of(self.store.read(manifest.parent)).get("samples", {})
-
-        def note() -> dict[str, Any]:
-            clock.add("commit", clock.total - began)
-            return {"samples": known, **manifest.note, **statistics.times(clock)}
-
-        self.store.commit(manifest, note)
+        return change_alone(self.handle, lambda tx: tx.upsert(table, rows))
 
     def compact(self) -> int:
         """Add up the segments of every relation now, and return the new epoch.
 
         Answers, feeds and older epochs stay the same. It happens by itself as relations grow.
         """
-        self._must_write()
-        every = Policy(0, 0.0, 0, float("inf"))
-        return self._alone(lambda: self._compact(tuple(self._snapshot().stored), every))
+        self.handle.must_write()
+        return self.handle.exclusively(lambda: compact_all(self.handle))
 
-    def _compact_if_due(self, changed: Iterable[str], newest: Manifest) -> None:
-        due = tuple(n for n in changed if compactable(newest.relations[n], COMPACTION))
-        if due:
-            with later():
-                self._compact(due, COMPACTION)
-
-    def _compact(self, due: tuple[str, ...], policy: Policy) -> int:
-        clock, snapshot = Clock(), self._snapshot()
-        stored = {n: s for n, s in snapshot.stored.items() if n in snapshot.manifest.relations}
-        with clock.phase("compute"), sound(snapshot):
-            following = compact(
-                self.store,
-                snapshot.manifest,
-                [name for name in due if name in stored],
-                {name: arrow_schema(each.schema) for name, each in stored.items()},
-                lambda name, rows: self.engine.local.consolidate(rows, stored[name]),
-                created=statistics.now(),
-                policy=policy,
-            )
-        self._record(following, clock)
-        self.engine.local.on_compacted(snapshot, following)
-        return following.epoch
-
-    def retain(self, epochs: int, *, grace: int = GRACE) -> list[str]:
+    def retain(self, epochs: int, *, grace: int = GRACE_SECONDS) -> list[str]:
         """Keep the newest `epochs` epochs, and delete the files that only older ones need.
 
         An epoch that was the newest less than `grace` seconds ago is kept for those who read it.
@@ -242,28 +179,10 @@ class Database(Handle):
 
             db.retain(100)
         """
-        self._must_write()
+        self.handle.must_write()
         kept = arguments.count("epochs", epochs, least=1)
-        readers = timedelta(seconds=min(arguments.count("grace", grace), GRACE_MOST))
-        return self._alone(lambda: retire(self.store, kept, readers))
-
-    def function(
-        self, name: str, function: Callable[..., Any], gives: str, *, deterministic: bool = False
-    ) -> None:
-        """Let queries call a function in Python, on Spark, until the database is closed.
-
-        A view that calls it needs it again whenever the store is opened: see `functions=` of
-        `ev.open`. The function must give the same answer for the same values; say so by
-        `deterministic=True`. `gives` is the SQL type of its answer.
-
-            db.function("area", lambda a, b: a * b, "double", deterministic=True)
-        """
-        arguments.flag("deterministic", deterministic)
-        type_ = checked_function(name, function, gives, deterministic=deterministic)
-        self.engine.register_function(name, function, type_)
-        if self.catalog.beyond_reach:  # it may be what one of them waits for
-            manifest = self.store.latest()
-            self._kept = self._kept.after(manifest.catalog, self._load(manifest))
+        readers = timedelta(seconds=min(arguments.count("grace", grace), GRACE_MAX_SECONDS))
+        return self.handle.exclusively(lambda: retire(self.store, kept, readers))
 
     # Declaring and running SQL
 
@@ -280,20 +199,13 @@ class Database(Handle):
         arguments.text("text", text)
         if dialect is not None:
             arguments.text("dialect", dialect)
-        with error_context.as_written(text, dialect):
+        with in_original_text(text, dialect):
             *_, last = (None, *self.run(parse_dialect(text, dialect, self.catalog.schemas)))
-        return last if last is None else error_context.written_rows(last, text, dialect)
+        return last if last is None else rows_in_original_text(last, text, dialect)
 
     def run(self, statements: Iterable[Statement]) -> Iterator[Result | None]:
-        """Run statements in order, with errors placed in their text; the rows of each step."""
-        for step in in_steps(statements):
-            result = None
-            if isinstance(step[0], Declaration):
-                self._declare([each for each in step if isinstance(each, Declaration)])
-            else:
-                with placed_in(step[0].span), in_text(step[0].span):
-                    result = self._execute(inline_calls(step[0], self.catalog.functions))
-            yield result if result is None else placed_rows(result, step[0].span)
+        """Run parsed statements in order; the rows of each step, as it is done."""
+        return execute_all(self.handle, statements)
 
     def datalog(self, text: str, facts: Mapping[str, Any] | None = None) -> tuple[str, ...]:
         """Declare the relations of a Datalog program, and return the names of its outputs.
@@ -311,9 +223,9 @@ class Database(Handle):
             db.read("reach").rows()
         """
         arguments.text("text", text)
-        given = {} if facts is None else arguments.mapping("facts", facts)
-        self._must_declare(Span(text, 0, len(text)))
-        program = self._alone(lambda: datalog.declare(self._writer, text, given))
+        rows = {} if facts is None else arguments.mapping("facts", facts)
+        self.handle.must_declare(Span(text, 0, len(text)))
+        program = self.handle.exclusively(lambda: datalog.declare(self.handle, text, rows))
         return program.outputs
 
     def view(self, name: str, plan: Plan) -> None:
@@ -325,118 +237,33 @@ class Database(Handle):
             db.view("large", filter_(db.source("orders"), "amount > 5"))
         """
         arguments.text("name", name)
-        self._must_declare()
-        self._alone(lambda: self._install(Declared(self.catalog.with_plan(name, plan))))
+        self.handle.must_declare()
+
+        def work() -> None:
+            install(self.handle, CatalogChange(self.catalog.with_plan(name, plan)))
+
+        self.handle.exclusively(work)
 
     def source(self, name: str) -> Source:
         """A table or view as plans read it."""
         return self.catalog.source(arguments.text("name", name))
 
-    def _execute(self, statement: Statement) -> Result | None:
-        match statement:
-            case Query(text, reads, _):
-                return self._select(text, reads)
-            case Explain(what, _):
-                lines = self._explained(what).splitlines()
-                return Result(lambda: pa.table({"plan": lines}))
-            case Bracket(action, span):
-                self._bracket(action, span)
-            case Insert() | Delete() | Update() | Merge():
-                self._change(statement)
-        return None
+    def function(
+        self, name: str, function: Callable[..., Any], gives: str, *, deterministic: bool = False
+    ) -> None:
+        """Let queries call a function in Python, on Spark, until the database is closed.
 
-    def _select(self, text: str, reads: tuple[str, ...]) -> Result:
-        tx = self._begun.transaction
-        snapshot, catalog = (tx.snapshot, tx.catalog) if tx else self._epoch()
-        pending = tx.pending if tx else {}
-        found = tuple(name for each in reads if (name := catalog.find(each)) is not None)
-        told = {"history": Told(COLUMNS, lambda: history_rows(self.history()))}
-        asked = with_told(Asked(text, found, snapshot, pending), told)
-        with self._readable(snapshot):
-            result = queries.select(
-                self.engine, asked.text, asked.reads, asked.snapshot, asked.pending
-            )
-        return self._lazy(result, snapshot)
+        A view that calls it needs it again whenever the store is opened: see `functions=` of
+        `ev.open`. The function must give the same answer for the same values; say so by
+        `deterministic=True`. `gives` is the SQL type of its answer.
 
-    def _bracket(self, action: str, span: Any) -> None:
-        if action == "begin":
-            if self._begun.transaction is not None:
-                raise UserError(
-                    "T008", "a transaction is open already", span=span, remedy="COMMIT it first"
-                )
-            self._begun.transaction = self.transaction()
-            return
-        self._sharing.check()
-        if self._begun.transaction is None:
-            raise UserError("T008", "no transaction is open", span=span, remedy="BEGIN one first")
-        open_, self._begun.transaction = self._begun.transaction, None
-        if action == "commit":
-            open_.commit()
-        else:
-            open_.rollback()
-
-    def _change(self, statement: Insert | Delete | Update | Merge) -> None:
-        tx = self._begun.transaction
-        if tx is not None:
-            tx.run(lambda: dml.apply(tx, statement))
-        else:
-            self._once(lambda alone: dml.apply(alone, statement))
-
-    def _declare(self, statements: Sequence[Declaration]) -> None:
-        """Make declarations, all or none, in one epoch."""
-        self._must_declare(statements[0].span)
-
-        def work() -> None:
-            snapshot, catalog = self._epoch()
-            made = declared(statements, catalog, self.engine, snapshot)
-            if made is not None:
-                self._install(made)
-
-        self._alone(work)
-
-    def install(self, made: Declared) -> None:
-        """Commit new declarations: build what they need, drop what nothing needs any more."""
-        self._alone(lambda: self._install(made))
-
-    def _install(self, made: Declared) -> None:
-        manifest, catalog = self.store.latest(), made.catalog
-        before = self._known(manifest)
-        clock = Clock()
-        snapshot = Snapshot(self.store, manifest, catalog.stored())
-        with clock.phase("compute"):
-            bad = faulty(made, before.catalog, self.engine, self._snapshot())
-            around = made.building(self.tell)
-            built = build(
-                before.catalog,
-                catalog,
-                self.engine,
-                snapshot,
-                around,
-                bad.relations,
-                bad.unreadable,
-            )
-        built.bases |= made.filled
-        note = statistics.built(built, manifest, catalog)
-        self._record(built.on(manifest, statistics.now(), catalog.to_json(), note), clock)
-        self._kept = before.after(self.store.latest().catalog, catalog)
-        self.engine.local.on_compacted(self._snapshot(), self.store.latest())
-
-    def _must_declare(self, span: Span | None = None) -> None:
-        if self._begun.transaction is not None:
-            raise UserError(
-                "T008",
-                "tables and views cannot be created or dropped inside a transaction",
-                span=span,
-                remedy="COMMIT or ROLLBACK first",
-            )
-        self._must_write()
-
-    def _must_write(self) -> None:
-        self._sharing.check()
-        if self._read_only:
-            raise UserError(
-                "T009", "this database is open for reading only", remedy="open it without read_only"
-            )
+            db.function("area", lambda a, b: a * b, "double", deterministic=True)
+        """
+        arguments.flag("deterministic", deterministic)
+        type_ = checked_function(name, function, gives, deterministic=deterministic)
+        self.engine.register_function(name, function, type_)
+        if self.catalog.beyond_reach:  # it may be what one of them waits for
+            self.handle.reload_catalog()
 
     # Looking inside
 
@@ -450,14 +277,7 @@ class Database(Handle):
         """
         arguments.text("view", view)
         arguments.text("stage", stage)
-        catalog, known = self.catalog, statistics.known(self.store, self.catalog)
-        return explain_view(catalog, catalog.relation(view), stage, known)
-
-    def _explained(self, what: str) -> str:
-        """EXPLAIN of a view, or of a query as if it were one."""
-        if self.catalog.find(what) is not None or what.isidentifier():
-            return self.explain(what)
-        return explain_query(self.catalog, what)
+        return explain(self.handle, view, stage)
 
     def audit(self, view: str | None = None) -> Audit:
         """Compare one view, or all, with their queries evaluated from scratch, as bags of rows.
@@ -469,24 +289,26 @@ class Database(Handle):
         """
         if view is not None:
             arguments.text("view", view)
-        snapshot, catalog = self._epoch()
-        with self._readable(snapshot):
+        snapshot, catalog = self.handle.at()
+        with self.handle.reading(snapshot):
             if view is None:
                 return audit_all(catalog, self.engine, snapshot)
-            found = audit_view(catalog.relation(view), catalog, self.engine, snapshot, whole=True)
+            found = audit_view(
+                catalog.relation(view), catalog, self.engine, snapshot, from_tables=True
+            )
         return Audit(snapshot.manifest.epoch, (found,))
 
-    def status(self) -> list[statistics.RelationStatus]:
+    def status(self) -> list[RelationStatus]:
         """Every table, view and state with its rows, bytes and segments, and how it is refreshed.
 
         For example:
 
             {each.name: each.refresh for each in db.status() if each.kind == "view"}
         """
-        snapshot, catalog = self._epoch()
-        return statistics.status(catalog, snapshot.manifest)
+        snapshot, catalog = self.handle.at()
+        return status(catalog, snapshot.manifest)
 
-    def history(self, epochs: int = SHOWN) -> list[Entry]:
+    def history(self, epochs: int = MAX_EPOCHS) -> list[Entry]:
         """What the newest epochs cost, oldest first: each as a whole, and each view it changed.
 
         The same is in the table `everview.history`.

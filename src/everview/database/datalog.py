@@ -1,39 +1,30 @@
-"""What a Datalog program makes of a database: tables of facts, and a view for each relation."""
+"""Declares a Datalog program: its facts as tables, each derived relation as a view."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping
 from typing import Any
 
 from everview.database.catalog.catalog import Catalog
 from everview.database.catalog.definitions import DATALOG, TableDefinition, ViewDefinition
+from everview.database.commit import commit_transaction, install
 from everview.database.concurrency import was_interrupted
-from everview.database.ddl import Declared
-from everview.database.error_context import placed_in
-from everview.database.transaction import Transaction
+from everview.database.ddl import CatalogChange
+from everview.database.error_context import with_span
+from everview.database.handle import Handle
 from everview.errors import Span, UserError
 from everview.expr.types import names
 from everview.lang.datalog.program import Declarations, GivenRelation, declarations
 
 
-@dataclass(frozen=True, slots=True)
-class Writer:
-    """What a program is declared with: a database for one who writes to it alone."""
+def declare(db: Handle, text: str, facts: Mapping[str, Any]) -> Declarations:
+    """Declare a program with its own facts and more; all of it, or nothing.
 
-    catalog: Callable[[], Catalog]
-    begin: Callable[[], Transaction]
-    install: Callable[[Declared], None]
-    recover: Callable[[], None]
-
-
-def declare(db: Writer, text: str, facts: Mapping[str, Any]) -> Declarations:
-    """Declare what a program says, with its facts and more; all of it, or nothing.
-
-    The facts come first, so that every view is built from them once.
+    The facts are inserted first, so that every view is built from them once. The caller writes
+    exclusively.
     """
-    with placed_in(Span(text, 0, len(text))):
-        program, before = declarations(text), db.catalog()
+    with with_span(Span(text, 0, len(text))):
+        program, before = declarations(text), db.catalog
         given = {each.relation: each for each in program.given}
         for name in facts:
             if name not in given:
@@ -41,14 +32,14 @@ def declare(db: Writer, text: str, facts: Mapping[str, Any]) -> Declarations:
         tables = _with_tables(before, program)
         views = _with_views(tables, program)
         try:
-            db.install(Declared(tables))
+            install(db, CatalogChange(tables))
             _insert(db, program, facts)
-            db.install(Declared(views))
+            install(db, CatalogChange(views))
         except BaseException as problem:
             if was_interrupted(problem):
                 db.recover()
-            if db.catalog().to_json() != before.to_json():
-                db.install(Declared(before))
+            if db.catalog.to_json() != before.to_json():
+                install(db, CatalogChange(before))
             raise
         return program
 
@@ -68,8 +59,8 @@ def _with_views(catalog: Catalog, program: Declarations) -> Catalog:
     return catalog
 
 
-def _insert(db: Writer, program: Declarations, facts: Mapping[str, Any]) -> None:
-    with db.begin() as tx:
+def _insert(db: Handle, program: Declarations, facts: Mapping[str, Any]) -> None:
+    with db.begin_alone(lambda tx: commit_transaction(db, tx)) as tx:
         for each in program.given:
             if each.facts:
                 tx.upsert(each.name, list(each.facts))

@@ -1,4 +1,4 @@
-"""What CREATE and DROP make of the declarations."""
+"""CREATE and DROP: from the catalog and statements to the next catalog."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from itertools import groupby
 from typing import TypeAlias, get_args
 
 from everview.arguments import shown
-from everview.database.backfill import Around, written
+from everview.database.backfill import AroundBuild, write_change
 from everview.database.catalog.catalog import Catalog
 from everview.database.catalog.definitions import TableDefinition, ViewDefinition
-from everview.database.error_context import placed_in, sound
+from everview.database.error_context import report_damage, with_span
 from everview.database.queries import describe, select
 from everview.errors import Span, UserError
 from everview.expr.types import Column, Schema, storable_type, unusable_name
@@ -32,66 +32,66 @@ Declaration: TypeAlias = CreateTable | CreateView | CreateFunction | Drop
 
 
 @dataclass(frozen=True, slots=True)
-class Declared:
-    """New declarations, and the rows that new tables begin with.
+class CatalogChange:
+    """A new catalog, with the rows that its new tables begin with.
 
-    `asked` are the statements that made them, each with the declarations after it.
+    `steps` are the statements that made it, each with the catalog after it.
     """
 
     catalog: Catalog
-    filled: Mapping[str, Segment] = field(default_factory=dict)
-    asked: tuple[tuple[Declaration, Catalog], ...] = ()
+    initial_rows: Mapping[str, Segment] = field(default_factory=dict)
+    steps: tuple[tuple[Declaration, Catalog], ...] = ()
 
-    def building(self, tell: Callable[[str], None]) -> Around:
-        """Tell of each relation that is built, and of what goes wrong where it was asked for."""
+    def around_build(self, on_progress: Callable[[str], None]) -> AroundBuild:
+        """Report each relation that is built, and show errors at the statement that needs it."""
 
         @contextmanager
-        def around(name: str, which: str) -> Iterator[None]:
-            tell(f"building {which}: {name}")
+        def around(name: str, position: str) -> Iterator[None]:
+            on_progress(f"building {position}: {name}")
             try:
-                with self.placed(name):
+                with self._error_at_statement(name):
                     yield
             finally:
-                tell("")
+                on_progress("")
 
         return around
 
     @contextmanager
-    def placed(self, relation: str) -> Iterator[None]:
-        """Show what goes wrong with a relation at the statement that it was made for."""
+    def _error_at_statement(self, relation: str) -> Iterator[None]:
         try:
             yield
         except (UserError, RecursionError):
-            if not self.asked:
+            if not self.steps:
                 raise
-            with placed_in(self._span(relation)):
+            with with_span(self._span(relation)):
                 raise
 
     def _span(self, relation: str) -> Span:
         """The statement that names a relation, else the first one after which it is needed."""
-        named = [s.span for s, _ in self.asked if _names(s, relation)]
-        needed = (s.span for s, catalog in self.asked if relation in catalog.stored())
-        return named[-1] if named else next(needed, self.asked[-1][0].span)
+        named = [s.span for s, _ in self.steps if _names(s, relation)]
+        needed = (s.span for s, catalog in self.steps if relation in catalog.stored())
+        return named[-1] if named else next(needed, self.steps[-1][0].span)
 
 
-def in_steps(statements: Iterable[Statement]) -> Iterator[tuple[Statement, ...]]:
-    """Statements as they take effect: neighbours that only declare or drop together, others alone.
+def group_statements(statements: Iterable[Statement]) -> Iterator[tuple[Statement, ...]]:
+    """Statements that take effect in one epoch: neighbouring CREATEs, neighbouring DROPs, or one.
 
-    What begins with rows needs those of the relations before it, and a name that is dropped may
-    be declared anew. States that serve some of what is dropped are not built for the rest of it.
+    CREATE TABLE AS stands alone, since its query reads what was declared before it. CREATE and DROP
+    are apart, since a dropped name may be declared again. DROPs go together, so that no state is
+    built for a view that the next statement drops.
     """
-    for kind, run in groupby(_read(statements), _kind):
-        step = tuple(run)
-        yield from (step,) if kind != "alone" else ((each,) for each in step)
+    for kind, run in groupby(_checked(statements), _kind):
+        group = tuple(run)
+        yield from (group,) if kind != "alone" else ((each,) for each in group)
 
 
-def _read(statements: Iterable[Statement]) -> Iterator[Statement]:
-    """The statements, each of which was read from a text."""
+def _checked(statements: Iterable[Statement]) -> Iterator[Statement]:
+    """The statements, if each is one that the parser made."""
     try:
-        given = iter(statements)
+        parsed = iter(statements)
     except TypeError:
         raise _no_statement(statements) from None
-    for each in given:
+    for each in parsed:
         if not isinstance(each, get_args(Statement)):
             raise _no_statement(each)
         yield each
@@ -116,49 +116,49 @@ def _kind(statement: Statement) -> str:
     return "drops" if isinstance(statement, Drop) else "alone"
 
 
-def declared(
+def apply_declarations(
     statements: Sequence[Declaration], catalog: Catalog, engine: Engine, now: Snapshot
-) -> Declared | None:
-    """What statements make of the catalog, one after the other; None when all is so already."""
-    made: Declared | None = None
+) -> CatalogChange | None:
+    """The catalog after statements, one after the other; None when none changes anything."""
+    change: CatalogChange | None = None
     for statement in statements:
-        with placed_in(statement.span):
-            asked = inline_calls(statement, catalog.functions)
-            more = _declared(asked, catalog, engine, now)
-        if more is not None:
-            before = made.asked if made else ()
-            made, catalog = replace(more, asked=(*before, (statement, more.catalog))), more.catalog
-    return made
+        with with_span(statement.span):
+            inlined = inline_calls(statement, catalog.functions)
+            step = _apply(inlined, catalog, engine, now)
+        if step is not None:
+            steps = (*(change.steps if change else ()), (statement, step.catalog))
+            change, catalog = replace(step, steps=steps), step.catalog
+    return change
 
 
-def _declared(
+def _apply(
     statement: Statement, catalog: Catalog, engine: Engine, now: Snapshot
-) -> Declared | None:
-    """What a statement makes of the catalog; None when it asks for what is already so."""
+) -> CatalogChange | None:
+    """The catalog after a statement; None when it changes nothing (IF [NOT] EXISTS)."""
     match statement:
         case Drop(kind="function"):
-            return _without_function(statement, catalog)
+            return _drop_function(statement, catalog)
         case Drop():
-            return _dropped(statement, catalog)
+            return _drop_relation(statement, catalog)
         case CreateFunction(function, lenient, replaces):
             if lenient and function.name.lower() in catalog.functions:
                 return None
-            return Declared(catalog.with_function(function, replaces=replaces))
+            return CatalogChange(catalog.with_function(function, replaces=replaces))
         case CreateTable(name) | CreateView(name) if statement.if_not_exists and catalog.find(name):
             return None
         case CreateTable(name, columns, key, not_null):
             if statement.query is not None:
-                return _filled(name, statement.query, catalog, engine, now)
+                return _create_table_as(name, statement.query, catalog, engine, now)
             table = TableDefinition(name, columns, key, not_null, statement.lengths)
-            return Declared(catalog.with_table(table))
+            return CatalogChange(catalog.with_table(table))
         case CreateView(name, query, given):
             view = ViewDefinition(name, query, given, statement.refresh, calls=statement.calls)
-            return Declared(_with_view(view, catalog, replaces=statement.replaces))
+            return CatalogChange(_create_view(view, catalog, replaces=statement.replaces))
         case _:
             raise AssertionError(statement)
 
 
-def _with_view(view: ViewDefinition, catalog: Catalog, *, replaces: bool) -> Catalog:
+def _create_view(view: ViewDefinition, catalog: Catalog, *, replaces: bool) -> Catalog:
     found = catalog.find(view.name)
     if not replaces or found is None:
         return catalog.with_view(view)
@@ -168,7 +168,7 @@ def _with_view(view: ViewDefinition, catalog: Catalog, *, replaces: bool) -> Cat
     return catalog.replacing(view)
 
 
-def _dropped(statement: Drop, catalog: Catalog) -> Declared | None:
+def _drop_relation(statement: Drop, catalog: Catalog) -> CatalogChange | None:
     found = catalog.find(statement.name)
     if found is None and statement.if_exists:
         return None
@@ -179,12 +179,12 @@ def _dropped(statement: Drop, catalog: Catalog) -> Declared | None:
         raise UserError(
             "C005", f"{found} is a {other.lower()}", span=statement.span, remedy=f"DROP {other}"
         )
-    return Declared(catalog.without(found))
+    return CatalogChange(catalog.without(found))
 
 
-def _without_function(statement: Drop, catalog: Catalog) -> Declared | None:
+def _drop_function(statement: Drop, catalog: Catalog) -> CatalogChange | None:
     if statement.name.lower() in catalog.functions:
-        return Declared(catalog.without_function(statement.name))
+        return CatalogChange(catalog.without_function(statement.name))
     if statement.if_exists:
         return None
     known = ", ".join(each.name for each in catalog.functions.values())
@@ -196,24 +196,26 @@ def _without_function(statement: Drop, catalog: Catalog) -> Declared | None:
     )
 
 
-def _filled(name: str, query: Query, catalog: Catalog, engine: Engine, now: Snapshot) -> Declared:
-    """A table with the columns and rows of a query."""
+def _create_table_as(
+    name: str, query: Query, catalog: Catalog, engine: Engine, now: Snapshot
+) -> CatalogChange:
+    """CREATE TABLE AS: a table with the columns and rows of a query."""
     reads = [found for each in query.reads if (found := catalog.find(each)) is not None]
     known = {name: catalog.schema(name) for name in reads}
     columns = _storable(describe(engine, query.text, known, once=True), query)
     grown = catalog.with_table(TableDefinition(name, columns, (), ()))
     after = Snapshot(now.store, now.manifest, grown.stored())
-    with sound(now):
+    with report_damage(now):
         asked = f"SELECT *, CAST(1 AS BIGINT) AS `{SIGN}` FROM ({query.text}) AS q"
         rows = engine.frames.change(select(engine, asked, reads, now, {}), columns)
-        segment = written(name, rows, engine, after, now.manifest.epoch + 1)
-    return Declared(grown, {name: replace(segment, kind="base")})
+        segment = write_change(name, rows, engine, after, now.manifest.epoch + 1)
+    return CatalogChange(grown, {name: replace(segment, kind="base")})
 
 
-def _storable(found: Schema, query: Query) -> Schema:
-    """The columns of a table made from those of a query, if each has a name and a type."""
+def _storable(result: Schema, query: Query) -> Schema:
+    """The columns of a query as those of a table, if each has a plain name and a storable type."""
     columns: list[Column] = []
-    for column in found:
+    for column in result:
         type_, code = storable_type(column.type), "Q011"
         problem = unusable_name(column.name)
         if column.name.lower() in {each.name.lower() for each in columns}:

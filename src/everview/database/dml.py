@@ -1,4 +1,4 @@
-"""SQL statements that change tables, as weighted rows."""
+"""INSERT, DELETE, UPDATE and MERGE as queries for weighted rows."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What went wrong, told where the user can see it: the damaged file, the place in the text."""
+"""Attaches to an error what the user can see of it: a damaged file, a view, a place in the text."""
 
 from __future__ import annotations
 
@@ -20,8 +20,11 @@ _UNREADABLE = "it cannot be read"
 
 
 @contextmanager
-def sound(snapshot: Snapshot) -> Iterator[None]:
-    """Name the damaged file, or what the operating system refused, when a failure comes from it."""
+def report_damage(snapshot: Snapshot) -> Iterator[None]:
+    """Name the damaged file, or what the operating system refused, where a failure comes from it.
+
+    When the engine names no stored file, every file of the epoch is verified.
+    """
     store = snapshot.store
     try:
         with explained(store.place.shown):
@@ -29,23 +32,23 @@ def sound(snapshot: Snapshot) -> Iterator[None]:
     except UserError:
         raise
     except Exception as problem:
-        damaged = _named(problem, snapshot) or store.verify(snapshot.manifest)
+        damaged = _files_named(problem, snapshot) or store.verify(snapshot.manifest)
         for path, reason in damaged.items():
             good = store.manifests.last_without(damaged)
             raise damaged_segment(store.absolute(path), reason, good) from problem
         raise
 
 
-def _named(problem: Exception, snapshot: Snapshot) -> dict[str, str]:
+def _files_named(problem: Exception, snapshot: Snapshot) -> dict[str, str]:
     """The stored files that a failure names, with what is wrong with each."""
-    store, spoken = snapshot.store, str(problem)
-    files = {file.path: file for file in snapshot.manifest.files if file.path in spoken}
+    store, message = snapshot.store, str(problem)
+    files = {file.path: file for file in snapshot.manifest.files if file.path in message}
     return {path: store.damage(file) or _UNREADABLE for path, file in files.items()}
 
 
 @contextmanager
-def in_time(snapshot: Snapshot) -> Iterator[None]:
-    """Say that an epoch was removed while it was read, where that is why a read failed."""
+def report_removed_epoch(snapshot: Snapshot) -> Iterator[None]:
+    """Say that retention removed the epoch, where that is why a read failed."""
     try:
         yield
     except Exception as problem:
@@ -55,52 +58,54 @@ def in_time(snapshot: Snapshot) -> Iterator[None]:
         raise removed from problem
 
 
-def in_views(problem: CalculationError, queries: Mapping[str, str]) -> CalculationError:
+def name_views(problem: CalculationError, queries: Mapping[str, str]) -> CalculationError:
     """The error with the views whose expressions can have failed, by name and as written."""
-    found = {view: failing_expressions(problem.problem, query) for view, query in queries.items()}
-    certain = {view: expressions for view, expressions in found.items() if expressions}
+    suspects = {
+        view: failing_expressions(problem.problem, query) for view, query in queries.items()
+    }
+    certain = {view: expressions for view, expressions in suspects.items() if expressions}
     where = (
         f"{' or '.join(expressions)} in the view {view}" if expressions else f"the view {view}"
-        for view, expressions in (certain or found).items()
+        for view, expressions in (certain or suspects).items()
     )
     return problem.located("; ".join(where)) if queries else problem
 
 
 @contextmanager
-def in_text(span: Span) -> Iterator[None]:
+def name_expressions(span: Span) -> Iterator[None]:
     """Name the expressions of a statement in which a value cannot be computed."""
     try:
         yield
     except CalculationError as problem:
-        found = failing_expressions(problem.problem, span.text[span.start : span.stop])
-        if problem.where or not found:
+        expressions = failing_expressions(problem.problem, span.text[span.start : span.stop])
+        if problem.where or not expressions:
             raise
-        raise problem.located(" or ".join(found)) from problem
+        raise problem.located(" or ".join(expressions)) from problem
 
 
-def placed_rows(result: Result, span: Span) -> Result:
-    """The rows of a query that are read later; what goes wrong then is told as if it were now."""
+def rows_with_span(result: Result, span: Span) -> Result:
+    """The rows of a statement, read when asked for; an error then shows the statement."""
 
     def arrow() -> pa.Table:
-        with placed_in(span), in_text(span):
+        with with_span(span), name_expressions(span):
             return result.arrow()
 
     return Result(arrow, result.frame)
 
 
-def written_rows(result: Result, text: str, dialect: str | None) -> Result:
-    """Rows that are read later, for a text of another dialect."""
+def rows_in_original_text(result: Result, text: str, dialect: str | None) -> Result:
+    """Rows read when asked for, whose errors show the text of another dialect."""
 
     def arrow() -> pa.Table:
-        with as_written(text, dialect):
+        with in_original_text(text, dialect):
             return result.arrow()
 
     return Result(arrow, result.frame)
 
 
 @contextmanager
-def as_written(text: str, dialect: str | None) -> Iterator[None]:
-    """Show places in a text of another dialect as it was written, not as it was translated."""
+def in_original_text(text: str, dialect: str | None) -> Iterator[None]:
+    """Show an error in the text that the user wrote in another dialect, not in its translation."""
     try:
         yield
     except UserError as problem:
@@ -108,12 +113,12 @@ def as_written(text: str, dialect: str | None) -> Iterator[None]:
             raise
         if isinstance(problem, CalculationError) and problem.where not in text:
             problem.problem = problem.problem.removesuffix(f", in {problem.where}")
-        problem.span = _same(problem.span, text)
+        problem.span = _corresponding_span(problem.span, text)
         raise
 
 
-def _same(span: Span, text: str) -> Span:
-    """What a span shows in another text, where it stands there once; else all of that."""
+def _corresponding_span(span: Span, text: str) -> Span:
+    """The same words in another text if they stand there exactly once; else the whole text."""
     word = span.text[span.start : span.stop]
     places = [each.start() for each in re.finditer(rf"(?<!\w){re.escape(word)}(?!\w)", text)]
     start, stop = (places[0], places[0] + len(word)) if len(places) == 1 else (0, len(text))
@@ -121,8 +126,8 @@ def _same(span: Span, text: str) -> Span:
 
 
 @contextmanager
-def placed_in(whole: Span) -> Iterator[None]:
-    """Show a place in a part of a statement as a place in the text that the user wrote."""
+def with_span(whole: Span) -> Iterator[None]:
+    """Give an error a span in the user's text: its own, moved from a part of it, or `whole`."""
     try:
         yield
     except RecursionError:

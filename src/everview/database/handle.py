@@ -1,4 +1,4 @@
-"""A store and an engine as one open handle: what both know of an epoch, until it is closed."""
+"""An open store with its engine: the catalog of an epoch, exclusive writing, and closing."""
 
 from __future__ import annotations
 
@@ -6,17 +6,17 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from threading import local
-from types import TracebackType
-from typing import Any, Self, TypeVar
+from typing import Any, TypeVar
 
 import pyarrow as pa
 
 from everview.database.catalog.catalog import Catalog
 from everview.database.catalog.load import load
-from everview.database.concurrency import Sharing, closed
-from everview.database.error_context import in_time, sound
-from everview.database.maintain import Mover
+from everview.database.concurrency import ExclusiveAccess, closed
+from everview.database.error_context import report_damage, report_removed_epoch
+from everview.database.maintain import Maintainer
 from everview.database.transaction import Transaction
+from everview.errors import Span, UserError
 from everview.runtime.protocol import Engine, Snapshot
 from everview.runtime.results import Result
 from everview.store.lock import WriterLock
@@ -27,26 +27,25 @@ T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
-class Known:
-    """What is declared, as manifests have it and as it was read; replaced in one step."""
+class LoadedCatalog:
+    """A catalog as its manifest holds it, as it was loaded, and the programs compiled from it."""
 
-    declared: Opaque
+    stored: Opaque
     catalog: Catalog
-    mover: Mover
+    maintainer: Maintainer
 
-    def after(self, declared: Opaque, catalog: Catalog) -> Known:
-        """The same with other declarations."""
-        return Known(declared, catalog, replace(self.mover, catalog=catalog, _compiled={}))
+    def replaced_by(self, stored: Opaque, catalog: Catalog) -> LoadedCatalog:
+        """Another catalog on the same engine."""
+        return LoadedCatalog(stored, catalog, self.maintainer.with_catalog(catalog))
 
 
-class _Begun(local):
-    """The transaction that a thread has begun with BEGIN."""
-
+class _ThreadState(local):
     transaction: Transaction | None = None
+    """The transaction that this thread has begun with BEGIN."""
 
 
 class Handle:
-    """A store that is open, for any number of threads of one process."""
+    """An open store, for any number of threads of one process."""
 
     def __init__(
         self, store: Store, engine: Engine, lock: WriterLock | None, *, read_only: bool = False
@@ -56,105 +55,149 @@ class Handle:
         engine.local.confine(store)
         self._lock = lock
         self._read_only = read_only
-        self._sharing = Sharing(self._recover)
-        self._begun = _Begun()
+        self._access = ExclusiveAccess(self.recover)
+        self.thread = _ThreadState()
+        self.on_progress: Callable[[str], None] = lambda _: None
+        """Called with what a declaration builds, as it does; with "" when that is done."""
         manifest = store.latest()
         catalog = self._load(manifest)
-        self._kept = Known(manifest.catalog, catalog, Mover(catalog, engine))
+        self._loaded = LoadedCatalog(manifest.catalog, catalog, Maintainer(catalog, engine))
 
     @property
     def store(self) -> Store:
-        """Where it lies; a database that is closed has none."""
-        self._sharing.check()
+        """Where it lies; refused when the handle is closed."""
+        self.must_be_open()
         return self._store
 
     @property
     def engine(self) -> Engine:
-        """What computes; a database that is closed has none."""
-        self._sharing.check()
+        """What computes; refused when the handle is closed."""
+        self.must_be_open()
         return self._engine
-
-    @property
-    def epoch(self) -> int:
-        """The number of the newest epoch; transactions and declarations each make one."""
-        return self.store.latest().epoch
 
     @property
     def catalog(self) -> Catalog:
         """What is declared at the newest epoch."""
-        return self._known(self.store.latest()).catalog
+        return self.loaded(self.store.latest()).catalog
 
     @property
-    def _mover(self) -> Mover:
-        return self._known(self.store.latest()).mover
+    def maintainer(self) -> Maintainer:
+        """What refreshes the views of the newest epoch."""
+        return self.loaded(self.store.latest()).maintainer
 
-    def _known(self, manifest: Manifest) -> Known:
-        """What is known of the newest epoch; another writer may have declared more since."""
-        known = self._kept
-        if manifest.catalog is known.declared:
-            return known
-        if manifest.catalog == known.declared:
-            fresh = replace(known, declared=manifest.catalog)
+    def loaded(self, manifest: Manifest) -> LoadedCatalog:
+        """The catalog of the newest epoch, loaded again if another writer has changed it."""
+        loaded = self._loaded
+        if manifest.catalog is loaded.stored:
+            return loaded
+        if manifest.catalog == loaded.stored:
+            fresh = replace(loaded, stored=manifest.catalog)
         else:
-            fresh = known.after(manifest.catalog, self._load(manifest))
-        self._kept = fresh
+            fresh = loaded.replaced_by(manifest.catalog, self._load(manifest))
+        self._loaded = fresh
         return fresh
+
+    def keep_catalog(self, before: LoadedCatalog, catalog: Catalog) -> None:
+        """Use the catalog that the newest epoch was committed with."""
+        self._loaded = before.replaced_by(self.store.latest().catalog, catalog)
+
+    def reload_catalog(self) -> None:
+        """Load the newest catalog again: what could not be compiled may be possible now."""
+        manifest = self.store.latest()
+        self._loaded = self._loaded.replaced_by(manifest.catalog, self._load(manifest))
 
     def _load(self, manifest: Manifest) -> Catalog:
         return load(manifest, self.engine, self.store.place.shown)
 
-    def _snapshot(self, epoch: int | None = None) -> Snapshot:
-        return self._epoch(epoch)[0]
+    def snapshot(self) -> Snapshot:
+        """The newest epoch."""
+        return self.at()[0]
 
-    def _epoch(self, epoch: int | None = None) -> tuple[Snapshot, Catalog]:
-        """One epoch and what it declares."""
+    def at(self, epoch: int | None = None) -> tuple[Snapshot, Catalog]:
+        """An epoch, the newest unless one is named, and what it declares."""
         if epoch is None:
             manifest = self.store.latest()
-            catalog = self._known(manifest).catalog
+            catalog = self.loaded(manifest).catalog
         else:
             manifest = self.store.read(epoch)
             catalog = self._load(manifest)
         return Snapshot(self.store, manifest, catalog.stored()), catalog
 
-    def _alone(self, work: Callable[[], T], turn: Transaction | None = None) -> T:
-        """Write, after all others who do."""
-        return self._sharing.exclusively(work, turn)
+    def exclusively(self, work: Callable[[], T], turn: Transaction | None = None) -> T:
+        """Write, after all other writers."""
+        return self._access.run(work, turn)
 
-    def _recover(self) -> None:
-        """Load again what is in memory: an exception may have left it as no commit does."""
+    def begin(self, commit: Callable[[Transaction], int]) -> Transaction:
+        """Begin a transaction, which holds up other writers until it ends."""
+        self.must_write()
+
+        def begun() -> Transaction:
+            tx = Transaction(self.engine, *self.at(), commit, self.exclusively)
+            self._access.reserve(tx)
+            return tx
+
+        return self.exclusively(begun)
+
+    def begin_alone(self, commit: Callable[[Transaction], int]) -> Transaction:
+        """Begin a transaction for who writes exclusively already."""
+        return Transaction(self.engine, *self.at(), commit)
+
+    def recover(self) -> None:
+        """Drop what is in memory, to be loaded again: an exception may have left it half done."""
         self._engine.local.forget()
         self._store.forget()
 
-    def _lazy(self, result: Result, snapshot: Snapshot) -> Result:
-        """Rows that are read when they are asked for, if they can be had then."""
+    def must_be_open(self) -> None:
+        """Refuse a handle that is closed, or that another process opened."""
+        self._access.check()
+
+    def must_write(self) -> None:
+        """Refuse a handle that is open for reading only."""
+        self.must_be_open()
+        if self._read_only:
+            raise UserError(
+                "T009", "this database is open for reading only", remedy="open it without read_only"
+            )
+
+    def must_declare(self, span: Span | None = None) -> None:
+        """Refuse a declaration inside a transaction, or on a handle for reading only."""
+        if self.thread.transaction is not None:
+            raise UserError(
+                "T008",
+                "tables and views cannot be created or dropped inside a transaction",
+                span=span,
+                remedy="COMMIT or ROLLBACK first",
+            )
+        self.must_write()
+
+    def lazy(self, result: Result, snapshot: Snapshot) -> Result:
+        """Rows that are read when asked for, with clear errors if they cannot be read then."""
 
         def arrow() -> pa.Table:
-            with self._readable(snapshot):
+            with self.reading(snapshot):
                 return result.arrow()
 
         def frame() -> Any:
-            with self._readable(snapshot):
+            with self.reading(snapshot):
                 return result.to_spark()
 
         return Result(arrow, frame if result.frame else None)
 
     @contextmanager
-    def _readable(self, snapshot: Snapshot) -> Iterator[None]:
-        self._sharing.check()
+    def reading(self, snapshot: Snapshot) -> Iterator[None]:
+        """Say why rows could not be read: removed, damaged, or the handle was closed meanwhile."""
+        self.must_be_open()
         try:
-            with in_time(snapshot), sound(snapshot):
+            with report_removed_epoch(snapshot), report_damage(snapshot):
                 yield
         except Exception as problem:
-            if self._sharing.is_closed:
+            if self._access.is_closed:
                 raise closed() from problem
             raise
 
     def close(self) -> None:
-        """Release the store and the engine, once the running write is done.
-
-        To close twice does nothing; any other use of a closed database is refused.
-        """
-        self._sharing.close(self._release)
+        """Release the store and the engine, after the current writer; again does nothing."""
+        self._access.close(self._release)
 
     def _release(self) -> None:
         try:
@@ -163,15 +206,3 @@ class Handle:
         finally:
             if self._lock is not None:
                 self._lock.release()
-
-    def __enter__(self) -> Self:
-        self._sharing.check()
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        self.close()

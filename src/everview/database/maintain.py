@@ -1,22 +1,20 @@
-"""How a transaction moves the views with the tables: by its program, or by building them anew."""
+"""Refreshes the views for one transaction: runs its program, or recomputes what it moves."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
 import pyarrow as pa
 
-from everview.database.backfill import Built, rebuild, rows_read
+from everview.database.backfill import EpochWrites, rebuild, rows_read
 from everview.database.catalog.catalog import Catalog
-from everview.database.cost.choose import LEAST_ROWS, Choice, Question, choose, is_exact
-from everview.database.cost.measurements import SEPARATOR, Sample, Samples
-from everview.database.error_context import in_views
-from everview.database.introspect import statistics
-from everview.database.introspect.epoch_notes import note_of
-from everview.database.reach import must_be_in_reach
-from everview.database.recompute_blocks import with_parts
+from everview.database.cost.choose import WEIGHED_MIN_ROWS, Choice, Workload, choose, is_exact
+from everview.database.cost.measurements import SEPARATOR, Measurement, Measurements
+from everview.database.error_context import name_views
+from everview.database.introspect.epoch_notes import choice_note, read_note, transaction_note
+from everview.database.recompute_blocks import with_recomputed_blocks
 from everview.database.violations import violation
 from everview.errors import UserError
 from everview.plan.nodes import Plan
@@ -27,202 +25,217 @@ from everview.runtime.report import Clock, Outcome
 from everview.runtime.retry import CalculationError
 from everview.store.manifest import Segment
 
-NOT_KNOWN = "E011"
-Chooser = Callable[[Question, Samples], Choice]
+UNKNOWN_TO_ENGINE = "E011"
+UNKNOWN_FUNCTION = ("Q010", "Q023")
+GIVE_FUNCTION = "give what the view calls: ev.open(…, functions={'name': (function, 'type')})"
+
+Chooser = Callable[[Workload, Measurements], Choice]
 
 
 @dataclass(frozen=True, slots=True)
-class Compiled:
-    """What a change of some tables does, and which share of it each view and state has.
+class CompiledProgram:
+    """The program for a change of some tables, and the share that each view and state has of it.
 
-    It is `exact` when none of them depends on the order of addition; `fetches` are those that no
-    check of the tables makes anyhow.
+    `touched` says of each table whether rows are removed. `view_fetches` are the fetches that no
+    check of a table needs anyway. `exact`: no value depends on the order of addition.
     """
 
     touched: Mapping[str, bool]
     program: Program
     shares: Mapping[str, Share]
-    fetches: frozenset[str]
+    view_fetches: frozenset[str]
     exact: bool
-
-
-@dataclass(frozen=True, slots=True)
-class Task:
-    """Changes of tables, parts included, over an epoch."""
-
-    compiled: Compiled
-    changes: Changes
-    snapshot: Snapshot
 
     @property
     def tables(self) -> str:
-        """The tables that are touched, as samples know them."""
-        return SEPARATOR.join(self.compiled.program.inputs)
+        """The touched tables, as measurements are kept by."""
+        return SEPARATOR.join(self.program.inputs)
 
     @property
-    def epoch(self) -> int:
-        """The epoch that the changes make."""
-        return self.snapshot.manifest.epoch + 1
-
-    @property
-    def samples(self) -> Samples:
-        """What was measured before."""
-        return Samples.of(note_of(self.snapshot.manifest))
+    def has_loop(self) -> bool:
+        """Whether some view is recursive."""
+        return any(isinstance(step, Loop) for step in self.program.steps)
 
 
 @dataclass(frozen=True, slots=True)
-class Done:
-    """What one way wrote and cost, and the milliseconds of it that views and states took."""
+class Refresh:
+    """What a transaction writes, the note of its epoch, and the time it took."""
 
-    built: Built
-    outcome: Outcome
-    samples: Samples
-    for_views: float
-
-
-@dataclass(frozen=True, slots=True)
-class Moved:
-    """What a transaction writes, what it is remembered by, and the time it took."""
-
-    built: Built
+    writes: EpochWrites
     note: Mapping[str, Any]
     clock: Clock
 
 
 @dataclass(slots=True)
-class Mover:
-    """The views of one catalog on one engine, moved by one transaction after another."""
+class Maintainer:
+    """Refreshes the views of one catalog on one engine, transaction by transaction."""
 
     catalog: Catalog
     engine: Engine
     chooser: Chooser = choose
-    least: int = LEAST_ROWS
-    """A change of fewer rows is maintained without asking."""
-    _compiled: dict[tuple[tuple[str, bool], ...], Compiled] = field(default_factory=dict)
+    weighed_min_rows: int = WEIGHED_MIN_ROWS
+    """A smaller change is maintained without weighing the two ways."""
+    _programs: dict[tuple[tuple[str, bool], ...], CompiledProgram] = field(default_factory=dict)
 
-    def move(self, pending: Changes, removes: frozenset[str], snapshot: Snapshot) -> Moved | None:
-        """Everything that the pending changes make of the store; None when they cancel."""
-        must_be_in_reach(self.catalog, pending)
+    def with_catalog(self, catalog: Catalog) -> Maintainer:
+        """The same for another catalog, whose programs are not compiled yet."""
+        return Maintainer(catalog, self.engine, self.chooser, self.weighed_min_rows)
+
+    def refresh(
+        self, pending: Changes, removes: frozenset[str], snapshot: Snapshot
+    ) -> Refresh | None:
+        """Everything that the pending changes write; None when they cancel."""
+        _must_be_maintained(self.catalog, pending)
         clock = Clock()
         with clock.phase("compute"):
-            changes = with_parts(self.catalog, self.engine, pending, snapshot)
-        ours = {*removes, *self.catalog.parts}
+            changes = with_recomputed_blocks(self.catalog, self.engine, pending, snapshot)
+        shrinking = {*removes, *self.catalog.parts}
         with clock.phase("compile"):
-            compiled = self._compile({name: name in ours for name in changes})
-        task = Task(compiled, changes, snapshot)
-        choice = self._choice(task)
+            compiled = self._compile({name: name in shrinking for name in changes})
+        measured = Measurements.of(read_note(snapshot.manifest))
+        choice = self._choose(compiled, changes, snapshot, measured)
+        way = self._recompute if choice.way == "recompute" else self._run_program
         try:
-            done = self._build(task, choice) if choice.way == "recompute" else self._maintain(task)
+            writes, outcome = way(compiled, changes, snapshot)
         except CalculationError as problem:
-            raise self._blamed(problem, compiled) from problem
+            raise self._naming_views(problem, compiled) from problem
         except UserError as problem:
-            if problem.code != NOT_KNOWN:
+            if problem.code != UNKNOWN_TO_ENGINE:
                 raise
-            raise self._beyond(problem, compiled) from problem
-        if not done.built.changes:
+            raise self._not_maintained(problem, compiled) from problem
+        rows = sum(outcome.segments[name].rows for name in changes)
+        if choice.way == "recompute":
+            views_ms = sum(each.milliseconds for each in writes.build_times.values())
+            measured = measured.after_builds(writes.build_times)
+            if choice.incremental is not None:
+                expected = Measurement(rows, choice.incremental)
+                measured = measured.after_recompute(compiled.tables, expected)
+        else:
+            views_ms = _views_ms(compiled, outcome)
+            measured = measured.after_change(compiled.tables, Measurement(rows, views_ms))
+        if not writes.changes:
             return None
-        for phase, spent in done.outcome.clock.phases.items():
+        for phase, spent in outcome.clock.phases.items():
             clock.add(phase, spent)
         views = {name: s for name, s in compiled.shares.items() if name in self.catalog.views}
         note = {
-            **statistics.note(done.outcome, views),
-            **statistics.chosen(choice, done.for_views),
-            "samples": done.samples.kept(snapshot.stored),
+            **transaction_note(outcome, views),
+            **choice_note(choice, views_ms),
+            "samples": measured.to_note(snapshot.stored),
         }
-        return Moved(done.built, note, clock)
+        return Refresh(writes, note, clock)
 
-    def _blamed(self, problem: CalculationError, compiled: Compiled) -> CalculationError:
-        """The error with the views that the step which failed is for."""
-        views = {n: share for n, share in compiled.shares.items() if n in self.catalog.views}
-        failed = [n for n, share in views.items() if problem.step in share.results]
-        return in_views(problem, {n: self.catalog.views[n].query for n in failed or views})
-
-    def _beyond(self, problem: UserError, compiled: Compiled) -> UserError:
-        """The error with the views that the engine does not know how to keep fresh."""
-        moved = [name for name in compiled.shares if name in self.catalog.views]
-        unknown = [n for n in moved if self.engine.refusal(self.catalog.compiled(n).plan)]
-        told = f"{', '.join(unknown or moved)} cannot follow this change: {problem.problem}"
-        return UserError("E015", told, remedy=problem.remedy)
-
-    def _compile(self, touched: Mapping[str, bool]) -> Compiled:
+    def _compile(self, touched: Mapping[str, bool]) -> CompiledProgram:
         key = tuple(sorted(touched.items()))
-        if key not in self._compiled:
+        if key not in self._programs:
             program = self.catalog.maintenance.program(dict(key))
             moved = shares(program)
             exact = all(is_exact(self._plan(name)) for name in moved)
             checked = self.catalog.maintenance.checked(dict(key)).steps
-            anyhow = {fetch_mark(s.relation, s.by) for s in checked if isinstance(s, Fetch)}
-            fetches = together(moved.values()).fetches - anyhow
-            self._compiled[key] = Compiled(dict(key), program, moved, fetches, exact)
-        return self._compiled[key]
+            for_checks = {fetch_mark(s.relation, s.by) for s in checked if isinstance(s, Fetch)}
+            view_fetches = together(moved.values()).fetches - for_checks
+            self._programs[key] = CompiledProgram(dict(key), program, moved, view_fetches, exact)
+        return self._programs[key]
 
     def _plan(self, name: str) -> Plan:
         state = self.catalog.maintenance.states.stored.get(name)
         return self.catalog.compiled(name).plan if state is None else state.plan
 
-    def _choice(self, task: Task) -> Choice:
-        """The way to go; what is few, not in memory, or not exact is maintained."""
-        shares, changes = task.compiled.shares, task.changes
-        few = all(isinstance(r, pa.Table) for each in changes.values() for r in each)
-        if not few and any(isinstance(step, Loop) for step in task.compiled.program.steps):
-            return Choice("recompute")  # an iteration is followed in process
-        if not shares or not few:
+    def _choose(
+        self,
+        compiled: CompiledProgram,
+        changes: Changes,
+        snapshot: Snapshot,
+        measured: Measurements,
+    ) -> Choice:
+        """The way to refresh: a change that is small, on Spark, or not exact is maintained.
+
+        A recursion is followed in process, so a large change of one is recomputed.
+        """
+        in_memory = all(isinstance(r, pa.Table) for each in changes.values() for r in each)
+        if not in_memory:
+            return Choice("recompute") if compiled.has_loop else Choice()
+        if not compiled.shares:
             return Choice()
         counts = {name: sum(rows.num_rows for rows in each) for name, each in changes.items()}
         rows = sum(counts.values())
         large = rows > self.engine.large_rows
-        if large and any(isinstance(step, Loop) for step in task.compiled.program.steps):
+        if large and compiled.has_loop:
             return Choice("recompute")
-        if rows < self.least or not task.compiled.exact:
+        if rows < self.weighed_min_rows or not compiled.exact:
             return Choice()
-        builds = rows_read(self.catalog, shares, task.snapshot, counts)
-        fetches = len(task.compiled.fetches)
-        return self.chooser(Question(task.tables, rows, fetches, builds, large), task.samples)
+        builds = rows_read(self.catalog, compiled.shares, snapshot, counts)
+        work = Workload(compiled.tables, rows, len(compiled.view_fetches), builds, large)
+        return self.chooser(work, measured)
 
-    def _maintain(self, task: Task) -> Done:
-        """Run the program."""
-        compiled = task.compiled
-        outcome = self.engine.run(
-            compiled.program, task.changes, task.snapshot, task.epoch, violation
-        )
-        rows = sum(outcome.segments[name].rows for name in task.changes)
-        spent = _for_views(compiled, outcome)
-        samples = task.samples.after_changing(task.tables, Sample(rows, spent))
-        return Done(Built(changes=_filled(outcome.segments)), outcome, samples, spent)
+    def _run_program(
+        self, compiled: CompiledProgram, changes: Changes, snapshot: Snapshot
+    ) -> tuple[EpochWrites, Outcome]:
+        epoch = snapshot.manifest.epoch + 1
+        outcome = self.engine.run(compiled.program, changes, snapshot, epoch, violation)
+        return EpochWrites(changes=_not_empty(outcome.segments)), outcome
 
-    def _build(self, task: Task, choice: Choice) -> Done:
-        """Take the changes in and check them; then build what they move, as it is after them."""
-        compiled = task.compiled
+    def _recompute(
+        self, compiled: CompiledProgram, changes: Changes, snapshot: Snapshot
+    ) -> tuple[EpochWrites, Outcome]:
+        """Take the changes of tables in and check them, then rebuild what they move."""
+        epoch = snapshot.manifest.epoch + 1
         checked = self.catalog.maintenance.checked(compiled.touched)
-        outcome = self.engine.run(checked, task.changes, task.snapshot, task.epoch, violation)
+        outcome = self.engine.run(checked, changes, snapshot, epoch, violation)
         with outcome.clock.phase("compute"):
-            built = rebuild(
-                self.catalog, compiled.shares, outcome.segments, self.engine, task.snapshot
-            )
-        written = built.changes | built.bases
+            writes = rebuild(self.catalog, compiled.shares, outcome.segments, self.engine, snapshot)
+        written = writes.changes | writes.bases
         outcome.segments |= {name: written[name] for name in compiled.shares}
         outcome.published = {n: written[n].rows for n in compiled.shares if n in self.catalog.views}
-        built.changes = _filled(built.changes)
-        spent = sum(sample.milliseconds for sample in built.spent.values())
-        samples = task.samples.after_building(built.spent)
-        if choice.incremental is not None:
-            rows = sum(outcome.segments[name].rows for name in task.changes)
-            samples = samples.after_not_changing(task.tables, Sample(rows, choice.incremental))
-        return Done(built, outcome, samples, spent)
+        writes.changes = _not_empty(writes.changes)
+        return writes, outcome
+
+    def _naming_views(
+        self, problem: CalculationError, compiled: CompiledProgram
+    ) -> CalculationError:
+        """The error with the views that the step which failed is for."""
+        views = {n: share for n, share in compiled.shares.items() if n in self.catalog.views}
+        failed = [n for n, share in views.items() if problem.step in share.results]
+        return name_views(problem, {n: self.catalog.views[n].query for n in failed or views})
+
+    def _not_maintained(self, problem: UserError, compiled: CompiledProgram) -> UserError:
+        """The error with the views that the engine does not know how to keep fresh."""
+        moved = [name for name in compiled.shares if name in self.catalog.views]
+        unknown = [n for n in moved if self.engine.refusal(self.catalog.compiled(n).plan)]
+        message = f"{', '.join(unknown or moved)} cannot follow this change: {problem.problem}"
+        return UserError("E015", message, remedy=problem.remedy)
 
 
-def _filled(segments: Mapping[str, Segment]) -> dict[str, Segment]:
+def _not_empty(segments: Mapping[str, Segment]) -> dict[str, Segment]:
     return {name: segment for name, segment in segments.items() if segment.rows}
 
 
-def _for_views(compiled: Compiled, outcome: Outcome) -> float:
+def _views_ms(compiled: CompiledProgram, outcome: Outcome) -> float:
     """Milliseconds that went into views and states, and not into tables and their checks.
 
-    Of the time for fetches they have the part that their rows are of all rows fetched; what is
-    fetched for checks too would be without them.
+    Fetch time is shared out by rows; fetches that the checks need anyway are not charged to views.
     """
-    ours = together(compiled.shares.values()).results | compiled.shares.keys()
-    steps = sum(spent for name, spent in outcome.steps.items() if name in ours)
+    own = together(compiled.shares.values()).results | compiled.shares.keys()
+    steps = sum(spent for name, spent in outcome.steps.items() if name in own)
     rows = sum(outcome.fetched.values())
-    brought = sum(n for mark, n in outcome.fetched.items() if mark in compiled.fetches)
-    return steps + outcome.clock.phases.get("fetch", 0.0) * brought / max(rows, 1)
+    for_views = sum(n for mark, n in outcome.fetched.items() if mark in compiled.view_fetches)
+    return steps + outcome.clock.phases.get("fetch", 0.0) * for_views / max(rows, 1)
+
+
+def _must_be_maintained(catalog: Catalog, changed: Collection[str]) -> None:
+    """Refuse a change of tables under a view that this engine cannot maintain.
+
+    A stored view may call what the engine does not know: a function of Spark's on the embedded
+    engine, or a Python function that was not given. It is read as it is stored. Since it must equal
+    its query after every transaction, the tables under it stay as they are.
+    """
+    for view, problem in catalog.beyond_reach.items():
+        under = catalog.tables_under(view)
+        touched = [table for table in changed if table in under]
+        if touched:
+            raise UserError(
+                "E015",
+                f"{', '.join(touched)} cannot change here: the view {view} would have to follow, "
+                f"and {problem.problem}",
+                remedy=GIVE_FUNCTION if problem.code in UNKNOWN_FUNCTION else problem.remedy,
+            )

@@ -1,4 +1,4 @@
-"""From a location and an engine's name to a database."""
+"""Opens the database at a location, with an engine chosen by name; verifies and repairs one."""
 
 from __future__ import annotations
 
@@ -6,11 +6,13 @@ from collections.abc import Iterable
 from typing import Any
 
 from everview import arguments
+from everview.database.commit import install
 from everview.database.database import Database
-from everview.database.ddl import Declared
+from everview.database.ddl import CatalogChange
+from everview.database.handle import Handle
 from everview.database.python_functions import checked_functions
 from everview.database.repair import Repair, repair
-from everview.database.verify import Tell, Verification, silent, verify
+from everview.database.verify import Progress, Verification, no_progress, verify
 from everview.errors import UserError
 from everview.lang.sql.allowlist.allow import NOTHING, Allow, allowed
 from everview.runtime.protocol import Engine
@@ -18,8 +20,8 @@ from everview.store.errors import no_store
 from everview.store.store import Store
 
 ENGINES = ("spark", "duckdb")
-_SHOWN = 200
-"""So many characters of a location, and of what is wrong with it, are shown."""
+_MAX_SHOWN = 200
+"""How many characters of a location, and of what is wrong with it, an error shows."""
 
 
 def open_database(
@@ -53,9 +55,9 @@ def open_database(
         raise UserError(
             "E002", "the embedded engine uses no Spark session", remedy="leave out spark, or engine"
         )
-    reached = allowed(allow)
-    called = [] if functions is None else checked_functions(functions)
-    if engine == "duckdb" and reached != NOTHING:
+    reachable = allowed(allow)
+    python_functions = [] if functions is None else checked_functions(functions)
+    if engine == "duckdb" and reachable != NOTHING:
         raise UserError(
             "E002",
             "the embedded engine reaches nothing beside the store",
@@ -66,54 +68,56 @@ def open_database(
     store.latest()
     lock = None if read_only else store.writer_lock()
     try:
-        computes = _engine(engine, spark, reached)
-        for name, function, gives in called:
+        computes = _engine(engine, spark, reachable)
+        for name, function, gives in python_functions:
             computes.register_function(name, function, gives)
-        db = Database(store, computes, lock, read_only=read_only)
+        handle = Handle(store, computes, lock, read_only=read_only)
         if not read_only:
-            _make_whole(db)
-        return db
+            _build_missing(handle)
+        return Database(handle)
     except BaseException:
         if lock is not None:
             lock.release()
         raise
 
 
-def verified(location: str, tell: Tell = silent) -> Verification:
+def verified(location: str, on_progress: Progress = no_progress) -> Verification:
     """What of the store at `location` is damaged."""
-    return verify(_store(arguments.location(location), create=False, epoch=None), tell)
+    return verify(_store(arguments.location(location), create=False, epoch=None), on_progress)
 
 
-def repaired(location: str, *, engine: str, spark: Any = None, tell: Tell = silent) -> Repair:
-    """Build again what is damaged of the store at `location`, as far as its tables tell it.
+def repaired(
+    location: str, *, engine: str, spark: Any = None, on_progress: Progress = no_progress
+) -> Repair:
+    """Build again what is damaged of the store at `location` and follows from its tables.
 
-    Without its newest manifest nobody knows what it held: then nothing is done.
+    Without the newest manifest it is not known what the store held: then nothing is done.
     """
-    found = verified(location, tell)
+    found = verified(location, on_progress)
     if not all(each.relations for each in found.of_epoch(found.newest)):
         return Repair(found)
     with open_database(location, engine=engine, spark=spark, read_only=False, create=False) as db:
-        return repair(db, found)
+        return repair(db.handle, found)
 
 
 def _store(location: str, *, create: bool, epoch: int | None) -> Store:
-    """The store at `location`, if there can be one; what a file system says of it is told."""
+    """The store at `location`; a refusal of the file system is an error that says so."""
     try:
         if create:
             return Store.create_or_open(location)
         return Store.open_existing(location, epoch=epoch)
     except (OSError, ValueError) as problem:  # Arrow's errors are either
         reason = str(problem).splitlines()[0]
-        raise no_store(location[:_SHOWN], reason[:_SHOWN]) from problem
+        raise no_store(location[:_MAX_SHOWN], reason[:_MAX_SHOWN]) from problem
 
 
-def _make_whole(db: Database) -> None:
-    """Build what views need and the store does not hold: a version before may have kept other."""
+def _build_missing(db: Handle) -> None:
+    """Build the states that the store does not hold: an older version may have stored others."""
     catalog, held = db.catalog, db.store.latest().relations.keys()
     needed = catalog.stored().keys() | catalog.states_beyond_reach().keys()
-    told = catalog.known.sources.keys() >= catalog.views.keys()
-    if not told or catalog.stored().keys() - held or held - needed:
-        db.install(Declared(catalog))
+    described = catalog.known.sources.keys() >= catalog.views.keys()
+    if not described or catalog.stored().keys() - held or held - needed:
+        db.exclusively(lambda: install(db, CatalogChange(catalog)))
 
 
 def _engine(name: str, session: Any, allow: Allow) -> Engine:

@@ -1,4 +1,4 @@
-"""Whether functions in Python can be called by queries."""
+"""Checks the Python functions that a user gives for queries to call."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from everview.lang.sql.parse.functions import must_be_free
 
 
 def checked_functions(given: object) -> list[tuple[str, Callable[..., Any], Type]]:
-    """Functions by name, each with the type it gives; who gives them says that they are pure."""
-    found = []
+    """Functions by name, each with the type it returns; the user says that they are pure."""
+    checked = []
     for name, each in arguments.mapping("functions", given).items():
         if not isinstance(each, tuple | list) or len(each) != 2:
             raise UserError(
@@ -22,8 +22,10 @@ def checked_functions(given: object) -> list[tuple[str, Callable[..., Any], Type
                 remedy="give each as (function, 'type'), such as (len, 'int')",
             )
         function, gives = each
-        found.append((name, function, checked_function(name, function, gives, deterministic=True)))
-    return found
+        checked.append(
+            (name, function, checked_function(name, function, gives, deterministic=True))
+        )
+    return checked
 
 
 def checked_function(

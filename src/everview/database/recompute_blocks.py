@@ -1,4 +1,4 @@
-"""The change of what is recomputed: its query after a transaction, minus what is stored."""
+"""The change of a recomputed block: its query after a transaction, minus what is stored."""
 
 from __future__ import annotations
 
@@ -12,44 +12,48 @@ from everview.plan.traverse import sources
 from everview.runtime.protocol import Changes, Engine, Snapshot
 
 
-def with_parts(
+def with_recomputed_blocks(
     catalog: Catalog, engine: Engine, changes: Changes, snapshot: Snapshot
 ) -> dict[str, list[Any]]:
-    """The changes of tables, and of every part that a changed table is under.
+    """The changes of tables, and of every block (`part`) that reads a changed table.
 
-    From then on a part is like a table: the views over it follow its change in the same program.
-    A part may read views. Their new rows are not known before the program has run, so they are
-    evaluated from their plans, over the tables and the parts as they are after the changes.
+    The program then treats a block like a table: the views over it follow its change. A block may
+    read views; since their new rows are not known before the program has run, they are evaluated
+    from their plans, over the tables and blocks as they are after the changes.
     """
     found = {name: list(rows) for name, rows in changes.items()}
-    if not any(_moves(catalog, part, changes) for part in catalog.parts):
+    if not any(_is_changed(catalog, part, changes) for part in catalog.parts):
         return found
     pin = engine.frames.pin
     found = {name: [pin(each, name, snapshot) for each in rows] for name, rows in found.items()}
     for name, part in catalog.parts.items():
-        if _moves(catalog, name, changes):
-            views = {v: catalog.compiled(v).plan for v in _moved_views(catalog, name, changes)}
+        if _is_changed(catalog, name, changes):
+            views = {v: catalog.compiled(v).plan for v in _changed_views(catalog, name, changes)}
             rows = recompute(engine, name, part.asked, views, snapshot, found)
             if not isinstance(rows, pa.Table) or rows.num_rows:
                 found[name] = [rows]
     return found
 
 
-def _moves(catalog: Catalog, name: str, changes: Changes) -> bool:
-    """Whether a relation has a changed table under it."""
-    return name in changes or any(_moves(catalog, read, changes) for read in _reads(catalog, name))
+def _is_changed(catalog: Catalog, name: str, changes: Changes) -> bool:
+    """Whether a relation reads a changed table, itself or through others."""
+    return name in changes or any(
+        _is_changed(catalog, read, changes) for read in _reads(catalog, name)
+    )
 
 
-def _moved_views(catalog: Catalog, part: str, changes: Changes) -> list[str]:
-    """The views under a part that the changes move, in order of declaration."""
+def _changed_views(catalog: Catalog, part: str, changes: Changes) -> list[str]:
+    """The changed views that a block reads, in order of declaration."""
     needed = [read for read in catalog.parts[part].reads if read in catalog.views]
     for view in needed:
         needed += (read for read in _reads(catalog, view) if read in catalog.views)
-    return [view for view in catalog.views if view in needed and _moves(catalog, view, changes)]
+    return [
+        view for view in catalog.views if view in needed and _is_changed(catalog, view, changes)
+    ]
 
 
 def _reads(catalog: Catalog, name: str) -> tuple[str, ...]:
-    """What a relation is computed from: tables, views, and the parts of a view."""
+    """What a relation is computed from: tables, views, and the blocks of a view."""
     if name in catalog.tables:
         return ()
     if name in catalog.parts:

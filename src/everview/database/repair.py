@@ -1,14 +1,15 @@
-"""What is damaged of the newest epoch, built again from the tables as far as they are whole."""
+"""Repair: builds damaged views and states of the newest epoch again, from undamaged tables."""
 
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
 
-from everview.database.backfill import build
+from everview.database.backfill import backfill
 from everview.database.catalog.catalog import Catalog
-from everview.database.introspect import statistics
+from everview.database.commit import record
+from everview.database.handle import Handle
+from everview.database.introspect.epoch_notes import declaration_note, timestamp
 from everview.database.verify import Damaged, Verification
 from everview.lang.sql.recompute.partition_query import RecomputedBlock
 from everview.plan.traverse import sources
@@ -16,12 +17,9 @@ from everview.runtime.protocol import Snapshot
 from everview.runtime.report import Clock
 from everview.store.manifest import Manifest
 
-if TYPE_CHECKING:
-    from everview.database.database import Database
-
 
 @dataclass(frozen=True, slots=True)
-class Lost:
+class LostRows:
     """A table with damaged files: their paths, how many rows they held, and who wrote them.
 
     `epochs` are those that wrote the files. Restore the files from a backup.
@@ -45,9 +43,9 @@ class Repair:
     found: Verification
     epoch: int | None = None
     rebuilt: tuple[str, ...] = ()
-    lost: tuple[Lost, ...] = ()
+    lost: tuple[LostRows, ...] = ()
     waiting: tuple[str, ...] = ()
-    """Views and states that are damaged and read a table that is."""
+    """Damaged views and states that read a damaged table."""
 
     @property
     def ok(self) -> bool:
@@ -60,51 +58,52 @@ class Repair:
         return self.found.of_epoch(self.found.newest)
 
 
-def repair(db: Database, found: Verification) -> Repair:
-    """Build what was found damaged of the newest epoch again, in a new epoch."""
+def repair(db: Handle, found: Verification) -> Repair:
+    """Build the damaged views and states of the newest epoch again, in a new epoch."""
     manifest, catalog = db.store.latest(), db.catalog
     here = found.of_epoch(found.newest)
     damaged = {name for each in here for name in each.relations} & manifest.relations.keys()
     tables = damaged & catalog.tables.keys()
-    hidden = _reading(catalog, tables)
-    anew = sorted(damaged - tables - hidden)
-    lost = tuple(_lost(name, manifest, here) for name in sorted(tables))
-    waiting = tuple(sorted(damaged & hidden))
-    epoch = _rebuilt(db, manifest, anew) if anew else None
-    return Repair(found, epoch, tuple(anew), lost, waiting)
+    blocked = _reading(catalog, tables)
+    buildable = sorted(damaged - tables - blocked)
+    lost = tuple(_lost_rows(name, manifest, here) for name in sorted(tables))
+    waiting = tuple(sorted(damaged & blocked))
+    epoch = _rebuild(db, manifest, buildable) if buildable else None
+    return Repair(found, epoch, tuple(buildable), lost, waiting)
 
 
-def _rebuilt(db: Database, manifest: Manifest, names: Collection[str]) -> int:
-    """Commit an epoch in which relations are built as if they had never been."""
+def _rebuild(db: Handle, manifest: Manifest, names: Collection[str]) -> int:
+    """Commit an epoch in which relations are built as if they had never been stored."""
     clock, catalog = Clock(), db.catalog
     kept = {name: each for name, each in manifest.relations.items() if name not in names}
     pruned = replace(manifest, relations=kept)
     with clock.phase("compute"):
-        built = build(catalog, catalog, db.engine, Snapshot(db.store, pruned, catalog.stored()))
-    note = {**statistics.built(built, manifest, catalog), "kind": "repair"}
-    db._record(built.on(pruned, statistics.now(), note=note), clock)
-    return db.epoch
+        snapshot = Snapshot(db.store, pruned, catalog.stored())
+        writes = backfill(catalog, catalog, db.engine, snapshot)
+    note = {**declaration_note(writes, manifest, catalog), "kind": "repair"}
+    record(db.store, writes.advance(pruned, timestamp(), note=note), clock)
+    return db.store.latest().epoch
 
 
-def _lost(name: str, manifest: Manifest, damaged: Sequence[Damaged]) -> Lost:
+def _lost_rows(name: str, manifest: Manifest, damaged: Sequence[Damaged]) -> LostRows:
     paths = {each.path for each in damaged if name in each.relations}
     segments = manifest.relations[name].segments
     files = [(s.epoch, f) for s in segments for f in s.files if f.path in paths]
     epochs = tuple(sorted({epoch for epoch, _ in files}))
-    return Lost(name, sum(f.rows for _, f in files), epochs, tuple(f.path for _, f in files))
+    return LostRows(name, sum(f.rows for _, f in files), epochs, tuple(f.path for _, f in files))
 
 
 def _reading(catalog: Catalog, tables: Collection[str]) -> set[str]:
     """The views and states that read one of some tables, themselves or through others."""
     plans = {s.name: s.plan for s in catalog.maintenance.states.stored.values()}
     plans |= {name: catalog.compiled(name).plan for name in catalog.views}
-    found = {*tables}
+    readers = {*tables}
     while True:
-        more = {n for n, plan in plans.items() if found & {each.name for each in sources(plan)}}
-        more |= {n for n, part in catalog.parts.items() if found & {*_reads(part, catalog)}}
-        if more <= found:
-            return found - {*tables}
-        found |= more
+        more = {n for n, plan in plans.items() if readers & {each.name for each in sources(plan)}}
+        more |= {n for n, part in catalog.parts.items() if readers & {*_reads(part, catalog)}}
+        if more <= readers:
+            return readers - {*tables}
+        readers |= more
 
 
 def _reads(part: RecomputedBlock, catalog: Catalog) -> Iterator[str]:

@@ -1,47 +1,24 @@
-"""What a user may hand over as rows, as a weighted Arrow table of exactly the table's types."""
+"""Converts the rows that a user may give to a weighted Arrow table of exactly the table's types."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence, Set
-from datetime import UTC, date, datetime
-from decimal import Context, Decimal, InvalidOperation
-from fractions import Fraction
+from decimal import InvalidOperation
 from functools import lru_cache
-from math import isfinite, isinf
-from operator import index as whole_number
-from typing import Any, NoReturn
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from everview.arguments import did_you_mean, named, shown
+from everview.database.values import convert
 from everview.errors import UserError
-from everview.expr.types import (
-    FLOATS,
-    INTEGERS,
-    WEIGHT,
-    Column,
-    Schema,
-    Type,
-    decimal_parts,
-    element_of,
-    entry_of,
-    fields_of,
-    is_nested,
-    names,
-)
+from everview.expr.types import WEIGHT, Column, Schema, names
 from everview.runtime.arrow_types import arrow_schema, arrow_type, must_have_sound_maps
 
-_UNFIT = (pa.ArrowException, OverflowError, TypeError, ValueError)
-"""What Arrow raises for values that it cannot make a column of."""
-
-_WIDE = Context(prec=80)
-"""Digits enough for any decimal, shifted by any scale."""
-
-
-_DIGITS = 20
-"""No whole number of more digits fits a column."""
+_ARROW_ERRORS = (pa.ArrowException, OverflowError, TypeError, ValueError)
+"""What Arrow raises for values that do not fit a column."""
 
 
 def is_frame(rows: Any) -> bool:
@@ -58,7 +35,7 @@ def weighted(rows: Any, table: str, schema: Schema, weight: int) -> pa.Table:
 
 
 def limited(rows: pa.Table, table: str, lengths: Sequence[tuple[str, int]]) -> pa.Table:
-    """Rows whose texts are as long as they may be; blanks at the end give way, as in Spark."""
+    """Rows whose texts fit VARCHAR lengths; blanks at the end are cut off, as in Spark."""
     for name, length in lengths:
         place, column = rows.schema.get_field_index(name), rows.column(name)
         long = pc.greater(pc.utf8_length(column), length)
@@ -104,9 +81,9 @@ def _as_arrow(rows: Any, table: str) -> pa.Table | None:
             return rows
     except (pa.ArrowException, TypeError, ValueError, AttributeError) as problem:
         column = re.search(r"for column (\S+) with", str(problem))
-        told = f"the column {column[1]} has values" if column else f"{shown(rows)} holds columns"
+        what = f"the column {column[1]} has values" if column else f"{shown(rows)} holds columns"
         remedy = "convert the values first, or give a list of rows"
-        raise _wrong(table, f"{told} that cannot be read", remedy) from problem
+        raise _wrong(table, f"{what} that cannot be read", remedy) from problem
     return None
 
 
@@ -119,7 +96,7 @@ def _from_python(rows: list[Any], table: str, schema: Schema) -> pa.Table:
         ]
         try:
             arrays.append(pa.array(converted, arrow_type(column.type)))
-        except _UNFIT as problem:
+        except _ARROW_ERRORS as problem:
             bad = _first_bad(converted, column)
             raise _mismatch(table, column, *bad) from problem
     return pa.table(arrays, names=list(names(schema)))
@@ -152,135 +129,9 @@ def _values(row: Any, number: int, table: str, schema: Schema) -> Sequence[Any]:
 def _convert(value: Any, column: Column, number: int, table: str) -> Any:
     """A Python value as one that Arrow takes for the column, without loss."""
     try:
-        return _as_type(value, column.type)
+        return convert(value, column.type)
     except (TypeError, ValueError, InvalidOperation, OverflowError):
         raise _mismatch(table, column, number, value) from None
-
-
-def _as_type(value: Any, type_: Type) -> Any:
-    if value is None:
-        return None
-    parts = decimal_parts(type_)
-    if parts:
-        return _decimal(value, *parts)
-    if type_ in INTEGERS:
-        return _integer(value)
-    if type_ in FLOATS:
-        return _fraction(value, type_)
-    if type_ == "date":
-        return _date(value)
-    if type_ in ("timestamp", "timestamp_ntz"):
-        return _timestamp(value, type_)
-    if is_nested(type_):
-        return _nested(value, type_)
-    expected = {"boolean": bool, "string": str, "binary": bytes}[type_]
-    if not isinstance(value, expected):
-        raise TypeError
-    return value
-
-
-def _nested(value: Any, type_: Type) -> Any:
-    """A list or tuple as an array, a dict or pairs as a map, a dict or tuple as a struct."""
-    if isinstance(value, str | bytes) or not isinstance(value, Mapping | Sequence):
-        raise TypeError
-    if entry := entry_of(type_):
-        pairs = value.items() if isinstance(value, Mapping) else value
-        return [(_as_type(key, entry[0]), _as_type(each, entry[1])) for key, each in pairs]
-    if fields := fields_of(type_) if type_.startswith("struct<") else ():
-        given = _by_name(value, fields) if isinstance(value, Mapping) else list(value)
-        if len(given) != len(fields):
-            raise TypeError
-        return {n: _as_type(each, t) for (n, t), each in zip(fields, given, strict=True)}
-    if isinstance(value, Mapping):
-        raise TypeError
-    return [_as_type(each, element_of(type_) or "") for each in value]
-
-
-def _by_name(value: Mapping[Any, Any], fields: tuple[tuple[str, Type], ...]) -> list[Any]:
-    """The values of a struct's fields; those that are not named are null."""
-    given = {str(name).lower(): each for name, each in value.items()}
-    if set(given) - {name.lower() for name, _ in fields}:
-        raise TypeError
-    return [given.get(name.lower()) for name, _ in fields]
-
-
-def _decimal(value: Any, precision: int, scale: int) -> Decimal:
-    if isinstance(value, bool | float):
-        raise TypeError
-    exact = Decimal(value)
-    if not exact.is_finite():
-        raise ValueError
-    fitted = exact.quantize(Decimal(1).scaleb(-scale), context=_WIDE) if exact else Decimal(0)
-    if fitted != exact or len(fitted.as_tuple().digits) > precision:
-        raise ValueError
-    return fitted
-
-
-def _integer(value: Any) -> int:
-    """A whole number, whatever its type, as an int; a float is none, even where it is whole."""
-    if type(value) is int:
-        return value
-    if isinstance(value, str):
-        return int(value) if _WHOLE.fullmatch(value.strip()) else _refused()
-    if isinstance(value, Decimal) and value.is_finite() and value.adjusted() > _DIGITS:
-        raise OverflowError  # writing out a large exponent would take all memory
-    if isinstance(value, Decimal | Fraction):
-        return int(value) if value == int(value) else _refused()
-    if isinstance(value, bool):
-        raise TypeError
-    return int(whole_number(value))
-
-
-def _fraction(value: Any, type_: Type) -> float:
-    """The nearest float; a whole number that is not one, and what is too large, are refused."""
-    if type(value) is float and type_ == "double":
-        return value
-    if isinstance(value, bool):
-        raise TypeError
-    nearest = float(value)
-    if isinstance(value, int) and nearest != value:
-        raise ValueError
-    if type_ == "float" and isfinite(nearest) and abs(nearest) > _FLOAT_MAX:
-        raise ValueError
-    if isinf(nearest) and isinstance(value, Decimal) and value.is_finite():
-        raise ValueError
-    return nearest
-
-
-def _refused() -> NoReturn:
-    raise ValueError
-
-
-_WHOLE = re.compile(r"[+-]?[0-9]+")
-_FLOAT_MAX = 3.4028235677973366e38
-"""What rounds to infinity as a float of 32 bits begins here."""
-
-
-def _date(value: Any) -> date:
-    if isinstance(value, str):
-        return date.fromisoformat(value)
-    if isinstance(value, datetime) or not isinstance(value, date):
-        raise TypeError
-    return value
-
-
-def _timestamp(value: Any, type_: str) -> datetime:
-    moment = datetime.fromisoformat(value) if isinstance(value, str) else value
-    if not isinstance(moment, datetime):
-        raise TypeError
-    if getattr(moment, "nanosecond", 0) or (isinstance(value, str) and _FINER.search(value)):
-        raise ValueError
-    if type_ == "timestamp":
-        return moment if moment.tzinfo else moment.replace(tzinfo=UTC)
-    return moment.replace(tzinfo=None) if moment.tzinfo is None else _naive(moment)
-
-
-_FINER = re.compile(r"[.,][0-9]{6}0*[1-9]")
-"""Digits of a second that microseconds lose."""
-
-
-def _naive(moment: datetime) -> datetime:
-    raise TypeError(f"{moment} has a time zone")
 
 
 def _cast(rows: pa.Table, table: str, schema: Schema) -> pa.Table:
@@ -290,28 +141,28 @@ def _cast(rows: pa.Table, table: str, schema: Schema) -> pa.Table:
         return rows
     if rows.schema.names == wanted.names and rows.schema.types == wanted.types:
         return pa.table(rows.columns, wanted)
-    known: dict[str, str] = {}
+    by_name: dict[str, str] = {}
     for name in rows.column_names:
         if name.lower() not in {each.lower() for each in names(schema)}:
             raise _unknown_column(table, "the rows have", name, schema)
-        if name.lower() in known:
+        if name.lower() in by_name:
             raise _wrong(table, f"the rows have {name} twice", "give each column once")
-        known[name.lower()] = name
+        by_name[name.lower()] = name
     arrays = []
     for column, field in zip(schema, wanted, strict=True):
-        found = known.get(column.name.lower())
-        if found is None:
+        given = by_name.get(column.name.lower())
+        if given is None:
             arrays.append(pa.nulls(rows.num_rows, field.type))
             continue
         try:
-            if isinstance(rows.column(found).type, pa.BaseExtensionType):
-                told = f"the column {column.name} has a meaning that {column.type.upper()} loses"
-                raise _wrong(table, told, "convert the values first")
-            arrays.append(_exactly(rows.column(found), field.type))
+            if isinstance(rows.column(given).type, pa.BaseExtensionType):
+                lost = f"the column {column.name} has a meaning that {column.type.upper()} loses"
+                raise _wrong(table, lost, "convert the values first")
+            arrays.append(_exactly(rows.column(given), field.type))
         except (pa.ArrowException, ValueError) as problem:
             raise _wrong(
                 table,
-                f"the column {column.name} is {rows.column(found).type} and does not fit "
+                f"the column {column.name} is {rows.column(given).type} and does not fit "
                 f"{column.type.upper()}: {_line(problem)}",
                 "convert the values first",
             ) from problem
@@ -355,7 +206,7 @@ def _first_bad(values: list[Any], column: Column) -> tuple[int, Any]:
     for number, value in enumerate(values, 1):
         try:
             pa.array([value], arrow_type(column.type))
-        except _UNFIT:
+        except _ARROW_ERRORS:
             return number, value
     return 0, values
 
@@ -368,11 +219,11 @@ def _mismatch(table: str, column: Column, number: int, value: Any) -> UserError:
     )
 
 
-def _unknown_column(table: str, told: str, name: object, schema: Schema) -> UserError:
+def _unknown_column(table: str, subject: str, name: object, schema: Schema) -> UserError:
     shown_name = named(name) if isinstance(name, str) else shown(name)
     near = did_you_mean(str(shown_name), names(schema))
     remedy = f"{near}the columns are {', '.join(names(schema))}"
-    return _wrong(table, f"{told} an unknown column: {shown_name}", remedy)
+    return _wrong(table, f"{subject} an unknown column: {shown_name}", remedy)
 
 
 def _no_rows(table: str, rows: object) -> UserError:

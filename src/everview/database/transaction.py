@@ -28,11 +28,11 @@ T = TypeVar("T")
 Commit = Callable[["Transaction"], int]
 
 
-class Alone(Protocol):
-    """How a transaction sees to it that nobody writes beside it."""
+class Exclusively(Protocol):
+    """Runs a part of a transaction while nobody else writes."""
 
     def __call__(self, work: Callable[[], T], turn: Transaction, /) -> T:
-        """What the work gives."""
+        """The result of `work`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,14 +61,14 @@ class Transaction:
         snapshot: Snapshot,
         catalog: Catalog,
         commit: Commit,
-        alone: Alone = lambda work, _: work(),
+        exclusively: Exclusively = lambda work, _: work(),
     ) -> None:
         self.engine = engine
         self.snapshot = snapshot
         self.catalog = catalog
         self.thread = get_ident()
         self._commit = commit
-        self._alone = alone
+        self._exclusively = exclusively
         self._changes: tuple[_Change, ...] = ()
         """Replaced in one step, so that a statement is in it wholly or not at all."""
         self._open = True
@@ -83,10 +83,10 @@ class Transaction:
     @property
     def pending(self) -> Mapping[str, list[Any]]:
         """What has been changed so far: for each table, weighted rows."""
-        found: dict[str, list[Any]] = {}
+        pending: dict[str, list[Any]] = {}
         for change in self._changes:
-            found.setdefault(change.table, []).append(change.rows)
-        return found
+            pending.setdefault(change.table, []).append(change.rows)
+        return pending
 
     @property
     def removes(self) -> frozenset[str]:
@@ -94,12 +94,12 @@ class Transaction:
         return frozenset(change.table for change in self._changes if change.removes)
 
     def run(self, work: Callable[[], T]) -> T:
-        """Do a part of the transaction, alone."""
+        """Do a part of the transaction, while nobody else writes."""
         self._must_be_open()
-        return self._alone(work, self)
+        return self._exclusively(work, self)
 
     def wait(self, seconds: float) -> None:
-        """Come back when it has ended, or after so long."""
+        """Return when it has ended, or after `seconds`."""
         if self._running.acquire(timeout=seconds):
             self._running.release()
 
@@ -181,11 +181,11 @@ class Transaction:
             self._end()
 
     def rollback(self) -> None:
-        """Forget all changes."""
+        """Discard all changes."""
         self._end()
 
     def _end(self) -> None:
-        """Let those go on who wait for it; again does nothing."""
+        """Wake up the writers that wait for it; again does nothing."""
         self._open, self._changes = False, ()
         if self._running.locked():
             with suppress(RuntimeError):

@@ -1,4 +1,4 @@
-"""Every byte that a store needs, verified: which files are damaged, and what needs them."""
+"""Verifies every file that a store needs against its checksum, and names what needs the damaged."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ from everview.store.manifest import DataFile, Manifest
 from everview.store.manifest_log import manifest_path
 from everview.store.store import Store
 
-AT_ONCE = 4
-"""So many files are read at a time."""
+THREADS = 4
+"""How many files are read at a time."""
 
-Tell = Callable[[int, int], None]
-"""Is told how many files are verified, of how many."""
+Progress = Callable[[int, int], None]
+"""Called with how many files are verified, of how many."""
 
 
-def silent(_done: int, _of: int) -> None:
-    """Tell nobody."""
+def no_progress(_done: int, _of: int) -> None:
+    """Show nothing."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,44 +63,44 @@ class Verification:
 
 
 @dataclass(slots=True)
-class _Named:
-    """A file with all that name it."""
+class _Referenced:
+    """A file, with the relations and epochs that refer to it."""
 
     file: DataFile
     relations: set[str] = field(default_factory=set)
     epochs: list[int] = field(default_factory=list)
 
 
-def verify(store: Store, tell: Tell = silent) -> Verification:
-    """Read all that the retained epochs of a store need, as it lies on disk now."""
-    found: list[Damaged] = []
-    named: dict[tuple[str, int | None], _Named] = {}
+def verify(store: Store, on_progress: Progress = no_progress) -> Verification:
+    """Read everything that the retained epochs of a store need, as it lies on disk now."""
+    damaged: list[Damaged] = []
+    files: dict[tuple[str, int | None], _Referenced] = {}
     epochs = store.epochs()
     for epoch in range(epochs[0], epochs[-1] + 1):
         try:
-            _name(store.manifests.read(epoch), named)
+            _add_references(store.manifests.read(epoch), files)
         except UserError as problem:
-            found.append(Damaged(manifest_path(epoch), problem.problem, (), (epoch,)))
-    found += _damaged(store, list(named.values()), tell)
-    size = sum(each.file.bytes for each in named.values())
-    return Verification(epochs[0], epochs[-1], len(named), size, tuple(found))
+            damaged.append(Damaged(manifest_path(epoch), problem.problem, (), (epoch,)))
+    damaged += _damaged(store, list(files.values()), on_progress)
+    size = sum(each.file.bytes for each in files.values())
+    return Verification(epochs[0], epochs[-1], len(files), size, tuple(damaged))
 
 
-def _name(manifest: Manifest, named: dict[tuple[str, int | None], _Named]) -> None:
+def _add_references(manifest: Manifest, files: dict[tuple[str, int | None], _Referenced]) -> None:
     for name, relation in manifest.relations.items():
         for segment in (*relation.segments, *relation.feed):
             for file in segment.files:
-                each = named.setdefault((file.path, file.start), _Named(file))
+                each = files.setdefault((file.path, file.start), _Referenced(file))
                 each.relations.add(name)
                 if each.epochs[-1:] != [manifest.epoch]:
                     each.epochs.append(manifest.epoch)
 
 
-def _damaged(store: Store, named: list[_Named], tell: Tell) -> Iterator[Damaged]:
-    with ThreadPoolExecutor(AT_ONCE) as pool:
-        reasons = pool.map(lambda each: store.damage(each.file), named)
-        for done, (each, reason) in enumerate(zip(named, reasons, strict=True), start=1):
+def _damaged(store: Store, files: list[_Referenced], on_progress: Progress) -> Iterator[Damaged]:
+    with ThreadPoolExecutor(THREADS) as pool:
+        reasons = pool.map(lambda each: store.damage(each.file), files)
+        for done, (each, reason) in enumerate(zip(files, reasons, strict=True), start=1):
             if reason is not None:
                 relations, epochs = tuple(sorted(each.relations)), tuple(each.epochs)
                 yield Damaged(each.file.path, reason, relations, epochs)
-            tell(done, len(named))
+            on_progress(done, len(files))

@@ -1,4 +1,4 @@
-"""What a broken rule looks like to the user who broke it."""
+"""The error for rows that violate a constraint."""
 
 from __future__ import annotations
 
@@ -9,19 +9,19 @@ from everview.expr.types import WEIGHT
 from everview.program.constraints import DUPLICATE_KEY, MISSING_ROW
 from everview.program.steps import Check
 
-SHOWN = 3
+MAX_ROWS_SHOWN = 3
 
 
 def violation(check: Check, rows: pa.Table) -> UserError:
-    """The error for rows that break a rule; nothing has been changed."""
-    kept = [name for name in rows.column_names if name != WEIGHT]
+    """The error for rows that violate a check; nothing has been changed."""
+    columns = [name for name in rows.column_names if name != WEIGHT]
     if check.rule == DUPLICATE_KEY:
-        kept = list(check.columns)
+        columns = list(check.columns)
     shown = [
         "(" + ", ".join(f"{name}={value!r}" for name, value in row.items()) + ")"
-        for row in rows.select(kept).slice(0, SHOWN).to_pylist()
+        for row in rows.select(columns).slice(0, MAX_ROWS_SHOWN).to_pylist()
     ]
-    more = f" and {rows.num_rows - SHOWN} more" if rows.num_rows > SHOWN else ""
+    more = f" and {rows.num_rows - MAX_ROWS_SHOWN} more" if rows.num_rows > MAX_ROWS_SHOWN else ""
     listed = ", ".join(shown) + more
     if check.rule == DUPLICATE_KEY:
         return UserError(

@@ -1,4 +1,4 @@
-"""What plain Spark answers to the original text of a view, against the rows that we hold."""
+"""The oracle: judges the rows of a view by what plain Spark answers to its original text."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from everview_fuzz.check.plain_spark import NoAnswer, Question, Reply
 
 
-ORDERS = 3
+ROW_ORDERS = 3
 """In how many other orders of rows Spark is asked before its answer counts as the only one."""
 
 
@@ -97,8 +97,8 @@ class Tally:
         return self.right + self.open + self.faults.total() + self.unread.total()
 
 
-class Answering(Protocol):
-    """Plain Spark, or its answers as they were recorded."""
+class SparkAnswers(Protocol):
+    """Plain Spark, or its recorded answers."""
 
     def ask(self, questions: Sequence[Question]) -> list[Reply]:
         """A reply to each question, in order."""
@@ -107,17 +107,17 @@ class Answering(Protocol):
 class Oracle:
     """Judges claims by asking plain Spark."""
 
-    def __init__(self, spark: Answering) -> None:
+    def __init__(self, spark: SparkAnswers) -> None:
         self._spark = spark
 
     def judge(self, claims: Sequence[Claim]) -> list[Verdict]:
         """A verdict on each claim, in order."""
         replies = self._spark.ask([_question(claim) for claim in claims])
-        verdicts = [judged(claim, reply) for claim, reply in zip(claims, replies, strict=True)]
+        verdicts = [verdict_on(claim, reply) for claim, reply in zip(claims, replies, strict=True)]
         doubtful = [i for i, verdict in enumerate(verdicts) if verdict.word == "wrong"]
-        for order in range(ORDERS):
-            turned = self._spark.ask([_turned(claims[i], order) for i in doubtful])
-            for i, reply in zip(doubtful, turned, strict=True):
+        for order in range(ROW_ORDERS):
+            reordered = self._spark.ask([_reordered(claims[i], order) for i in doubtful])
+            for i, reply in zip(doubtful, reordered, strict=True):
                 if _depends_on_order(claims[i], replies[i], reply):
                     verdicts[i] = Verdict(claims[i], "open")
         for i in doubtful:
@@ -132,10 +132,10 @@ class Oracle:
         """
         from everview_fuzz.check.plain_spark import Answer
 
-        finer = [refined(claim.query, seed) for seed in range(ORDERS)]
-        reversed_ = [reversed_windows(claim.query)] * ORDERS
+        finer = [refined(claim.query, seed) for seed in range(ROW_ORDERS)]
+        reversed_ = [reversed_windows(claim.query)] * ROW_ORDERS
         variants = [
-            _turned(replace(claim, query=text), order)
+            _reordered(replace(claim, query=text), order)
             for texts in (finer, reversed_)
             for order, text in enumerate(texts)
             if text is not None
@@ -150,7 +150,7 @@ class Oracle:
 
 
 @contextmanager
-def asking_spark(threads: int = 2) -> Iterator[Oracle]:
+def spark_oracle(threads: int = 2) -> Iterator[Oracle]:
     """An oracle, for as long as the block runs."""
     from everview_fuzz.check.plain_spark import PlainSpark
 
@@ -161,23 +161,23 @@ def asking_spark(threads: int = 2) -> Iterator[Oracle]:
         spark.close()
 
 
-def judged(claim: Claim, reply: Reply) -> Verdict:
+def verdict_on(claim: Claim, reply: Reply) -> Verdict:
     """A claim against one reply."""
     from everview_fuzz.check.plain_spark import Answer
 
     if not isinstance(reply, Answer):
-        return Verdict(claim, "unread", _named(reply))
+        return Verdict(claim, "unread", _reason(reply))
     types = tuple(column.type for column in reply.schema)
     if types != tuple(column.type for column in claim.schema):
         return Verdict(claim, "types", f"Spark's columns are {', '.join(types)}")
-    found = compared(claim, reply.rows)
-    if found.ok:
+    difference = compared(claim, reply.rows)
+    if difference.ok:
         return Verdict(claim, "right")
     fault = differs(claim.query, _types(claim))
     return (
         Verdict(claim, "fault", fault.title)
         if fault
-        else Verdict(claim, "wrong", rows=found, answer=reply.rows)
+        else Verdict(claim, "wrong", rows=difference, answer=reply.rows)
     )
 
 
@@ -194,7 +194,7 @@ def compared(claim: Claim, answer: pa.Table) -> ViewAudit:
     return compare(claim.view, claim.schema, named, claim.rows)
 
 
-def decided(verdict: Verdict, postgres: Postgres | None) -> str:
+def postgres_opinion(verdict: Verdict, postgres: Postgres | None) -> str:
     """With whom PostgreSQL agrees, where the view and Spark do not."""
     claim = verdict.claim
     if postgres is None or verdict.answer is None:
@@ -218,33 +218,33 @@ def _question(claim: Claim) -> Question:
     return Question(claim.query, claim.relations, claim.functions)
 
 
-def _turned(claim: Claim, order: int) -> Question:
-    """The same with the rows of every relation the other way round, or shuffled: ties are too."""
+def _reordered(claim: Claim, order: int) -> Question:
+    """The same question with the rows of every relation in another order, so that ties differ."""
     from everview_fuzz.check.plain_spark import Question
 
     def places(rows: int) -> list[int]:
-        found = list(range(rows - 1, -1, -1))
+        shuffled = list(range(rows - 1, -1, -1))
         if order:
-            Random(order).shuffle(found)
-        return found
+            Random(order).shuffle(shuffled)
+        return shuffled
 
-    turned = {
+    reordered = {
         name: rows.take(pa.array(places(rows.num_rows), pa.int64()))
         for name, rows in claim.relations.items()
     }
-    return Question(claim.query, turned, claim.functions)
+    return Question(claim.query, reordered, claim.functions)
 
 
-def _depends_on_order(claim: Claim, reply: Reply, turned: Reply) -> bool:
+def _depends_on_order(claim: Claim, reply: Reply, reordered: Reply) -> bool:
     from everview_fuzz.check.plain_spark import Answer
 
-    if not isinstance(reply, Answer) or not isinstance(turned, Answer):
+    if not isinstance(reply, Answer) or not isinstance(reordered, Answer):
         return False
     names = [column.name for column in claim.schema]
-    first, second = (each.rows.rename_columns(names) for each in (reply, turned))
+    first, second = (each.rows.rename_columns(names) for each in (reply, reordered))
     return not compare(claim.view, claim.schema, first, second).ok
 
 
-def _named(reply: NoAnswer) -> str:
+def _reason(reply: NoAnswer) -> str:
     words = re.sub(r"`[^`]*`|\"[^\"]*\"|[0-9]+", "…", reply.problem)
     return words.removeprefix(f"[{reply.condition}] ").split(" SQLSTATE:")[0][:90]

@@ -65,7 +65,7 @@ class PlainSpark:
 
     def __init__(self, given: SparkSession | None = None, threads: int = 2) -> None:
         self._base, self._stops = session_for(given)
-        self._asking = [_Asking(_session(self._base)) for _ in range(threads)]
+        self._sessions = [_Session(_session(self._base)) for _ in range(threads)]
 
     def close(self) -> None:
         """Stop Spark, if it was started for this."""
@@ -74,10 +74,10 @@ class PlainSpark:
 
     def ask(self, questions: Sequence[Question]) -> list[Reply]:
         """A reply to each question, in order; those next to each other share a session."""
-        size = -(-len(questions) // len(self._asking)) or 1
+        size = -(-len(questions) // len(self._sessions)) or 1
         parts = [questions[at : at + size] for at in range(0, len(questions), size)]
-        with ThreadPoolExecutor(len(self._asking)) as pool:
-            replies = pool.map(_Asking.replies, self._asking, parts)
+        with ThreadPoolExecutor(len(self._sessions)) as pool:
+            replies = pool.map(_Session.replies, self._sessions, parts)
             return [reply for part in replies for reply in part]
 
 
@@ -91,10 +91,12 @@ def _session(base: SparkSession) -> SparkSession:
 
 
 @dataclass(slots=True)
-class _Asking:
+class _Session:
+    """A Spark session, with the tables and functions that it knows already."""
+
     session: SparkSession
     frames: dict[int, tuple[pa.Table, DataFrame]] = field(default_factory=dict)
-    given: dict[str, pa.Table] = field(default_factory=dict)
+    registered: dict[str, pa.Table] = field(default_factory=dict)
     declared: dict[str, str] = field(default_factory=dict)
 
     def replies(self, questions: Sequence[Question]) -> list[Reply]:
@@ -102,11 +104,11 @@ class _Asking:
 
     def _reply(self, question: Question) -> Reply:
         try:
-            for name in set(self.given) - set(question.relations):
+            for name in set(self.registered) - set(question.relations):
                 self.session.catalog.dropTempView(name)
-                del self.given[name]
+                del self.registered[name]
             for name, rows in question.relations.items():
-                self._give(name, rows)
+                self._register(name, rows)
             self._declare(question.functions)
             frame = self.session.sql(question.text)
             columns = (Column(f.name, f.dataType.simpleString()) for f in frame.schema.fields)
@@ -117,8 +119,8 @@ class _Asking:
         except Py4JJavaError as problem:
             return NoAnswer(str(problem.java_exception.getClass().getName()), str(problem)[:300])
 
-    def _give(self, name: str, rows: pa.Table) -> None:
-        if self.given.get(name) is rows:
+    def _register(self, name: str, rows: pa.Table) -> None:
+        if self.registered.get(name) is rows:
             return
         if id(rows) not in self.frames:
             while len(self.frames) >= KEPT_FRAMES:
@@ -129,7 +131,7 @@ class _Asking:
             whole = rows.combine_chunks() if rows.num_rows else rows.schema.empty_table()
             self.frames[id(rows)] = rows, self.session.createDataFrame(whole, types)
         self.frames[id(rows)][1].createOrReplaceTempView(spark_name(name))
-        self.given[name] = rows
+        self.registered[name] = rows
 
     def _declare(self, functions: Sequence[str]) -> None:
         for each in functions:

@@ -23,14 +23,14 @@ from everview.expr.types import Schema, Type, decimal_parts
 from everview.runtime.arrow_types import arrow_schema
 from everview_fuzz.check.reference import Unanswered
 
-PLACES = (
+PROGRAM_PATHS = (
     "/usr/lib/postgresql/*/bin/{}",
     "/usr/local/bin/{}",
     "/opt/homebrew/opt/postgresql*/bin/{}",
 )
 OTHER_USERS = ("postgres", "nobody")
 """PostgreSQL does not run as root; then it runs as one of these."""
-SECONDS = 60
+TIMEOUT_SECONDS = 60
 """How long a start or an answer may take."""
 TYPES: dict[pa.DataType, str] = {
     pa.bool_(): "boolean",
@@ -59,7 +59,7 @@ def programs() -> Mapping[str, str]:
 
 
 def _installed(name: str) -> Iterator[str]:
-    for place in PLACES:
+    for place in PROGRAM_PATHS:
         folder, _, rest = place.format(name).partition("*")
         if not rest:
             yield from (str(p) for p in (Path(folder),) if p.exists())
@@ -112,7 +112,7 @@ class Postgres:
                 env={**os.environ, "LC_ALL": "C.UTF-8", "PGTZ": "UTC", "TZ": "UTC"},
                 capture_output=True,
                 text=True,
-                timeout=SECONDS,
+                timeout=TIMEOUT_SECONDS,
                 check=False,
             )
         except (OSError, subprocess.TimeoutExpired) as problem:

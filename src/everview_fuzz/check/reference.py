@@ -1,4 +1,4 @@
-"""What DuckDB itself answers to the text of a view, without anything of ours between."""
+"""The reference for portable queries: what DuckDB itself answers to the text of a view."""
 
 from __future__ import annotations
 

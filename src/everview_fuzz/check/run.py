@@ -29,14 +29,14 @@ from everview_fuzz.case import (
 )
 from everview_fuzz.check.oracle import Claim, Oracle, Tally, Verdict
 from everview_fuzz.check.reference import Reference, Unanswered, table_of
-from everview_fuzz.check.subject import Side, Stamp, reason
+from everview_fuzz.check.subject import Stamp, Subject, reason
 from everview_fuzz.script import create_function
 
 Kind: TypeAlias = Literal[
     "view", "meaning", "spark", "table", "engines", "accepted", "refused", "changed", "crash"
 ]
 
-MEANING: dict[Kind, str] = {
+FAILURE_TEXTS: dict[Kind, str] = {
     "view": "a view differs from its query",
     "meaning": "a view differs from what DuckDB itself answers to its text",
     "spark": "a view differs from what plain Spark answers to its text",
@@ -54,7 +54,7 @@ VALUE_ERROR = "E010"
 
 @dataclass(frozen=True, slots=True)
 class Failure:
-    """What went wrong, at which step; two failures with one `mark` are of the same kind."""
+    """What went wrong, at which step; two failures with one `signature` are of the same kind."""
 
     kind: Kind
     step: int
@@ -63,7 +63,7 @@ class Failure:
     place: str = ""
 
     @property
-    def mark(self) -> tuple[str, str, str]:
+    def signature(self) -> tuple[str, str, str]:
         """What stays the same while the case is made smaller."""
         return self.kind, self.engine, self.place
 
@@ -89,8 +89,8 @@ class Outcome:
     failure: Failure | None = None
 
 
-class Found(Exception):  # noqa: N818 - it ends a run, it is not an error of ours
-    """The run has found something."""
+class FailureFound(Exception):  # noqa: N818 - it ends a run, it is not an error of ours
+    """The run has found a failure."""
 
     def __init__(self, kind: Kind, detail: str, engine: str = "", place: str = "") -> None:
         super().__init__(detail)
@@ -98,6 +98,10 @@ class Found(Exception):  # noqa: N818 - it ends a run, it is not an error of our
         self.detail = detail
         self.engine = engine
         self.place = place
+
+    def at(self, step: int) -> Failure:
+        """The failure, at a step."""
+        return Failure(self.kind, step, self.detail, self.engine, self.place)
 
 
 def run(
@@ -107,22 +111,21 @@ def run(
     outcome = Outcome()
     current = _Run(outcome, folder, [])
     try:
-        current.sides += [Side(engine, folder / engine) for engine in engines]
+        current.subjects += [Subject(engine, folder / engine) for engine in engines]
         for step in case.steps:
             current.apply(step)
             if outcome.stopped or (stop_at_refusal and outcome.undefined):
                 return outcome
         current.check()
-    except Found as found:
-        at = current.step
-        outcome.failure = Failure(found.kind, at, found.detail, found.engine, found.place)
+    except FailureFound as failure:
+        outcome.failure = failure.at(current.step)
     except Exception as problem:
         shown = traceback.format_exc()
         outcome.failure = Failure("crash", current.step, shown, "", _place(problem))
     finally:
         current.reference.close()
-        for side in current.sides:
-            side.database.close()
+        for subject in current.subjects:
+            subject.database.close()
     return outcome
 
 
@@ -154,7 +157,7 @@ def _place(problem: Exception) -> str:
 class _Run:
     outcome: Outcome
     folder: Path
-    sides: list[Side]
+    subjects: list[Subject]
     contents: Contents = field(default_factory=Contents)
     functions: list[Function] = field(default_factory=list)
     views: list[View] = field(default_factory=list)
@@ -164,18 +167,18 @@ class _Run:
     unchecked: bool = False
 
     def apply(self, step: Step) -> None:
-        """One step on every side. What changes no answer is checked with the step after it."""
+        """One step on every subject. What changes no answer is checked with the step after it."""
         self.step += 1
         self.unchecked = isinstance(step, Reopen | Compact)
         match step:
             case Table():
                 self.contents.create(step)
-                for side in self.sides:
-                    side.create(step)
+                for subject in self.subjects:
+                    subject.create(step)
             case Function():
                 self.functions.append(step)
-                for side in self.sides:
-                    side.declare(step)
+                for subject in self.subjects:
+                    subject.declare(step)
             case View():
                 self._define(step)
             case Transaction():
@@ -183,37 +186,37 @@ class _Run:
             case Reopen(other):
                 self._reopen(other)
             case Compact():
-                for side in self.sides:
-                    side.database.compact()
+                for subject in self.subjects:
+                    subject.database.compact()
 
     def _define(self, view: View) -> None:
         self.outcome.views += 1
         if any(each.name == view.name for each in self.views):
             self._replace(view)
             return
-        for side in self.sides:
-            side.define(view)
-            if view.name not in side.refused:
-                self._judge(side, side.wrong_from_tables(view.name))
+        for subject in self.subjects:
+            subject.define(view)
+            if view.name not in subject.refused:
+                self._judge(subject, subject.wrong_from_tables(view.name))
         self.views.append(view)
-        for side in self.sides:
-            if view.name in side.refused:
-                self.outcome.refused[view.name] = side.refused[view.name]
-        if all(view.name in side.refused for side in self.sides):
+        for subject in self.subjects:
+            if view.name in subject.refused:
+                self.outcome.refused[view.name] = subject.refused[view.name]
+        if all(view.name in subject.refused for subject in self.subjects):
             self.outcome.undefined.add(view.name)
-        self._agree([view])
-        self._ask([view])
+        self._compare_engines([view])
+        self._claim_answers([view])
 
     def _replace(self, view: View) -> None:
         """Another query for a view; where it is refused, all stays as it was."""
-        problems = [side.define(view) for side in self.sides]
-        for told in filter(None, problems):
-            self.outcome.refused[f"{view.name} again"] = told
+        problems = [subject.define(view) for subject in self.subjects]
+        for refusal in filter(None, problems):
+            self.outcome.refused[f"{view.name} again"] = refusal
         if any(problem is None for problem in problems):
-            # A side that keeps the old query has no part in what is compared from here on.
-            for side, problem in zip(self.sides, problems, strict=True):
+            # A subject that keeps the old query has no part in what is compared from here on.
+            for subject, problem in zip(self.subjects, problems, strict=True):
                 if problem is not None:
-                    side.refused.update(dict.fromkeys(readers(view, self.views), ""))
+                    subject.refused.update(dict.fromkeys(readers(view, self.views), ""))
             self.views = [view if each.name == view.name else each for each in self.views]
         self.unchecked = True
         self.check()
@@ -223,39 +226,41 @@ class _Run:
         after = self.contents.copy()
         for change in transaction.changes:
             after.apply(change)
-        before = [side.database.epoch for side in self.sides]
-        problems = [side.commit(transaction) for side in self.sides]
-        for side, epoch, problem in zip(tuple(self.sides), before, problems, strict=True):
+        before = [subject.database.epoch for subject in self.subjects]
+        problems = [subject.commit(transaction) for subject in self.subjects]
+        for subject, epoch, problem in zip(tuple(self.subjects), before, problems, strict=True):
             if problem is None and transaction.forbidden:
-                raise Found("accepted", after.problem() or "", side.engine)
+                raise FailureFound("accepted", after.problem() or "", subject.engine)
             if problem is not None:
-                if side.database.epoch != epoch:
-                    raise Found("changed", problem.render(), side.engine)
-                self._refused(side, transaction, after, problem)
+                if subject.database.epoch != epoch:
+                    raise FailureFound("changed", problem.render(), subject.engine)
+                self._refused(subject, transaction, after, problem)
         if not transaction.forbidden:
             self.contents = after
         self.unchecked = True
         self.check()
 
     def _refused(
-        self, side: Side, transaction: Transaction, after: Contents, problem: UserError
+        self, subject: Subject, transaction: Transaction, after: Contents, problem: UserError
     ) -> None:
         """A refusal is right for what is forbidden, and where recomputation fails as well."""
         if transaction.forbidden:
             return
-        if problem.code != VALUE_ERROR or self._can_recompute(side, after):
-            raise Found("refused", problem.render(), side.engine, problem.code)
-        wrong = side.wrong_view() or side.wrong_table(self.contents)
+        if problem.code != VALUE_ERROR or self._can_recompute(subject, after):
+            raise FailureFound("refused", problem.render(), subject.engine, problem.code)
+        wrong = subject.wrong_view() or subject.wrong_table(self.contents)
         if wrong is not None:
-            raise Found("changed", problem.render(), side.engine)
-        self.sides.remove(side)
-        side.database.close()
-        if not self.sides:
+            raise FailureFound("changed", problem.render(), subject.engine)
+        self.subjects.remove(subject)
+        subject.database.close()
+        if not self.subjects:
             self.outcome.stopped = reason(problem)
 
-    def _can_recompute(self, side: Side, contents: Contents) -> bool:
+    def _can_recompute(self, subject: Subject, contents: Contents) -> bool:
         """Whether every view can be computed from these contents, from scratch."""
-        fresh = Side(side.engine, self.folder / f"again-{side.engine}-{self.outcome.transactions}")
+        fresh = Subject(
+            subject.engine, self.folder / f"again-{subject.engine}-{self.outcome.transactions}"
+        )
         try:
             for function in self.functions:
                 fresh.declare(function)
@@ -264,46 +269,46 @@ class _Run:
                 rows = list(contents.rows[table.name].elements())
                 fresh.database.insert(table.name, rows)
             for view in self.views:
-                if view.name not in side.refused:
+                if view.name not in subject.refused:
                     fresh.define(view)
             return not fresh.refused
         finally:
             fresh.database.close()
 
     def _reopen(self, other: bool) -> None:
-        """Each side again; the two change places where every view runs on both."""
-        names = [side.engine for side in self.sides]
-        if other and not any(side.refused for side in self.sides):
+        """Each subject again; the two change places where every view runs on both."""
+        names = [subject.engine for subject in self.subjects]
+        if other and not any(subject.refused for subject in self.subjects):
             names.reverse()
-        for side in self.sides:
-            side.database.close()
-        for side, name in zip(self.sides, names, strict=True):
-            side.reopen(name)
+        for subject in self.subjects:
+            subject.database.close()
+        for subject, name in zip(self.subjects, names, strict=True):
+            subject.reopen(name)
 
     def check(self) -> None:
         """All views and tables, where anything happened since they were checked."""
         if not self.unchecked:
             return
-        for side in self.sides:
-            self._judge(side, side.wrong_view())
-            table = side.wrong_table(self.contents)
+        for subject in self.subjects:
+            self._judge(subject, subject.wrong_view())
+            table = subject.wrong_table(self.contents)
             if table is not None:
-                raise Found("table", f"the table {table}", side.engine)
-        self._agree(self.views)
-        self._ask(self.views)
+                raise FailureFound("table", f"the table {table}", subject.engine)
+        self._compare_engines(self.views)
+        self._claim_answers(self.views)
         self.unchecked = False
 
-    def _judge(self, side: Side, wrong: ViewAudit | None) -> None:
+    def _judge(self, subject: Subject, wrong: ViewAudit | None) -> None:
         if wrong is not None:
-            raise Found("view", _shown(wrong, "missing", "surplus"), side.engine)
+            raise FailureFound("view", _shown(wrong, "missing", "surplus"), subject.engine)
 
-    def _ask(self, views: Sequence[View]) -> None:
-        """Claim what each view holds, over what it reads as it is now; portable ones of DuckDB."""
+    def _claim_answers(self, views: Sequence[View]) -> None:
+        """Claim what each view holds, for the oracle; compare portable ones with DuckDB at once."""
         due = [
-            (side, view)
+            (subject, view)
             for view in views
-            for side in self._holding(view)
-            if self._may_differ(side, view)
+            for subject in self._holding(view)
+            if self._may_differ(subject, view)
         ]
         if not due:
             return
@@ -313,25 +318,25 @@ class _Run:
         }
         for view in self.views:
             if any(view is each or reads(each, view.name) for _, each in due):
-                for side in self._holding(view):
-                    relations[view.name] = side.database.read(view.name).to_arrow()
-        for side, view in due:
-            self._claim(side, view, relations)
+                for subject in self._holding(view):
+                    relations[view.name] = subject.database.read(view.name).to_arrow()
+        for subject, view in due:
+            self._claim(subject, view, relations)
             if view.portable:
-                self._compare(side, view, relations)
+                self._compare_with_duckdb(subject, view, relations)
 
-    def _holding(self, view: View) -> list[Side]:
-        """The first side that has a view, if there is one: the others agree with it."""
-        return [side for side in self.sides if view.name not in side.refused][:1]
+    def _holding(self, view: View) -> list[Subject]:
+        """The first subject that has a view, if there is one: the others agree with it."""
+        return [subject for subject in self.subjects if view.name not in subject.refused][:1]
 
-    def _claim(self, side: Side, view: View, relations: Mapping[str, pa.Table]) -> None:
+    def _claim(self, subject: Subject, view: View, relations: Mapping[str, pa.Table]) -> None:
         self.outcome.claims.append(
             Claim(
                 step=self.step,
-                engine=side.engine,
+                engine=subject.engine,
                 view=view.name,
                 query=view.query,
-                schema=side.database.catalog.schema(view.name),
+                schema=subject.database.catalog.schema(view.name),
                 rows=relations[view.name],
                 relations={name: rows for name, rows in relations.items() if reads(view, name)},
                 functions=tuple(
@@ -343,15 +348,17 @@ class _Run:
             )
         )
 
-    def _may_differ(self, side: Side, view: View) -> bool:
+    def _may_differ(self, subject: Subject, view: View) -> bool:
         """Whether anything that the view's answer depends on is new since it was last asked for."""
-        stamp = side.stamp(view.name)
-        known = self.answered.get(view.name) == stamp
+        stamp = subject.stamp(view.name)
+        same = self.answered.get(view.name) == stamp
         self.answered[view.name] = stamp
-        return not known
+        return not same
 
-    def _compare(self, side: Side, view: View, relations: Mapping[str, pa.Table]) -> None:
-        schema = side.database.catalog.schema(view.name)
+    def _compare_with_duckdb(
+        self, subject: Subject, view: View, relations: Mapping[str, pa.Table]
+    ) -> None:
+        schema = subject.database.catalog.schema(view.name)
         self.outcome.asked += 1
         try:
             found = self.reference.wrong(view, schema, relations[view.name], relations)
@@ -359,19 +366,21 @@ class _Run:
             self.outcome.unanswered[re.sub(r"[0-9]+", "n", str(problem))[:90]] += 1
             return
         if not found.ok:
-            raise Found("meaning", _shown(found, "only DuckDB", "only the view"), side.engine)
+            raise FailureFound(
+                "meaning", _shown(found, "only DuckDB", "only the view"), subject.engine
+            )
 
-    def _agree(self, views: list[View]) -> None:
+    def _compare_engines(self, views: list[View]) -> None:
         """Both engines hold the same rows in every view that runs on both."""
-        if len(self.sides) < 2:
+        if len(self.subjects) < 2:
             return
-        first, second = self.sides
+        first, second = self.subjects
         for view in views:
             if view.name in first.refused or view.name in second.refused:
                 continue
             schema = first.database.catalog.schema(view.name)
             if schema != second.database.catalog.schema(view.name):
-                raise Found("engines", f"the view {view.name} has other columns")
+                raise FailureFound("engines", f"the view {view.name} has other columns")
             found = compare(
                 view.name,
                 schema,
@@ -379,7 +388,7 @@ class _Run:
                 second.database.read(view.name).to_arrow(),
             )
             if not found.ok:
-                raise Found(
+                raise FailureFound(
                     "engines", _shown(found, f"only {first.engine}", f"only {second.engine}")
                 )
 

@@ -1,4 +1,4 @@
-"""One store on one engine, to which the steps of a case are applied."""
+"""The subject of a case: one store on one engine, to which the steps are applied."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ Stamp: TypeAlias = tuple[str, tuple[tuple[str, tuple[str, ...]], ...]]
 """A query, and the segments of every relation that it names."""
 
 
-class Side:
+class Subject:
     """A store, the engine that has it open, and the views that this engine refused."""
 
     def __init__(self, engine: str, folder: Path) -> None:
@@ -33,18 +33,18 @@ class Side:
         self.folder = folder
         self.refused: dict[str, str] = {}
         self._tables: dict[str, Table] = {}
-        self._right: dict[str, Stamp] = {}
-        self._held: dict[str, tuple[tuple[str, ...], Counter[Row]]] = {}
+        self._checked_views: dict[str, Stamp] = {}
+        self._checked_tables: dict[str, tuple[tuple[str, ...], Counter[Row]]] = {}
         self.database = self._open()
 
     def _open(self) -> Database:
         return everview.open(str(self.folder), engine=self.engine)
 
     def reopen(self, engine: str) -> None:
-        """Open the store again, which was closed; what was found right is looked at again."""
+        """Open the closed store again; what was checked before is checked again."""
         self.engine = engine
-        self._right.clear()
-        self._held.clear()
+        self._checked_views.clear()
+        self._checked_tables.clear()
         self.database = self._open()
 
     def create(self, table: Table) -> None:
@@ -106,12 +106,12 @@ class Side:
         snapshot = Snapshot(database.store, latest, database.catalog.stored())
         for name in database.catalog.views:
             stamp = self.stamp(name)
-            if self._right.get(name) == stamp:
+            if self._checked_views.get(name) == stamp:
                 continue
-            found = audit_view(name, database.catalog, database.engine, snapshot, whole=False)
+            found = audit_view(name, database.catalog, database.engine, snapshot, from_tables=False)
             if not found.ok:
                 return found
-            self._right[name] = stamp
+            self._checked_views[name] = stamp
         return None
 
     def wrong_from_tables(self, view: str) -> ViewAudit | None:
@@ -121,18 +121,18 @@ class Side:
         """
         wrong = next((each for each in self.database.audit(view) if not each.ok), None)
         if wrong is None:
-            self._right[view] = self.stamp(view)
+            self._checked_views[view] = self.stamp(view)
         return wrong
 
     def wrong_table(self, contents: Contents) -> str | None:
         """A table that does not hold what it should, of those that may not by now."""
         for name, expected in contents.rows.items():
             stamp = (self._segments(name), expected)
-            if self._held.get(name) == stamp:
+            if self._checked_tables.get(name) == stamp:
                 continue
             if not same_bag(self.database.read(name).to_arrow(), expected):
                 return name
-            self._held[name] = stamp
+            self._checked_tables[name] = stamp
         return None
 
     def stamp(self, view: str) -> Stamp:

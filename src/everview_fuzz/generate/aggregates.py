@@ -6,11 +6,11 @@ from collections.abc import Sequence
 
 from everview.expr.aggregates import result_type
 from everview.expr.types import FLOATS, decimal_parts
-from everview_fuzz.generate.query_context import Writer
+from everview_fuzz.generate.query_context import QueryContext
 from everview_fuzz.generate.scalars import Atom, Family, Scalar
 
 
-def aggregate(w: Writer, atoms: Sequence[Atom]) -> Atom:
+def aggregate(w: QueryContext, atoms: Sequence[Atom]) -> Atom:
     """Any aggregate over rows with these columns."""
     made = _unfiltered(w, atoms)
     if made.text.startswith("ROUND(") or not w.chance(0.12):
@@ -21,7 +21,7 @@ def aggregate(w: Writer, atoms: Sequence[Atom]) -> Atom:
     )
 
 
-def extreme(w: Writer, atoms: Sequence[Atom], family: Family) -> Atom:
+def extreme(w: QueryContext, atoms: Sequence[Atom], family: Family) -> Atom:
     """The least or greatest value of a family, so an aggregate of that family."""
     scalar = w.palette(atoms).draw(family, w.rng.choice((0, 0, 0, 1)))
     if scalar.constant:
@@ -30,7 +30,7 @@ def extreme(w: Writer, atoms: Sequence[Atom], family: Family) -> Atom:
     return Atom(f"{function}({scalar.text})", scalar.type, scalar.wild, scalar.exact)
 
 
-def _unfiltered(w: Writer, atoms: Sequence[Atom]) -> Atom:
+def _unfiltered(w: QueryContext, atoms: Sequence[Atom]) -> Atom:
     match w.rng.choice(_KINDS):
         case "total":
             return _total(w, atoms)
@@ -61,7 +61,7 @@ PAIRS = ("COVAR_POP", "COVAR_SAMP", "CORR", "REGR_SLOPE", "REGR_R2")
 PLACES = ("0", "0.25", "0.3", "0.5", "1")
 
 
-def spread(w: Writer, atoms: Sequence[Atom]) -> Atom | None:
+def spread(w: QueryContext, atoms: Sequence[Atom]) -> Atom | None:
     """How far numbers are from their mean, if there are numbers that are exact."""
     scalar = w.palette(atoms).draw(w.rng.choice(w.kit.numbers), 0)
     if scalar.wild or scalar.constant or not scalar.exact:
@@ -69,7 +69,7 @@ def spread(w: Writer, atoms: Sequence[Atom]) -> Atom | None:
     return Atom(f"{w.rng.choice(SPREADS)}({scalar.text})", "double", exact=False, loose=True)
 
 
-def _pair(w: Writer, atoms: Sequence[Atom]) -> Atom:
+def _pair(w: QueryContext, atoms: Sequence[Atom]) -> Atom:
     """What two numbers have to do with each other, where both are exact."""
     palette = w.palette(atoms)
     both = [palette.draw(w.rng.choice(w.kit.numbers), 0) for _ in range(2)]
@@ -82,7 +82,7 @@ def _pair(w: Writer, atoms: Sequence[Atom]) -> Atom:
     return Atom(text, "double", exact=False, loose=True)
 
 
-def _bits(w: Writer, atoms: Sequence[Atom]) -> Atom:
+def _bits(w: QueryContext, atoms: Sequence[Atom]) -> Atom:
     scalar = w.palette(atoms).draw("whole", w.rng.choice((0, 1)))
     if scalar.constant:
         return _count(w, atoms)
@@ -90,7 +90,7 @@ def _bits(w: Writer, atoms: Sequence[Atom]) -> Atom:
     return Atom(f"{function}{scalar.text})", scalar.type, scalar.wild)
 
 
-def _ordered(w: Writer, atoms: Sequence[Atom]) -> Atom:
+def _ordered(w: QueryContext, atoms: Sequence[Atom]) -> Atom:
     """An aggregate of values in their order, one that no tie leaves open."""
     if w.kit.portable or w.chance(0.3):
         return _listed(w, atoms)
@@ -111,7 +111,7 @@ def _ordered(w: Writer, atoms: Sequence[Atom]) -> Atom:
     return _percentile(w, atoms, way)
 
 
-def _percentile(w: Writer, atoms: Sequence[Atom], way: str) -> Atom:
+def _percentile(w: QueryContext, atoms: Sequence[Atom], way: str) -> Atom:
     value = w.palette(atoms).draw(w.rng.choice(w.kit.numbers), 0)
     if value.wild or value.constant:
         return _count(w, atoms)
@@ -125,7 +125,7 @@ def _percentile(w: Writer, atoms: Sequence[Atom], way: str) -> Atom:
     return Atom(w.rng.choice(forms), "double", exact=False)
 
 
-def _listed(w: Writer, atoms: Sequence[Atom]) -> Atom:
+def _listed(w: QueryContext, atoms: Sequence[Atom]) -> Atom:
     texts = [atom.text for atom in atoms if atom.type == "string"]
     if not texts:
         return _count(w, atoms)
@@ -135,7 +135,7 @@ def _listed(w: Writer, atoms: Sequence[Atom]) -> Atom:
     return Atom(f"{name}({once}{text}, ',') {order}", "string")
 
 
-def _total(w: Writer, atoms: Sequence[Atom]) -> Atom:
+def _total(w: QueryContext, atoms: Sequence[Atom]) -> Atom:
     """A sum or an average, of all values or of those that occur."""
     palette = w.palette(atoms)
     function = "sum" if w.kit.portable else w.rng.choice(("sum", "sum", "avg"))
@@ -158,13 +158,13 @@ def _summable(scalar: Scalar) -> bool:
     return not parts or parts[0] < 38 or not scalar.wild
 
 
-def _truth(w: Writer, atoms: Sequence[Atom]) -> Atom:
+def _truth(w: QueryContext, atoms: Sequence[Atom]) -> Atom:
     condition = w.condition(atoms, 1)
     names = ("BOOL_AND", "BOOL_OR") if w.kit.portable else ("BOOL_AND", "BOOL_OR", "EVERY", "SOME")
     return Atom(f"{w.rng.choice(names)}({condition})", "boolean")
 
 
-def _count(w: Writer, atoms: Sequence[Atom]) -> Atom:
+def _count(w: QueryContext, atoms: Sequence[Atom]) -> Atom:
     if w.chance(0.2):
         return Atom(f"COUNT_IF({w.condition(atoms, 1)})", "bigint")
     exact = [atom.text for atom in atoms if not atom.loose]

@@ -9,20 +9,19 @@ from random import Random
 from everview.expr.types import is_nested
 from everview.lang.sql.parse.functions import Function
 from everview_fuzz.case import Case, Compact, Reopen, Step, View, reads
-from everview_fuzz.generate.changes import Changer
+from everview_fuzz.generate.changes import ChangeGenerator
 from everview_fuzz.generate.expressions import PORTABLE, SPARK
 from everview_fuzz.generate.functions import functions
-from everview_fuzz.generate.queries import altered, query, sketched
+from everview_fuzz.generate.queries import query, recomputed_query, replacement_query
 from everview_fuzz.generate.query_context import Field, Query, Relation
 from everview_fuzz.generate.scalars import Kit
-from everview_fuzz.generate.schemas import Drawn, copy, schema
+from everview_fuzz.generate.schemas import DrawnTable, copy, schema
 
 TABLE_SIZE = 30.0
-DEAREST = 12.0
-"""Views that cost more are not read by others: the audit writes them out wherever they are."""
-COPIES, FUNCTIONS, REPLACEMENTS, AUTOMATIC = 0.2, 0.4, 0.2, 0.06
-"""How often a case copies a table or has functions, and how often a view is replaced or is one
-whose parts may be recomputed."""
+READABLE_MAX_COST = 12.0
+"""Views that cost more are not read by others: the audit inlines them wherever they are read."""
+COPY, FUNCTIONS, REPLACE, AUTO = 0.2, 0.4, 0.2, 0.06
+"""How often a case copies a table, has functions or replaces a view, and a view may recompute."""
 PORTABLE_CASES = 0.55
 """How many cases consist of tables and queries that mean the same in DuckDB's own SQL."""
 
@@ -32,10 +31,10 @@ def generate(seed: int, number: int) -> Case:
     rng = Random(f"everview {seed} {number}")
     kit = PORTABLE if rng.random() < PORTABLE_CASES else SPARK
     tables = list(schema(rng, portable=kit.portable))
-    changer = Changer(rng, tables)
+    changer = ChangeGenerator(rng, tables)
     steps: list[Step] = [each.table for each in tables]
     steps += [changer.filling(each) for each in tables if rng.random() < 0.7]
-    if rng.random() < COPIES:
+    if rng.random() < COPY:
         tables.append(copy(rng, rng.choice(tables), f"t{len(tables) + 1}"))
         changer.create(tables[-1])
         steps.append(tables[-1].table)
@@ -47,7 +46,7 @@ def generate(seed: int, number: int) -> Case:
     for _ in range(rng.randint(3, 5)):
         steps.append(changer.transaction())
         steps += _upkeep(rng)
-        if rng.random() < REPLACEMENTS:
+        if rng.random() < REPLACE:
             steps.append(_replacement(rng, views, rng.randrange(early), kit))
         if early < len(views) and rng.random() < 0.6:
             steps.append(views[early].view)
@@ -56,7 +55,7 @@ def generate(seed: int, number: int) -> Case:
 
 
 @dataclass(frozen=True, slots=True)
-class _Drawn:
+class _DrawnView:
     """A view, its query, and what that may read."""
 
     view: View
@@ -66,27 +65,27 @@ class _Drawn:
 
 def _views(
     rng: Random, relations: list[Relation], kit: Kit, declared: Sequence[Function]
-) -> list[_Drawn]:
+) -> list[_DrawnView]:
     views = []
     for number in range(1, rng.randint(5, 11)):
-        auto = rng.random() < AUTOMATIC
+        auto = rng.random() < AUTO
         sketch = auto and not kit.portable and rng.random() < 0.2
-        made = sketched(rng, relations) if sketch else query(rng, relations, kit, declared)
+        made = recomputed_query(rng, relations) if sketch else query(rng, relations, kit, declared)
         view = View(f"v{number}", made.sql, kit.portable, "auto" if auto else "strict")
-        views.append(_Drawn(view, made, tuple(relations)))
-        if made.size <= 2000 and made.cost <= DEAREST:
+        views.append(_DrawnView(view, made, tuple(relations)))
+        if made.size <= 2000 and made.cost <= READABLE_MAX_COST:
             relations.append(Relation(f"v{number}", made.fields, made.size, cost=made.cost))
     return views
 
 
-def _replacement(rng: Random, views: Sequence[_Drawn], at: int, kit: Kit) -> View:
+def _replacement(rng: Random, views: Sequence[_DrawnView], at: int, kit: Kit) -> View:
     """A view with another query: mostly one that those who read it can bear."""
     old = views[at]
     bound = any(reads(each.view, old.view.name) for each in views)
     if rng.random() < (0.05 if bound else 0.5):
         made = query(rng, old.known, kit)
     else:
-        made = altered(rng, old.known, kit, old.query)
+        made = replacement_query(rng, old.known, kit, old.query)
     return replace(old.view, query=made.sql, replaces=True)
 
 
@@ -96,7 +95,7 @@ def _upkeep(rng: Random) -> list[Step]:
     return [Compact()] if rng.random() < 0.1 else []
 
 
-def _relation(drawn: Drawn) -> Relation:
+def _relation(drawn: DrawnTable) -> Relation:
     fields = tuple(
         Field(column.name, column.type, wild=domain.wild, loose=is_nested(column.type))
         for column, domain in zip(drawn.table.columns, drawn.domains, strict=True)

@@ -8,24 +8,24 @@ from typing import Literal, TypeAlias
 
 from everview.expr.types import is_nested
 from everview_fuzz.case import Change, Contents, Row, Statement, Transaction
-from everview_fuzz.generate.schemas import Drawn
+from everview_fuzz.generate.schemas import DrawnTable
 
-MOST_ROWS = 60
+MAX_ROWS = 60
 """A table is not filled beyond this, one big change aside."""
 
 
-class Changer:
+class ChangeGenerator:
     """Draws changes that the contents allow, and keeps the contents up to date."""
 
-    def __init__(self, rng: Random, tables: Sequence[Drawn]) -> None:
+    def __init__(self, rng: Random, tables: Sequence[DrawnTable]) -> None:
         self.rng = rng
-        self.tables: dict[str, Drawn] = {}
+        self.tables: dict[str, DrawnTable] = {}
         self.contents = Contents()
         self.gone: dict[str, list[Row]] = {}
         for each in tables:
             self.create(each)
 
-    def create(self, drawn: Drawn) -> None:
+    def create(self, drawn: DrawnTable) -> None:
         """One more table."""
         self.tables[drawn.table.name] = drawn
         self.contents.create(drawn.table)
@@ -50,15 +50,15 @@ class Changer:
                 changes += self.rng.choice(PRODUCTIONS)(self, self.tables[name])
         return changes
 
-    def filling(self, drawn: Drawn) -> Transaction:
+    def filling(self, drawn: DrawnTable) -> Transaction:
         """The first rows of a table."""
         return Transaction(tuple(self.insert(drawn, self.rng.randint(1, 25))))
 
-    def present(self, drawn: Drawn) -> list[Row]:
+    def present(self, drawn: DrawnTable) -> list[Row]:
         """The rows that are there, each as often as it is."""
         return list(self.contents.rows[drawn.table.name].elements())
 
-    def make(self, kind: str, drawn: Drawn, rows: Sequence[Row]) -> list[Change]:
+    def make(self, kind: str, drawn: DrawnTable, rows: Sequence[Row]) -> list[Change]:
         """A change of these rows, done; nothing for no rows."""
         if not rows:
             return []
@@ -69,7 +69,7 @@ class Changer:
             self.gone[drawn.table.name] += rows
         return [change]
 
-    def fresh(self, drawn: Drawn, count: int) -> list[Row]:
+    def fresh(self, drawn: DrawnTable, count: int) -> list[Row]:
         """New rows, with keys that are not taken."""
         table = drawn.table
         taken = {table.key_of(row) for row in self.contents.rows[table.name]}
@@ -83,14 +83,14 @@ class Changer:
             rows.append(row)
         return rows
 
-    def insert(self, drawn: Drawn, count: int) -> list[Change]:
+    def insert(self, drawn: DrawnTable, count: int) -> list[Change]:
         """Insert about so many new rows."""
         return self.make("insert", drawn, self.fresh(drawn, count))
 
     def _forbidden(self) -> Transaction | None:
         """A transaction that breaks a constraint, beside changes that break none."""
         drawn = self.rng.choice(list(self.tables.values()))
-        broken = self.rng.choice(BREAKING)(self, drawn)
+        broken = self.rng.choice(VIOLATIONS)(self, drawn)
         if broken is None:
             return None
         kept, gone = self.contents.copy(), {name: list(rows) for name, rows in self.gone.items()}
@@ -101,20 +101,20 @@ class Changer:
         return Transaction((*before, broken), forbidden=True) if refused else None
 
 
-Production: TypeAlias = Callable[[Changer, Drawn], Sequence[Change | Statement]]
+Production: TypeAlias = Callable[[ChangeGenerator, DrawnTable], Sequence[Change | Statement]]
 
 
-def _insert(c: Changer, drawn: Drawn) -> list[Change]:
-    room = len(c.present(drawn)) < MOST_ROWS
+def _insert(c: ChangeGenerator, drawn: DrawnTable) -> list[Change]:
+    room = len(c.present(drawn)) < MAX_ROWS
     return c.insert(drawn, c.rng.choice((1, 1, 2, 5, 12))) if room else []
 
 
-def _delete(c: Changer, drawn: Drawn) -> list[Change]:
+def _delete(c: ChangeGenerator, drawn: DrawnTable) -> list[Change]:
     rows = c.present(drawn)
     return c.make("delete", drawn, c.rng.sample(rows, min(len(rows), c.rng.choice((1, 1, 2, 6)))))
 
 
-def _update(c: Changer, drawn: Drawn) -> list[Change]:
+def _update(c: ChangeGenerator, drawn: DrawnTable) -> list[Change]:
     """Rows replaced by others that differ in one column, as UPDATE does."""
     rows = c.present(drawn)
     old = c.rng.sample(rows, min(len(rows), c.rng.choice((1, 2, 5))))
@@ -125,7 +125,7 @@ def _update(c: Changer, drawn: Drawn) -> list[Change]:
     return c.make("delete", drawn, old) + c.make("insert", drawn, new)
 
 
-def _upsert(c: Changer, drawn: Drawn) -> list[Change]:
+def _upsert(c: ChangeGenerator, drawn: DrawnTable) -> list[Change]:
     """Rows by key: some that are there, some that are not, some twice."""
     table, rows = drawn.table, c.present(drawn)
     if not table.key:
@@ -138,18 +138,18 @@ def _upsert(c: Changer, drawn: Drawn) -> list[Change]:
     return c.make("upsert", drawn, [*fresh, *replaced, *(twice if c.rng.random() < 0.3 else ())])
 
 
-def _duplicate(c: Changer, drawn: Drawn) -> list[Change]:
+def _duplicate(c: ChangeGenerator, drawn: DrawnTable) -> list[Change]:
     rows = c.present(drawn)
-    if drawn.table.key or not rows or len(rows) > MOST_ROWS:
+    if drawn.table.key or not rows or len(rows) > MAX_ROWS:
         return _insert(c, drawn)
     return c.make("insert", drawn, [c.rng.choice(rows)] * c.rng.choice((1, 2, 3)))
 
 
-def _empty(c: Changer, drawn: Drawn) -> list[Change]:
+def _empty(c: ChangeGenerator, drawn: DrawnTable) -> list[Change]:
     return c.make("delete", drawn, c.present(drawn)) if c.rng.random() < 0.4 else []
 
 
-def _vanish(c: Changer, drawn: Drawn) -> list[Change]:
+def _vanish(c: ChangeGenerator, drawn: DrawnTable) -> list[Change]:
     """All rows that share one value of one column go."""
     rows = c.present(drawn)
     if not rows:
@@ -159,7 +159,7 @@ def _vanish(c: Changer, drawn: Drawn) -> list[Change]:
     return c.make("delete", drawn, [row for row in rows if row[at] is value or row[at] == value])
 
 
-def _return(c: Changer, drawn: Drawn) -> list[Change]:
+def _return(c: ChangeGenerator, drawn: DrawnTable) -> list[Change]:
     """Rows that were deleted come back."""
     table = drawn.table
     taken = {table.key_of(row) for row in c.contents.rows[table.name]}
@@ -168,10 +168,10 @@ def _return(c: Changer, drawn: Drawn) -> list[Change]:
         if not table.key or table.key_of(row) not in taken:
             taken.add(table.key_of(row))
             rows.append(row)
-    return c.make("insert", drawn, rows) if len(c.present(drawn)) < MOST_ROWS else []
+    return c.make("insert", drawn, rows) if len(c.present(drawn)) < MAX_ROWS else []
 
 
-def _cancel(c: Changer, drawn: Drawn) -> list[Change]:
+def _cancel(c: ChangeGenerator, drawn: DrawnTable) -> list[Change]:
     """Changes that undo each other: rows come and go, or go and come."""
     new, rows = c.fresh(drawn, 3), c.present(drawn)
     old = c.rng.sample(rows, min(len(rows), 3))
@@ -179,8 +179,8 @@ def _cancel(c: Changer, drawn: Drawn) -> list[Change]:
     return come + c.make("delete", drawn, old) + c.make("insert", drawn, old)
 
 
-def _big(c: Changer, drawn: Drawn) -> list[Change]:
-    room = c.rng.random() < 0.3 and len(c.present(drawn)) < MOST_ROWS
+def _big(c: ChangeGenerator, drawn: DrawnTable) -> list[Change]:
+    room = c.rng.random() < 0.3 and len(c.present(drawn)) < MAX_ROWS
     return c.insert(drawn, 50) if room else []
 
 
@@ -188,7 +188,7 @@ KINDS: tuple[Literal["delete", "update", "merge", "copy"], ...]
 KINDS = ("delete", "update", "merge", "copy")
 
 
-def _statement(c: Changer, drawn: Drawn) -> list[Change | Statement]:
+def _statement(c: ChangeGenerator, drawn: DrawnTable) -> list[Change | Statement]:
     """What a subquery decides, if the constraints bear it."""
     pairs = [
         (own.name, other.table.name, read.name)
@@ -199,7 +199,7 @@ def _statement(c: Changer, drawn: Drawn) -> list[Change | Statement]:
         if not is_nested(own.type)
     ]
     free = [each.name for each in drawn.table.columns if each.name not in drawn.table.key]
-    if not pairs or not free or len(c.present(drawn)) > MOST_ROWS:
+    if not pairs or not free or len(c.present(drawn)) > MAX_ROWS:
         return []
     column, other, read = c.rng.choice(pairs)
     kind = c.rng.choice(KINDS)
@@ -220,20 +220,20 @@ PRODUCTIONS: tuple[Production, ...] = (
 """What a transaction may do to a table."""
 
 
-def _absent(c: Changer, drawn: Drawn) -> Change | None:
+def _absent(c: ChangeGenerator, drawn: DrawnTable) -> Change | None:
     row = drawn.row(c.rng)
     gone = c.contents.rows[drawn.table.name][row] == 0
     return Change("delete", drawn.table.name, (row,)) if gone else None
 
 
-def _taken_key(c: Changer, drawn: Drawn) -> Change | None:
+def _taken_key(c: ChangeGenerator, drawn: DrawnTable) -> Change | None:
     rows = c.present(drawn)
     if not drawn.table.key or not rows:
         return None
     return Change("insert", drawn.table.name, (c.rng.choice(rows),))
 
 
-def _null(c: Changer, drawn: Drawn) -> Change | None:
+def _null(c: ChangeGenerator, drawn: DrawnTable) -> Change | None:
     required = [i for i, x in enumerate(drawn.table.columns) if x.name in drawn.table.not_null]
     if not required:
         return None
@@ -241,5 +241,9 @@ def _null(c: Changer, drawn: Drawn) -> Change | None:
     return Change("insert", drawn.table.name, ((*row[:at], None, *row[at + 1 :]),))
 
 
-BREAKING: tuple[Callable[[Changer, Drawn], Change | None], ...] = (_absent, _taken_key, _null)
+VIOLATIONS: tuple[Callable[[ChangeGenerator, DrawnTable], Change | None], ...] = (
+    _absent,
+    _taken_key,
+    _null,
+)
 """What a transaction may not do to a table."""

@@ -4,43 +4,45 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from everview_fuzz.generate.functions import called
-from everview_fuzz.generate.query_context import Field, From, Writer, field_like, field_of
+from everview_fuzz.generate.functions import function_call
+from everview_fuzz.generate.query_context import Field, From, QueryContext, field_like, field_of
 from everview_fuzz.generate.scalars import Atom
 from everview_fuzz.generate.subqueries import (
-    Around,
-    around,
-    asked,
+    OuterRows,
+    nested_condition,
+    outer_rows,
     predicate,
-    tangled,
-    using,
+    subquery_condition,
+    using_once,
     value,
 )
 
-IN_WHERE = 0.2
-IN_LIST = 0.1
-IN_AGGREGATE = 0.06
-IN_HAVING = 0.2
-CALLED = 0.15
+# How often a clause has a subquery, or a call of a function.
+SUBQUERY_IN_WHERE = 0.2
+SUBQUERY_IN_LIST = 0.1
+SUBQUERY_IN_AGGREGATE = 0.06
+SUBQUERY_IN_HAVING = 0.2
+FUNCTION_CALL = 0.15
 
 
-def where(w: Writer, found: From) -> str:
+def where(w: QueryContext, found: From) -> str:
     """The WHERE clause: what joins the items, and now and then a condition."""
     parts = [f"({found.where})"] if found.where else []
     if w.chance(0.4):
         parts.append(w.condition(found.atoms, w.rng.choice((0, 1, 1, 2))))
-    if w.functions and w.chance(CALLED):
-        call = called(w, found.atoms)
+    if w.functions and w.chance(FUNCTION_CALL):
+        call = function_call(w, found.atoms)
         seen = (*found.atoms, call)
-        parts.append(using(w, seen, call, lambda palette: palette.condition(1)))
-    if w.may_nest and w.chance(IN_WHERE):
+        parts.append(using_once(w, seen, call, lambda palette: palette.condition(1)))
+    if w.may_nest and w.chance(SUBQUERY_IN_WHERE):
         parts.insert(
-            w.rng.randint(0, len(parts)), asked(w, found.atoms, around(found.atoms, found.size))
+            w.rng.randint(0, len(parts)),
+            subquery_condition(w, found.atoms, outer_rows(found.atoms, found.size)),
         )
     return f" WHERE {' AND '.join(parts)}" if parts else ""
 
 
-def outputs(w: Writer, found: From, *, strict: bool) -> list[tuple[str, Field]]:
+def outputs(w: QueryContext, found: From, *, strict: bool) -> list[tuple[str, Field]]:
     """One to five columns; a `strict` list has no approximate ones, whose rows are compared."""
     palette = w.palette(found.atoms)
     loose = [atom for atom in found.atoms if atom.loose]
@@ -52,17 +54,17 @@ def outputs(w: Writer, found: From, *, strict: bool) -> list[tuple[str, Field]]:
             continue
         scalar = palette.draw(w.family(found.atoms), w.rng.choice((0, 0, 1, 2)))
         made.append((scalar.text, field_of(f"x{number}", scalar)))
-    if w.functions and w.chance(CALLED):
-        call = called(w, found.atoms)
+    if w.functions and w.chance(FUNCTION_CALL):
+        call = function_call(w, found.atoms)
         made.append((call.text, field_like(f"x{len(made) + 1}", call)))
-    if w.may_nest and w.chance(IN_LIST):
-        rows = around(found.atoms, found.size)
-        made += answered(w, found.atoms, rows, f"x{len(made) + 1}", strict=strict)
+    if w.may_nest and w.chance(SUBQUERY_IN_LIST):
+        rows = outer_rows(found.atoms, found.size)
+        made += subquery_column(w, found.atoms, rows, f"x{len(made) + 1}", strict=strict)
     return made
 
 
-def answered(
-    w: Writer, atoms: Sequence[Atom], rows: Around, name: str, *, strict: bool
+def subquery_column(
+    w: QueryContext, atoms: Sequence[Atom], rows: OuterRows, name: str, *, strict: bool
 ) -> list[tuple[str, Field]]:
     """A column with a subquery in it, none where it would be approximate in a `strict` list."""
     made = subquery(w, rows)
@@ -76,8 +78,8 @@ def answered(
     return [(made.text, field_like(name, made))]
 
 
-def subquery(w: Writer, rows: Around) -> Atom:
+def subquery(w: QueryContext, rows: OuterRows) -> Atom:
     """EXISTS, IN or a value that sees the rows, or a nest of these."""
     if rows.atoms and not w.kit.portable and w.chance(0.25):
-        return Atom(tangled(w, rows.atoms, rows), "boolean")
+        return Atom(nested_condition(w, rows.atoms, rows), "boolean")
     return value(w, rows) if w.chance(0.6) else predicate(w, rows)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from everview_fuzz.generate.scalars import FAMILIES, Family, Kit, Palette, Production
-from everview_fuzz.literals import literal
+from everview_fuzz.generate.values import literal
 
 _EXACT: tuple[Family, ...] = ("whole", "decimal")
 _LISTED: tuple[Family, ...] = ("whole", "text", "date", "decimal")

@@ -8,7 +8,7 @@ from random import Random
 from everview.expr.types import Column, Type
 from everview.lang.sql.parse.functions import Function
 from everview_fuzz.generate.expressions import SPARK
-from everview_fuzz.generate.query_context import Writer
+from everview_fuzz.generate.query_context import QueryContext
 from everview_fuzz.generate.scalars import Atom, Palette, family_of
 
 TAKEN: tuple[Type, ...] = ("int", "bigint", "string", "decimal(10,2)", "date", "boolean", "double")
@@ -28,7 +28,7 @@ def _function(rng: Random, name: str) -> Function:
     return Function(name, takes, body.type, body.text)
 
 
-def called(w: Writer, atoms: Sequence[Atom]) -> Atom:
+def function_call(w: QueryContext, atoms: Sequence[Atom]) -> Atom:
     """A call of one of the functions there are, over these columns."""
     function, palette = w.rng.choice(w.functions), w.palette(atoms)
     given = []

@@ -5,11 +5,11 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from everview_fuzz.generate.query_context import Field, Writer
+from everview_fuzz.generate.query_context import Field, QueryContext
 from everview_fuzz.generate.scalars import Atom, Scalar
 
 
-def sets_clause(w: Writer, keys: Sequence[Scalar]) -> str:
+def sets_clause(w: QueryContext, keys: Sequence[Scalar]) -> str:
     """Several groupings; Spark alone has no row for the whole of nothing."""
     texts = list(dict.fromkeys(key.text for key in keys))
     swapped = [_swapped(text) for text in texts]
@@ -32,7 +32,7 @@ def _swapped(key: str) -> str:
     return f"({found[2]} + {found[1]})" if found else key
 
 
-def grouping_bits(w: Writer, keys: Sequence[Atom]) -> list[tuple[str, Field]]:
+def grouping_bits(w: QueryContext, keys: Sequence[Atom]) -> list[tuple[str, Field]]:
     """GROUPING of a key, or of all of them."""
     texts = list(dict.fromkeys(key.text for key in keys))
     if w.chance(0.5):

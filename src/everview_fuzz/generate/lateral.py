@@ -7,31 +7,31 @@ from everview_fuzz.generate.clauses import outputs
 from everview_fuzz.generate.query_context import (
     Field,
     From,
+    QueryContext,
     Relation,
-    Writer,
     atoms_of,
     field_like,
     listed,
     names_of,
 )
-from everview_fuzz.generate.sources import MOST_ROWS, item
-from everview_fuzz.generate.subqueries import Body, around, rows_and_conditions, tangled
+from everview_fuzz.generate.sources import MAX_ROWS, item
+from everview_fuzz.generate.subqueries import Body, from_and_where, nested_condition, outer_rows
 
-IN_FROM = 0.06
-ASKING = 0.04
+LATERAL_SUBQUERY = 0.06
+JOIN_WITH_SUBQUERY = 0.04
 
 
-def beside(w: Writer, found: From) -> From:
-    """The items, and now and then a subquery that reads them, or a join that asks one in ON."""
-    if w.may_nest and w.chance(ASKING):
-        return _asking(w, found)
-    if not (w.may_nest and w.chance(IN_FROM)):
+def with_lateral(w: QueryContext, found: From) -> From:
+    """The items, now and then with a LATERAL subquery, or a join with a subquery in ON."""
+    if w.may_nest and w.chance(JOIN_WITH_SUBQUERY):
+        return _join_with_subquery(w, found)
+    if not (w.may_nest and w.chance(LATERAL_SUBQUERY)):
         return found
     with w.nested():
-        inner = rows_and_conditions(w, around(found.atoms, found.size))
+        inner = from_and_where(w, outer_rows(found.atoms, found.size))
         query, fields, count = _query(w, inner)
     size = found.size * count
-    if size > MOST_ROWS:
+    if size > MAX_ROWS:
         return found
     alias = w.alias()
     made = Relation(alias, fields, size)
@@ -49,23 +49,23 @@ def beside(w: Writer, found: From) -> From:
     )
 
 
-def _asking(w: Writer, found: From) -> From:
-    """An inner join whose condition has memberships in it."""
+def _join_with_subquery(w: QueryContext, found: From) -> From:
+    """An inner join with subqueries in its condition."""
     text, right = item(w, 1)
     own = atoms_of(right)
     near = found.near + own
-    pairs = w.meeting(found.near, own)
-    if not pairs or found.size * right.size > MOST_ROWS:
+    pairs = w.comparable_pairs(found.near, own)
+    if not pairs or found.size * right.size > MAX_ROWS:
         return found
     mine, other = w.rng.choice(pairs)
-    asked = tangled(w, near, around(near, found.size * right.size / 4))
+    asked = nested_condition(w, near, outer_rows(near, found.size * right.size / 4))
     sql = f"{found.sql} JOIN {text} ON {mine.text} = {other.text} AND {asked}"
     size = max(1.0, found.size * right.size / 4)
     names = found.names + names_of(right)
     return From(sql, found.atoms + own, names, size, near, found.where)
 
 
-def _query(w: Writer, inner: Body) -> tuple[str, tuple[Field, ...], float]:
+def _query(w: QueryContext, inner: Body) -> tuple[str, tuple[Field, ...], float]:
     """The rows, what they add up to, or the first of them; and about how many there are."""
     choice = w.rng.random()
     if choice < 0.3:

@@ -7,7 +7,14 @@ from dataclasses import dataclass, replace
 
 from everview.expr.types import Type
 from everview_fuzz.generate.clauses import where
-from everview_fuzz.generate.query_context import Field, From, Query, Writer, field_like, listed
+from everview_fuzz.generate.query_context import (
+    Field,
+    From,
+    Query,
+    QueryContext,
+    field_like,
+    listed,
+)
 from everview_fuzz.generate.scalars import Atom
 from everview_fuzz.generate.sources import source
 
@@ -31,7 +38,7 @@ class Generator:
         return self.name if self.name == "STACK" else f"{self.name}_OUTER"
 
 
-def exploded(w: Writer, depth: int) -> Query:
+def exploded(w: QueryContext, depth: int) -> Query:
     """A query over rows with those that a generator makes of them beside them."""
     found = source(w, depth, most=1)
     made = _generator(w, found.atoms)
@@ -47,11 +54,11 @@ def exploded(w: Writer, depth: int) -> Query:
     return _in_list(w, found, made)
 
 
-def _in_list(w: Writer, found: From, made: Generator) -> Query:
+def _in_list(w: QueryContext, found: From, made: Generator) -> Query:
     """A generator in the SELECT list, alone or beside a column."""
     calm = [atom for atom in found.atoms if not atom.loose]
-    beside = w.rng.sample(calm, w.rng.randint(0, 1))
-    shown = [(atom.text, field_like(f"x{n}", atom)) for n, atom in enumerate(beside, 1)]
+    columns = w.rng.sample(calm, w.rng.randint(0, 1))
+    shown = [(atom.text, field_like(f"x{n}", atom)) for n, atom in enumerate(columns, 1)]
     fields = [field_like(f"y{n}", atom) for n, atom in enumerate(made.columns, 1)]
     names = ", ".join(field.name for field in fields)
     text = f"{w.rng.choice((made.name, made.outer))}({made.arguments})"
@@ -62,20 +69,20 @@ def _in_list(w: Writer, found: From, made: Generator) -> Query:
     return Query(sql, (*(field for _, field in shown), *fields), found.size * 2)
 
 
-def _lateral_view(w: Writer, found: From, made: Generator) -> From:
+def _lateral_view(w: QueryContext, found: From, made: Generator) -> From:
     alias, names = _named(w, made)
     outer = w.rng.choice(("", "OUTER "))
     call = f"{made.name}({made.arguments}) {alias} AS {', '.join(names)}"
     return _with(found, f" LATERAL VIEW {outer}{call}", alias, names, made)
 
 
-def _lateral_function(w: Writer, found: From, made: Generator) -> From:
+def _lateral_function(w: QueryContext, found: From, made: Generator) -> From:
     alias, names = _named(w, made)
     call = f"LATERAL {made.name}({made.arguments}) AS {alias}({', '.join(names)})"
     return _with(found, f"{w.rng.choice((', ', ' CROSS JOIN '))}{call}", alias, names, made)
 
 
-def _named(w: Writer, made: Generator) -> tuple[str, list[str]]:
+def _named(w: QueryContext, made: Generator) -> tuple[str, list[str]]:
     alias = w.alias()
     return alias, [f"{letter}{alias[1:]}" for letter in "pef"[-len(made.columns) :]]
 
@@ -95,7 +102,7 @@ def _with(found: From, sql: str, alias: str, names: Sequence[str], made: Generat
     )
 
 
-def _generator(w: Writer, atoms: Sequence[Atom]) -> Generator | None:
+def _generator(w: QueryContext, atoms: Sequence[Atom]) -> Generator | None:
     """EXPLODE and the like over these columns; None where there are none."""
     drawn = _array(w, atoms)
     if drawn is None:
@@ -117,7 +124,7 @@ def _generator(w: Writer, atoms: Sequence[Atom]) -> Generator | None:
     return w.rng.choice((made[0], *made))
 
 
-def _alike(w: Writer, atoms: Sequence[Atom]) -> tuple[tuple[str, str], Atom]:
+def _alike(w: QueryContext, atoms: Sequence[Atom]) -> tuple[tuple[str, str], Atom]:
     """Two columns of one type, and a column that holds values of both."""
     usable = [atom for atom in atoms if not atom.loose]
     first = w.rng.choice(usable)
@@ -126,7 +133,7 @@ def _alike(w: Writer, atoms: Sequence[Atom]) -> tuple[tuple[str, str], Atom]:
     return (first.text, second.text), both
 
 
-def regrouped(w: Writer, depth: int) -> Query:
+def regrouped(w: QueryContext, depth: int) -> Query:
     """Groups or distinct rows of arrays and structs, and plain values taken from those."""
     found = source(w, depth, most=1)
     drawn = _array(w, found.atoms)
@@ -155,7 +162,7 @@ def regrouped(w: Writer, depth: int) -> Query:
     return Query(sql, tuple(field for _, field in shown), min(found.size, 60.0))
 
 
-def collected(w: Writer, depth: int) -> Query:
+def collected(w: QueryContext, depth: int) -> Query:
     """Groups with the values of a column as an array, and its elements or what they add up to."""
     found = source(w, depth, most=1)
     usable = [atom for atom in found.atoms if not atom.loose and atom.exact]
@@ -174,7 +181,7 @@ def collected(w: Writer, depth: int) -> Query:
     return Query(sql, tuple(field for _, field in shown), 16.0)
 
 
-def _array(w: Writer, atoms: Sequence[Atom]) -> tuple[str, Atom] | None:
+def _array(w: QueryContext, atoms: Sequence[Atom]) -> tuple[str, Atom] | None:
     """An array of columns of one type, and its element; None where no column is plain."""
     if all(atom.loose for atom in atoms):
         return None

@@ -1,4 +1,4 @@
-"""PIVOT and UNPIVOT: items of FROM whose values become columns, and the other way round."""
+"""PIVOT and UNPIVOT as items of FROM."""
 
 from __future__ import annotations
 
@@ -8,24 +8,24 @@ from everview_fuzz.generate.aggregates import aggregate
 from everview_fuzz.generate.query_context import (
     Field,
     Query,
+    QueryContext,
     Relation,
-    Writer,
     field_like,
     identifier,
 )
 from everview_fuzz.generate.scalars import Atom, family_of
-from everview_fuzz.literals import literal
+from everview_fuzz.generate.values import literal
 
 
-def turned(w: Writer, inner: Query, alias: str) -> tuple[str, Relation] | None:
-    """A query turned one way or the other; None where its columns do not allow it."""
+def pivoted(w: QueryContext, inner: Query, alias: str) -> tuple[str, Relation] | None:
+    """A query under PIVOT or UNPIVOT; None where its columns do not allow it."""
     plain = [field for field in inner.fields if not field.loose]
     if len({field.name.lower() for field in plain}) != len(inner.fields):
         return None
     return w.rng.choice((_pivot, _unpivot))(w, inner, alias)
 
 
-def _pivot(w: Writer, inner: Query, alias: str) -> tuple[str, Relation] | None:
+def _pivot(w: QueryContext, inner: Query, alias: str) -> tuple[str, Relation] | None:
     pivot, *rest = w.rng.sample(inner.fields, len(inner.fields))
     if not rest or pivot.type in ("float", "double"):
         return None
@@ -47,7 +47,7 @@ def _pivot(w: Writer, inner: Query, alias: str) -> tuple[str, Relation] | None:
     return f"({inner.sql}) {turn} AS {alias}", Relation(alias, tuple(made), min(inner.size, 20.0))
 
 
-def _unpivot(w: Writer, inner: Query, alias: str) -> tuple[str, Relation] | None:
+def _unpivot(w: QueryContext, inner: Query, alias: str) -> tuple[str, Relation] | None:
     alike: dict[str, list[Field]] = defaultdict(list)
     for field in inner.fields:
         alike[field.type].append(field)

@@ -11,24 +11,24 @@ from everview.expr.types import INTEGERS, Type, decimal_parts
 from everview.lang.sql.parse.functions import Function
 from everview_fuzz.generate.aggregates import aggregate
 from everview_fuzz.generate.clauses import (
-    IN_AGGREGATE,
-    IN_HAVING,
-    IN_LIST,
-    answered,
+    SUBQUERY_IN_AGGREGATE,
+    SUBQUERY_IN_HAVING,
+    SUBQUERY_IN_LIST,
     outputs,
     subquery,
+    subquery_column,
     where,
 )
 from everview_fuzz.generate.expressions import SPARK
 from everview_fuzz.generate.grouping_sets import grouping_bits, sets_clause
-from everview_fuzz.generate.lateral import beside
+from everview_fuzz.generate.lateral import with_lateral
 from everview_fuzz.generate.nested import collected, exploded, regrouped
 from everview_fuzz.generate.query_context import (
     Field,
     From,
     Query,
+    QueryContext,
     Relation,
-    Writer,
     atoms_of,
     field_like,
     field_of,
@@ -36,13 +36,13 @@ from everview_fuzz.generate.query_context import (
     listed,
 )
 from everview_fuzz.generate.scalars import Atom, Family, Kit, Scalar
-from everview_fuzz.generate.sources import MOST_ROWS, item, mergeable, source, word
-from everview_fuzz.generate.subqueries import Around, around, asked
+from everview_fuzz.generate.sources import MAX_ROWS, item, join_keyword, mergeable, source
+from everview_fuzz.generate.subqueries import OuterRows, outer_rows, subquery_condition
 from everview_fuzz.generate.windows import call, first_of_each, first_rows, windowed
 
 BAG_WORDS = ("UNION ALL", "UNION ALL", "INTERSECT ALL", "EXCEPT ALL")
 SET_WORDS = ("UNION", "UNION DISTINCT", "INTERSECT", "EXCEPT")
-DEPTH = 4
+MAX_DEPTH = 4
 """How deep queries nest."""
 
 
@@ -50,15 +50,15 @@ def query(
     rng: Random, relations: Sequence[Relation], kit: Kit, functions: Sequence[Function] = ()
 ) -> Query:
     """A query over the relations, of any depth up to the greatest."""
-    depth = rng.choice((1, 1, 2, 2, 2, 3, 3, DEPTH))
-    writer = Writer(rng, relations, PRODUCTIONS, kit, functions)
-    drawn = writer.query(depth)
-    return replace(drawn, cost=writer.cost)
+    depth = rng.choice((1, 1, 2, 2, 2, 3, 3, MAX_DEPTH))
+    context = QueryContext(rng, relations, PRODUCTIONS, kit, functions)
+    drawn = context.query(depth)
+    return replace(drawn, cost=context.cost)
 
 
-def sketched(rng: Random, relations: Sequence[Relation]) -> Query:
+def recomputed_query(rng: Random, relations: Sequence[Relation]) -> Query:
     """Groups with an aggregate that has no derivative, so that a part is recomputed."""
-    w = Writer(rng, relations, PRODUCTIONS, SPARK)
+    w = QueryContext(rng, relations, PRODUCTIONS, SPARK)
     found = source(w, 1, most=1)
     key, value = (w.palette(found.atoms).draw(w.family(found.atoms), 0) for _ in range(2))
     shown = [(key.text, field_of("k1", key))]
@@ -67,9 +67,9 @@ def sketched(rng: Random, relations: Sequence[Relation]) -> Query:
     return Query(sql, tuple(field for _, field in shown), 8.0, w.cost)
 
 
-def altered(rng: Random, relations: Sequence[Relation], kit: Kit, old: Query) -> Query:
+def replacement_query(rng: Random, relations: Sequence[Relation], kit: Kit, old: Query) -> Query:
     """Another query with the columns of one that was drawn."""
-    w = Writer(rng, relations, PRODUCTIONS, kit)
+    w = QueryContext(rng, relations, PRODUCTIONS, kit)
     alias = f"r{w.rng.randint(1, 9)}"
     atoms = atoms_of(Relation(alias, old.fields, old.size))
     inner = f"FROM ({old.sql}) AS {alias} WHERE {w.condition(atoms, 1)}"
@@ -83,9 +83,9 @@ def altered(rng: Random, relations: Sequence[Relation], kit: Kit, old: Query) ->
     return replace(old, sql=again)
 
 
-def select(w: Writer, depth: int) -> Query:
+def select(w: QueryContext, depth: int) -> Query:
     """SELECT … FROM … WHERE …."""
-    found = beside(w, source(w, depth))
+    found = with_lateral(w, source(w, depth))
     clause = where(w, found)
     size = max(1.0, found.size / (2 if clause else 1))
     unique = len({name.lower() for name in found.names}) == len(found.names)
@@ -98,17 +98,17 @@ def select(w: Writer, depth: int) -> Query:
     return Query(sql, tuple(field for _, field in shown), size)
 
 
-def distinct(w: Writer, depth: int) -> Query:
+def distinct(w: QueryContext, depth: int) -> Query:
     """SELECT DISTINCT."""
-    found = beside(w, source(w, depth))
+    found = with_lateral(w, source(w, depth))
     shown = outputs(w, found, strict=True)
     sql = f"SELECT DISTINCT {listed(shown)} FROM {found.sql}{where(w, found)}"
     return Query(sql, tuple(field for _, field in shown), min(found.size, 50.0))
 
 
-def grouped(w: Writer, depth: int) -> Query:
+def grouped(w: QueryContext, depth: int) -> Query:
     """GROUP BY with aggregates, and HAVING now and then; without keys, one row."""
-    found = beside(w, source(w, depth))
+    found = with_lateral(w, source(w, depth))
     palette = w.palette(found.atoms)
     keys = [
         palette.draw(w.family(found.atoms), w.rng.choice((0, 0, 0, 1)))
@@ -117,14 +117,14 @@ def grouped(w: Writer, depth: int) -> Query:
     keys = [key for key in keys if not key.constant]
     if not w.kit.portable and w.chance(0.1) and (added := _sum_of_two(w, found)) is not None:
         keys.append(added)
-    sets = len(keys) > 0 and not w.kit.portable and w.chance(0.2) and w.afford(2)
+    sets = len(keys) > 0 and not w.kit.portable and w.chance(0.2) and w.pay(2)
     made = _aggregates(w, found)
     shown = [(key.text, field_of(f"k{n}", key)) for n, key in enumerate(keys, 1) if w.chance(0.9)]
     shown += [(a.text, field_like(f"a{n}", a)) for n, a in enumerate(made, 1)]
     plain = len(shown) == len(keys) + len(made)
     known = tuple(Atom(key.text, key.type, key.wild, key.exact) for key in keys)
     groups = _seen(found, known)
-    more = _beside_groups(w, known, made, groups, sets=sets)
+    more = _more_group_columns(w, known, made, groups, sets=sets)
     shown += more
     sql = f"SELECT {listed(shown)} FROM {found.sql}{where(w, found)}"
     if plain and not more and not sets and w.chance(0.2):
@@ -136,7 +136,7 @@ def grouped(w: Writer, depth: int) -> Query:
     return Query(sql, tuple(field for _, field in shown), 8.0 if keys else 1.0)
 
 
-def _sum_of_two(w: Writer, found: From) -> Scalar | None:
+def _sum_of_two(w: QueryContext, found: From) -> Scalar | None:
     """A key that may be written the other way round."""
     calm = [a for a in found.atoms if a.type in ("int", "bigint") and not (a.wild or a.loose)]
     if len(calm) < 2:
@@ -146,16 +146,16 @@ def _sum_of_two(w: Writer, found: From) -> Scalar | None:
     return Scalar(f"({first.text} + {second.text})", type_, wild=False, exact=True, constant=False)
 
 
-def _beside_groups(
-    w: Writer, keys: tuple[Atom, ...], made: Sequence[Atom], groups: Around, *, sets: bool
+def _more_group_columns(
+    w: QueryContext, keys: tuple[Atom, ...], made: Sequence[Atom], groups: OuterRows, *, sets: bool
 ) -> list[tuple[str, Field]]:
     """Further columns of groups: expressions, subqueries, windows, and what is said of a key."""
     shown: list[tuple[str, Field]] = []
     if w.chance(0.3):
         scalar = w.palette((*keys, *made)).draw(w.rng.choice(w.kit.numbers), 2)
         shown.append((scalar.text, field_of("g1", scalar)))
-    if w.may_nest and w.chance(IN_LIST):
-        shown += answered(w, (*keys, *made), groups, "g2", strict=False)
+    if w.may_nest and w.chance(SUBQUERY_IN_LIST):
+        shown += subquery_column(w, (*keys, *made), groups, "g2", strict=False)
     if keys and not w.kit.portable and w.chance(0.08):
         key = w.rng.choice(keys)
         text = f"{w.rng.choice(('ANY_VALUE', 'FIRST', 'LAST'))}({key.text})"
@@ -168,29 +168,29 @@ def _beside_groups(
     return shown
 
 
-def _seen(found: From, keys: Sequence[Atom]) -> Around:
+def _seen(found: From, keys: Sequence[Atom]) -> OuterRows:
     """What a subquery sees of groups: the keys that are columns."""
     columns = {atom.text for atom in found.atoms}
-    return around([key for key in keys if key.text in columns], 8.0)
+    return outer_rows([key for key in keys if key.text in columns], 8.0)
 
 
-def _having(w: Writer, atoms: Sequence[Atom], groups: Around) -> str:
-    if w.may_nest and w.chance(IN_HAVING):
-        return asked(w, atoms, groups)
+def _having(w: QueryContext, atoms: Sequence[Atom], groups: OuterRows) -> str:
+    if w.may_nest and w.chance(SUBQUERY_IN_HAVING):
+        return subquery_condition(w, atoms, groups)
     return w.condition(atoms, 1)
 
 
-def _aggregates(w: Writer, found: From) -> list[Atom]:
+def _aggregates(w: QueryContext, found: From) -> list[Atom]:
     made = [aggregate(w, found.atoms) for _ in range(w.rng.randint(1, 4))]
-    if w.may_nest and w.chance(IN_AGGREGATE):
-        inner = subquery(w, around(found.atoms, found.size))
+    if w.may_nest and w.chance(SUBQUERY_IN_AGGREGATE):
+        inner = subquery(w, outer_rows(found.atoms, found.size))
         drawn = (aggregate(w, (inner, *found.atoms[:2])) for _ in range(6))
         made += [each for each in drawn if each.text.count(inner.text) == 1][:1]
     return made
 
 
 def _group_clause(
-    w: Writer,
+    w: QueryContext,
     keys: Sequence[Scalar],
     shown: Sequence[tuple[str, Field]],
     taken: Sequence[str],
@@ -206,7 +206,7 @@ def _group_clause(
     return f" GROUP BY {', '.join(forms)}"
 
 
-def union(w: Writer, depth: int) -> Query:
+def union(w: QueryContext, depth: int) -> Query:
     """UNION, INTERSECT or EXCEPT of two queries made to fit each other."""
     keep_all = w.chance(0.6)
     families = w.families(4)
@@ -217,13 +217,13 @@ def union(w: Writer, depth: int) -> Query:
     )
     size = left.size + right.size
     kinds = BAG_WORDS if keep_all else SET_WORDS
-    kind = w.rng.choice(kinds if w.afford(1) else kinds[:2])
+    kind = w.rng.choice(kinds if w.pay(1) else kinds[:2])
     return Query(f"{left.sql} {kind} {right.sql}", fields, size if keep_all else min(size, 60.0))
 
 
-def _fitting(w: Writer, depth: int, families: Sequence[Family], *, strict: bool) -> Query:
+def _fitting(w: QueryContext, depth: int, families: Sequence[Family], *, strict: bool) -> Query:
     """A query with one column of each family."""
-    found = beside(w, source(w, depth))
+    found = with_lateral(w, source(w, depth))
     palette = w.palette(found.atoms)
     shown = []
     for number, family in enumerate(families, 1):
@@ -247,7 +247,7 @@ def _common(a: Type, b: Type) -> Type:
     return "double"
 
 
-def common_table(w: Writer, depth: int) -> Query:
+def common_table(w: QueryContext, depth: int) -> Query:
     """WITH one or two names, read once or more."""
     outer = list(w.relations)
     parts = []
@@ -263,17 +263,17 @@ def common_table(w: Writer, depth: int) -> Query:
     return replace(body, sql=f"WITH {', '.join(parts)} {body.sql}")
 
 
-def merged(w: Writer, depth: int) -> Query:
+def natural_join(w: QueryContext, depth: int) -> Query:
     """A join by NATURAL or USING, with the columns that the sides share shown once."""
     (left_sql, left), (right_sql, right) = item(w, depth), item(w, depth)
     same = _same_names(left, right)
     fitting = [(a, b) for a, b in same if mergeable(a, b)]
-    if not fitting or left.size * right.size > MOST_ROWS:
+    if not fitting or left.size * right.size > MAX_ROWS:
         return select(w, depth)
     natural = fitting == same and w.chance(0.8)
     chosen = fitting if natural else w.rng.sample(fitting, w.rng.randint(1, len(fitting)))
     shared = [_either(a, b) for a, b in chosen]
-    kind = word(w, asking=False)
+    kind = join_keyword(w, semi=False)
     clause = f" USING ({', '.join(identifier(field.name) for field in shared)})"
     sql = f"{left_sql} {'NATURAL ' * natural}{kind}{right_sql}{clause * (not natural)}"
     known = [*shared, *_unshared(left, right)]
@@ -296,7 +296,7 @@ def _either(mine: Field, other: Field) -> Field:
     return Field(mine.name, _common(mine.type, other.type), mine.wild or other.wild)
 
 
-def constants(w: Writer, _: int) -> Query:
+def constants(w: QueryContext, _: int) -> Query:
     """Rows without FROM."""
     palette = w.palette(())
     families = w.families(3)
@@ -312,7 +312,7 @@ def constants(w: Writer, _: int) -> Query:
     return Query(sql, tuple(fields), float(len(rows)))
 
 
-def beside_constants(w: Writer, depth: int) -> Query:
+def joined_constants(w: QueryContext, depth: int) -> Query:
     """A query joined with constant rows."""
     found, rows = w.query(depth - 1), constants(w, depth)
     a, b = w.alias(), w.alias()
@@ -325,7 +325,7 @@ def beside_constants(w: Writer, depth: int) -> Query:
     return Query(sql, found.fields + rows.fields, found.size * rows.size)
 
 
-def in_parentheses(w: Writer, depth: int) -> Query:
+def parenthesized(w: QueryContext, depth: int) -> Query:
     """A query in parentheses, as one side of a UNION ALL with itself filtered."""
     inner = w.query(depth - 1)
     alias = w.alias()
@@ -336,10 +336,10 @@ def in_parentheses(w: Writer, depth: int) -> Query:
     return Query(f"({inner.sql}) UNION ALL ({again})", inner.fields, 2 * inner.size)
 
 
-Production: TypeAlias = Callable[[Writer, int], Query]
+Production: TypeAlias = Callable[[QueryContext, int], Query]
 
 
-def nested(w: Writer, depth: int) -> Query:
+def nested(w: QueryContext, depth: int) -> Query:
     """Arrays and structs, of which other engines have other ideas."""
     made = select if w.kit.portable else w.rng.choice((exploded, exploded, regrouped, collected))
     return made(w, depth)
@@ -347,7 +347,7 @@ def nested(w: Writer, depth: int) -> Query:
 
 PRODUCTIONS: tuple[Production, ...] = (
     *(select, select, select, grouped, grouped, grouped, distinct, union, union),
-    *(common_table, beside_constants, in_parentheses, merged, windowed, windowed, windowed),
+    *(common_table, joined_constants, parenthesized, natural_join, windowed, windowed, windowed),
     *(first_rows, first_of_each, nested, nested),
 )
 """What a query may be; a further capability is one more function here."""

@@ -1,4 +1,4 @@
-"""What queries are written with: relations, columns, names and chance."""
+"""The context in which queries are drawn: relations, columns, names, chance, and a budget."""
 
 from __future__ import annotations
 
@@ -11,17 +11,17 @@ from everview.expr.types import Type
 from everview.lang.sql.parse.functions import Function
 from everview_fuzz.generate.scalars import Atom, Family, Kit, Palette, Scalar, family_of
 
-BUDGET = 7
-"""What the operators of one query may cost that read what is below them more than once."""
-SUBQUERY = 3
+COST_BUDGET = 7
+"""What a query may spend on operators that read their input more than once."""
+SUBQUERY_COST = 3
 """What a subquery in an expression costs."""
-MOST_NESTED = 2
-"""How deep subqueries in expressions nest."""
+MAX_NESTING = 2
+"""How deep subqueries in expressions may nest."""
 
 
 @dataclass(frozen=True, slots=True)
 class Field:
-    """A column of a relation, with what is known of its values."""
+    """A column of a relation; `wild`, `exact` and `loose` as for an `Atom`."""
 
     name: str
     type: Type
@@ -74,14 +74,14 @@ def identifier(name: str) -> str:
     return name if name.isascii() and name.isidentifier() and len(name) <= 3 else f"`{name}`"
 
 
-class Writer:
+class QueryContext:
     """Draws queries over the relations known so far."""
 
     def __init__(
         self,
         rng: Random,
         relations: Sequence[Relation],
-        productions: Sequence[Callable[[Writer, int], Query]],
+        productions: Sequence[Callable[[QueryContext, int], Query]],
         kit: Kit,
         functions: Sequence[Function] = (),
     ) -> None:
@@ -93,7 +93,7 @@ class Writer:
         self.relations = list(relations)
         self._aliases = 0
         self._nested = 0
-        self._budget = BUDGET
+        self._budget = COST_BUDGET
         self._read = 0.0
 
     def query(self, depth: int) -> Query:
@@ -111,7 +111,7 @@ class Writer:
     @property
     def cost(self) -> float:
         """About how often a table is read by what is drawn so far."""
-        return (1 + BUDGET - self._budget) * max(1.0, self._read)
+        return (1 + COST_BUDGET - self._budget) * max(1.0, self._read)
 
     def alias(self) -> str:
         """An alias that is used nowhere else in the query."""
@@ -119,11 +119,11 @@ class Writer:
         return f"q{self._aliases}"
 
     def chance(self, probability: float) -> bool:
-        """True so often."""
+        """True with this probability."""
         return self.rng.random() < probability
 
-    def afford(self, cost: int) -> bool:
-        """Pay for an operator, if there is enough left."""
+    def pay(self, cost: int) -> bool:
+        """Pay for an operator; False when the budget is too small."""
         if cost > self._budget:
             return False
         self._budget -= cost
@@ -132,13 +132,13 @@ class Writer:
     @property
     def may_nest(self) -> bool:
         """Whether there is room for one more subquery in an expression."""
-        return self._nested < MOST_NESTED and self._budget >= SUBQUERY
+        return self._nested < MAX_NESTING and self._budget >= SUBQUERY_COST
 
     @contextmanager
     def nested(self) -> Iterator[None]:
         """While a subquery in an expression is drawn."""
         self._nested += 1
-        self._budget -= SUBQUERY
+        self._budget -= SUBQUERY_COST
         try:
             yield
         finally:
@@ -165,10 +165,15 @@ class Writer:
         common = self.kit.families[:10]
         return [self.rng.choice(common) for _ in range(self.rng.randint(1, most))]
 
-    def meeting(self, left: Sequence[Atom], right: Sequence[Atom]) -> list[tuple[Atom, Atom]]:
+    def comparable_pairs(
+        self, left: Sequence[Atom], right: Sequence[Atom]
+    ) -> list[tuple[Atom, Atom]]:
         """The pairs of columns that are worth comparing."""
         return [
-            (a, b) for a in left for b in right if not (a.loose or b.loose) and meet(a.type, b.type)
+            (a, b)
+            for a in left
+            for b in right
+            if not (a.loose or b.loose) and comparable(a.type, b.type)
         ]
 
 
@@ -185,8 +190,8 @@ def names_of(relation: Relation) -> tuple[str, ...]:
     return tuple(field.name for field in relation.fields)
 
 
-def meet(a: Type, b: Type) -> bool:
-    """Whether columns of the types are worth joining; integers and decimals meet."""
+def comparable(a: Type, b: Type) -> bool:
+    """Whether columns of the types are worth joining; integers go with decimals."""
     if a == b:
         return a != "boolean"
     both = {family_of(a), family_of(b)}

@@ -14,7 +14,7 @@ from typing import Literal, TypeAlias
 
 from everview.expr.type_inference import type_of
 from everview.expr.types import FLOATS, INTEGERS, Column, Type, decimal_parts
-from everview_fuzz.literals import literal
+from everview_fuzz.generate.values import literal
 
 Family: TypeAlias = Literal[
     "whole", "decimal", "fraction", "text", "truth", "date", "stamp", "local", "bytes"
@@ -34,7 +34,7 @@ _NAMES: dict[Type, Family] = {
     "timestamp_ntz": "local",
     "binary": "bytes",
 }
-WIDEST = 30
+DECIMAL_MAX_DIGITS = 30
 """Decimals with more digits are cast down, so that layers of arithmetic stay within 38."""
 
 
@@ -109,7 +109,7 @@ class Palette:
             text = self.leaf(family)
             found = type_of(text, self._schema)
         parts = decimal_parts(found or "")
-        if parts and parts[0] > WIDEST and "(" in text and not self._wild(text):
+        if parts and parts[0] > DECIMAL_MAX_DIGITS and "(" in text and not self._wild(text):
             text, found = f"CAST({text} AS DECIMAL(24,4))", "decimal(24,4)"
         assert found is not None, text
         constant = not self._used(text)

@@ -30,7 +30,7 @@ ODD_NAMES = ("order", "two words", "Größe", "a.b", "Group")
 
 
 @dataclass(frozen=True, slots=True)
-class Drawn:
+class DrawnTable:
     """A table, and from what its rows are drawn."""
 
     table: Table
@@ -41,21 +41,21 @@ class Drawn:
         return tuple(each.draw(rng) for each in self.domains)
 
 
-def schema(rng: Random, *, portable: bool) -> tuple[Drawn, ...]:
+def schema(rng: Random, *, portable: bool) -> tuple[DrawnTable, ...]:
     """Two to four tables, among them at least one with an integer to join on."""
     count = rng.randint(2, 4)
     return tuple(_table(rng, f"t{n}", portable) for n in range(1, count + 1))
 
 
-def copy(rng: Random, drawn: Drawn, name: str) -> Drawn:
+def copy(rng: Random, drawn: DrawnTable, name: str) -> DrawnTable:
     """A table made from some columns of another one."""
     places = sorted(rng.sample(range(len(drawn.domains)), rng.randint(1, len(drawn.domains))))
     columns = tuple(drawn.table.columns[at] for at in places)
     table = Table(name, columns, copied=drawn.table.name)
-    return Drawn(table, tuple(drawn.domains[at] for at in places))
+    return DrawnTable(table, tuple(drawn.domains[at] for at in places))
 
 
-def _table(rng: Random, name: str, portable: bool) -> Drawn:
+def _table(rng: Random, name: str, portable: bool) -> DrawnTable:
     keyed = rng.random() < 0.5
     types = [rng.choice(("int", "bigint"))]
     common, rare = (PORTABLE, PORTABLE) if portable else (COMMON, RARE)
@@ -79,7 +79,7 @@ def _table(rng: Random, name: str, portable: bool) -> Drawn:
         )
         for column in columns
     )
-    return Drawn(Table(name, columns, key, required), domains)
+    return DrawnTable(Table(name, columns, key, required), domains)
 
 
 def _name(rng: Random, index: int) -> str:

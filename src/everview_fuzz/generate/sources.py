@@ -5,56 +5,56 @@ from __future__ import annotations
 from dataclasses import replace
 
 from everview.expr.type_inference import type_of
-from everview_fuzz.generate.pivot import turned
+from everview_fuzz.generate.pivot import pivoted
 from everview_fuzz.generate.query_context import (
     Field,
     From,
     Query,
+    QueryContext,
     Relation,
-    Writer,
     atoms_of,
+    comparable,
     identifier,
-    meet,
     names_of,
 )
-from everview_fuzz.generate.recursion import reached
+from everview_fuzz.generate.recursion import recursive_source
 from everview_fuzz.generate.scalars import Atom
-from everview_fuzz.literals import literal
+from everview_fuzz.generate.values import literal
 
-ASKING = ("LEFT SEMI JOIN ", "LEFT ANTI JOIN ", "SEMI JOIN ", "ANTI JOIN ")
+SEMI = ("LEFT SEMI JOIN ", "LEFT ANTI JOIN ", "SEMI JOIN ", "ANTI JOIN ")
 """Joins that show no column of their right side."""
 INNER = ("JOIN ", "JOIN ", "INNER JOIN ", "INNER JOIN ")
 LEFT = ("LEFT JOIN ", "LEFT OUTER JOIN ")
 OUTER = (*LEFT, "RIGHT JOIN ", "FULL JOIN ", "FULL OUTER JOIN ")
-MOST_ROWS = 3000
+MAX_ROWS = 3000
 """A join expected to have more rows than this is not drawn."""
 
 
-def word(w: Writer, *, asking: bool = True, left: bool = False) -> str:
+def join_keyword(w: QueryContext, *, semi: bool = True, left: bool = False) -> str:
     """A kind of join, with or without those that only ask, or with none but those of the left."""
     outer = LEFT if left else OUTER
-    found = w.rng.choice((*INNER, *outer, *(ASKING if asking else ())))
+    found = w.rng.choice((*INNER, *outer, *(SEMI if semi else ())))
     cost = 0 if found in INNER else 2 if found in OUTER else 1
-    return found if w.afford(cost) else w.rng.choice(INNER)
+    return found if w.pay(cost) else w.rng.choice(INNER)
 
 
-def item(w: Writer, depth: int) -> tuple[str, Relation]:
+def item(w: QueryContext, depth: int) -> tuple[str, Relation]:
     """A table, view, common table expression, subquery or VALUES, with its alias."""
     alias = w.alias()
     if w.chance(0.04):
         return _values(w, alias)
-    if w.chance(0.05) and (found := reached(w, alias)) is not None:
+    if w.chance(0.05) and (found := recursive_source(w, alias)) is not None:
         return found
     if depth > 1 and w.chance(0.35):
         inner = w.query(depth - 1)
         # Spark alone has NULL for a count of no rows, so others do not mean the same.
-        made = turned(w, inner, alias) if not w.kit.portable and w.chance(0.15) else None
+        made = pivoted(w, inner, alias) if not w.kit.portable and w.chance(0.15) else None
         return made or _derived(w, inner, alias)
     known = w.relation()
     return f"{identifier(known.name)} AS {alias}", replace(known, name=alias)
 
 
-def _derived(w: Writer, inner: Query, alias: str) -> tuple[str, Relation]:
+def _derived(w: QueryContext, inner: Query, alias: str) -> tuple[str, Relation]:
     if not w.chance(0.2):
         return f"({inner.sql}) AS {alias}", Relation(alias, inner.fields, inner.size)
     renamed = [f"r{n}" for n in range(1, len(inner.fields) + 1)]
@@ -65,7 +65,7 @@ def _derived(w: Writer, inner: Query, alias: str) -> tuple[str, Relation]:
     return text, Relation(alias, fields, inner.size)
 
 
-def _values(w: Writer, alias: str) -> tuple[str, Relation]:
+def _values(w: QueryContext, alias: str) -> tuple[str, Relation]:
     families = w.families(3)
     rows = [[literal(w.rng, family) for family in families] for _ in range(w.rng.randint(1, 4))]
     for row in rows[1:]:
@@ -81,7 +81,7 @@ def _values(w: Writer, alias: str) -> tuple[str, Relation]:
     return text, Relation(alias, tuple(fields), float(len(rows)))
 
 
-def source(w: Writer, depth: int, most: int = 3) -> From:
+def source(w: QueryContext, depth: int, most: int = 3) -> From:
     """One item, or several joined."""
     text, first = item(w, depth)
     own = atoms_of(first)
@@ -91,14 +91,14 @@ def source(w: Writer, depth: int, most: int = 3) -> From:
     return found
 
 
-def _joined(w: Writer, left: From, depth: int) -> From:
+def _joined(w: QueryContext, left: From, depth: int) -> From:
     """One more item, unless the rows would be too many."""
     text, right = item(w, depth)
     own = atoms_of(right)
     comma = w.chance(0.25)
-    pairs = w.meeting(left.atoms if comma else left.near, own)
+    pairs = w.comparable_pairs(left.atoms if comma else left.near, own)
     product = left.size * right.size
-    if product > MOST_ROWS * (4 if pairs else 1):
+    if product > MAX_ROWS * (4 if pairs else 1):
         return left
     made = From(
         left.sql,
@@ -108,7 +108,7 @@ def _joined(w: Writer, left: From, depth: int) -> From:
         own if comma else left.near + own,
         left.where,
     )
-    free = not pairs or (product <= MOST_ROWS and w.chance(0.3))
+    free = not pairs or (product <= MAX_ROWS and w.chance(0.3))
     if free:
         made = replace(made, size=product)
     if comma:
@@ -117,18 +117,18 @@ def _joined(w: Writer, left: From, depth: int) -> From:
     after_comma = len(left.near) < len(left.atoms)
     shared = [] if after_comma else _shared(left, right)
     if shared and w.chance(0.3):
-        return _merging(w, left, made, text, shared)
+        return _join_using(w, left, made, text, shared)
     if free and w.chance(0.2):
         return replace(made, sql=f"{left.sql} CROSS JOIN {text}")
     condition = _equality(w, pairs) if not free else _apart(w, pairs, made)
     if not free and w.chance(0.25):
         condition += f" AND {w.condition(made.near, 1)}"
-    kind = word(w, left=after_comma and w.kit.portable)
+    kind = join_keyword(w, left=after_comma and w.kit.portable)
     sql = f"{left.sql} {kind}{text} ON {condition}"
-    return replace(left if kind in ASKING else made, sql=sql)
+    return replace(left if kind in SEMI else made, sql=sql)
 
 
-def _apart(w: Writer, pairs: list[tuple[Atom, Atom]], made: From) -> str:
+def _apart(w: QueryContext, pairs: list[tuple[Atom, Atom]], made: From) -> str:
     """A condition other than equality: mostly that a column is in a range of the other side."""
     if not pairs or w.chance(0.4):
         return w.condition(made.near, 1)
@@ -139,7 +139,7 @@ def _apart(w: Writer, pairs: list[tuple[Atom, Atom]], made: From) -> str:
     return f"{mine.text} {w.rng.choice(('<', '<=', '>', '>=', '<>'))} {other.text}"
 
 
-def _listed(w: Writer, made: From, text: str, equality: str | None) -> From:
+def _listed(w: QueryContext, made: From, text: str, equality: str | None) -> From:
     """An item after a comma; what joins it stands in WHERE."""
     made = replace(made, sql=f"{made.sql}, {text}")
     if equality is None:
@@ -149,12 +149,12 @@ def _listed(w: Writer, made: From, text: str, equality: str | None) -> From:
     return replace(made, where=f"{made.where} AND {equality}" if made.where else equality)
 
 
-def _merging(w: Writer, left: From, made: From, text: str, shared: list[str]) -> From:
+def _join_using(w: QueryContext, left: From, made: From, text: str, shared: list[str]) -> From:
     """USING some of the names that both sides have."""
-    kind = word(w)
+    kind = join_keyword(w)
     some = w.rng.sample(shared, w.rng.randint(1, len(shared)))
     sql = f"{left.sql} {kind}{text} USING ({', '.join(map(identifier, some))})"
-    return replace(left if kind in ASKING else made, sql=sql)
+    return replace(left if kind in SEMI else made, sql=sql)
 
 
 def _shared(left: From, right: Relation) -> list[str]:
@@ -170,10 +170,10 @@ def _shared(left: From, right: Relation) -> list[str]:
 
 def mergeable(a: Atom | Field, b: Atom | Field) -> bool:
     """Whether USING may make one column of two."""
-    return not (a.loose or b.loose) and meet(a.type, b.type)
+    return not (a.loose or b.loose) and comparable(a.type, b.type)
 
 
-def _equality(w: Writer, pairs: list[tuple[Atom, Atom]]) -> str:
+def _equality(w: QueryContext, pairs: list[tuple[Atom, Atom]]) -> str:
     chosen = w.rng.sample(pairs, min(len(pairs), w.rng.choice((1, 1, 1, 2))))
     shown = [
         f"{a.text} = {b.text}" if w.chance(0.9) else f"{b.text} <=> {a.text}" for a, b in chosen

@@ -10,6 +10,7 @@ from random import Random
 from typing import Any
 
 from everview.expr.types import FLOATS, INTEGERS, Type, decimal_parts
+from everview_fuzz.literals import quoted_text
 
 NAN = math.nan
 """The one not-a-number used: rows that hold it are equal to themselves."""
@@ -109,3 +110,26 @@ _OTHERS: dict[Type, Values] = {
     "timestamp": (_in_utc(MOMENTS), (), _in_utc(_FAR)),
     "timestamp_ntz": (MOMENTS, (), _FAR),
 }
+
+
+def literal(rng: Random, family: str) -> str:
+    """A random constant of a family, from the values that tables hold too."""
+    match family:
+        case "whole":
+            return str(rng.randint(-2, 7))
+        case "decimal":
+            return rng.choice(("0.0", "1.00", "1.5", "-1.00", "2.25", "100.01"))
+        case "fraction":
+            return rng.choice(("CAST(0.5 AS DOUBLE)", "25e-1", "CAST(1 AS DOUBLE)"))
+        case "text":
+            return quoted_text(rng.choice(WORDS))
+        case "truth":
+            return rng.choice(("TRUE", "FALSE"))
+        case "date":
+            return f"DATE'{rng.choice(DAYS)}'"
+        case "stamp":
+            return f"TIMESTAMP'{rng.choice(MOMENTS)}'"
+        case "local":
+            return f"CAST('{rng.choice(MOMENTS)}' AS TIMESTAMP_NTZ)"
+        case _:
+            return f"CAST({quoted_text(rng.choice(('', 'a', 'ab')))} AS BINARY)"

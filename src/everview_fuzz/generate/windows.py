@@ -9,11 +9,11 @@ from everview.expr.aggregates import result_type
 from everview.expr.types import FLOATS, Type, decimal_parts
 from everview_fuzz.generate.aggregates import spread
 from everview_fuzz.generate.clauses import outputs, where
-from everview_fuzz.generate.query_context import Query, Writer, field_like, listed
+from everview_fuzz.generate.query_context import Query, QueryContext, field_like, listed
 from everview_fuzz.generate.scalars import Atom, Scalar
 from everview_fuzz.generate.sources import source
 
-WIDEST_TOTAL = 28
+SUMMED_MAX_DIGITS = 28
 """Decimals with more digits are not added up."""
 RANKS = ("RANK", "DENSE_RANK")
 """Functions that give rows that tie the same value."""
@@ -45,7 +45,7 @@ DISTANCES: dict[Type, str] = {
 """How far apart rows are that are ordered by a type."""
 
 
-def windowed(w: Writer, depth: int) -> Query:
+def windowed(w: QueryContext, depth: int) -> Query:
     """Columns beside window functions over them; QUALIFY keeps some of the rows."""
     found = source(w, depth, most=1)
     calm = [atom for atom in found.atoms if not atom.loose]
@@ -62,7 +62,7 @@ def windowed(w: Writer, depth: int) -> Query:
     return Query(sql, tuple(field for _, field in columns), found.size)
 
 
-def first_of_each(w: Writer, depth: int) -> Query:
+def first_of_each(w: QueryContext, depth: int) -> Query:
     """The first row of every group, as others write DISTINCT ON."""
     found = source(w, depth, most=1)
     calm = [atom for atom in found.atoms if not atom.loose]
@@ -85,7 +85,7 @@ def first_of_each(w: Writer, depth: int) -> Query:
     return Query(f"SELECT {names} FROM ({inner}) AS {alias} WHERE {alias}.rn {test}", fields, 8.0)
 
 
-def first_rows(w: Writer, depth: int) -> Query:
+def first_rows(w: QueryContext, depth: int) -> Query:
     """ORDER BY with LIMIT or OFFSET; all columns are sorted by where a tie would show."""
     found = source(w, depth, most=1)
     shown = outputs(w, found, strict=True)
@@ -98,11 +98,11 @@ def first_rows(w: Writer, depth: int) -> Query:
     return Query(sql, tuple(field for _, field in shown), 4.0)
 
 
-def _direction(w: Writer, text: str) -> str:
+def _direction(w: QueryContext, text: str) -> str:
     return f"{text}{w.rng.choice(('', '', ' DESC', ' ASC NULLS LAST', ' DESC NULLS FIRST'))}"
 
 
-def call(w: Writer, atoms: Sequence[Atom], named: str | None = None) -> Atom:
+def call(w: QueryContext, atoms: Sequence[Atom], named: str | None = None) -> Atom:
     """A window function over rows with these columns, or over a window that has a name."""
     choice = w.rng.random()
     if choice < 0.3:
@@ -115,15 +115,15 @@ def call(w: Writer, atoms: Sequence[Atom], named: str | None = None) -> Atom:
     return _total(w, atoms, named)
 
 
-def _ordered(w: Writer, atoms: Sequence[Atom], named: str | None) -> str:
+def _ordered(w: QueryContext, atoms: Sequence[Atom], named: str | None) -> str:
     return named or f"({_keys(w, atoms)}{_order(w, atoms)})"
 
 
-def _rank(w: Writer, atoms: Sequence[Atom], named: str | None = None) -> Atom:
+def _rank(w: QueryContext, atoms: Sequence[Atom], named: str | None = None) -> Atom:
     return Atom(f"{w.rng.choice(RANKS)}() OVER {_ordered(w, atoms, named)}", "int")
 
 
-def _rows_frame(w: Writer) -> str:
+def _rows_frame(w: QueryContext) -> str:
     """A frame of rows, from any bound to any later one."""
     if w.chance(0.25):
         return w.rng.choice(SHORT)
@@ -141,7 +141,7 @@ def _at(bound: str) -> float:
     return -distance if way == "PRECEDING" else distance
 
 
-def _place(w: Writer, atoms: Sequence[Atom], named: str | None) -> Atom:
+def _place(w: QueryContext, atoms: Sequence[Atom], named: str | None) -> Atom:
     read = w.rng.choice(atoms)
     if named is None and w.chance(0.5):
         frame = w.rng.choice((_rows_frame(w), _rows_frame(w), WHOLE))
@@ -158,7 +158,7 @@ def _place(w: Writer, atoms: Sequence[Atom], named: str | None) -> Atom:
     return Atom(f"{form.format(read.text)} OVER {over}", read.type, read.wild, read.exact)
 
 
-def _total(w: Writer, atoms: Sequence[Atom], named: str | None) -> Atom:
+def _total(w: QueryContext, atoms: Sequence[Atom], named: str | None) -> Atom:
     """An aggregate of the group, of the rows up to this one, or of a frame."""
     over = named or f"({_framed(w, atoms)})"
     if w.chance(0.2):
@@ -179,7 +179,7 @@ def _total(w: Writer, atoms: Sequence[Atom], named: str | None) -> Atom:
     return Atom(text, type_, exact=function != "avg", loose=loose)
 
 
-def _framed(w: Writer, atoms: Sequence[Atom]) -> str:
+def _framed(w: QueryContext, atoms: Sequence[Atom]) -> str:
     over = _keys(w, atoms)
     if not w.chance(0.6):
         return over
@@ -193,31 +193,31 @@ def _framed(w: Writer, atoms: Sequence[Atom]) -> str:
     return over + _order(w, atoms) + (f" {w.rng.choice(frames)}" if w.chance(0.5) else "")
 
 
-def _over_condition(w: Writer, atoms: Sequence[Atom], over: str) -> Atom:
+def _over_condition(w: QueryContext, atoms: Sequence[Atom], over: str) -> Atom:
     condition = w.condition(atoms, 1)
     function = w.rng.choice(("BOOL_AND", "BOOL_OR", "COUNT_IF"))
     type_ = "bigint" if function == "COUNT_IF" else "boolean"
     return Atom(f"{function}({condition}) OVER {over}", type_)
 
 
-def _plain_condition(w: Writer, atoms: Sequence[Atom]) -> str:
+def _plain_condition(w: QueryContext, atoms: Sequence[Atom]) -> str:
     """A condition without braces, which a form may hold."""
     text = w.condition(atoms, 1)
     return text if "{" not in text else "TRUE"
 
 
 def _summable(scalar: Scalar) -> bool:
-    return not scalar.wild and (decimal_parts(scalar.type) or (0, 0))[0] < WIDEST_TOTAL
+    return not scalar.wild and (decimal_parts(scalar.type) or (0, 0))[0] < SUMMED_MAX_DIGITS
 
 
-def _keys(w: Writer, atoms: Sequence[Atom]) -> str:
+def _keys(w: QueryContext, atoms: Sequence[Atom]) -> str:
     if not atoms or w.chance(0.2):
         return ""
     chosen = w.rng.sample(list(atoms), min(len(atoms), w.rng.choice((1, 1, 2))))
     return f"PARTITION BY {', '.join(atom.text for atom in chosen)} "
 
 
-def _order(w: Writer, atoms: Sequence[Atom]) -> str:
+def _order(w: QueryContext, atoms: Sequence[Atom]) -> str:
     if not atoms:
         return "ORDER BY 1"
     if w.chance(0.5):

@@ -1,4 +1,4 @@
-"""The texts that are a little simpler than a query, whether or not they still make sense."""
+"""Reductions of a query: texts that are a little simpler, whether or not they still make sense."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from everview_fuzz.case import View
 
 _CLAUSES = ("where", "having", "distinct", "group", "with_")
 _LISTS = ("joins", "expressions")
-_SHORTEST = {"expressions": 1, "joins": 0}
+_MIN_LENGTH = {"expressions": 1, "joins": 0}
 
 
-def smaller(query: str) -> Iterator[str]:
+def reductions(query: str) -> Iterator[str]:
     """Simpler queries, the much simpler ones first."""
     tree = parse_query(query)
     seen = {query}
@@ -83,7 +83,7 @@ def _edits(node: exp.Expr) -> Iterator[_Edit]:
     if isinstance(node, exp.Select | exp.Group | exp.In | exp.With):
         for part in _LISTS:
             count = len(node.args.get(part) or ())
-            if count > _SHORTEST[part]:
+            if count > _MIN_LENGTH[part]:
                 yield from (("shorten", part, index) for index in range(count))
     if isinstance(node, exp.Predicate | exp.Connector | exp.Not):
         yield "true", "", 0

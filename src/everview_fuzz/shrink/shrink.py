@@ -1,4 +1,4 @@
-"""The smallest case found that still fails the same way: whatever is not needed is left out."""
+"""Shrinks a case: leaves out whatever is not needed to fail in the same way."""
 
 from __future__ import annotations
 
@@ -22,17 +22,17 @@ from everview_fuzz.case import (
     reads,
 )
 from everview_fuzz.check.run import Failure
-from everview_fuzz.shrink.reductions import inlined, smaller
+from everview_fuzz.shrink.reductions import inlined, reductions
 
 Fails: TypeAlias = Callable[[Case], Failure | None]
 T = TypeVar("T")
 
 
 def shrink(case: Case, failure: Failure, fails: Fails, seconds: float) -> tuple[Case, Failure]:
-    """Make the case smaller while it fails with the same mark and there is time."""
+    """Make the case smaller while it fails with the same signature and there is time."""
     deadline = time.monotonic() + seconds
     found = fails(case)
-    if found is None or found.mark != failure.mark:
+    if found is None or found.signature != failure.signature:
         return case, failure
     best = replace(case, steps=case.steps[: found.step + 1])
     progress = True
@@ -43,7 +43,7 @@ def shrink(case: Case, failure: Failure, fails: Fails, seconds: float) -> tuple[
             candidate = next(candidates, None)
             while candidate is not None and time.monotonic() < deadline:
                 result = fails(candidate) if candidate.steps != best.steps else None
-                if result is not None and result.mark == failure.mark:
+                if result is not None and result.signature == failure.signature:
                     kept = candidate.steps[: result.step + 1]
                     best, found, progress = replace(candidate, steps=kept), result, True
                     candidates = reduction(best)
@@ -51,7 +51,7 @@ def shrink(case: Case, failure: Failure, fails: Fails, seconds: float) -> tuple[
     return best, found
 
 
-def _without(items: Sequence[T]) -> Iterator[list[T]]:
+def _without_some(items: Sequence[T]) -> Iterator[list[T]]:
     """The items without a half, a quarter, … of them, and without each one."""
     size = len(items) // 2 or 1
     while items and size:
@@ -72,7 +72,7 @@ def one_view(case: Case) -> Iterator[Case]:
 
 
 def fewer_layers(case: Case) -> Iterator[Case]:
-    """With the query of one view written where the view was read."""
+    """With the query of one view inlined where the view was read."""
     for inner in case.views:
         if any(reads(each, inner.name) for each in case.views):
             yield replace(
@@ -87,8 +87,8 @@ def fewer_layers(case: Case) -> Iterator[Case]:
 
 def fewer_steps(case: Case) -> Iterator[Case]:
     """Without some of the tables, views and transactions."""
-    for steps in _without(case.steps):
-        yield _mended(case, steps)
+    for steps in _without_some(case.steps):
+        yield _repaired(case, steps)
 
 
 def fewer_rows(case: Case) -> Iterator[Case]:
@@ -100,8 +100,8 @@ def fewer_rows(case: Case) -> Iterator[Case]:
         for c, change in enumerate(step.changes)
         for r in range(len(change.rows) if isinstance(change, Change) else 1)
     ]
-    for kept in _without(places):
-        yield _mended(case, _with_rows(case.steps, set(kept)))
+    for kept in _without_some(places):
+        yield _repaired(case, _with_rows(case.steps, set(kept)))
 
 
 def _with_rows(steps: Sequence[Step], kept: set[tuple[int, int, int]]) -> list[Step]:
@@ -125,10 +125,10 @@ def simpler_queries(case: Case) -> Iterator[Case]:
     """With a view's query a little simpler."""
     for position, step in enumerate(case.steps):
         if isinstance(step, View):
-            for query in smaller(step.query):
+            for query in reductions(step.query):
                 steps = list(case.steps)
                 steps[position] = replace(step, query=query)
-                yield _mended(case, steps)
+                yield _repaired(case, steps)
 
 
 def fewer_columns(case: Case) -> Iterator[Case]:
@@ -136,10 +136,12 @@ def fewer_columns(case: Case) -> Iterator[Case]:
     for table in case.tables:
         for at, column in enumerate(table.columns):
             if len(table.columns) > 1 and column.name not in table.key:
-                yield replace(case, steps=tuple(_cut(step, table, at) for step in case.steps))
+                yield replace(
+                    case, steps=tuple(_without_column(step, table, at) for step in case.steps)
+                )
 
 
-def _cut(step: Step, table: Table, at: int) -> Step:
+def _without_column(step: Step, table: Table, at: int) -> Step:
     def cut(row: Row) -> Row:
         return (*row[:at], *row[at + 1 :])
 
@@ -165,8 +167,8 @@ PASSES = (one_view, fewer_steps, fewer_rows, fewer_layers, simpler_queries, fewe
 """What is tried, in this order, until nothing helps."""
 
 
-def _mended(case: Case, steps: Sequence[Step]) -> Case:
-    """The case without what the missing steps leave impossible."""
+def _repaired(case: Case, steps: Sequence[Step]) -> Case:
+    """The case without what the missing steps make impossible."""
     contents, made = Contents(), list[Step]()
     lost = {step.name for step in case.steps if isinstance(step, Table | Function | View)}
     lost -= {step.name for step in steps if isinstance(step, Table | Function | View)}
@@ -183,13 +185,13 @@ def _mended(case: Case, steps: Sequence[Step]) -> Case:
                 else:
                     made.append(step)
             case Transaction():
-                made += _possible(step, contents)
+                made += _allowed_part(step, contents)
             case _:
                 made.append(step)
     return replace(case, steps=tuple(made))
 
 
-def _possible(step: Transaction, contents: Contents) -> list[Step]:
+def _allowed_part(step: Transaction, contents: Contents) -> list[Step]:
     """The transaction with only those rows that the contents allow, done to the contents."""
     after = contents.copy()
     changes: list[Change | Statement] = []
@@ -197,11 +199,11 @@ def _possible(step: Transaction, contents: Contents) -> list[Step]:
         if change.table not in contents.tables:
             continue
         if isinstance(change, Statement):
-            if change.other in contents.tables and _bears(change, after):
+            if change.other in contents.tables and _is_allowed(change, after):
                 changes.append(change)
                 after.apply(change)
             continue
-        rows = change.rows if step.forbidden else _allowed(change, after)
+        rows = change.rows if step.forbidden else _allowed_rows(change, after)
         if rows:
             changes.append(replace(change, rows=rows))
             after.apply(changes[-1])
@@ -211,14 +213,14 @@ def _possible(step: Transaction, contents: Contents) -> list[Step]:
     return [replace(step, changes=tuple(changes))] if changes else []
 
 
-def _bears(change: Statement, contents: Contents) -> bool:
+def _is_allowed(change: Statement, contents: Contents) -> bool:
     """Whether a statement breaks no constraint."""
     now = contents.copy()
     now.apply(change)
     return now.problem() is None
 
 
-def _allowed(change: Change, contents: Contents) -> tuple[Row, ...]:
+def _allowed_rows(change: Change, contents: Contents) -> tuple[Row, ...]:
     if change.kind == "upsert":
         return change.rows
     table, now = contents.tables[change.table], contents.copy()

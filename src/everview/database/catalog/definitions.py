@@ -1,4 +1,4 @@
-"""What a user declares, and how it is written in a manifest."""
+"""Definitions of tables, views and functions, and their JSON in a manifest."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ SQL, DATALOG, PLAN = "sql", "datalog", "plan"
 """The languages that the query of a view may be written in."""
 
 
-_LONGEST = 200
-"""So many bytes of a name leave room for what is added to it in the names of files."""
+_NAME_MAX_BYTES = 200
+"""Leaves room for what is added to a name in the names of files."""
 
 
 def unusable_relation(name: str) -> str | None:
@@ -28,8 +28,8 @@ def unusable_relation(name: str) -> str | None:
     """
     if name in (".", ".."):
         return f"{name!r} is what folders call each other"
-    if len(name.encode()) > _LONGEST:
-        return f"{name[:20]}… is longer than {_LONGEST} bytes"
+    if len(name.encode()) > _NAME_MAX_BYTES:
+        return f"{name[:20]}… is longer than {_NAME_MAX_BYTES} bytes"
     return unusable_name(name)
 
 

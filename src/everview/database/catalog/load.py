@@ -1,4 +1,4 @@
-"""The declarations in a manifest, taken for what anybody may have written."""
+"""Loads the catalog of a manifest, which is untrusted: refuses what no user can have declared."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ from everview.runtime.protocol import Engine
 from everview.store.errors import unusable_catalog
 from everview.store.manifest import Manifest
 
-_WRONG = (KeyError, TypeError, ValueError, AttributeError, IndexError, RecursionError)
-"""What reading JSON of another shape raises."""
+_SHAPE_ERRORS = (KeyError, TypeError, ValueError, AttributeError, IndexError, RecursionError)
+"""What JSON of another shape raises when it is read."""
 
 
 def load(manifest: Manifest, engine: Engine, location: str) -> Catalog:
@@ -35,7 +35,7 @@ def load(manifest: Manifest, engine: Engine, location: str) -> Catalog:
         problem = next(_problems(catalog, manifest.relations), None)
     except UserError as wrong:
         raise unusable_catalog(where, wrong.problem) from wrong
-    except _WRONG as wrong:
+    except _SHAPE_ERRORS as wrong:
         raise unusable_catalog(where, f"{type(wrong).__name__} {wrong!s:.80}") from wrong
     if problem is not None:
         raise unusable_catalog(where, problem)

@@ -1,4 +1,4 @@
-"""Whether views are maintained or built anew: by what either is likely to take."""
+"""Whether views are maintained or recomputed: whichever is likely to take less time."""
 
 from __future__ import annotations
 
@@ -7,28 +7,28 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
-from everview.database.cost.measurements import Samples
+from everview.database.cost.measurements import Measurements
 from everview.expr.types import FLOATS, Type
 from everview.plan.nodes import Partition, Plan, Window
 from everview.plan.traverse import walk
 
 Way: TypeAlias = Literal["incremental", "recompute"]
 
-CHANGED_ROW = 0.00003
-"""Milliseconds for a changed row and each fetch that it drives, where more is not known.
+CHANGED_ROW_MS = 0.00003
+"""Guessed milliseconds per changed row, and per fetch that it drives.
 
-It is rather too little: what is maintained is measured, what is not is guessed at again.
+Deliberately low: an optimistic guess gets measured and corrected, a pessimistic one never is.
 """
-BUILT_ROW = 0.0003
-"""Milliseconds for a row that a build reads, where more is not known."""
-LEAST_ROWS = 1000
-"""A change of fewer rows is not weighed at all."""
-LEAST_PART = 0.02
-"""Nor is a change of a smaller part of what would be read."""
-SPARK_SQL = 2.0
-"""How many times as long as a build a program of Spark SQL takes, where more is not known."""
-CLEARLY = 0.8
-"""Building anew is chosen where it takes less than this part of the other way."""
+BUILT_ROW_MS = 0.0003
+"""Guessed milliseconds per row that a build reads."""
+WEIGHED_MIN_ROWS = 1000
+"""A smaller change is maintained without weighing the two ways."""
+WEIGHED_MIN_FRACTION = 0.02
+"""So is a change of fewer rows than this fraction of what recomputing would read."""
+SPARK_SQL_FACTOR = 2.0
+"""Guessed time of a program in Spark SQL, as a multiple of recomputing."""
+RECOMPUTE_MAX_RATIO = 0.8
+"""Recomputing must be expected to take less than this fraction of maintaining."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,11 +41,11 @@ class Choice:
 
 
 @dataclass(frozen=True, slots=True)
-class Question:
-    """A change of `rows` rows of `tables`, and what each way has to do for the views.
+class Workload:
+    """What each way has to do for the views when `rows` rows of `tables` change.
 
-    `fetches` says how many fetches it drives, `builds` how many rows each build reads, and `large`
-    whether Spark SQL would do either.
+    Maintaining drives `fetches` fetches per changed row; recomputing reads `builds` rows, by
+    relation. `large`: Spark SQL would do either.
     """
 
     tables: str
@@ -55,38 +55,39 @@ class Question:
     large: bool = False
 
 
-def choose(question: Question, samples: Samples) -> Choice:
-    """The cheaper way, and the one that is known well where there is little between them."""
-    read = sum(question.builds.values())
-    if question.rows < LEAST_PART * read:
+def choose(work: Workload, measured: Measurements) -> Choice:
+    """The cheaper way; maintaining unless recomputing is clearly cheaper."""
+    read = sum(work.builds.values())
+    if work.rows < WEIGHED_MIN_FRACTION * read:
         return Choice()
-    building = sum(
-        samples.builds[name].at(rows, BUILT_ROW) if name in samples.builds else rows * BUILT_ROW
-        for name, rows in question.builds.items()
+    recompute = sum(
+        measured.builds[name].estimate(rows, BUILT_ROW_MS)
+        if name in measured.builds
+        else rows * BUILT_ROW_MS
+        for name, rows in work.builds.items()
     )
-    maintaining = _maintaining(question, samples, building)
-    way: Way = "recompute" if building < CLEARLY * maintaining else "incremental"
-    return Choice(way, maintaining, building)
+    incremental = _incremental_ms(work, measured, recompute)
+    way: Way = "recompute" if recompute < RECOMPUTE_MAX_RATIO * incremental else "incremental"
+    return Choice(way, incremental, recompute)
 
 
-def _maintaining(question: Question, samples: Samples, building: float) -> float:
+def _incremental_ms(work: Workload, measured: Measurements, recompute: float) -> float:
     """What the program is likely to take.
 
-    Spark SQL fetches from a relation by reading all of it, so a program of it is not cheaper than
-    a build, as long as none as large was measured.
+    Spark SQL fetches from a relation by reading all of it, so as long as no change about as large
+    was measured, a program in Spark SQL is not expected to be cheaper than recomputing.
     """
-    each = CHANGED_ROW * (1 + question.fetches)
-    known = samples.changes.get(question.tables)
-    if question.large and (known is None or known.rows < question.rows / 2):
-        return SPARK_SQL * building
-    return known.at(question.rows, each) if known else question.rows * each
+    per_row = CHANGED_ROW_MS * (1 + work.fetches)
+    before = measured.changes.get(work.tables)
+    if work.large and (before is None or before.rows < work.rows / 2):
+        return SPARK_SQL_FACTOR * recompute
+    return before.estimate(work.rows, per_row) if before else work.rows * per_row
 
 
 def is_exact(plan: Plan) -> bool:
-    """Whether its value, computed another way, is the same to the last digit.
+    """Whether a plan has the same value to the last digit in whatever order rows are added.
 
-    Totals are. What is computed from the rows of a group in any order may not be: sums of
-    fractions, and means that go through them.
+    Sums of whole numbers and decimals do. Sums of floats, and means that go through them, may not.
     """
     computed = (
         each
@@ -98,9 +99,9 @@ def is_exact(plan: Plan) -> bool:
 
 
 def is_fraction(type_: Type) -> bool:
-    """Whether some part of a type is a float or a double."""
+    """Whether a type is, or contains, a float or a double."""
     return _FRACTION.search(type_) is not None
 
 
 _FRACTION = re.compile(rf"\b({'|'.join(FLOATS)})\b")
-"""A field of such a name does no harm."""
+"""A struct with a field called `float` matches too, which costs speed and no answer."""

@@ -1,4 +1,4 @@
-"""What was measured before, as far as the next estimate needs it."""
+"""The measured costs that the next estimate is made from, as manifests keep them."""
 
 from __future__ import annotations
 
@@ -7,81 +7,84 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 
-class Sample(NamedTuple):
-    """So many rows took so many milliseconds."""
+class Measurement(NamedTuple):
+    """How many milliseconds how many rows took."""
 
     rows: int
     milliseconds: float
 
-    def at(self, rows: float, each: float) -> float:
-        """Milliseconds for another number of rows; beyond the sample at most `each` a row more.
+    def estimate(self, rows: float, row_ms: float) -> float:
+        """Milliseconds for another number of rows: in proportion for fewer.
 
-        What a sample of few rows took is the cost of beginning rather than of rows.
+        Each further row costs at most `row_ms`, because what few rows took is mostly a fixed cost.
 
-        >>> Sample(1000, 10.0).at(500, 1.0), Sample(1000, 10.0).at(2000, 0.002)
-        (5.0, 12.0)
+        >>> Measurement(1000, 10.0).estimate(500, 1.0)
+        5.0
+        >>> Measurement(1000, 10.0).estimate(2000, 0.002)
+        12.0
         """
         if rows < self.rows:
             return self.milliseconds * rows / self.rows
-        rate = self.milliseconds / self.rows if self.rows else each
-        return self.milliseconds + (rows - self.rows) * min(rate, each)
+        rate = self.milliseconds / self.rows if self.rows else row_ms
+        return self.milliseconds + (rows - self.rows) * min(rate, row_ms)
 
 
 @dataclass(frozen=True, slots=True)
-class Samples:
-    """The newest builds by relation, and the largest recent transaction for each set of tables.
+class Measurements:
+    """The newest build of each relation, and the largest recent change of each set of tables.
 
-    They are handed on from one manifest to the next, so that the newest is all that is read.
+    Each manifest carries them on to the next, so that only the newest manifest is read.
     """
 
-    builds: Mapping[str, Sample] = field(default_factory=dict)
-    changes: Mapping[str, Sample] = field(default_factory=dict)
+    builds: Mapping[str, Measurement] = field(default_factory=dict)
+    changes: Mapping[str, Measurement] = field(default_factory=dict)
 
     @classmethod
-    def of(cls, note: Any) -> Samples:
-        """Those that a manifest's note holds."""
+    def of(cls, note: Any) -> Measurements:
+        """Those in a manifest's note."""
         raw = note.get("samples", {})
         builds, changes = (
-            {name: Sample(*each) for name, each in raw.get(part, {}).items()}
+            {name: Measurement(*each) for name, each in raw.get(part, {}).items()}
             for part in ("builds", "changes")
         )
         return cls(builds, changes)
 
-    def after_building(self, fresh: Mapping[str, Sample]) -> Samples:
+    def after_builds(self, newer: Mapping[str, Measurement]) -> Measurements:
         """With newer builds."""
-        return Samples({**self.builds, **fresh}, self.changes)
+        return Measurements({**self.builds, **newer}, self.changes)
 
-    def after_changing(self, tables: str, fresh: Sample) -> Samples:
-        """With a newer transaction, unless it is small beside the one that is known."""
-        known = self.changes.get(tables)
-        if known is not None and fresh.rows < known.rows / 2:
+    def after_change(self, tables: str, newer: Measurement) -> Measurements:
+        """With a newer change, unless it has less than half the rows of the one measured before."""
+        before = self.changes.get(tables)
+        if before is not None and newer.rows < before.rows / 2:
             return self
-        return Samples(self.builds, {**self.changes, tables: fresh})
+        return Measurements(self.builds, {**self.changes, tables: newer})
 
-    def after_not_changing(self, tables: str, expected: Sample) -> Samples:
-        """With what maintaining was expected to take where views were built instead, less a tenth.
+    def after_recompute(self, tables: str, expected: Measurement) -> Measurements:
+        """With what maintaining was expected to take, made a little smaller.
 
-        An expectation that is never tried again would be believed for ever.
+        An expectation that keeps maintaining from being tried would never be corrected; one that
+        decays is tried again some day.
         """
-        doubted = Sample(expected.rows, DOUBT * expected.milliseconds)
-        return self.after_changing(tables, doubted)
+        decayed = Measurement(expected.rows, EXPECTATION_DECAY * expected.milliseconds)
+        return self.after_change(tables, decayed)
 
-    def kept(self, relations: Mapping[str, object]) -> dict[str, Any]:
+    def to_note(self, relations: Mapping[str, object]) -> dict[str, Any]:
         """For the note of a manifest that holds `relations`."""
         return {
-            "builds": {n: _short(each) for n, each in self.builds.items() if n in relations},
+            "builds": {n: _rounded(each) for n, each in self.builds.items() if n in relations},
             "changes": {
-                tables: _short(each)
+                tables: _rounded(each)
                 for tables, each in self.changes.items()
                 if all(name in relations for name in tables.split(SEPARATOR))
             },
         }
 
 
-DOUBT = 0.9
+EXPECTATION_DECAY = 0.9
 SEPARATOR = "/"
-"""No table has it in its name."""
+"""Between the names of tables; no table has it in its name."""
 
 
-def _short(sample: Sample) -> list[float]:
-    return [sample.rows, round(sample.milliseconds, 2)]
+def _rounded(measurement: Measurement) -> list[float]:
+    return [measurement.rows, round(measurement.milliseconds, 2)]

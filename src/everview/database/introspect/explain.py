@@ -5,7 +5,7 @@ from __future__ import annotations
 from everview.arguments import did_you_mean, named
 from everview.database.catalog.catalog import Catalog
 from everview.database.catalog.definitions import ViewDefinition
-from everview.database.introspect.fetch_costs import Known
+from everview.database.introspect.fetch_costs import FetchCosts
 from everview.database.introspect.operators import Stratum, explain_operators, strata
 from everview.differentiate.derive import derive
 from everview.errors import UserError
@@ -17,7 +17,7 @@ from everview.sqlgen.sql import SPARK, emit_step
 STAGES = ("operators", "plan", "derivative", "program", "sql")
 
 
-def explain_view(catalog: Catalog, name: str, stage: str, known: Known) -> str:
+def explain_view(catalog: Catalog, name: str, stage: str, known: FetchCosts) -> str:
     """One stage of the way of a view; `known` is what its fetches brought before."""
     if name not in catalog.views:
         raise UserError("C006", f"{name} is a table", remedy="explain a view")
@@ -40,7 +40,7 @@ def explain_view(catalog: Catalog, name: str, stage: str, known: Known) -> str:
         return print_plan(derive(plan))
     program = _program(catalog, name)
     if stage == "program":
-        return "\n".join([*_recomputed(catalog, name), explain(program, known.brought())])
+        return "\n".join([*_recomputed(catalog, name), explain(program, known.of_fetches())])
     return "\n\n".join(
         f"-- {step.result}\n{emit_step(step, SPARK)}"
         for step in program.steps
@@ -51,10 +51,10 @@ def explain_view(catalog: Catalog, name: str, stage: str, known: Known) -> str:
 def explain_query(catalog: Catalog, text: str) -> str:
     """How a query would be kept fresh if it were a view."""
     grown = catalog.with_view(ViewDefinition("query", text))
-    return explain_view(grown, "query", "operators", Known())
+    return explain_view(grown, "query", "operators", FetchCosts())
 
 
-def strata_of(catalog: Catalog, name: str, known: Known) -> tuple[Stratum, ...]:
+def strata_of(catalog: Catalog, name: str, known: FetchCosts) -> tuple[Stratum, ...]:
     """The recursions of a view, with what is kept of each iteration."""
     return strata(catalog.compiled(name).plan, catalog.maintenance.states, known)
 

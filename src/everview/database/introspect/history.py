@@ -1,4 +1,4 @@
-"""What each epoch cost, as its manifest remembers it."""
+"""The history of a store: what each epoch cost, from the notes in its manifests."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import Any
 import pyarrow as pa
 
 from everview.database.catalog.catalog import Catalog
-from everview.database.introspect.epoch_notes import note_of
+from everview.database.introspect.epoch_notes import read_note
 from everview.database.introspect.fetch_costs import WAYS
 from everview.database.introspect.operators import states_for
 from everview.expr.types import Column, Schema
@@ -19,8 +19,8 @@ from everview.runtime.arrow_types import arrow_schema
 from everview.store.manifest import Manifest
 from everview.store.store import Store
 
-SHOWN = 1000
-"""How many of the newest epochs the table of history holds."""
+MAX_EPOCHS = 1000
+"""How many of the newest epochs the table `everview.history` holds."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +68,7 @@ COLUMNS: Schema = tuple(Column(name, _TYPES.get(name, "double")) for name in Ent
 """The columns of the table `everview.history`."""
 
 
-def history(store: Store, catalog: Catalog, newest: int = SHOWN) -> list[Entry]:
+def history(store: Store, catalog: Catalog, newest: int = MAX_EPOCHS) -> list[Entry]:
     """The entries of the newest epochs, oldest first: each epoch, then the views it changed."""
     states = catalog.maintenance.states
     needed = {name: states_for(catalog.compiled(name).plan, states) for name in catalog.views}
@@ -79,7 +79,7 @@ def history(store: Store, catalog: Catalog, newest: int = SHOWN) -> list[Entry]:
 
 
 def history_rows(entries: Iterable[Entry]) -> pa.Table:
-    """The entries as weighted rows of the table of history."""
+    """The entries as weighted rows of the table `everview.history`."""
     schema = arrow_schema(COLUMNS)
     rows = [(*astuple(entry), 1) for entry in entries]
     return pa.table([list(c) for c in zip(*rows, strict=True)] or [[] for _ in schema], schema)
@@ -88,7 +88,7 @@ def history_rows(entries: Iterable[Entry]) -> pa.Table:
 def _entries(
     manifest: Manifest, needed: Mapping[str, Iterable[str]], states: Iterable[str]
 ) -> list[Entry]:
-    note = note_of(manifest)
+    note = read_note(manifest)
     kind = note.get("kind") or ("compaction" if "compacted" in note else None)
     if kind is None:
         return []
@@ -125,7 +125,7 @@ def _entry(
     out: int | None,
     states: Iterable[str],
 ) -> Entry:
-    note = note_of(manifest)
+    note = read_note(manifest)
     ways, fetched = note.get("ways", {}), note.get("fetched", {})
     marks = [mark for mark in share.get("fetches", ways) if mark in ways]
     unknown = set(marks) - set(fetched)
@@ -152,7 +152,9 @@ def _entry(
         expected_incremental_ms=expected.get("incremental"),
         expected_recompute_ms=expected.get("recompute"),
         state_bytes=sum(_bytes(manifest, name) for name in states),
-        fetches="; ".join(f"{mark}: {_told(fetched.get(mark), ways[mark])}" for mark in marks),
+        fetches="; ".join(
+            f"{mark}: {_fetch_text(fetched.get(mark), ways[mark])}" for mark in marks
+        ),
     )
 
 
@@ -162,7 +164,7 @@ def _created(text: str) -> datetime | None:
     return None
 
 
-def _told(rows: int | None, way: str) -> str:
+def _fetch_text(rows: int | None, way: str) -> str:
     how = WAYS.get(way, way)
     return how if rows is None else f"{rows} rows {how}"
 

@@ -1,4 +1,4 @@
-"""What the states of a loop hold of each iteration."""
+"""How many rows the states of a recursion hold per iteration, as a table."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from collections.abc import Mapping
 from everview.expr.types import ITERATION
 from everview.store.store import Store
 
-LINES = 20
-"""So many lines of a table are shown; the last one sums up the iterations that are left."""
+MAX_LINES = 20
+"""The most lines of the table; the last one sums up the remaining iterations."""
 
 
 def rows_at(store: Store, state: str) -> dict[int, int]:
@@ -17,8 +17,8 @@ def rows_at(store: Store, state: str) -> dict[int, int]:
     segments = relation.segments if relation else ()
     files = [file for segment in segments for file in segment.files]
     rows = store.read_files(files, columns=[ITERATION])
-    found = rows.column(ITERATION).value_counts().to_pylist() if rows.num_columns else []
-    return dict(sorted((each["values"], each["counts"]) for each in found))
+    counts = rows.column(ITERATION).value_counts().to_pylist() if rows.num_columns else []
+    return dict(sorted((each["values"], each["counts"]) for each in counts))
 
 
 def table(states: Mapping[str, Mapping[int, int]]) -> list[str]:
@@ -30,13 +30,13 @@ def table(states: Mapping[str, Mapping[int, int]]) -> list[str]:
             2     10     0
             3      1     2
     """
-    most = max((max(rows, default=0) for rows in states.values()), default=0)
-    each = LINES if most <= LINES else LINES - 1
+    last = max((max(rows, default=0) for rows in states.values()), default=0)
+    shown = MAX_LINES if last <= MAX_LINES else MAX_LINES - 1
     lines = [("iteration", *states)]
-    for first in range(1, min(each, most) + 1):
+    for first in range(1, min(shown, last) + 1):
         lines.append((str(first), *(str(rows.get(first, 0)) for rows in states.values())))
-    if most > each:
-        rest = (sum(n for at, n in rows.items() if at > each) for rows in states.values())
-        lines.append((f"{each + 1}–{most}", *map(str, rest)))
+    if last > shown:
+        rest = (sum(n for at, n in rows.items() if at > shown) for rows in states.values())
+        lines.append((f"{shown + 1}–{last}", *map(str, rest)))
     widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
     return ["  ".join(map(str.rjust, line, widths)) for line in lines]

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TypeGuard
 
-from everview.database.introspect.fetch_costs import Known
+from everview.database.introspect.fetch_costs import FetchCosts
 from everview.database.introspect.iterations import table
 from everview.differentiate.lifting import is_lifted, label, trace_of
 from everview.differentiate.rules import FIRST_ROWS, rule_of
@@ -21,7 +21,7 @@ ANEW = "Δ(fix B) = fix B(R + ΔR) − fix B(R)"
 """The law of a loop whose every state counts, as in a while-program."""
 
 
-def explain_operators(view: str, plan: Plan, states: States, known: Known) -> str:
+def explain_operators(view: str, plan: Plan, states: States, known: FetchCosts) -> str:
     """The operators of a view, each with its law and what it reads for a change."""
     reading = _Reading(states)
     reading.change(plan)
@@ -35,7 +35,7 @@ def explain_operators(view: str, plan: Plan, states: States, known: Known) -> st
         notes += [stratum.told] if stratum else []
         for relation, by in reading.of(node):
             kept = relation in states.stored
-            notes.append(known.of_reading(relation, by, kept, unique.get(relation, ())))
+            notes.append(known.of_read(relation, by, kept, unique.get(relation, ())))
         notes += table(stratum.states) if stratum and stratum.states else []
         both = rule is FIRST_ROWS
         below = (line for child in children(node) for line in shown(child, depth + 1, both))
@@ -43,7 +43,7 @@ def explain_operators(view: str, plan: Plan, states: States, known: Known) -> st
         return [margin + _title(node), *(f"{margin}{INDENT}-- {each}" for each in notes), *below]
 
     every = {each: None for reads in reading.reads.values() for each in reads}
-    return "\n".join((f"-- {view}: {known.of_all(every)}", *shown(plan, 0)))
+    return "\n".join((f"-- {view}: {known.of_view(every)}", *shown(plan, 0)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +69,7 @@ class Stratum:
         return f"stratum of {', '.join(self.relations)}: {way}"
 
 
-def strata(plan: Plan, states: States, known: Known) -> tuple[Stratum, ...]:
+def strata(plan: Plan, states: States, known: FetchCosts) -> tuple[Stratum, ...]:
     """The loops of a view, each with the states that are kept for it; the outer ones first."""
     reading = _Reading(states)
     reading.change(plan)
@@ -110,7 +110,7 @@ class _Reading(Materializer):
         """What an operator reads: relations, each by a column or whole."""
         return self.reads.get(trace_of(node, node.result) if _follows(node) else node, {})
 
-    def stratum(self, node: Fixpoint, known: Known) -> Stratum:
+    def stratum(self, node: Fixpoint, known: FetchCosts) -> Stratum:
         """A loop, and the states it reads that hold iterations of its own."""
         stored = self.states.stored
         own = {trace_of(node, name) for name in node.names}

@@ -12,21 +12,24 @@ from everview.store.manifest import Segment
 from everview.store.store import Store
 
 
-def feed(store: Store, name: str, columns: Schema, after: int) -> Result:
-    """What was added to a relation after an epoch, oldest first, read when it is asked for."""
+def change_feed(store: Store, name: str, columns: Schema, after: int) -> Result:
+    """What was added to a relation after an epoch, oldest first; read when asked for."""
     schema = arrow_schema(columns)
-    wanted = schema.append(pa.field(EPOCH, pa.int64()))
+    with_epoch = schema.append(pa.field(EPOCH, pa.int64()))
 
     def arrow() -> pa.Table:
         try:
-            return pa.concat_tables([wanted.empty_table(), *map(rows_of, store.feed(name, after))])
+            segments = map(rows_of, store.feed(name, after))
+            return pa.concat_tables([with_epoch.empty_table(), *segments])
         except UserError:
-            store.feed(name, after)  # tells of epochs that were removed meanwhile
+            store.feed(
+                name, after
+            )  # raises the clearer error for epochs that retention removed meanwhile
             raise
 
     def rows_of(segment: Segment) -> pa.Table:
         rows = store.read_files(segment.files, schema=schema)
         stamp = pa.array([segment.epoch] * rows.num_rows, pa.int64())
-        return rows.append_column(wanted.field(EPOCH), stamp)
+        return rows.append_column(with_epoch.field(EPOCH), stamp)
 
     return Result(arrow)

@@ -16,7 +16,7 @@ _NO_STORE = "S004"
 
 
 @contextmanager
-def reading(
+def open_for_reading(
     location: str, engine: str, allow: Sequence[str] = (), epoch: int | None = None
 ) -> Iterator[Database]:
     """The database at `location`, which must be there; Spark starts only if it is needed."""
@@ -25,12 +25,14 @@ def reading(
 
 
 @contextmanager
-def writing(location: str, engine: str, allow: Sequence[str] = ()) -> Iterator[Database]:
-    """The database at `location`, made when there is none; says what came of it on stderr."""
-    with _create_or_open(location, engine, allow) as db:
+def open_for_writing(
+    location: str, engine: str, allow: Sequence[str] = (), *, create: bool = True
+) -> Iterator[Database]:
+    """The database at `location`, created if it may be; a new epoch is shown on stderr."""
+    with _open(location, engine, allow, create=create) as db:
         before = db.epoch
         if sys.stderr.isatty():
-            db.tell = _tell
+            db.handle.on_progress = _show_progress
         try:
             yield db
         finally:
@@ -38,16 +40,16 @@ def writing(location: str, engine: str, allow: Sequence[str] = ()) -> Iterator[D
                 click.echo(f"epoch {db.epoch}", err=True)
 
 
-def _tell(doing: str) -> None:
-    """One line that is written over, and gone when nothing is done any more."""
+def _show_progress(doing: str) -> None:
+    """One line that is overwritten, and empty when nothing is done any more."""
     click.echo(f"\r\x1b[K{doing}", err=True, nl=False)
 
 
-def _create_or_open(location: str, engine: str, allow: Sequence[str]) -> Database:
+def _open(location: str, engine: str, allow: Sequence[str], *, create: bool) -> Database:
     try:
         return everview.open(location, engine=engine, create=False, allow=allow)
     except UserError as problem:
-        if problem.code != _NO_STORE:
+        if problem.code != _NO_STORE or not create:
             raise
     db = everview.open(location, engine=engine, allow=allow)
     click.echo(f"created the store {location}", err=True)

@@ -1,4 +1,4 @@
-"""Ctrl-C for work that does not come back to Python before it is done: it is told from a thread."""
+"""Cancels a long query at Ctrl-C, from a thread: the main thread is inside the engine."""
 
 from __future__ import annotations
 
@@ -10,18 +10,18 @@ from threading import Thread
 
 
 @contextmanager
-def cancelling(interrupt: Callable[[], None]) -> Iterator[None]:
-    """Call `interrupt` at every Ctrl-C while the block runs, which is in the main thread.
+def cancel_on_interrupt(interrupt: Callable[[], None]) -> Iterator[None]:
+    """Call `interrupt` at every Ctrl-C while the block runs, in the main thread.
 
-    Python handles signals between its own instructions. While the main thread is in a long query,
-    the byte that the signal leaves on the wakeup descriptor is all there is of it.
+    Python runs signal handlers between its own instructions, so not while the main thread is inside
+    a long query. The byte that a signal writes to the wakeup descriptor is read at once.
     """
     read, write = socket.socketpair()
     write.setblocking(False)
 
     def watch() -> None:
-        while told := read.recv(64):
-            if signal.SIGINT in told:
+        while signals := read.recv(64):
+            if signal.SIGINT in signals:
                 interrupt()
 
     watcher = Thread(target=watch, name="everview-cancelling", daemon=True)

@@ -16,7 +16,7 @@ OUR_BUG = 70
 
 
 class ExitCodes(click.Group):
-    """Commands whose failures are told apart: what the user can fix, and what is our bug."""
+    """Commands whose exit code tells what the user can fix from what is our bug."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         """In the order in which a new user needs them."""
@@ -32,8 +32,8 @@ class ExitCodes(click.Group):
         except (click.ClickException, click.exceptions.Exit, click.Abort, BrokenPipeError):
             raise  # click has its own way with these
         except Exception as problem:
-            if (refused := of_system(problem, None)) is not None:
-                click.echo(refused.render(), err=True)
+            if (system_error := of_system(problem, None)) is not None:
+                click.echo(system_error.render(), err=True)
                 ctx.exit(USER_ERROR)
             click.echo(traceback.format_exc(), err=True, nl=False)
             click.echo("This is a bug in everview: please report it with the text above.", err=True)

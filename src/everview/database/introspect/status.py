@@ -1,0 +1,62 @@
+"""What a store holds: tables, views and states with their sizes, and how each view is refreshed."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from everview.database.catalog.catalog import Catalog
+from everview.differentiate.lifting import is_lifted
+from everview.plan.nodes import Fixpoint
+from everview.plan.traverse import walk
+from everview.store.manifest import Manifest
+
+
+@dataclass(frozen=True, slots=True)
+class RelationStatus:
+    """One stored relation: what it is and how large.
+
+    `kind` is `"table"`, `"view"`, `"part"` (a block of a view that is recomputed) or `"state"`.
+    `rows` does not count deleted rows, and is None where the number is not known. `reads` are the
+    tables and views that a view reads, and `refresh` says whether it is maintained incrementally,
+    or what of it is recomputed.
+    """
+
+    name: str
+    kind: str
+    rows: int | None
+    bytes: int
+    segments: int
+    reads: tuple[str, ...]
+    refresh: str = ""
+
+
+def status(catalog: Catalog, manifest: Manifest) -> list[RelationStatus]:
+    """Tables, then views, then what is recomputed of them, then states."""
+    kinds = dict.fromkeys(catalog.tables, "table") | dict.fromkeys(catalog.views, "view")
+    kinds |= dict.fromkeys(catalog.parts, "part")
+    kinds |= dict.fromkeys(catalog.maintenance.states.stored, "state")
+    reads = {name: catalog.reads(name) for name in catalog.views}
+    reads |= {name: part.reads for name, part in catalog.parts.items()}
+    refreshes = {name: refresh(catalog, name) for name in catalog.views}
+    totals = {name for name, each in catalog.stored().items() if each.rings}
+    relations = []
+    for name, kind in kinds.items():
+        relation = manifest.relations.get(name)
+        segments = relation.segments if relation else ()
+        size = sum(file.bytes for segment in segments for file in segment.files)
+        rows = relation.weight if relation else 0
+        if name in totals:
+            rows = None
+        read, how = reads.get(name, ()), refreshes.get(name, "")
+        relations.append(RelationStatus(name, kind, rows, size, len(segments), read, how))
+    return relations
+
+
+def refresh(catalog: Catalog, view: str) -> str:
+    """How a view is kept fresh: incrementally, or what of it is recomputed and why."""
+    if (problem := catalog.beyond_reach.get(view)) is not None:
+        return f"not by this engine: {problem.problem}"
+    loops = (node for node in walk(catalog.compiled(view).plan) if isinstance(node, Fixpoint))
+    rerun = (f"the loop of {node.result} is run anew" for node in loops if not is_lifted(node))
+    reasons = dict.fromkeys([*(part.reason for part in catalog.views[view].parts), *rerun])
+    return f"recompute: {'; '.join(reasons)}" if reasons else "incremental"
