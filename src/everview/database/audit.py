@@ -11,11 +11,11 @@ from typing import Any
 import pyarrow as pa
 
 from everview.database.catalog.catalog import BEYOND_REACH, Catalog
-from everview.database.catalog.definitions import SQL
 from everview.database.cost.choose import is_fraction
 from everview.database.error_context import sound
 from everview.errors import UserError
 from everview.expr.types import WEIGHT, Schema, names
+from everview.lang.front_end import SQL
 from everview.runtime.protocol import Difference, Engine, Snapshot
 
 TOLERANCE = 1e-9

@@ -322,7 +322,7 @@ class Database(Handle):
         self._alone(lambda: self._install(made))
 
     def _install(self, made: Declared) -> None:
-        manifest, catalog = self.store.latest(), made.catalog
+        manifest, catalog = self.store.latest(), made.catalog.compile()
         before = self._known(manifest)
         clock = Clock()
         snapshot = Snapshot(self.store, manifest, catalog.stored())

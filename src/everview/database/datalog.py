@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from everview.database.catalog.catalog import Catalog
-from everview.database.catalog.definitions import DATALOG, TableDefinition, ViewDefinition
+from everview.database.catalog.definitions import TableDefinition, ViewDefinition
 from everview.database.concurrency import was_interrupted
 from everview.database.ddl import Declared
 from everview.database.error_context import placed_in
@@ -15,6 +15,7 @@ from everview.database.transaction import Transaction
 from everview.errors import Span, UserError
 from everview.expr.types import names
 from everview.lang.datalog.program import Declarations, GivenRelation, declarations
+from everview.lang.front_end import DATALOG
 
 
 @dataclass(frozen=True, slots=True)

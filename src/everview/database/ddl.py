@@ -201,7 +201,7 @@ def _filled(name: str, query: Query, catalog: Catalog, engine: Engine, now: Snap
     known = {name: catalog.schema(name) for name in reads}
     columns = _storable(engine.describe(query.text, known, once=True), query)
     grown = catalog.with_table(TableDefinition(name, columns, (), ()))
-    after = Snapshot(now.store, now.manifest, grown.stored())
+    after = Snapshot(now.store, now.manifest, grown.compile().stored())
     with sound(now):
         asked = f"SELECT *, CAST(1 AS BIGINT) AS `{SIGN}` FROM ({query.text}) AS q"
         rows = engine.change_of(engine.query(asked, reads, now, {}), columns)

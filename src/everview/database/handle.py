@@ -101,7 +101,7 @@ class Handle:
         return fresh
 
     def _load(self, manifest: Manifest) -> Catalog:
-        return load(manifest, self.engine, self.store.place.shown)
+        return load(manifest, self.engine, self.store.place.shown).compile()
 
     def _snapshot(self, epoch: int | None = None) -> Snapshot:
         return self._epoch(epoch)[0]

@@ -8,6 +8,7 @@ from typing import Any
 
 import pyarrow as pa
 
+from everview.compiler import compile_checks, compile_program
 from everview.database.backfill import Built, rebuild, rows_read
 from everview.database.catalog.catalog import Catalog
 from everview.database.cost.choose import LEAST_ROWS, Choice, Question, choose, is_exact
@@ -147,10 +148,10 @@ class Mover:
     def _compile(self, touched: Mapping[str, bool]) -> Compiled:
         key = tuple(sorted(touched.items()))
         if key not in self._compiled:
-            program = self.catalog.maintenance.program(dict(key))
+            program = compile_program(self.catalog.maintenance, dict(key))
             moved = shares(program)
             exact = all(is_exact(self._plan(name)) for name in moved)
-            checked = self.catalog.maintenance.checked(dict(key)).steps
+            checked = compile_checks(self.catalog.maintenance, dict(key)).steps
             anyhow = {fetch_mark(s.relation, s.by) for s in checked if isinstance(s, Fetch)}
             fetches = together(moved.values()).fetches - anyhow
             self._compiled[key] = Compiled(dict(key), program, moved, fetches, exact)
@@ -193,7 +194,7 @@ class Mover:
     def _build(self, task: Task, choice: Choice) -> Done:
         """Take the changes in and check them; then build what they move, as it is after them."""
         compiled = task.compiled
-        checked = self.catalog.maintenance.checked(compiled.touched)
+        checked = compile_checks(self.catalog.maintenance, compiled.touched)
         outcome = self.engine.run(checked, task.changes, task.snapshot, task.epoch, violation)
         with outcome.clock.phase("compute"):
             built = rebuild(

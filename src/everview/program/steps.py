@@ -47,11 +47,6 @@ class Fetch:
     by: str | None
     keys: tuple[KeySet, ...]
 
-    @property
-    def drivers(self) -> tuple[str, ...]:
-        """The relations of which one must have rows for the whole to be brought, if any must."""
-        return () if self.by else tuple(key.relation for key in self.keys)
-
 
 @dataclass(frozen=True, slots=True)
 class Compute:
