@@ -22,7 +22,7 @@ from everview.plan.build import (
     window,
 )
 from everview.plan.nodes import Output, Plan, Window
-from everview.plan.traverse import CACHED, schema_of
+from everview.plan.traverse import CACHE_SIZE, schema_of
 
 _DAYS = {"DAY": 1, "MONTH": 31, "YEAR": 366}
 _SECONDS = {"DAY": 86_400, "HOUR": 3_600, "MINUTE": 60, "SECOND": 1}
@@ -87,7 +87,7 @@ def range_frame_change(shape: RangeFrame, d_child: Plan) -> Plan:
     return project(add(after, negate(before)), columns_of(node))
 
 
-@lru_cache(maxsize=CACHED)
+@lru_cache(maxsize=CACHE_SIZE)
 def range_frame(plan: Plan) -> RangeFrame | None:
     """The cells of a window, if all its frames are bounded ranges and its values are exact.
 

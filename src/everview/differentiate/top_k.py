@@ -25,7 +25,7 @@ from everview.plan.build import (
     window,
 )
 from everview.plan.nodes import Aggregate, Filter, Order, Output, Over, Plan, Window
-from everview.plan.traverse import CACHED, schema_of
+from everview.plan.traverse import CACHE_SIZE, schema_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +39,7 @@ class TopK:
     rest: str | None
 
 
-@lru_cache(maxsize=CACHED)
+@lru_cache(maxsize=CACHE_SIZE)
 def top_k(plan: Plan) -> TopK | None:
     """The first rows that a filter keeps, where it is a bound of a row number or a rank.
 

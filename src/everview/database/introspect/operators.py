@@ -32,7 +32,7 @@ def explain_operators(view: str, plan: Plan, states: Arrangements, known: Known)
         rule = rule_of(node)
         stratum = readings.stratum(node, known) if isinstance(node, Fixpoint) else None
         notes = [] if covered else [f"{rule.kind}: {rule.law}"]
-        notes += [stratum.told] if stratum else []
+        notes += [stratum.line] if stratum else []
         for relation, by in readings.of(node):
             kept = relation in states.stored
             notes.append(known.of_reading(relation, by, kept, unique.get(relation, ())))
@@ -50,7 +50,7 @@ class Stratum:
     """Relations defined by each other, and what a change of them costs.
 
     `iterations` says how far the last change went, None where that was not measured. `states` have
-    the rows that are stored of each iteration. What is `anew` is evaluated from scratch.
+    the rows that are stored of each iteration. One that runs `anew` is evaluated from scratch.
     """
 
     relations: tuple[str, ...]
@@ -59,7 +59,7 @@ class Stratum:
     states: Mapping[str, Mapping[int, int]]
 
     @property
-    def told(self) -> str:
+    def line(self) -> str:
         """The stratum in a line."""
         known = "not measured yet"
         if self.iterations is not None:

@@ -13,7 +13,7 @@ from typing import Any
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 
-from everview.analysis.tie_sensitive import hangs_on_ties
+from everview.analysis.tie_sensitive import is_tie_sensitive
 from everview.database.audit_query import declared, written_minus_stored
 from everview.engines.duckdb.calculator import Calculator
 from everview.engines.duckdb.files import files_of
@@ -315,7 +315,7 @@ class SparkEngine(InProcess):
                     raise
                 return found
             if isinstance(found, Difference) and (
-                not hangs_on_ties(plan) or audit.is_settled(*given)
+                not is_tie_sensitive(plan) or audit.is_settled(*given)
             ):
                 return found
             ours = found if isinstance(found, str) else audit.TIES

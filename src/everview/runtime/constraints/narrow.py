@@ -9,7 +9,7 @@ import pyarrow as pa
 
 from everview.engines.duckdb.calculator import Calculator
 from everview.plan.nodes import Add, Plan, Ref
-from everview.plan.traverse import CACHED, referred, transform, walk
+from everview.plan.traverse import CACHE_SIZE, referred, transform, walk
 from everview.program.constraints import DUPLICATE_KEY, MISSING_ROW, NOT_NULL
 from everview.program.steps import Check
 from everview.runtime.constraints.primary_key import unsettled
@@ -57,7 +57,7 @@ class Doubts:
         return {side.name: _doubt(side.name) for side in sides}
 
 
-@lru_cache(maxsize=CACHED)
+@lru_cache(maxsize=CACHE_SIZE)
 def _met(plan: Plan) -> tuple[Ref, Ref] | None:
     """The rows stored and their change, where a plan adds them and nothing else."""
     match [node for node in walk(plan) if isinstance(node, Add)]:
