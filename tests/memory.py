@@ -28,7 +28,8 @@ from strategies import Bag, Row, World
 class Memory:
     """Tables, views and states in memory, moved by programs.
 
-    `fetched` tells of every fetch the relation, the column and how many rows it brought.
+    `fetched` tells of every fetch the relation, the column and how many rows it brought;
+    `published` has what the last program added to each view.
     """
 
     def __init__(self, maintenance: Maintenance, tables: Mapping[str, Source], world: World):
@@ -36,6 +37,7 @@ class Memory:
         self._rings: dict[str, Columns] = dict.fromkeys(tables, ())
         self._rows = {name: list(world[name].items()) for name in tables}
         self.fetched: list[tuple[str, str | None, int]] = []
+        self.published: dict[str, Mapping[Row, Row]] = {}
         stored = {view.source.name: view.plan for view in maintenance.views}
         stored |= {state.name: state.plan for state in maintenance.states.stored.values()}
         for name, plan in stored.items():
@@ -51,6 +53,13 @@ class Memory:
         """The value of a plan over what is stored."""
         known = {name: (self._columns[name], rows) for name, rows in self._rows.items()}
         return _added_up(columns_of(plan), rows_of(plan, known), ring_columns(plan))
+
+    def derived(self, view: str, derivative: Plan, change: World) -> Mapping[Row, Row]:
+        """What a derivative over changes and stored relations says of a change of a view."""
+        known = {name: (self._columns[name], rows) for name, rows in self._rows.items()}
+        changed = {change_name(t): (self._columns[t], list(b.items())) for t, b in change.items()}
+        rows = rows_of(derivative, {**known, **changed})
+        return _added_up(self._columns[view], rows, self._rings[view])
 
     def run(self, program: Program, change: World) -> None:
         """One transaction: all reads see the old values, all writes happen at the end."""
@@ -70,6 +79,11 @@ class Memory:
                     assert known[made][0] == self._columns[name]
                     pending[name] = known[made][1]
                     _must_be_consolidated(*known[made], self._rings[name])
+        self.published = {
+            step.view: _added_up(*known[step.change], self._rings[step.view])
+            for step in program.steps
+            if isinstance(step, Publish)
+        }
         for name, rows in pending.items():
             both = _added_up(self._columns[name], self._rows[name] + rows, self._rings[name])
             self._rows[name] = _rows(both, self._rings[name])
@@ -78,8 +92,8 @@ class Memory:
         """The rows whose key has the same bits as one of the keys, as files are searched."""
         columns, rows = self._columns[step.relation], self._rows[step.relation]
         wanted = names(step.schema)
-        if step.drivers and not any(known[name][1] for name in step.drivers):
-            rows = []
+        if step.by is None and step.keys:
+            rows = rows if any(known[key.relation][1] for key in step.keys) else []
         if step.by is not None:
             keys = {
                 repr(row[known[key.relation][0].index(key.column)])

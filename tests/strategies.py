@@ -161,13 +161,22 @@ OPERATORS = (
 )
 
 
+POLYNOMIAL = ("filter", "map", "unnest", "add", "subtract", "join")
+"""Operators of which plans are polynomials: their degree is finite."""
+
+
 @st.composite
-def plans(draw: st.DrawFn, depth: int = 3, leaves: tuple[Plan, ...] = OLD) -> Plan:
+def plans(
+    draw: st.DrawFn,
+    depth: int = 3,
+    leaves: tuple[Plan, ...] = OLD,
+    kinds: tuple[str, ...] = (*OPERATORS, "join", "group"),
+) -> Plan:
     """A plan of at most `depth` operators above the leaves; joins and groups are the most."""
-    kind = draw(st.sampled_from(("leaf", *OPERATORS, "join", "group"))) if depth else "leaf"
+    kind = draw(st.sampled_from(("leaf", *kinds))) if depth else "leaf"
     if kind == "leaf":
         return draw(st.sampled_from(leaves))
-    below = plans(depth - 1, leaves)
+    below = plans(depth - 1, leaves, kinds)
     return draw(_operator(kind, draw(below), below))
 
 

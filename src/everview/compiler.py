@@ -1,16 +1,29 @@
-"""The map: definitions in, a program out."""
+"""The map: text → plan → rewritten plan → derivative → program.
+
+No program is stored. A store holds the texts of views; `compile_view` and `compile_arrangements`
+run when a store is opened or a view is declared, `compile_program` once for each set of tables that
+transactions change (`database/maintain.py` keeps the programs).
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass
 
+from everview.analysis.keys import keys
+from everview.expr.types import names
+from everview.lang.datalog.lower import StoredRelation
+from everview.lang.front_end import ViewText, lower_view
+from everview.lang.sql.lower.context import Analyze
 from everview.plan.nodes import Empty, Plan, Source
-from everview.program.arrangements import States
+from everview.plan.traverse import schema_of
+from everview.program.arrangements import Arrangements
 from everview.program.constraints import checks
+from everview.program.lowering import Lowering
 from everview.program.materialize import Materializer
 from everview.program.schedule import schedule
 from everview.program.steps import Add, Program, Publish, Step, change_name
+from everview.rewrite.passes import rewrite
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,64 +48,94 @@ class View:
     plan: Plan
 
 
-@dataclass(slots=True)
+@dataclass(frozen=True, slots=True)
 class Maintenance:
-    """Everything that keeps a set of views fresh: their states, and a program for any change."""
+    """Everything that keeps a set of views fresh: they, their tables, and what is stored for them.
+
+    `states` are the arrangements that changes look up.
+    """
 
     tables: Mapping[str, Table]
     views: tuple[View, ...]
-    states: States = field(init=False)
+    states: Arrangements
 
-    def __post_init__(self) -> None:
-        relations: Iterable[Table | View] = (*self.tables.values(), *self.views)
-        self.states = States({r.source.name: r.sort for r in relations})
-        gather = Materializer(self.states)
-        asked: set[Plan] = set()
-        waiting = [view.plan for view in self.views]
-        while waiting:
-            for plan in waiting:
-                gather.change(plan)
-            asked.update(waiting)
-            self.states.settle()
-            waiting = [s.plan for s in self.states.stored.values() if s.plan not in asked]
 
-    def program(self, touched: Mapping[str, bool], only: frozenset[str] | None = None) -> Program:
-        """plan → Δplan → steps: what a change of the `touched` tables does.
+def compile_view(view: ViewText, known: Mapping[str, StoredRelation], analyze: Analyze) -> View:
+    """text → plan → rewritten plan: a view over the relations it may read.
 
-        `touched` says for each table whether rows are deleted. Views and states that do not
-        depend on a touched table do not occur in the program; `only` leaves out other views too.
-        """
-        changed = set(touched)
-        lowering = Materializer(self.states)
-        endings = self._checks(touched, lowering)
-        for view in self.views:
-            if only is not None and view.source.name not in only:
-                continue
-            change = lowering.change(view.plan, frozenset(changed))
-            if not isinstance(change, Empty):
-                name = view.source.name
-                lowering.compute(change, change_name(name))
-                endings.append(Publish(name, change_name(name)))
-                changed.add(name)
-        for state in self.states.stored.values():
-            change = lowering.change(state.plan, frozenset(changed))
-            if not isinstance(change, Empty):
-                endings.append(Add(state.name, lowering.compute(change).name))
-        return _program(touched, (*lowering.steps, *endings))
+    Others read it by its smallest key where it has one, else by its first column.
+    """
+    plan = rewrite(lower_view(view, known, analyze))
+    columns = schema_of(plan)
+    smallest = min(keys(plan), key=lambda key: (len(key), sorted(key)), default=frozenset[str]())
+    key = tuple(name for name in names(columns) if name in smallest)
+    return View(Source(view.name, columns, key), key or names(columns)[:1], plan)
 
-    def checked(self, touched: Mapping[str, bool]) -> Program:
-        """What a change of the `touched` tables must satisfy, whatever comes of the views."""
-        lowering = Materializer(self.states)
-        endings = self._checks(touched, lowering)
-        return _program(touched, (*lowering.steps, *endings))
 
-    def _checks(self, touched: Mapping[str, bool], lowering: Materializer) -> list[Step]:
-        found: list[Step] = []
-        for name, deletes in touched.items():
-            table = self.tables[name]
-            if not table.ours:
-                found += checks(table.source, table.sort, table.not_null, deletes, lowering)
-        return found
+def compile_arrangements(tables: Mapping[str, Table], views: tuple[View, ...]) -> Maintenance:
+    """plans → derivatives → arrangements: what is stored so that changes look up old values.
+
+    An arrangement is maintained like a view, and its change may need further ones: they are
+    gathered until there is no new one.
+    """
+    relations: Iterable[Table | View] = (*tables.values(), *views)
+    arrangements = Arrangements({each.source.name: each.sort for each in relations})
+    changes = Materializer(Lowering(arrangements))
+    done: set[Plan] = set()
+    waiting = [view.plan for view in views]
+    while waiting:
+        for plan in waiting:
+            changes.change(plan)
+        done.update(waiting)
+        arrangements.arrange()
+        waiting = [s.plan for s in arrangements.stored.values() if s.plan not in done]
+    return Maintenance(tables, views, arrangements)
+
+
+def compile_program(
+    maintenance: Maintenance, touched: Mapping[str, bool], only: Collection[str] | None = None
+) -> Program:
+    """plans → derivatives → steps → program: what a change of the `touched` tables does.
+
+    `touched` says for each table whether rows are deleted. Views and states that do not depend on
+    a touched table do not occur in the program; `only` leaves out other views too.
+    """
+    changed = set(touched)
+    lowering = Lowering(maintenance.states)
+    derivatives = Materializer(lowering, changed)
+    endings = _checks(maintenance, touched, lowering)
+    for view in maintenance.views:
+        name = view.source.name
+        if only is not None and name not in only:
+            continue
+        change = derivatives.change(view.plan)
+        if not isinstance(change, Empty):
+            lowering.compute(change, change_name(name))
+            endings.append(Publish(name, change_name(name)))
+            changed.add(name)
+    for state in maintenance.states.stored.values():
+        change = derivatives.change(state.plan)
+        if not isinstance(change, Empty):
+            endings.append(Add(state.name, lowering.compute(change).name))
+    return _program(touched, (*lowering.steps, *endings))
+
+
+def compile_checks(maintenance: Maintenance, touched: Mapping[str, bool]) -> Program:
+    """What a change of the `touched` tables must satisfy, whatever becomes of the views."""
+    lowering = Lowering(maintenance.states)
+    endings = _checks(maintenance, touched, lowering)
+    return _program(touched, (*lowering.steps, *endings))
+
+
+def _checks(
+    maintenance: Maintenance, touched: Mapping[str, bool], lowering: Lowering
+) -> list[Step]:
+    steps: list[Step] = []
+    for name, deletes in touched.items():
+        table = maintenance.tables[name]
+        if not table.ours:
+            steps += checks(table.source, table.sort, table.not_null, deletes, lowering)
+    return steps
 
 
 def _program(touched: Mapping[str, bool], steps: Iterable[Step]) -> Program:

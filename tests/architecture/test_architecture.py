@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import get_args
 
 import everview
-from everview.differentiate.rules import BETTER, RULES
+from everview.differentiate.rules import RULES, SPECIAL
 from everview.plan.nodes import Plan
 
 SOURCE = Path(everview.__file__).parent
@@ -24,7 +24,7 @@ def test_every_operator_says_what_it_denotes():
 
 
 def test_every_rule_has_a_law_and_a_citation():
-    for rule in (*RULES.values(), *BETTER):
+    for rule in (*RULES.values(), *SPECIAL):
         assert rule.law.startswith("Δ"), rule
         assert rule.cites, rule
 

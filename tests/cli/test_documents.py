@@ -9,7 +9,7 @@ import pytest
 
 from cli.shop import lines
 from everview.cli.main import COMMANDS
-from everview.differentiate.rules import BETTER, RULES, UNDIFFERENTIATED
+from everview.differentiate.rules import RULES, SPECIAL, UNDIFFERENTIATED
 
 ROOT = Path(__file__).parents[2]
 
@@ -23,12 +23,12 @@ def test_every_operator_is_on_the_page_of_rules():
     page = (ROOT / "docs/rules.md").read_text()
     for operator in (*RULES, *UNDIFFERENTIATED):
         assert f"`{operator.__name__}`" in page
-    assert all(rule.law in page for rule in BETTER)
+    assert all(rule.law in page for rule in SPECIAL)
 
 
 def test_rules_have_an_operator_a_law_and_a_citation(run):
     [found] = lines(run("rules", "--json"))
-    shapes = [f"{rule.operator.__name__}: {rule.where}" for rule in BETTER]
+    shapes = [f"{rule.operator.__name__}: {rule.where}" for rule in SPECIAL]
     assert [rule["operator"] for rule in found["rules"]] == [o.__name__ for o in RULES] + shapes
     shown = run("rules").stdout
     for rule in found["rules"]:

@@ -13,7 +13,7 @@ from typing import get_args
 import pytest
 
 import everview as ev
-from everview.differentiate.rules import RULES
+from everview.differentiate.rules import RULES, SPECIAL, Rule
 from everview.plan.nodes import Plan
 
 PAGES = Path(__file__).parents[2] / "docs/operators"
@@ -27,9 +27,17 @@ def head(operator: type) -> str:
     if rule is None:
         told = "It occurs only in derivatives and programs, so it has no derivative itself."
     else:
-        cells = (rule.kind, f"`{rule.law}`", rule.cites.removeprefix(f"{rule.kind}, "))
-        told = f"| Class | Law | From |\n|---|---|---|\n| {' | '.join(cells)} |"
+        rules = (*(each for each in SPECIAL if each.operator is operator), rule)
+        rows = "\n".join(map(row, rules))
+        told = f"| Where | Class | Law | From |\n|---|---|---|---|\n{rows}"
     return f"# {operator.__name__}\n\n{meaning}\n\n{told}\n\n"
+
+
+def row(rule: Rule) -> str:
+    others = any(each.operator is rule.operator for each in SPECIAL)
+    where = rule.where or ("otherwise" if others else "always")
+    cells = (where, rule.kind, f"`{rule.law}`", rule.cites.removeprefix(f"{rule.kind}, "))
+    return f"| {' | '.join(cells)} |"
 
 
 def shown(page: str, folder: Path) -> str:

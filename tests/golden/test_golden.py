@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from everview.compiler import Maintenance, Table, View
-from everview.differentiate.derive import derive
+from everview.compiler import Table, View, compile_arrangements, compile_program
+from everview.differentiate.definitions import print_derivative
 from everview.expr.types import Column
 from everview.lang.sql.lower.query import lower_query
 from everview.plan.nodes import Source
@@ -64,7 +64,7 @@ def stages(text: str) -> str:
     plan = rewrite(lower_query(text, TABLES, _unknown))
     view = View(Source("v", schema_of(plan)), (), plan)
     tables = {name: Table(source, source.key) for name, source in TABLES.items()}
-    maintenance = Maintenance(tables, (view,))
+    maintenance = compile_arrangements(tables, (view,))
     touched = dict.fromkeys(TABLES, False)
     states = "\n".join(
         f"{state.name} sorted by {', '.join(state.sort)}\n{print_plan(state.plan, 1)}"
@@ -72,8 +72,8 @@ def stages(text: str) -> str:
     )
     return (
         f"-- query\n{text}\n-- plan\n{print_plan(plan)}\n"
-        f"-- derivative\n{print_plan(derive(plan))}\n"
-        f"-- states\n{states}\n-- program\n{explain(maintenance.program(touched))}\n"
+        f"-- derivative\n{print_derivative(plan)}\n"
+        f"-- states\n{states}\n-- program\n{explain(compile_program(maintenance, touched))}\n"
     )
 
 

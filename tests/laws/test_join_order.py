@@ -15,7 +15,7 @@ from everview.expr.types import Column
 from everview.plan.build import columns_of, filter_, join
 from everview.plan.nodes import Join, Plan, Source
 from everview.plan.traverse import walk
-from everview.rewrite.join_order import arrange_joins
+from everview.rewrite.join_order import order_joins
 from everview.rewrite.passes import rewrite
 
 NAMES = "abcd"
@@ -44,7 +44,7 @@ def products(plan: Plan) -> int:
 @given(names=st.permutations(NAMES), asked=conditions, world=worlds)
 def test_joins_in_another_order_are_the_same_relation(names, asked, world):
     plan = joined("".join(names), asked)
-    arranged = arrange_joins(plan)
+    arranged = order_joins(plan)
     assert columns_of(arranged) == columns_of(plan)
     assert evaluate(arranged, world) == evaluate(plan, world)
 
@@ -67,4 +67,4 @@ def test_a_product_is_left_only_where_nothing_is_equal(names, asked, left):
 
 def test_joins_that_have_keys_stay_as_they_are_written():
     plan = joined("abcd", [scalar.canonical(each) for each in ("a1 = b1", "b1 = c1", "a2 = d1")])
-    assert arrange_joins(plan) == plan
+    assert order_joins(plan) == plan

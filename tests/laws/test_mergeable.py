@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from evaluation import evaluate
-from everview.compiler import Maintenance, Table, View
+from everview.compiler import Table, View, compile_arrangements, compile_program
 from everview.differentiate.derive import derive
 from everview.expr.types import Column
 from everview.plan.build import partition
@@ -66,12 +66,12 @@ def test_the_derivative_of_extremes_is_the_difference_it_stands_for(data, plan, 
 
 @given(data=st.data(), plan=extremes(), old=bags)
 def test_extremes_equal_their_query_after_every_epoch(data, plan, old):
-    maintenance = Maintenance(
+    maintenance = compile_arrangements(
         {"t": Table(ROWS, ())}, (View(Source("v", schema_of(plan)), (), plan),)
     )
     memory = Memory(maintenance, {"t": ROWS}, {"t": old})
     for _ in range(3):
         change = data.draw(changes(old))
-        memory.run(maintenance.program({"t": True}), {"t": change})
+        memory.run(compile_program(maintenance, {"t": True}), {"t": change})
         old = total(old, change)
         assert memory.value("v") == memory.meaning(plan)

@@ -10,9 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from evaluation import evaluate
-from everview.compiler import Maintenance, Table, View
+from everview.compiler import Table, View, compile_arrangements, compile_program
 from everview.differentiate.derive import derive
-from everview.differentiate.range_frame import near
+from everview.differentiate.range_frame import range_frame
 from everview.expr.types import Column
 from everview.plan.build import window
 from everview.plan.nodes import Order, Over, Plan, Source
@@ -42,7 +42,7 @@ def changes(draw: st.DrawFn, there: Bag) -> Bag:
 
 @given(data=st.data(), plan=framed(ROWS, reach=5), old=bags)
 def test_the_derivative_of_near_rows_is_the_difference_it_stands_for(data, plan, old):
-    assert near(plan) is not None
+    assert range_frame(plan) is not None
     change = data.draw(changes(old))
     difference = evaluate(derive(plan), {"t": old}, {"t": change})
     new = evaluate(plan, {"t": total(old, change)})
@@ -52,11 +52,11 @@ def test_the_derivative_of_near_rows_is_the_difference_it_stands_for(data, plan,
 @given(data=st.data(), plan=framed(ROWS, reach=5), old=bags)
 def test_near_rows_and_what_is_kept_of_them_equal_their_queries_after_every_epoch(data, plan, old):
     made = rewrite(plan)
-    maintenance = Maintenance(TABLES, (View(Source("v", schema_of(made)), (), made),))
+    maintenance = compile_arrangements(TABLES, (View(Source("v", schema_of(made)), (), made),))
     memory = Memory(maintenance, {"t": ROWS}, {"t": old})
     for _ in range(3):
         change = data.draw(changes(old))
-        memory.run(maintenance.program({"t": True}), {"t": change})
+        memory.run(compile_program(maintenance, {"t": True}), {"t": change})
         old = total(old, change)
         assert memory.value("v") == memory.meaning(made)
         for state in maintenance.states.stored.values():
@@ -89,7 +89,7 @@ def framed_as(frame: str, type_: str = "int", answer: str = "bigint") -> Plan:
     ],
 )
 def test_no_frame_reaches_beyond_the_next_cell(frame, type_, cell):
-    found = near(framed_as(f"RANGE BETWEEN {frame}", type_))
+    found = range_frame(framed_as(f"RANGE BETWEEN {frame}", type_))
     assert found is not None
     assert found.cell.scalar == cell
 
@@ -107,13 +107,13 @@ def test_no_frame_reaches_beyond_the_next_cell(frame, type_, cell):
     ],
 )
 def test_any_other_window_has_no_cells(plan):
-    assert near(plan) is None
+    assert range_frame(plan) is None
 
 
 def test_columns_of_different_orders_have_no_cells():
     frame = "RANGE BETWEEN 1 PRECEDING AND CURRENT ROW"
     overs = tuple(Over(n, "bigint", "count", (), (Order(n[1:]),), frame) for n in ("za", "zb"))
-    assert near(window(ROWS, (), overs)) is None
+    assert range_frame(window(ROWS, (), overs)) is None
 
 
 @pytest.mark.parametrize(("keys", "most"), [((), 10), (("b",), 10), (("s",), 20)])
@@ -123,9 +123,9 @@ def test_rows_that_are_far_are_not_read(keys, most):
     there: Bag = Counter((a, b, "p") for a, b in product(range(-40, 40), (1, 2)))
     if not keys:
         there = Counter(row for row in there if row[1] == 1)
-    maintenance = Maintenance(TABLES, (View(Source("v", schema_of(plan)), (), plan),))
+    maintenance = compile_arrangements(TABLES, (View(Source("v", schema_of(plan)), (), plan),))
     memory = Memory(maintenance, {"t": ROWS}, {"t": there})
-    memory.run(maintenance.program({"t": False}), {"t": Counter({(20, 1, "p"): 1})})
+    memory.run(compile_program(maintenance, {"t": False}), {"t": Counter({(20, 1, "p"): 1})})
     assert memory.value("v") == memory.meaning(plan)
     [read] = [count for name, _, count in memory.fetched if name != "t"]
     assert 0 < read <= most

@@ -9,9 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from evaluation import evaluate
-from everview.compiler import Maintenance, Table, View
+from everview.compiler import Table, View, compile_arrangements, compile_program
 from everview.differentiate.derive import derive
-from everview.differentiate.top_k import top
+from everview.differentiate.top_k import top_k
 from everview.plan.build import add, filter_, negate, window
 from everview.plan.nodes import Map, Order, Over, Source
 from everview.plan.traverse import schema_of, walk
@@ -57,11 +57,11 @@ def test_first_rows_and_what_is_kept_of_them_equal_their_queries_after_every_epo
     made = rewrite(plan)
     view = View(Source("v", schema_of(made)), (), made)
     tables = {name: Table(source, (source.schema[0].name,)) for name, source in SOURCES.items()}
-    maintenance = Maintenance(tables, (view,))
+    maintenance = compile_arrangements(tables, (view,))
     memory = Memory(maintenance, SOURCES, world)
     for _ in range(4):
         change = data.draw(changes(world, most=5))
-        memory.run(maintenance.program({"t": True}), {"t": change["t"]})
+        memory.run(compile_program(maintenance, {"t": True}), {"t": change["t"]})
         world = {**world, "t": after(world, change)["t"]}
         assert memory.value("v") == memory.meaning(made)
         for state in maintenance.states.stored.values():
@@ -70,7 +70,7 @@ def test_first_rows_and_what_is_kept_of_them_equal_their_queries_after_every_epo
 
 @pytest.mark.parametrize("bound", ["`n` <= 3", "`n` < 4", "3 >= `n`", "4 > `n`", "`n` = 3"])
 def test_every_spelling_of_a_bound_is_known(bound):
-    found = top(filter_(FIRST, f"{bound} AND `b` > 0"))
+    found = top_k(filter_(FIRST, f"{bound} AND `b` > 0"))
     assert found is not None
     assert found.most == 3
     assert found.plan.predicate == "`n` <= 3"
@@ -80,21 +80,21 @@ def test_every_spelling_of_a_bound_is_known(bound):
     "condition", ["`n` > 3", "`n` >= 3", "3 < `n`", "`a` <= 3", "`n` <= `a`", "`n` <= 3 OR `a` = 1"]
 )
 def test_what_bounds_no_number_is_a_filter_like_any_other(condition):
-    assert top(filter_(FIRST, condition)) is None
+    assert top_k(filter_(FIRST, condition)) is None
 
 
 def test_rows_of_any_sign_have_no_first_ones_that_follow_a_change():
     signed = window(add(T, negate(T)), (), (Over("n", "int", "row_number", (), ORDER),))
-    assert top(filter_(signed, "`n` <= 3")) is None
+    assert top_k(filter_(signed, "`n` <= 3")) is None
 
 
 def test_a_column_that_hangs_on_later_rows_is_computed_from_all():
     number = Over("n", "int", "row_number", (), ORDER)
     for function, order in (("count", ORDER), ("rank", (Order("b"),))):
         both = window(T, (), (number, Over("m", "bigint", function, (), order)))
-        assert top(filter_(both, "`n` <= 3")) is None
+        assert top_k(filter_(both, "`n` <= 3")) is None
     both = window(T, (), (number, Over("m", "int", "rank", (), ORDER[:1])))
-    assert top(filter_(both, "`n` <= 3")) is not None
+    assert top_k(filter_(both, "`n` <= 3")) is not None
 
 
 def rows(*numbers: int) -> Bag:
@@ -119,11 +119,11 @@ def rows(*numbers: int) -> Bag:
 def test_the_input_is_read_only_where_too_few_rows_are_known(come, gone, read):
     plan = rewrite(filter_(FIRST, "`n` <= 3"))
     view = View(Source("v", schema_of(plan)), (), plan)
-    maintenance = Maintenance({"t": Table(T, ("a",))}, (view,))
+    maintenance = compile_arrangements({"t": Table(T, ("a",))}, (view,))
     memory = Memory(maintenance, {"t": T}, {"t": rows(1, 2, 3, 4, 5)})
     change = rows(*come)
     change.subtract(rows(*gone))
-    memory.run(maintenance.program({"t": bool(gone)}), {"t": change})
+    memory.run(compile_program(maintenance, {"t": bool(gone)}), {"t": change})
     assert memory.value("v") == memory.meaning(plan)
     whole = [name for name, by, _ in memory.fetched if name == "t" and by is None]
     assert len(whole) <= 1

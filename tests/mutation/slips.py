@@ -8,8 +8,8 @@ from functools import partial
 from types import ModuleType
 
 from everview import compiler
-from everview.differentiate import lifting, mergeable, range_frame, top_k
-from everview.program import arrangements, loops, materialize, schedule
+from everview.differentiate import lifting, mergeable, range_frame, recursion, top_k
+from everview.program import arrangements, loops, lowering, schedule
 from everview.sqlgen import aggregates, sql
 from mutation.planting import Fault, planted, source
 
@@ -20,6 +20,11 @@ THRESHOLD = """ FROM {self._sub(child)}"
                     f"{self._grouped(schema)} HAVING SUM({WEIGHT}) > 0"""
 WHOLE = """rows = self.consolidate(self.query(child), schema_of(child), ())
         if any"""
+CROSSED = (
+    "Lookup(lookup.keys, tuple((a, b) for (a, _), (_, b) in "
+    "zip(lookup.pairs, lookup.pairs[::-1], strict=True)))"
+)
+"""A lookup whose columns agree with those of other keys."""
 EITHER = "self._one() if isinstance(plan, Distinct) else total"
 
 SLIPS: dict[ModuleType, tuple[Slip, ...]] = {
@@ -33,25 +38,25 @@ SLIPS: dict[ModuleType, tuple[Slip, ...]] = {
         ("a view over a view does not follow", "changed.add(name)", "pass"),
         (
             "states do not follow views",
-            "lowering.change(state.plan, frozenset(changed))",
-            "lowering.change(state.plan, frozenset(touched))",
+            "change = derivatives.change(state.plan)",
+            "change = Materializer(lowering, {*touched}).change(state.plan)",
         ),
     ),
-    materialize: (
+    lowering: (
         (
-            "the right side is brought by the left keys",
-            "self.bring(right, _rights(on), keys, named)",
-            "self.bring(right, _rights(on), keys, named[::-1])",
+            "the right side is looked up by keys in another order",
+            "join(driver, self.lower_lookup(right, lookup)",
+            f"join(driver, self.lower_lookup(right, {CROSSED})",
         ),
         (
-            "the left side is brought by the right keys",
-            "self.bring(left, _lefts(on), keys, named)",
-            "self.bring(left, _lefts(on), keys, named[::-1])",
+            "the left side is looked up by keys in another order",
+            "join(self.lower_lookup(left, lookup), driver",
+            f"join(self.lower_lookup(left, {CROSSED}), driver",
         ),
         (
             "keys are looked up under the names that a map gives them",
-            "return lowered, lowered.child, named",
-            "return lowered, lowered.child, on",
+            "return lowered, Lookup(lowered.child, named)",
+            "return lowered, Lookup(lowered.child, pairs)",
         ),
         (
             "a slice is shared whatever its keys",
@@ -64,14 +69,14 @@ SLIPS: dict[ModuleType, tuple[Slip, ...]] = {
             "next(iter(self._computed.values()), None)",
         ),
         (
-            "a state is looked up by another key",
-            "theirs[by.index(column)] if column is not None else None",
-            "theirs[0] if column is not None else None",
+            "a slice is looked up by another key",
+            'key = theirs.pop(by, "") if by',
+            'key = theirs.pop(by, "") and lookup.pairs[-1][1] if by',
         ),
         (
             "a source is looked up by another key",
-            "theirs[demand.by.index(column)]",
-            "theirs[-1]",
+            "(theirs for _, theirs in lookup.pairs)",
+            "(theirs for _, theirs in lookup.pairs[::-1])",
         ),
         ("a filter is left to a state that has none", "if serving.filtered:", "if True:"),
         (
@@ -81,13 +86,13 @@ SLIPS: dict[ModuleType, tuple[Slip, ...]] = {
         ),
         (
             "both keys are looked for on the left",
-            "if b not in left_columns",
-            "if b in left_columns",
+            "for side in (plan.left, plan.right))",
+            "for side in (plan.left, plan.left))",
         ),
         (
-            "the other side is brought by keys of its own",
-            "return self.bring(side, on, first, first_on)",
-            "return self.bring(side, on, first, first_on[::-1])",
+            "the other side is looked up by keys in another order",
+            "by_join = Lookup(first, _turned(plan.on))",
+            f"lookup = Lookup(first, _turned(plan.on)); by_join = {CROSSED}",
         ),
         ("a change of another table", "change_name(node.name)", "change_name('t')"),
     ),
@@ -322,29 +327,29 @@ SLIPS: dict[ModuleType, tuple[Slip, ...]] = {
         ("a group forgets its old value", "known = add(old, negate(", "known = negate(add(old, "),
         (
             "a group that loses rows keeps its old value",
-            "known = add(old, negate(restrict_to_keys(old, losing, keys)))",
+            "known = add(old, negate(restrict_to_keys(old, losing, node.keys)))",
             "known = old",
         ),
         (
             "a group that loses rows is not read",
-            "add(restrict_to_keys(node.child, losing, keys), d_child)",
-            "d_child",
+            "add(restrict_to_keys(node.child, losing, node.keys), *gained)",
+            "add(*gained)",
         ),
         ("an extreme is lost unseen", "_EXTREMES[aggregate.function]}", "'<>'}"),
         ("a tie is lost unseen", "{_EXTREMES[aggregate.function]}", "{aggregate.function and '>'}"),
         ("a group without values stays", 'f"{value} IS NULL OR {reached}"', "reached"),
         (
             "lost rows that matter are left out of the change",
-            "add(rows, lost, negate(restrict_to_keys(lost, losing, keys)))",
-            "add(rows, lost)",
+            "losing, d_child, lost, kept)",
+            "losing, d_child, lost)",
         ),
         ("groups without a key are not told apart", "nulls=True), taken", "nulls=False), taken"),
         (
             "groups that gain rows are read",
-            "lost = positive(negate(d_child))",
-            "lost = positive(d_child)",
+            "return positive(negate(d_child))",
+            "return positive(d_child)",
         ),
-        ("signed rows are merged", "sign(node.child) is Sign.ANY or", ""),
+        ("signed rows are merged", " and sign(plan.child) is not Sign.ANY", ""),
         ("a count of groups", '"sum" if a.function == "count" else', "a.function or"),
         ("a row without a value is counted", "THEN 0 ELSE 1 END", "THEN 1 ELSE 1 END"),
     ),
@@ -359,9 +364,9 @@ SLIPS: dict[ModuleType, tuple[Slip, ...]] = {
             "rows = add(known, restrict_to_keys(child, short, keys), d_child)",
             "rows = add(known, d_child)",
         ),
-        ("a group lacks nothing for want of one row", "(place, '<=', found", "(place, '<', found"),
+        ("a group lacks nothing for want of one row", "(place, '<=', shape", "(place, '<', shape"),
         ("rows that go are not missed", "map_(add(held, d_child)", "map_(held"),
-        ("ranks are counted by rows", '"dense_rank" if found', '"row_number" if found'),
+        ("ranks are counted by rows", '"dense_rank" if shape', '"row_number" if shape'),
         (
             "one row less is kept",
             "int(bound.name) - less if",
@@ -379,10 +384,10 @@ SLIPS: dict[ModuleType, tuple[Slip, ...]] = {
         ("what is reached is read at once", 'f"{_STEP} + 1"', "_STEP"),
         ("what is outside comes too late", '_output("1")', '_output("2")'),
     ),
-    loops: (
+    recursion: (
         (
             "earlier iterations have not changed",
-            'add(old(plan), Ref(f"{mark} before {each.inside[name]}", schema))',
+            "add(old(plan), before(loop, each.inside[name], schema))",
             "old(plan)",
         ),
         (
@@ -390,6 +395,8 @@ SLIPS: dict[ModuleType, tuple[Slip, ...]] = {
             "return add(old(plan), outside[each.outside[name]])",
             "return old(plan)",
         ),
+    ),
+    loops: (
         (
             "nothing follows from an iteration",
             '"" if isinstance(later, Empty) else inner.compute(later).name',

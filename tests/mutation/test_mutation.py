@@ -6,9 +6,9 @@ from functools import cache
 
 import pytest
 
-from everview.differentiate import rules
-from everview.differentiate.rules import RULES
-from everview.program import materialize
+from everview.differentiate import recursion, rules
+from everview.differentiate.rules import RULES, SPECIAL
+from everview.program import lowering
 from mutation import operators, slips, whole_rules
 from mutation.planting import Fault
 from mutation.replay import Law
@@ -18,12 +18,14 @@ pytestmark = pytest.mark.slow
 FAULTS = [
     *whole_rules.faults(),
     *operators.faults(rules),
-    *operators.faults(materialize),
+    *operators.faults(recursion),
+    *operators.faults(lowering),
     *slips.faults(),
 ]
 
 EACH_DERIVATIVE = "test_the_derivative_of_each_operator_is_the_difference_it_stands_for"
 LOOPS = "test_a_loop_and_its_states_equal_their_queries_after_every_epoch"
+WHILE = "test_the_derivative_of_a_while_program_is_the_difference_it_stands_for"
 DERIVATIVE = (
     ("test_derivative.py", EACH_DERIVATIVE, 100),
     ("test_top_k.py", "test_the_derivative_of_first_rows_is_the_difference_it_stands_for", 100),
@@ -35,6 +37,7 @@ DERIVATIVE = (
     ),
     ("test_derivative.py", "test_a_derivative_is_the_difference_it_stands_for", 400),
     ("test_recursion.py", "test_the_derivative_of_a_loop_is_the_difference_it_stands_for", 60),
+    ("test_recursion.py", WHILE, 60),
     ("test_recursion.py", "test_the_derivative_of_a_body_is_what_one_iteration_adds", 60),
     ("test_recursion.py", LOOPS, 60),
 )
@@ -76,6 +79,7 @@ def test_a_fault_breaks_a_law(fault):
 def test_every_rule_is_faulted():
     faulted = {f.where for f in FAULTS if f.module is rules}
     assert {operator.__name__ for operator in RULES} <= faulted
+    assert {whole_rules.place(rule) for rule in SPECIAL} <= faulted
 
 
 def test_every_fault_has_a_name_of_its_own():

@@ -8,7 +8,8 @@ from dataclasses import replace
 from functools import partial
 
 from everview.differentiate import rules
-from everview.differentiate.rules import RULES, Derive
+from everview.differentiate.context import Derive
+from everview.differentiate.rules import RULES, Rule
 from everview.expr.types import is_nested
 from everview.plan.build import add, negate
 from everview.plan.nodes import Empty, Plan, Values
@@ -43,21 +44,28 @@ OF_ZERO: dict[type[Plan], tuple[str, ...]] = {
 def faults() -> list[Fault]:
     """Every rule made wrong as a whole."""
     return [
-        Fault(rules, operator.__name__, what, partial(_planted, operator, WRONG[what]))
-        for operator in RULES
-        for what in OF_ZERO.get(operator, tuple(WRONG))
+        Fault(rules, place(rule), what, partial(_planted, rule, WRONG[what]))
+        for rule in (*RULES.values(), *rules.SPECIAL)
+        for what in OF_ZERO.get(rule.operator, tuple(WRONG))
     ]
 
 
-@contextmanager
-def _planted(operator: type[Plan], wrong: Wrong) -> Iterator[None]:
-    sound = RULES[operator]
+def place(rule: Rule) -> str:
+    """What a rule is called: its operator, and the shape that a special one is for."""
+    return f"{rule.operator.__name__}{rule.where and f', {rule.where}'}"
 
+
+@contextmanager
+def _planted(sound: Rule, wrong: Wrong) -> Iterator[None]:
     def apply(node: Plan, d: Derive) -> Plan:
         return wrong(node, sound.apply(node, d))
 
-    RULES[operator] = replace(sound, apply=apply)
+    faulty, special = replace(sound, apply=apply), rules.SPECIAL
+    own = RULES[sound.operator]
+    if sound is own:
+        RULES[sound.operator] = faulty
+    rules.SPECIAL = tuple(faulty if rule is sound else rule for rule in special)
     try:
         yield
     finally:
-        RULES[operator] = sound
+        RULES[sound.operator], rules.SPECIAL = own, special

@@ -1,14 +1,14 @@
-"""Whether the size of a plan follows that of the change."""
+"""Whether a plan is bounded by the change: its size follows that of the change."""
 
 from __future__ import annotations
 
 from functools import lru_cache
 
 from everview.plan.nodes import Change, Empty, Fixpoint, Join, Plan, Ref, Restrict, Source, Values
-from everview.plan.traverse import CACHED, children
+from everview.plan.traverse import CACHE_SIZE, children
 
 
-@lru_cache(maxsize=CACHED)
+@lru_cache(maxsize=CACHE_SIZE)
 def bounded(plan: Plan) -> bool:
     """Whether the size of `plan` follows the size of the change."""
     match plan:

@@ -1,4 +1,4 @@
-"""Whether the answer of a plan hangs on which of two rows that tie comes first."""
+"""Whether the answer of a plan depends on the order of rows that tie."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ BY_PLACE = ("row_number", "ntile", "lag", "lead", "first_value", "last_value", "
 """Window functions whose answer depends on the place of a row among those that tie with it."""
 
 
-def hangs_on_ties(plan: Plan) -> bool:
+def is_tie_sensitive(plan: Plan) -> bool:
     """Whether some window of the plan looks at places rather than values."""
     return any(
         over.function in BY_PLACE or over.frame.startswith("ROWS")

@@ -20,9 +20,9 @@ The derivative ΔQ of a query Q says what a change of the tables does to its ans
 
     Q(DB + ΔDB) = Q(DB) + ΔQ(DB, ΔDB)
 
-Each operator has one rule. `R`, `Q`, `L` and `T` stand for values before the transaction and `Δ`
-for what it adds. A row's weight is how often it counts; it is negative in a change that takes the
-row away. `Q ⋉ K` keeps the rows of Q whose key occurs in K.
+Each operator has one rule of its own. `R`, `Q`, `L` and `T` stand for values before the transaction
+and `Δ` for what it adds. A row's weight is how often it counts; it is negative in a change that
+takes the row away. `Q ⋉ K` keeps the rows of Q whose key occurs in K.
 
 *Linear* operators read nothing but the change. *Bilinear* ones also read their other side,
 *threshold* and *partition* ones their own input, but only at the keys that occur in the change.
@@ -31,7 +31,7 @@ row away. `Q ⋉ K` keeps the rows of Q whose key occurs in K.
 `src/everview/differentiate/rules.py`.
 """
 
-_SHAPES = "| Operator | Of | Law | From |\n|---|---|---|---|"
+_SHAPES = "| Operator | Where | Law | From |\n|---|---|---|---|"
 
 _SOURCES = """\
 ## Where the laws come from
@@ -56,9 +56,9 @@ def rules(markdown: bool, as_json: bool) -> None:
       everview rules --json | jq -r '.rules[].law'
     """
     from everview.cli.output import print_json, print_rows
-    from everview.differentiate.rules import BETTER, RULES
+    from everview.differentiate.rules import RULES, SPECIAL
 
-    every = (*RULES.values(), *BETTER)
+    every = (*RULES.values(), *SPECIAL)
     if markdown and as_json:
         raise click.UsageError("--markdown and --json exclude each other")
     if markdown:
@@ -77,7 +77,7 @@ def _cells(rule: Rule) -> tuple[str, str, str]:
 
 def page() -> str:
     """The rules as the page docs/rules.md."""
-    from everview.differentiate.rules import BETTER, RULES, UNDIFFERENTIATED
+    from everview.differentiate.rules import RULES, SPECIAL, UNDIFFERENTIATED
 
     rows = (
         f"| `{rule.operator.__name__}` | {_meaning(rule.operator)} | `{rule.law}` | {rule.cites} |"
@@ -86,15 +86,17 @@ def page() -> str:
     table = "\n".join(("| Operator | Means | Law | From |", "|---|---|---|---|", *rows))
     shapes = "\n".join(
         f"| `{rule.operator.__name__}` | {rule.where} | `{rule.law}` | {rule.cites} |"
-        for rule in BETTER
+        for rule in SPECIAL
     )
-    better = f"Where it can, a better rule takes its place:\n\n{_SHAPES}\n{shapes}\n"
+    special = (
+        f"Of these special rules the first that applies takes its place:\n\n{_SHAPES}\n{shapes}\n"
+    )
     others = "\n".join(
         f"- `{operator.__name__}`: {_meaning(operator)}"
         for operator in sorted(UNDIFFERENTIATED, key=lambda each: each.__name__)
     )
     only = f"These occur only in derivatives and programs, and need no rule:\n\n{others}\n"
-    return "\n".join((_INTRODUCTION, f"{table}\n", better, only, _SOURCES))
+    return "\n".join((_INTRODUCTION, f"{table}\n", special, only, _SOURCES))
 
 
 def _meaning(operator: type) -> str:

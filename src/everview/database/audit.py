@@ -10,16 +10,16 @@ from typing import Any
 
 import pyarrow as pa
 
-from everview.analysis.tie_sensitive import hangs_on_ties
+from everview.analysis.tie_sensitive import is_tie_sensitive
 from everview.database.audit_query import Written, written_minus_stored
 from everview.database.catalog.catalog import BEYOND_REACH, Catalog
-from everview.database.catalog.definitions import SQL
 from everview.database.cost.choose import is_fraction
 from everview.database.error_context import report_damage
 from everview.database.queries import only_known_to_spark
 from everview.errors import UserError
 from everview.expr.quoting import spark_name
 from everview.expr.types import WEIGHT, Schema, names
+from everview.lang.front_end import SQL
 from everview.lang.sql.lower.query import lower_query
 from everview.plan.build import add, negate
 from everview.plan.nodes import Plan, Source
@@ -171,7 +171,7 @@ def _difference(
         if has_loops(plan) or not all_sql:
             return _plan_difference(name, plan, engine, snapshot, answer)
         return replace(engine.text.plan_difference(name, plan, snapshot), ours=answer)
-    if not hangs_on_ties(plan) or engine.text.is_deterministic(name, texts, tables, snapshot):
+    if not is_tie_sensitive(plan) or engine.text.is_deterministic(name, texts, tables, snapshot):
         return answer
     return replace(engine.text.plan_difference(name, plan, snapshot), ours=TIES)
 

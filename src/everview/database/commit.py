@@ -54,7 +54,7 @@ def commit_transaction(db: Handle, tx: Transaction) -> int:
 
 def install(db: Handle, change: CatalogChange) -> None:
     """Commit another catalog: build what it needs, drop what nothing needs any more."""
-    manifest, catalog = db.store.latest(), change.catalog
+    manifest, catalog = db.store.latest(), change.catalog.compile()
     before = db.loaded(manifest)
     clock = Clock()
     snapshot = Snapshot(db.store, manifest, catalog.stored())

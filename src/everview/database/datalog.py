@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from everview.database.catalog.catalog import Catalog
-from everview.database.catalog.definitions import DATALOG, TableDefinition, ViewDefinition
+from everview.database.catalog.definitions import TableDefinition, ViewDefinition
 from everview.database.commit import commit_transaction, install
 from everview.database.concurrency import was_interrupted
 from everview.database.ddl import CatalogChange
@@ -15,6 +15,7 @@ from everview.database.handle import Handle
 from everview.errors import Span, UserError
 from everview.expr.types import names
 from everview.lang.datalog.program import Declarations, GivenRelation, declarations
+from everview.lang.front_end import DATALOG
 
 
 def declare(db: Handle, text: str, facts: Mapping[str, Any]) -> Declarations:

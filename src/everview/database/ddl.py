@@ -204,7 +204,7 @@ def _create_table_as(
     known = {name: catalog.schema(name) for name in reads}
     columns = _storable(describe(engine, query.text, known, once=True), query)
     grown = catalog.with_table(TableDefinition(name, columns, (), ()))
-    after = Snapshot(now.store, now.manifest, grown.stored())
+    after = Snapshot(now.store, now.manifest, grown.compile().stored())
     with report_damage(now):
         asked = f"SELECT *, CAST(1 AS BIGINT) AS `{SIGN}` FROM ({query.text}) AS q"
         rows = engine.frames.change(select(engine, asked, reads, now, {}), columns)

@@ -107,7 +107,7 @@ class Handle:
         self._loaded = self._loaded.replaced_by(manifest.catalog, self._load(manifest))
 
     def _load(self, manifest: Manifest) -> Catalog:
-        return load(manifest, self.engine, self.store.place.shown)
+        return load(manifest, self.engine, self.store.place.shown).compile()
 
     def snapshot(self) -> Snapshot:
         """The newest epoch."""

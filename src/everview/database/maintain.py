@@ -8,6 +8,7 @@ from typing import Any
 
 import pyarrow as pa
 
+from everview.compiler import compile_checks, compile_program
 from everview.database.backfill import EpochWrites, rebuild, rows_read
 from everview.database.catalog.catalog import Catalog
 from everview.database.cost.choose import WEIGHED_MIN_ROWS, Choice, Workload, choose, is_exact
@@ -128,10 +129,10 @@ class Maintainer:
     def _compile(self, touched: Mapping[str, bool]) -> CompiledProgram:
         key = tuple(sorted(touched.items()))
         if key not in self._programs:
-            program = self.catalog.maintenance.program(dict(key))
+            program = compile_program(self.catalog.maintenance, dict(key))
             moved = shares(program)
             exact = all(is_exact(self._plan(name)) for name in moved)
-            checked = self.catalog.maintenance.checked(dict(key)).steps
+            checked = compile_checks(self.catalog.maintenance, dict(key)).steps
             for_checks = {fetch_mark(s.relation, s.by) for s in checked if isinstance(s, Fetch)}
             view_fetches = together(moved.values()).fetches - for_checks
             self._programs[key] = CompiledProgram(dict(key), program, moved, view_fetches, exact)
@@ -180,7 +181,7 @@ class Maintainer:
     ) -> tuple[EpochWrites, Outcome]:
         """Take the changes of tables in and check them, then rebuild what they move."""
         epoch = snapshot.manifest.epoch + 1
-        checked = self.catalog.maintenance.checked(compiled.touched)
+        checked = compile_checks(self.catalog.maintenance, compiled.touched)
         outcome = self.engine.run(checked, changes, snapshot, epoch, violation)
         with outcome.clock.phase("compute"):
             writes = rebuild(self.catalog, compiled.shares, outcome.segments, self.engine, snapshot)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+from everview.compiler import compile_program
 from everview.database.audit import audit_view
 from everview.database.catalog.catalog import Catalog
 from everview.database.ddl import CatalogChange
@@ -51,7 +52,8 @@ def _equals_its_query(view: str, catalog: Catalog, engine: Engine, snapshot: Sna
 def states_of(view: str, catalog: Catalog) -> frozenset[str]:
     """The states that a view is maintained by, and those that these are maintained by."""
     maintenance = catalog.maintenance
-    program = maintenance.program(dict.fromkeys((*catalog.tables, *catalog.parts), True))
+    touched = dict.fromkeys((*catalog.tables, *catalog.parts), True)
+    program = compile_program(maintenance, touched)
     read: dict[str, str] = {}
     for step in program.steps:
         fetches = (step,) if isinstance(step, Fetch) else ()

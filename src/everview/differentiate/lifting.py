@@ -34,8 +34,8 @@ from everview.plan.nodes import (
 from everview.plan.text import print_plan
 from everview.plan.traverse import children, recurs, schema_of, with_children
 
-ENDLESS = 10_000
-"""How many iterations a loop may have that was given no limit."""
+MAX_ITERATIONS = 10_000
+"""The limit of a loop that was given none."""
 
 _STEP = scalar.column(ITERATION)
 _LIFTED = (Filter, Map, Unnest, Add, Negate, Join, Recursive)

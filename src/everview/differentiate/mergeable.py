@@ -1,8 +1,9 @@
-"""Groups whose new value follows from their old one and what they gain."""
+"""The change of mergeable aggregates: a group's new value from its old one and what it gains."""
 
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import TypeGuard
 
 from everview.analysis.sign import Sign, sign
 from everview.expr import scalar
@@ -23,26 +24,56 @@ from everview.plan.nodes import Aggregate, Output, Partition, Plan
 from everview.plan.traverse import schema_of
 
 
-def merged(node: Partition, d_child: Plan) -> Plan | None:
-    """The groups a change touches, after it; None where their aggregates do not merge.
+def is_mergeable(plan: Plan) -> bool:
+    """Whether the rows are a bag, and each aggregate of a group follows from those of its parts.
 
-    Where Φ(A + B) = Φ′(ΦA + B), the old value of a group that loses nothing is worth its rows: only
-    those of the others are read, K = (−ΔQ)⁺. Of least and greatest values, only those of groups
-    that lose one: what else they lose is left out of the change.
+    Without keys there is one group, which any deletion would read whole.
     """
-    keys, extremes = node.keys, bool(node.aggregates) and all(map(_is_extreme, node.aggregates))
-    if sign(node.child) is Sign.ANY or not all(map(_merges, node.aggregates)):
-        return None
-    if not (keys or extremes):
-        return None
-    lost = positive(negate(d_child))
-    old = restrict_to_keys(node, d_child, keys)
-    losing = _reaching(node, old, lost) if extremes else lost
-    known = add(old, negate(restrict_to_keys(old, losing, keys)))
-    rows = add(restrict_to_keys(node.child, losing, keys), d_child)
-    if extremes:
-        rows = add(rows, lost, negate(restrict_to_keys(lost, losing, keys)))
-    return partition(add(map_(rows, _single_groups(node)), known), keys, _merging(node))
+    return _is_over_a_bag(plan) and bool(plan.keys) and all(map(_merges, plan.aggregates))
+
+
+def is_extremes(plan: Plan) -> bool:
+    """Whether the rows are a bag, and all that is asked of a group is least and greatest values."""
+    if not _is_over_a_bag(plan) or not plan.aggregates:
+        return False
+    return all(map(_is_extreme, plan.aggregates))
+
+
+def _is_over_a_bag(plan: Plan) -> TypeGuard[Partition]:
+    return isinstance(plan, Partition) and sign(plan.child) is not Sign.ANY
+
+
+def merged(node: Partition, d_child: Plan) -> Plan:
+    """The groups a change touches, after it: Φ′ₖ(Q ⋉ K + ΔQ + ΦₖQ ⋉ ΔQ − ΦₖQ ⋉ K).
+
+    As Φ(A + B) = Φ′(ΦA + B), the old value of a group that loses nothing stands for its rows. Only
+    the rows of the others are read, K = (−ΔQ)⁺.
+    """
+    old = restrict_to_keys(node, d_child, node.keys)
+    return _merged(node, old, _lost(d_child), d_child)
+
+
+def merged_extremes(node: Partition, d_child: Plan) -> Plan:
+    """The same, where a group is read only if it loses a least or greatest value.
+
+    Whatever else is lost is left out of the change.
+    """
+    lost, old = _lost(d_child), restrict_to_keys(node, d_child, node.keys)
+    losing = _reaching(node, old, lost)
+    kept = negate(restrict_to_keys(lost, losing, node.keys))
+    return _merged(node, old, losing, d_child, lost, kept)
+
+
+def _lost(d_child: Plan) -> Plan:
+    """The rows that a change takes away."""
+    return positive(negate(d_child))
+
+
+def _merged(node: Partition, old: Plan, losing: Plan, *gained: Plan) -> Plan:
+    """Groups from what they gain and their old values, or their rows where they are `losing`."""
+    known = add(old, negate(restrict_to_keys(old, losing, node.keys)))
+    rows = add(restrict_to_keys(node.child, losing, node.keys), *gained)
+    return partition(add(map_(rows, _single_groups(node)), known), node.keys, _merging(node))
 
 
 _EXTREMES = {"max": ">=", "min": "<="}

@@ -1,4 +1,4 @@
-"""Windows whose frames reach only so far: what a change can touch lies near the changed rows."""
+"""The change of windows with bounded RANGE frames: only the cells around a change are read."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from everview.plan.build import (
     window,
 )
 from everview.plan.nodes import Output, Plan, Window
-from everview.plan.traverse import CACHED, schema_of
+from everview.plan.traverse import CACHE_SIZE, schema_of
 
 _DAYS = {"DAY": 1, "MONTH": 31, "YEAR": 366}
 _SECONDS = {"DAY": 86_400, "HOUR": 3_600, "MINUTE": 60, "SECOND": 1}
@@ -31,8 +31,11 @@ _SPELLED = (*INTEGERS, "string", "date")
 
 
 @dataclass(frozen=True, slots=True)
-class Near:
-    """Rows put into cells by what they are ordered by, no frame reaching beyond the next one."""
+class RangeFrame:
+    """A window over buckets of its order column, so wide that no frame reaches beyond the next.
+
+    The bucket of a row is its `cell`; `spot` is one text of cell and keys, to look rows up by.
+    """
 
     node: Window
     cell: Output
@@ -47,45 +50,46 @@ class Near:
     def _spot(self) -> tuple[str, ...]:
         return (self.spot.name,) if self.spot else ()
 
-    def placed(self, plan: Plan) -> Plan:
+    def with_cells(self, plan: Plan) -> Plan:
         """The rows of `plan`, each with its cell."""
-        celled = map_(plan, (*identity(schema_of(plan)), self.cell))
-        return self._spotted(celled)
+        return self._with_spot(map_(plan, (*identity(schema_of(plan)), self.cell)))
 
-    def around(self, changed: Plan, reach: int) -> Plan:
+    def neighbours(self, changed: Plan, reach: int) -> Plan:
         """The cells of rows of `changed` and as many on either side as `reach` says."""
-        cell, made = scalar.column(self.cell.name), {self.cell.name, *self._spot}
+        cell, computed = scalar.column(self.cell.name), {self.cell.name, *self._spot}
         steps = range(1, reach + 1)
         near = (cell, *(f"{cell} {side} {step}" for side in "-+" for step in steps))
         element = Column(fresh("near", columns_of(changed)), "bigint")
         moved = unnest(changed, scalar.canonical(f"ARRAY({', '.join(near)})"), element)
         # All other columns stay: without them a row that comes and one that goes would cancel.
-        kept = (each for each in identity(schema_of(changed)) if each.name not in made)
+        kept = (each for each in identity(schema_of(changed)) if each.name not in computed)
         here = Output(self.cell.name, "bigint", scalar.column(element.name))
-        return self._spotted(map_(moved, (*kept, here)))
+        return self._with_spot(map_(moved, (*kept, here)))
 
-    def _spotted(self, plan: Plan) -> Plan:
+    def _with_spot(self, plan: Plan) -> Plan:
         return map_(plan, (*identity(schema_of(plan)), self.spot)) if self.spot else plan
 
 
-def changed_near(near: Near, d_child: Plan) -> Plan:
+def range_frame_change(shape: RangeFrame, d_child: Plan) -> Plan:
     """Δ of a window, with N the cells next to changed ones and N′ those next to N.
 
     Ωₖ(Q ⋉ N′ + ΔQ) ⋉ N − Ωₖ(Q ⋉ N′) ⋉ N.
     """
-    node, changed = near.node, near.placed(d_child)
-    touched = near.around(changed, 1)
-    rows = restrict_to_keys(near.placed(node.child), near.around(changed, 2), near.columns)
+    node, changed = shape.node, shape.with_cells(d_child)
+    touched = shape.neighbours(changed, 1)
+    rows = restrict_to_keys(
+        shape.with_cells(node.child), shape.neighbours(changed, 2), shape.columns
+    )
     after, before = (
-        restrict_to_keys(window(some, node.keys, node.columns), touched, near.columns)
+        restrict_to_keys(window(some, node.keys, node.columns), touched, shape.columns)
         for some in (add(rows, changed), rows)
     )
     return project(add(after, negate(before)), columns_of(node))
 
 
-@lru_cache(maxsize=CACHED)
-def near(plan: Plan) -> Near | None:
-    """The cells of a window, if each of its frames reaches only so far and its values are exact.
+@lru_cache(maxsize=CACHE_SIZE)
+def range_frame(plan: Plan) -> RangeFrame | None:
+    """The cells of a window, if all its frames are bounded ranges and its values are exact.
 
     What is inexact cannot be computed twice: the old answer would have to be read.
     """
@@ -107,7 +111,7 @@ def near(plan: Plan) -> Near | None:
     # From two on, so that no neighbour of a cell is beyond the greatest number there is.
     cell = Output(name, "bigint", scalar.canonical(f"{number} DIV {max(2, *known)}"))
     spelled = [key for key in plan.keys if type_in(schema, key) in _SPELLED]
-    return Near(plan, cell, _spot(spelled, name, taken) if spelled else None)
+    return RangeFrame(plan, cell, _spot(spelled, name, taken) if spelled else None)
 
 
 def _spot(keys: list[str], cell: str, taken: tuple[str, ...]) -> Output:

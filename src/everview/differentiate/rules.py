@@ -1,14 +1,22 @@
-"""The derivative of every operator, one row each: law, citation, function."""
+"""The derivative of every operator, one law per row: law, citation, function."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, TypeAlias
+from typing import Any
 
-from everview.differentiate.mergeable import merged
-from everview.differentiate.range_frame import changed_near, near
-from everview.differentiate.top_k import changed_top, top
+from everview.differentiate.context import Derive
+from everview.differentiate.lifting import is_lifted
+from everview.differentiate.mergeable import (
+    is_extremes,
+    is_mergeable,
+    merged,
+    merged_extremes,
+)
+from everview.differentiate.range_frame import range_frame, range_frame_change
+from everview.differentiate.recursion import difference, summed_changes, traced_change
+from everview.differentiate.top_k import top_k, top_k_change
 from everview.plan.build import (
     add,
     columns_of,
@@ -48,9 +56,6 @@ from everview.plan.nodes import (
     Values,
     Window,
 )
-from everview.plan.traverse import transform
-
-Derive: TypeAlias = Callable[[Plan], Plan]
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,26 +67,14 @@ class Rule:
     cites: str
     apply: Callable[[Any, Derive], Plan]
     where: str = ""
-    """The shape that a better rule than the operator's own is for."""
+    """The condition of a special rule, in words; an operator's own rule has none."""
+    applies: Callable[[Plan], bool] = lambda _: True
+    """The condition of a special rule, as a predicate on the shape of a plan."""
 
     @property
     def kind(self) -> str:
         """The class of the operator: linear, bilinear, threshold, …, or by definition."""
         return self.cites.partition(",")[0]
-
-
-def _first_rows(node: Filter, d: Derive) -> Plan:
-    found = top(node)
-    assert found is not None
-    if found.rest is not None:
-        return filter_(d(found.plan), found.rest)
-    return changed_top(found, d(found.window.child))
-
-
-def _near(node: Window, d: Derive) -> Plan:
-    found = near(node)
-    assert found is not None
-    return changed_near(found, d(node.child))
 
 
 def _join(node: Join, d: Derive) -> Plan:
@@ -111,8 +104,18 @@ def _groups(node: Groups, d: Derive) -> Plan:
 
 def _partition(node: Partition, d: Derive) -> Plan:
     d_child = d(node.child)
-    after = merged(node, d_child) or partition(add(node.child, d_child), node.keys, node.aggregates)
+    after = partition(add(node.child, d_child), node.keys, node.aggregates)
     return _difference(after, node, d_child, node.keys)
+
+
+def _extremes(node: Partition, d: Derive) -> Plan:
+    d_child = d(node.child)
+    return _difference(merged_extremes(node, d_child), node, d_child, node.keys)
+
+
+def _mergeable(node: Partition, d: Derive) -> Plan:
+    d_child = d(node.child)
+    return _difference(merged(node, d_child), node, d_child, node.keys)
 
 
 def _window(node: Window, d: Derive) -> Plan:
@@ -129,13 +132,18 @@ def _difference(after: Plan, before: Plan, touched: Plan, keys: tuple[str, ...])
     )
 
 
-def _fixpoint(node: Fixpoint, d: Derive) -> Plan:
-    """What the loop reaches after the change minus what it reached before, by definition."""
+def _top_k(node: Filter, d: Derive) -> Plan:
+    shape = top_k(node)
+    assert shape is not None
+    if shape.rest is not None:
+        return filter_(d(shape.plan), shape.rest)
+    return top_k_change(shape, d(shape.window.child))
 
-    def after(leaf: Plan) -> Plan:
-        return add(leaf, d(leaf)) if isinstance(leaf, Source) else leaf
 
-    return add(transform(node, after), negate(node))
+def _range_frame(node: Window, d: Derive) -> Plan:
+    shape = range_frame(node)
+    assert shape is not None
+    return range_frame_change(shape, d(node.child))
 
 
 RULES: dict[type[Plan], Rule] = {
@@ -201,9 +209,7 @@ RULES: dict[type[Plan], Rule] = {
         ),
         Rule(
             Partition,
-            "Δ(Φₖ Q) = Φₖ(Q + ΔQ) ⋉ ΔQ − ΦₖQ ⋉ ΔQ; where Φ(A + B) = Φ′(ΦA + B), with K = (−ΔQ)⁺: "
-            "Φ′ₖ(Q ⋉ K + ΔQ + ΦₖQ ⋉ ΔQ − ΦₖQ ⋉ K) − ΦₖQ ⋉ ΔQ; of least and greatest values "
-            "K = L ⋉ ΦₖQ, of rows L = (−ΔQ)⁺ that have one, and ΔQ + L − L ⋉ K for ΔQ",
+            "Δ(Φₖ Q) = Φₖ(Q + ΔQ) ⋉ ΔQ − ΦₖQ ⋉ ΔQ",
             "partition, dbsp §7.3–7.4",
             _partition,
         ),
@@ -216,39 +222,76 @@ RULES: dict[type[Plan], Rule] = {
         Rule(Recursive, "Δ(X) = ΔX", "definition", lambda n, _d: Change(n.name, n.schema)),
         Rule(
             Fixpoint,
-            "Δ(fix B) = Σₙ ΔXₙ, where ΔXₙ₊₁ = ↑B(R + ΔR, X + ΔX)ₙ₊₁ − ↑B(R, X)ₙ₊₁ and ↑B is B over "
-            "the differences Xₙ − Xₙ₋₁ of all iterations",
-            "recursive, dbsp §5–6, eq. 6.1 and Prop 6.2",
-            _fixpoint,
+            "Δ(fix B) = fix B(R + ΔR) − fix B(R)",
+            "recursive, by definition",
+            difference,
         ),
     )
 }
 
-FIRST_ROWS = Rule(
+TOP_K = Rule(
     Filter,
     "Δ(A) = σₙΩₖ(A ⋉ ΔQ − A ⋉ K + Q ⋉ K + ΔQ) − A ⋉ ΔQ, where A = σₙΩₖ Q and in the groups K fewer "
     "than n rows of A + ΔQ come up to the last one of A",
     "partition, dbsp §7.3–7.4",
-    _first_rows,
+    _top_k,
     "the first n rows of each group",
+    lambda plan: top_k(plan) is not None,
 )
-NEAR = Rule(
+RANGE_FRAME = Rule(
     Window,
     "Δ(Ωₖ Q) = Ωₖ(Q ⋉ N′ + ΔQ) ⋉ N − Ωₖ(Q ⋉ N′) ⋉ N, where N are the cells next to those of ΔQ, N′ "
     "those next to N, and no frame reaches beyond the next cell",
     "partition, dbsp §7.3–7.4",
-    _near,
-    "frames that reach only so far",
+    _range_frame,
+    "bounded RANGE frames, exact values",
+    lambda plan: range_frame(plan) is not None,
 )
-BETTER = (FIRST_ROWS, NEAR)
-"""Rules for shapes, which read less than those of the operators they are made of."""
+EXTREMES = Rule(
+    Partition,
+    "Δ(Φₖ Q) = Φₖ(Q ⋉ K + ΔQ + L − L ⋉ K + ΦₖQ ⋉ ΔQ − ΦₖQ ⋉ K) − ΦₖQ ⋉ ΔQ, where L = (−ΔQ)⁺ and "
+    "K are the rows of L that have a least or greatest value of their group",
+    "partition, dbsp §7.3–7.4",
+    _extremes,
+    "least and greatest values of bags",
+    is_extremes,
+)
+MERGEABLE = Rule(
+    Partition,
+    "Δ(Φₖ Q) = Φ′ₖ(Q ⋉ K + ΔQ + ΦₖQ ⋉ ΔQ − ΦₖQ ⋉ K) − ΦₖQ ⋉ ΔQ, where K = (−ΔQ)⁺ and "
+    "Φ(A + B) = Φ′(ΦA + B)",
+    "partition, dbsp §7.3–7.4",
+    _mergeable,
+    "mergeable aggregates of bags, by keys",
+    is_mergeable,
+)
+TRACED = Rule(
+    Fixpoint,
+    "Δ(↑fix B) = ΔX, where ΔXₙ₊₁ = ↑B(R + ΔR, X + ΔX)ₙ₊₁ − ↑B(R, X)ₙ₊₁ and ↑B is B over the "
+    "differences Xₙ − Xₙ₋₁ of all iterations",
+    "recursive, dbsp §5–6, eq. 6.1 and Prop 6.2",
+    traced_change,
+    "rows with the iteration at which they come",
+    lambda plan: isinstance(plan, Fixpoint) and plan.traced,
+)
+LIFTED = Rule(
+    Fixpoint,
+    "Δ(fix B) = Σₙ ΔXₙ, where ΔX = Δ(↑fix B) is the change of the rows of every iteration",
+    "recursive, dbsp §5–6",
+    summed_changes,
+    "bodies of linear operators and joins, with a distinct at the top or none",
+    lambda plan: isinstance(plan, Fixpoint) and not plan.traced and is_lifted(plan),
+)
+SPECIAL = (TOP_K, RANGE_FRAME, EXTREMES, MERGEABLE, TRACED, LIFTED)
+"""Rules for shapes, which read less than those of their operators; the first that applies."""
 
 
 def rule_of(plan: Plan) -> Rule:
     """The rule that a plan is differentiated by."""
-    if top(plan) is not None:
-        return FIRST_ROWS
-    return NEAR if near(plan) is not None else RULES[type(plan)]
+    for rule in SPECIAL:
+        if rule.operator is type(plan) and rule.applies(plan):
+            return rule
+    return RULES[type(plan)]
 
 
 UNDIFFERENTIATED: frozenset[type[Plan]] = frozenset({Change, Ref, Restrict})

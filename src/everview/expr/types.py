@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from everview.expr.interning import Shared
+from everview.expr.interning import Interned
 
 Type: TypeAlias = str
 
@@ -35,7 +35,7 @@ def unusable_name(name: str) -> str | None:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Column(Shared):
+class Column(Interned):
     """A named column of a relation."""
 
     name: str

@@ -5,11 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
-from everview.expr.interning import Shared
+from everview.expr.interning import Interned
 from everview.expr.types import Column, Schema, Type
 
 
-class Node(Shared):
+class Node(Interned):
     """An operator."""
 
     __slots__ = ()

@@ -32,10 +32,11 @@ from everview.plan.nodes import (
     Window,
 )
 
-CACHED = 16_384  # plans that each question about plans is remembered for
+CACHE_SIZE = 16_384
+"""The number of plans for which the answer to a question about plans is remembered."""
 
 
-@lru_cache(maxsize=CACHED)
+@lru_cache(maxsize=CACHE_SIZE)
 def schema_of(plan: Plan) -> Schema:
     """The columns of the rows of `plan`, without the weight."""
     match plan:
@@ -70,7 +71,7 @@ def _keyed(child: Plan, keys: tuple[str, ...]) -> Schema:
     return tuple(Column(key, type_in(schema, key)) for key in keys)
 
 
-@lru_cache(maxsize=CACHED)
+@lru_cache(maxsize=CACHE_SIZE)
 def children(plan: Plan) -> tuple[Plan, ...]:
     """The plans that `plan` is computed from, left to right."""
     match plan:
@@ -123,7 +124,7 @@ def walk(plan: Plan) -> Iterator[Plan]:
         yield from walk(part)
 
 
-@lru_cache(maxsize=CACHED)
+@lru_cache(maxsize=CACHE_SIZE)
 def sources(plan: Plan) -> tuple[Source, ...]:
     """The stored relations that `plan` reads, each once, in order of appearance."""
     if isinstance(plan, Source):
@@ -131,19 +132,19 @@ def sources(plan: Plan) -> tuple[Source, ...]:
     return tuple(dict.fromkeys(found for part in children(plan) for found in sources(part)))
 
 
-@lru_cache(maxsize=CACHED)
+@lru_cache(maxsize=CACHE_SIZE)
 def referred(plan: Plan) -> tuple[Ref, ...]:
     """The relations of earlier steps that `plan` reads, each once."""
     return tuple({node.name: node for node in walk(plan) if isinstance(node, Ref)}.values())
 
 
-@lru_cache(maxsize=CACHED)
+@lru_cache(maxsize=CACHE_SIZE)
 def reads_change(plan: Plan) -> bool:
     """Whether `plan` depends on the transaction and not on stored relations alone."""
     return isinstance(plan, Change | Ref) or any(map(reads_change, children(plan)))
 
 
-@lru_cache(maxsize=CACHED)
+@lru_cache(maxsize=CACHE_SIZE)
 def recurs(plan: Plan) -> frozenset[str]:
     """The relations of fixpoints around `plan` that it reads."""
     if isinstance(plan, Recursive):
@@ -152,7 +153,7 @@ def recurs(plan: Plan) -> frozenset[str]:
     return found - {*plan.names} if isinstance(plan, Fixpoint) else found
 
 
-@lru_cache(maxsize=CACHED)
+@lru_cache(maxsize=CACHE_SIZE)
 def has_loops(plan: Plan) -> bool:
     """Whether the plan has fixpoints in it."""
     return isinstance(plan, Fixpoint) or any(map(has_loops, children(plan)))

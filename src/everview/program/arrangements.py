@@ -1,4 +1,4 @@
-"""Which stored relation serves which reading; relations asked for are remembered as states."""
+"""Which arrangement, a stored and sorted relation, serves which lookup."""
 
 from __future__ import annotations
 
@@ -64,14 +64,14 @@ def lookup_column(schema: Schema, sort: Columns, by: Columns) -> str | None:
 
 
 @dataclass(slots=True)
-class States:
-    """The states of a catalog: demands are gathered, `settle` decides, then all are served."""
+class Arrangements:
+    """The arrangements of a catalog: demands are gathered, `arrange` decides what is stored."""
 
     sorts: Mapping[str, Columns]
     """The sort order of every table and view."""
     stored: dict[str, State] = field(default_factory=dict)
     _demands: dict[tuple[str, Columns], list[Demand]] = field(default_factory=dict)
-    _settled: dict[tuple[str, Columns], tuple[State, bool]] = field(default_factory=dict)
+    _arranged: dict[tuple[str, Columns], tuple[State, bool]] = field(default_factory=dict)
     _wanted: dict[tuple[Plan, Columns], None] = field(default_factory=dict)
 
     def linear_demand(self, plan: Plan, by: Columns) -> Demand | None:
@@ -104,24 +104,24 @@ class States:
             return Serving(source.name, wanted, order, filtered=False)
         mark = (source.name, demand.order)
         self._demands.setdefault(mark, []).append(demand)
-        state, filtered = self._settled.get(mark) or self._arrange(mark)
+        state, filtered = self._arranged.get(mark) or self._arrangement(mark)
         wanted_columns = demand.columns if filtered else demand.all_columns
         schema = tuple(c for c in schema_of(state.plan) if c.name in wanted_columns | {*demand.by})
         return Serving(state.name, schema, state.sort, filtered)
 
-    def settle(self) -> None:
+    def arrange(self) -> None:
         """Decide, from all demands gathered so far, what each arrangement holds."""
         for mark in self._demands:
-            previous = self._settled.get(mark) or self._arrange(mark)
+            previous = self._arranged.get(mark) or self._arrangement(mark)
             self.stored.pop(previous[0].name, None)
-            self._settled[mark] = self._arrange(mark)
-            state = self._settled[mark][0]
+            self._arranged[mark] = self._arrangement(mark)
+            state = self._arranged[mark][0]
             self.stored[state.name] = state
         # An arrangement that held one of these may hold something else now.
         for plan, by in self._wanted:
             self.store(plan, by)
 
-    def _arrange(self, mark: tuple[str, Columns]) -> tuple[State, bool]:
+    def _arrangement(self, mark: tuple[str, Columns]) -> tuple[State, bool]:
         """The columns anyone wants; the filter too, where all who ask have the same."""
         demands = self._demands[mark]
         source, order = demands[0].source, mark[1]

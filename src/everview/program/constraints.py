@@ -13,7 +13,7 @@ from everview.plan.build import (
     totals,
 )
 from everview.plan.nodes import Measure, Ref, Source
-from everview.program.materialize import Materializer
+from everview.program.lowering import Lookup, Lowering
 from everview.program.steps import Check, Step, change_name
 
 DUPLICATE_KEY = "primary key"
@@ -26,7 +26,7 @@ def checks(
     sort: tuple[str, ...],
     not_null: tuple[str, ...],
     deletes: bool,
-    lowering: Materializer,
+    lowering: Lowering,
 ) -> list[Step]:
     """The checks of one table (minimal-changes §III: on the change alone, before commit)."""
     change = Ref(change_name(source.name), source.schema)
@@ -39,7 +39,7 @@ def checks(
         return found
     by = source.key or sort[:1]
     # A slice may hold rows with other keys: they keep the rules already.
-    after = add(lowering.bring(source, by, change, by), change)
+    after = add(lowering.lower_lookup(source, Lookup.of(change, by)), change)
     if source.key:
         count = Measure("count(*)", "bigint", "count")
         counted = groups(totals(after, source.key, (count,)), source.key)

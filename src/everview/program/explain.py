@@ -22,7 +22,7 @@ from everview.program.steps import (
 
 
 def explain(program: Program, brought: Mapping[str, str] | None = None) -> str:
-    """The program, one step a paragraph; `brought` tells what fetches brought the last time."""
+    """The program, one paragraph per step; `brought` says what fetches brought the last time."""
     return "\n".join(_line(step, brought or {}) for step in program.steps)
 
 
@@ -32,15 +32,15 @@ def _line(step: Step, brought: Mapping[str, str]) -> str:
             columns = ", ".join(column.name for column in schema)
             where = _keys(by, keys)
             mark = fetch_mark(relation, by)
-            told = f"  -- {brought[mark]}" if mark in brought else ""
-            return f"{result} := fetch {relation} ({columns}) {where}{told}"
+            note = f"  -- {brought[mark]}" if mark in brought else ""
+            return f"{result} := fetch {relation} ({columns}) {where}{note}"
         case Compute(result, plan, _):
             return f"{result} :=\n{print_plan(plan, 1)}"
         case Loop(name, relations, body, _):
             inside = (line for each in body for line in _line(each, brought).splitlines())
             ends = f"until no change of {', '.join(each.name for each in relations)} is left"
-            told = "".join(f"\n  {_looped(each, brought)}" for each in relations)
-            return f"loop {name}, iteration by iteration, {ends}{told}" + "".join(
+            starts = "".join(f"\n  {_looped(each, brought)}" for each in relations)
+            return f"loop {name}, iteration by iteration, {ends}{starts}" + "".join(
                 f"\n  {line}" for line in inside
             )
         case Check(rule, table, _, plan):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 
 from everview.plan.nodes import Plan, Ref
@@ -21,49 +21,67 @@ from everview.program.steps import (
 
 
 def schedule(steps: Iterable[Step], asked: Iterable[str] = ()) -> tuple[Step, ...]:
-    """The same steps in rounds; fetches of one relation by one column in one round made one.
+    """The same steps in rounds, what they share done once.
 
-    Slices that are one make results equal that were not: of equal steps one is left. Results that
-    are `asked` for by their names keep them.
+    A round is all fetches whose keys are known, then the arithmetic they allow. Results that are
+    `asked` for by their names keep them.
     """
+    ordered = _share_fetches(_in_rounds(tuple(steps)))
+    ordered = _deduplicate(ordered, _needed_by_name(ordered) | {*asked})
+    return tuple(_consolidate(ordered))
+
+
+def _in_rounds(steps: Sequence[Step]) -> list[list[Step]]:
+    """Steps by the number of fetches that have to come before; checks, then writes, at the end."""
     levels: dict[str, int] = {}
     rounds: dict[int, list[Step]] = {}
-    endings: list[Step] = []
     for step in steps:
         match step:
             case Fetch(result, _, _, _, keys):
                 level = 1 + max((levels.get(key.relation, 0) for key in keys), default=0)
+                levels[result] = level
             case Compute(result, plan, _):
                 level = max((levels.get(name, 0) for name in refs(plan)), default=0)
-            case Loop(result):
+                levels[result] = level
+            case Loop():
                 level = max((levels.get(name, 0) for name in step.reads), default=0)
                 levels |= dict.fromkeys(step.results, level)
             case Check() | Add() | Publish():
-                endings.append(step)
                 continue
-        levels[result] = level
         rounds.setdefault(level, []).append(step)
+    checks: list[Step] = [step for step in steps if isinstance(step, Check)]
+    writes: list[Step] = [step for step in steps if isinstance(step, Add | Publish)]
+    return [*(rounds[level] for level in sorted(rounds)), checks, writes]
+
+
+def _share_fetches(rounds: Iterable[Sequence[Step]]) -> list[Step]:
+    """In each round, fetches of one relation by one column made one, before all other steps.
+
+    Twenty readings of `orders` by the keys of the changed lines make one fetch.
+    """
     ordered: list[Step] = []
     renamed: dict[str, str] = {}
-    for level in sorted(rounds):
-        ordered += _shared([s for s in rounds[level] if isinstance(s, Fetch)], renamed)
-        ordered += [s for s in rounds[level] if not isinstance(s, Fetch)]
-    checks = [step for step in endings if isinstance(step, Check)]
-    writes = [step for step in endings if not isinstance(step, Check)]
-    written = {step.change for step in writes if isinstance(step, Add | Publish)}
-    named = [_with_names(step, renamed) for step in (*ordered, *checks, *writes)]
-    looped = [each for step in named if isinstance(step, Loop) for each in step.relations]
-    kept = written.union(asked, *((each.start, each.later) for each in looped))
-    return tuple(
-        replace(step, consolidated=True)
-        if isinstance(step, Compute) and step.result in written
-        else step
-        for step in _once(named, kept)
-    )
+    for steps in rounds:
+        ordered += _shared([step for step in steps if isinstance(step, Fetch)], renamed)
+        ordered += [step for step in steps if not isinstance(step, Fetch)]
+    return [_with_names(step, renamed) for step in ordered]
 
 
-def _once(steps: Iterable[Step], asked: set[str]) -> list[Step]:
-    """Of equal steps the first; a later one that is asked for by its name has the same rows."""
+def _needed_by_name(steps: Sequence[Step]) -> set[str]:
+    """The results that are written, or that loops are given by name."""
+    looped = [each for step in steps if isinstance(step, Loop) for each in step.relations]
+    return _written(steps).union(*((each.start, each.later) for each in looped))
+
+
+def _written(steps: Sequence[Step]) -> set[str]:
+    return {step.change for step in steps if isinstance(step, Add | Publish)}
+
+
+def _deduplicate(steps: Iterable[Step], asked: set[str]) -> list[Step]:
+    """Of equal steps the first: slices that have become one make results equal.
+
+    A later one that is asked for by its name has the same rows.
+    """
     known: dict[Step, Ref] = {}
     renamed: dict[str, str] = {}
     kept: list[Step] = []
@@ -83,8 +101,18 @@ def _once(steps: Iterable[Step], asked: set[str]) -> list[Step]:
     return kept
 
 
+def _consolidate(steps: Sequence[Step]) -> Iterator[Step]:
+    """What is written is consolidated when it is computed."""
+    written = _written(steps)
+    for step in steps:
+        if isinstance(step, Compute) and step.result in written:
+            yield replace(step, consolidated=True)
+        else:
+            yield step
+
+
 def _shared(fetches: list[Fetch], renamed: dict[str, str]) -> list[Fetch]:
-    """Twenty readings of `orders` by the keys of the changed lines make one fetch."""
+    """Fetches of one relation by one column as one fetch of all keys and columns."""
     merged: dict[tuple[str, str | None], Fetch] = {}
     for fetch in fetches:
         mark = (fetch.relation, fetch.by)
@@ -94,13 +122,13 @@ def _shared(fetches: list[Fetch], renamed: dict[str, str]) -> list[Fetch]:
             continue
         schema = tuple(dict.fromkeys(first.schema + fetch.schema))
         keys = tuple(dict.fromkeys(first.keys + fetch.keys)) if first.keys and fetch.keys else ()
-        merged[mark] = replace(first, schema=schema, keys=_wanted(keys))
+        merged[mark] = replace(first, schema=schema, keys=_without_subsumed(keys))
         renamed[fetch.result] = first.result
     return list(merged.values())
 
 
-def _wanted(keys: tuple[KeySet, ...]) -> tuple[KeySet, ...]:
-    """Without keys of which others want all rows."""
+def _without_subsumed(keys: tuple[KeySet, ...]) -> tuple[KeySet, ...]:
+    """Without keys that ask for some of the rows that another key asks for."""
     whole = {(key.relation, key.column) for key in keys if not key.also}
     return tuple(k for k in keys if not k.also or (k.relation, k.column) not in whole)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from everview.differentiate.lifting import ENDLESS
+from everview.differentiate.lifting import MAX_ITERATIONS
 from everview.expr.types import Schema
 from everview.plan.nodes import Plan
 from everview.plan.traverse import referred
@@ -46,11 +46,6 @@ class Fetch:
     schema: Schema
     by: str | None
     keys: tuple[KeySet, ...]
-
-    @property
-    def drivers(self) -> tuple[str, ...]:
-        """The relations of which one must have rows for the whole to be brought, if any must."""
-        return () if self.by else tuple(key.relation for key in self.keys)
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,12 +88,12 @@ class Publish:
 
 @dataclass(frozen=True, slots=True)
 class Looped:
-    """One relation X of a loop, by the names that its parts have in the program.
+    """One relation X = δ(S) or X = S of a loop, by the names that its parts have in the program.
 
-    `start` is how the sum that X depends on changes with what is outside, `later` what the body
-    makes of one iteration for later ones; either may be none. `now` is what an iteration adds to X
-    and `before` what those before it added. `history` brings the old sum of the rows in `touched`;
-    without it X is the sum. In the end `sums` is how the sum has changed and `changes` how X has.
+    `start` is the change of S caused from outside the loop, `later` the change caused by one
+    iteration for later ones; either may be empty. `now` is what an iteration adds to ΔX, `before`
+    what those before it added. `history` fetches the old S of the rows in `touched`; without it
+    X = S. In the end `sums` is ΔS and `changes` is ΔX.
     """
 
     name: str
@@ -129,7 +124,7 @@ class Loop:
     @property
     def most(self) -> int:
         """The last iteration at which a row may come."""
-        return self.limit or ENDLESS
+        return self.limit or MAX_ITERATIONS
 
     @property
     def results(self) -> tuple[str, ...]:

@@ -1,4 +1,4 @@
-"""Joins in an order in which each has a key, where the written order makes products."""
+"""Join order: each join gets a key where the written order would make a product."""
 
 from __future__ import annotations
 
@@ -11,29 +11,29 @@ from everview.plan.nodes import Filter, Join, Plan
 from everview.plan.traverse import children, with_children
 
 
-def arrange_joins(plan: Plan) -> Plan:
+def order_joins(plan: Plan) -> Plan:
     """The same joins, each relation after one that it has an equality with, as far as that goes."""
     parts: list[Plan] = []
     conditions: list[str] = []
-    _gather(plan, parts, conditions)
+    _flatten(plan, parts, conditions)
     if len(parts) > 2:
         order = _connected(parts, conditions)
         if _products(order, conditions) < _products(parts, conditions):
-            joined = reduce(join, map(arrange_joins, order))
+            joined = reduce(join, map(order_joins, order))
             return project(filter_(joined, scalar.conjunction(conditions)), columns_of(plan))
-    fresh = tuple(arrange_joins(part) for part in children(plan))
+    fresh = tuple(order_joins(part) for part in children(plan))
     return with_children(plan, fresh) if fresh else plan
 
 
-def _gather(plan: Plan, parts: list[Plan], conditions: list[str]) -> None:
-    """What is joined, in order, and all that is asked of it."""
+def _flatten(plan: Plan, parts: list[Plan], conditions: list[str]) -> None:
+    """Nested joins as the relations they join, in order, and all their conditions."""
     match plan:
         case Filter(Join(nulls=False) as child, predicate):
-            _gather(child, parts, conditions)
+            _flatten(child, parts, conditions)
             conditions += scalar.conjuncts(predicate)
         case Join(left, right, on, residual, nulls=False):
-            _gather(left, parts, conditions)
-            _gather(right, parts, conditions)
+            _flatten(left, parts, conditions)
+            _flatten(right, parts, conditions)
             keys = (f"{scalar.column(one)} = {scalar.column(other)}" for one, other in on)
             conditions += map(scalar.canonical, keys)
             conditions += scalar.conjuncts(residual) if residual else ()
@@ -42,7 +42,7 @@ def _gather(plan: Plan, parts: list[Plan], conditions: list[str]) -> None:
 
 
 def _connected(parts: Sequence[Plan], conditions: Sequence[str]) -> list[Plan]:
-    """As many as possible after one that they are joined with; else as they are written."""
+    """Each after one that it has a key with, if there is one; else as they are written."""
     order, left = [parts[0]], list(parts[1:])
     while left:
         known = _columns(order)

@@ -1,4 +1,4 @@
-"""Loops whose bodies have a distinct at the top or none."""
+"""The normal form of loops: a body has a distinct at the top, or none at all."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from everview.plan.traverse import children, recurs, schema_of, transform, with_
 
 
 def flatten_loops(plan: Plan) -> Plan:
-    """Every loop of a plan flattened."""
+    """Every loop of a plan in normal form."""
     return transform(plan, lambda node: flattened(node) if isinstance(node, Fixpoint) else node)
 
 
 def flattened(node: Fixpoint) -> Fixpoint:
-    """The same loop with an equation for every distinct inside a body.
+    """The same loop with an equation of its own for every distinct inside a body.
 
     Each of these comes one iteration later then: what is reached in the end is the same, unless it
     is a while-program, whose every state counts.

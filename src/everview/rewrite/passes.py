@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 from everview.plan.nodes import Plan
 from everview.rewrite.distinct import eliminate_distinct
-from everview.rewrite.join_order import arrange_joins
+from everview.rewrite.join_order import order_joins
 from everview.rewrite.loop_normal_form import flatten_loops
 from everview.rewrite.normalize import normalize
 from everview.rewrite.prune import prune_columns
@@ -14,7 +14,7 @@ from everview.rewrite.pushdown import push_filters
 
 PASSES: tuple[Callable[[Plan], Plan], ...] = (
     normalize,
-    arrange_joins,
+    order_joins,
     push_filters,
     eliminate_distinct,
     prune_columns,

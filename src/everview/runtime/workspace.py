@@ -18,7 +18,7 @@ from everview.analysis.sign import Sign, sign
 from everview.expr.type_inference import Typed
 from everview.expr.types import Schema
 from everview.plan.nodes import Change, Empty, Plan, Ref, Source
-from everview.plan.traverse import CACHED, has_loops, referred, schema_of, walk
+from everview.plan.traverse import CACHE_SIZE, has_loops, referred, schema_of, walk
 from everview.program.steps import Compute, KeySet, change_name
 from everview.runtime.arrow_types import arrow_schema, conform
 from everview.runtime.recursion.seminaive import Solver
@@ -392,7 +392,7 @@ class Workspace:
         self._registered.discard(name)
 
 
-@lru_cache(maxsize=CACHED)
+@lru_cache(maxsize=CACHE_SIZE)
 def _relations(plan: Plan) -> tuple[str, ...]:
     """The names under which a plan reads relations, each once."""
     found: dict[str, None] = {}

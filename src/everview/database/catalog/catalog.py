@@ -6,12 +6,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from everview.analysis.keys import keys
 from everview.arguments import did_you_mean, named
-from everview.compiler import Maintenance, Table, View
+from everview.compiler import Maintenance, Table, View, compile_arrangements, compile_view
 from everview.database.catalog.definitions import (
-    DATALOG,
-    PLAN,
     Known,
     TableDefinition,
     ViewDefinition,
@@ -25,12 +22,12 @@ from everview.database.catalog.definitions import (
     view_from,
     view_json,
 )
-from everview.database.catalog.languages import lower_view, read_names
 from everview.errors import UserError
 from everview.expr.dialect import DIALECT
 from everview.expr.types import Schema, names
 from everview.lang import plan_text
 from everview.lang.datalog.lower import StoredRelation as KnownSource
+from everview.lang.front_end import DATALOG, PLAN, ViewText, lower_view, names_read
 from everview.lang.sql.bind.inline_functions import inline_calls_in_tree
 from everview.lang.sql.lower.context import Analyze
 from everview.lang.sql.parse.functions import Function
@@ -42,10 +39,8 @@ from everview.lang.sql.recompute.partition_query import (
     partition_query,
     recomputation_offered,
 )
-from everview.plan.build import columns_of
 from everview.plan.nodes import Plan, Source
 from everview.plan.traverse import schema_of, sources
-from everview.rewrite.passes import rewrite
 from everview.runtime.protocol import Stored
 from everview.sqlgen.sql import ring_columns
 
@@ -55,7 +50,11 @@ BEYOND_REACH = ("E011", "E012", "E015", "Q010", "Q023")
 
 @dataclass(slots=True)
 class Catalog:
-    """What is declared, in order of declaration, and the maintenance compiled from it."""
+    """What is declared, in order of declaration, and the maintenance compiled from it.
+
+    A view is compiled when it is declared. `compile` does the rest, once for all declarations that
+    are made together.
+    """
 
     tables: dict[str, TableDefinition]
     views: dict[str, ViewDefinition]
@@ -119,10 +118,8 @@ class Catalog:
         return tuple(found)
 
     @property
-    def beyond_reach(self) -> dict[str, UserError]:
+    def beyond_reach(self) -> Mapping[str, UserError]:
         """The views that this engine does not keep fresh, each with the reason."""
-        for name in self.views:
-            self.compiled(name)
         return self._beyond
 
     def with_table(self, table: TableDefinition) -> Catalog:
@@ -145,7 +142,7 @@ class Catalog:
             view = replace(view, rest=found.query if found.parts else None, parts=found.parts)
         grown = self._like(self.tables, {**self.views, view.name: view})
         with recomputation_offered(view.query):
-            grown.compiled(view.name)
+            grown._compile_view(view.name)
         return grown
 
     def replacing(self, view: ViewDefinition) -> Catalog:
@@ -155,7 +152,7 @@ class Catalog:
         """
         name = self.relation(view.name)
         readers = self.readers(name)
-        for read in read_names(view):
+        for read in names_read(view.query, view.language):
             if (found := self.find(read)) in (name, *readers):
                 raise UserError(
                     "C007",
@@ -316,7 +313,8 @@ class Catalog:
 
     def reads(self, view: str) -> tuple[str, ...]:
         """The tables and views that the query of a view names, whether it needs them or not."""
-        named = map(self.find, read_names(self.views[view]))
+        query, language = self.views[view].query, self.views[view].language
+        named = map(self.find, names_read(query, language))
         return tuple(dict.fromkeys(name for name in named if name is not None))
 
     @property
@@ -324,38 +322,60 @@ class Catalog:
         """What is recomputed, in the order in which views are declared."""
         return {part.name: part for view in self.views.values() for part in view.parts}
 
+    def compile(self) -> Catalog:
+        """Compile what is not yet: views that a store has as text, then all that keeps them fresh.
+
+        A view beyond reach is not kept fresh here.
+        """
+        for name in self.views:
+            if name not in self._compiled:
+                self._compile_view(name)
+        if self._maintenance is None:
+            tables = {t.name: Table(t.source, t.sort, t.not_null) for t in self.tables.values()}
+            tables |= {p.name: Table(p.source, p.sort, ours=True) for p in self.parts.values()}
+            views = (self._compiled[name] for name in self.views if name not in self._beyond)
+            self._maintenance = compile_arrangements(tables, tuple(views))
+        return self
+
     def compiled(self, name: str) -> View:
         """A view as a rewritten plan over the relations declared before it."""
-        if name not in self._compiled:
-            self._compiled[name] = self._compile(name)
         return self._compiled[name]
 
-    def _compile(self, name: str) -> View:
-        """The view as a plan; one beyond reach is no more than what is stored of it."""
+    @property
+    def maintenance(self) -> Maintenance:
+        """What keeps all views fresh, compiled."""
+        assert self._maintenance is not None, "the catalog is not compiled"
+        return self._maintenance
+
+    def _compile_view(self, name: str) -> None:
+        """Compile a view; one beyond reach is no more than what is stored of it."""
         stored = self.known.sources.get(name)
         try:
             self._must_read_what_is_fresh(name)
-            return _view(name, rewrite(self.written(name)))
+            self._compiled[name] = compile_view(*self._text_over(name), self.analyze)
         except UserError as problem:
             if stored is None or problem.code not in BEYOND_REACH:
                 raise
             self._beyond[name] = problem
-            return View(stored, stored.key or names(stored.schema)[:1], stored)
+            self._compiled[name] = View(stored, stored.key or names(stored.schema)[:1], stored)
 
     def _must_read_what_is_fresh(self, name: str) -> None:
         for read in self.reads(name):
-            if read in self.views and read != name:
-                self.compiled(read)
             if (problem := self._beyond.get(read)) is not None:
                 told = f"it reads {read}: {problem.problem}"
                 raise UserError("E015", told, span=problem.span, remedy=problem.remedy)
 
     def written(self, name: str) -> Plan:
         """A view as a plan that no rewriting has touched."""
+        return lower_view(*self._text_over(name), self.analyze)
+
+    def _text_over(self, name: str) -> tuple[ViewText, dict[str, KnownSource]]:
+        """The text of a view, and the relations it may read, by lower-case name."""
         view = self.views[name]
+        text = view.query if view.rest is None else view.rest
         known = {n: KnownSource(s, self._may_be_null(s)) for n, s in self._sources(name).items()}
         known |= {part.name.lower(): KnownSource(part.source, nulls=True) for part in view.parts}
-        return lower_view(view, known, self.analyze)
+        return ViewText(name, text, view.language, view.columns), known
 
     def _may_be_null(self, source: Source) -> bool:
         """Whether a relation may hold a NULL, or a row twice."""
@@ -373,17 +393,6 @@ class Catalog:
             known[other.lower()] = self.compiled(other).source
         return known
 
-    @property
-    def maintenance(self) -> Maintenance:
-        """The states and programs that keep all views fresh."""
-        if self._maintenance is None:
-            tables = {t.name: Table(t.source, t.sort, t.not_null) for t in self.tables.values()}
-            tables |= {p.name: Table(p.source, p.sort, ours=True) for p in self.parts.values()}
-            beyond = self.beyond_reach
-            views = tuple(self.compiled(name) for name in self.views if name not in beyond)
-            self._maintenance = Maintenance(tables, views)
-        return self._maintenance
-
     def stored(self) -> dict[str, Stored]:
         """How every stored relation is read: tables, views and states."""
         found = {t.name: Stored(t.columns, t.sort) for t in self.tables.values()}
@@ -397,11 +406,3 @@ class Catalog:
             sort = tuple(column for column in state.sort if column not in rings)
             found[state.name] = Stored(schema_of(state.plan), sort, rings, ours=True)
         return found
-
-
-def _view(name: str, plan: Plan) -> View:
-    """How others read the view: by its smallest key where it has one, else by its first column."""
-    schema = schema_of(plan)
-    found = sorted(keys(plan), key=lambda key: (len(key), sorted(key)))
-    key = tuple(column for column in names(schema) if found and column in found[0])
-    return View(Source(name, schema, key), key or columns_of(plan)[:1], plan)

@@ -7,14 +7,11 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from everview.expr.types import Column, Schema, unusable_name
+from everview.lang.front_end import SQL
 from everview.lang.sql.parse.functions import Function
 from everview.lang.sql.parse.statements import STRICT
 from everview.lang.sql.recompute.partition_query import RecomputedBlock
 from everview.plan.nodes import Source
-
-SQL, DATALOG, PLAN = "sql", "datalog", "plan"
-"""The languages that the query of a view may be written in."""
-
 
 _NAME_MAX_BYTES = 200
 """Leaves room for what is added to a name in the names of files."""

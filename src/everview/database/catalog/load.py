@@ -7,16 +7,11 @@ from functools import partial
 from typing import Any
 
 from everview.database.catalog.catalog import Catalog
-from everview.database.catalog.definitions import (
-    DATALOG,
-    PLAN,
-    SQL,
-    TableDefinition,
-    ViewDefinition,
-)
+from everview.database.catalog.definitions import TableDefinition, ViewDefinition
 from everview.database.queries import describe
 from everview.errors import UserError
 from everview.expr.types import Schema, names, storable_type, unusable_name
+from everview.lang.front_end import DATALOG, PLAN, SQL
 from everview.lang.sql.parse.statements import AUTO, STRICT
 from everview.lang.sql.recompute.partition_query import RecomputedBlock
 from everview.runtime.protocol import Engine

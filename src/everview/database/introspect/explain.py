@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from everview.arguments import did_you_mean, named
+from everview.compiler import compile_program
 from everview.database.catalog.catalog import Catalog
 from everview.database.catalog.definitions import ViewDefinition
 from everview.database.introspect.fetch_costs import FetchCosts
 from everview.database.introspect.operators import Stratum, explain_operators, strata
-from everview.differentiate.derive import derive
+from everview.differentiate.definitions import print_derivative
 from everview.errors import UserError
 from everview.plan.text import print_plan
 from everview.program.explain import explain
@@ -37,7 +38,7 @@ def explain_view(catalog: Catalog, name: str, stage: str, known: FetchCosts) -> 
     if stage == "plan":
         return print_plan(plan)
     if stage == "derivative":
-        return print_plan(derive(plan))
+        return print_derivative(plan)
     program = _program(catalog, name)
     if stage == "program":
         return "\n".join([*_recomputed(catalog, name), explain(program, known.of_fetches())])
@@ -50,7 +51,7 @@ def explain_view(catalog: Catalog, name: str, stage: str, known: FetchCosts) -> 
 
 def explain_query(catalog: Catalog, text: str) -> str:
     """How a query would be kept fresh if it were a view."""
-    grown = catalog.with_view(ViewDefinition("query", text))
+    grown = catalog.with_view(ViewDefinition("query", text)).compile()
     return explain_view(grown, "query", "operators", FetchCosts())
 
 
@@ -83,4 +84,4 @@ def _program(catalog: Catalog, name: str) -> Program:
     tables = [read for view in views for read in catalog.reads(view) if read in catalog.tables]
     parts = [part.name for view in views for part in catalog.views[view].parts]
     touched = dict.fromkeys((*tables, *parts), True)
-    return catalog.maintenance.program(touched, frozenset(views))
+    return compile_program(catalog.maintenance, touched, views)

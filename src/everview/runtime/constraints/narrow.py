@@ -8,7 +8,7 @@ from functools import lru_cache
 import pyarrow as pa
 
 from everview.plan.nodes import Add, Plan, Ref
-from everview.plan.traverse import CACHED, referred, transform, walk
+from everview.plan.traverse import CACHE_SIZE, referred, transform, walk
 from everview.program.constraints import DUPLICATE_KEY, MISSING_ROW, NOT_NULL
 from everview.program.steps import Check
 from everview.runtime.constraints.primary_key import unproved
@@ -55,7 +55,7 @@ class CheckNarrowing:
         return {side.name: _narrowed(side.name) for side in sides}
 
 
-@lru_cache(maxsize=CACHED)
+@lru_cache(maxsize=CACHE_SIZE)
 def _stored_and_change(plan: Plan) -> tuple[Ref, Ref] | None:
     """The rows stored and their change, where a plan adds them and nothing else."""
     match [node for node in walk(plan) if isinstance(node, Add)]:

@@ -12,7 +12,7 @@ from typing import Protocol
 import pyarrow as pa
 
 from everview.differentiate.derive import derive
-from everview.differentiate.lifting import ENDLESS, is_lifted, opened, summed
+from everview.differentiate.lifting import MAX_ITERATIONS, is_lifted, opened, summed
 from everview.errors import UserError
 from everview.expr.types import ITERATION, WEIGHT
 from everview.plan.build import add, columns_of, distinct, negate, restrict_to_keys
@@ -44,7 +44,7 @@ def endless(name: str, limit: int) -> UserError:
     told = "its limit" if limit else "as many as there may be"
     return UserError(
         "E014",
-        f"the recursion of {name} has not ended after {limit or ENDLESS} iterations, {told}",
+        f"the recursion of {name} has not ended after {limit or MAX_ITERATIONS} iterations, {told}",
         remedy="let it end: with UNION instead of UNION ALL or a condition that becomes false; or "
         "give it a larger limit: MAX RECURSION LEVEL in SQL, `limit` in a plan",
     )
@@ -116,7 +116,7 @@ class _Loop:
         """What each iteration adds to each relation."""
         node, rows = self._node, self._solver.evaluator.evaluate
         found: dict[str, list[pa.Table]] = {name: [] for name in node.names}
-        for iteration in range((node.limit or ENDLESS) + 1):
+        for iteration in range((node.limit or MAX_ITERATIONS) + 1):
             added = {name: rows(plans[iteration > 0]) for name, plans in self._plans.items()}
             if not any(each.num_rows for each in added.values()):
                 return found

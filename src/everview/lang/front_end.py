@@ -1,0 +1,47 @@
+"""Which front end reads the text of a view: SQL, Datalog, or a plan that was built in Python."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import lru_cache
+
+from everview.lang import plan_text
+from everview.lang.datalog import program as datalog
+from everview.lang.datalog.lower import StoredRelation
+from everview.lang.sql.lower.context import Analyze
+from everview.lang.sql.lower.query import lower_query
+from everview.lang.sql.parse.ctes import reads_of
+from everview.lang.sql.parse.parser import parse_query
+from everview.plan.nodes import Plan
+
+SQL, DATALOG, PLAN = "sql", "datalog", "plan"
+"""The languages that the query of a view may be written in."""
+
+
+@dataclass(frozen=True, slots=True)
+class ViewText:
+    """The query of a view as it is written, and the names given to its columns, if any."""
+
+    name: str
+    text: str
+    language: str = SQL
+    columns: tuple[str, ...] = ()
+
+
+@lru_cache(maxsize=4096)
+def names_read(text: str, language: str) -> tuple[str, ...]:
+    """The relations that the query of a view names, as it spells them."""
+    if language == PLAN:
+        return plan_text.reads_of(text)
+    return datalog.reads_of(text) if language == DATALOG else reads_of(parse_query(text))
+
+
+def lower_view(view: ViewText, known: Mapping[str, StoredRelation], analyze: Analyze) -> Plan:
+    """The plan of a view as it is written, over the relations it may read, by lower-case name."""
+    if view.language == DATALOG:
+        return datalog.lower_view(view.text, view.name, known)
+    sources = {name: each.source for name, each in known.items()}
+    if view.language == PLAN:
+        return plan_text.lower_view(view.text, sources, analyze)
+    return lower_query(view.text, sources, analyze, view.columns)

@@ -1,0 +1,57 @@
+"""Each pass keeps the meaning of a plan, and its names and types."""
+
+from __future__ import annotations
+
+from hypothesis import given
+
+from evaluation import evaluate
+from everview.analysis.sign import Sign, sign
+from everview.expr.types import names
+from everview.plan.build import add, distinct, map_, negate, project
+from everview.plan.nodes import Output, Partition, Plan, Window
+from everview.plan.traverse import schema_of, walk
+from everview.rewrite.distinct import eliminate_distinct
+from everview.rewrite.passes import PASSES, rewrite
+from strategies import EVERY, SOURCES, T, U, one_of_each, plans, worlds
+
+
+def reads_bags(plan: Plan) -> bool:
+    """Whether groups and windows are over rows that are there, as all languages have it."""
+    over = (node.child for node in walk(plan) if isinstance(node, Partition | Window))
+    return all(sign(child) is not Sign.ANY for child in over)
+
+
+@given(plan=plans().filter(reads_bags), world=worlds())
+def test_every_pass_keeps_the_meaning(plan, world):
+    expected = evaluate(plan, world)
+    for simplify in PASSES:
+        plan = simplify(plan)
+        assert evaluate(plan, world) == expected, simplify.__name__
+
+
+QUERIES = tuple(kind for kind in EVERY if kind != "signed extremes")
+"""What a query may ask for: no group of it has rows of negative weight."""
+
+
+@given(each=one_of_each((T, U), QUERIES), world=worlds())
+def test_every_pass_keeps_the_meaning_of_one_column_of_each_operator(each, world):
+    for operator in each:
+        last = names(schema_of(operator))[-1]
+        plan = project(operator, (last,))
+        expected = evaluate(plan, world)
+        for simplify in PASSES:
+            plan = simplify(plan)
+            assert evaluate(plan, world) == expected, simplify.__name__
+
+
+@given(world=worlds())
+def test_a_distinct_below_a_subtraction_stays(world):
+    one, other = (map_(SOURCES[n], (Output("p", "int", "`a`"),)) for n in ("t", "u"))
+    plan = distinct(add(distinct(one), negate(other)))
+    assert rewrite(plan) == plan
+    assert evaluate(eliminate_distinct(plan), world) == evaluate(plan, world)
+
+
+@given(plan=plans())
+def test_rewriting_keeps_names_and_types(plan):
+    assert schema_of(rewrite(plan)) == schema_of(plan)
