@@ -27,10 +27,10 @@ def test_a_damaged_manifest_names_itself_and_the_way_out(store: Store) -> None:
     path = Path(store.absolute(manifest_path(1)))
     flip(path, path.stat().st_size - 200)
     with pytest.raises(UserError) as caught:
-        Store.open_existing(store.place.root).latest()
+        Store.open_existing(store.folder.root).latest()
     assert caught.value.code == "S002"
     assert manifest_path(1) in caught.value.problem
-    assert Store.open_existing(store.place.root).read(0).epoch == 0
+    assert Store.open_existing(store.folder.root).read(0).epoch == 0
 
 
 def test_a_manifest_that_ends_too_early_is_not_taken_for_one(store: Store) -> None:
@@ -40,7 +40,7 @@ def test_a_manifest_that_ends_too_early_is_not_taken_for_one(store: Store) -> No
     for size in (*range(0, len(whole), 37), len(whole) - 1):
         path.write_bytes(whole[:size])
         with pytest.raises(UserError, match="S002"):
-            Store.open_existing(store.place.root).latest()
+            Store.open_existing(store.folder.root).latest()
 
 
 def test_a_truncated_segment_is_refused_on_reading(store: Store) -> None:

@@ -101,7 +101,7 @@ class Handle:
         return fresh
 
     def _load(self, manifest: Manifest) -> Catalog:
-        return load(manifest, self.engine, self.store.place.shown)
+        return load(manifest, self.engine, self.store.folder.shown)
 
     def _snapshot(self, epoch: int | None = None) -> Snapshot:
         return self._epoch(epoch)[0]
@@ -156,7 +156,6 @@ class Handle:
     def _release(self) -> None:
         try:
             self._engine.close()
-            self._store.close()
         finally:
             if self._lock is not None:
                 self._lock.release()

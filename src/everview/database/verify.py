@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from everview.errors import UserError
 from everview.store.manifest import DataFile, Manifest
-from everview.store.manifest_log import manifest_path
+from everview.store.manifest_log import Logged, manifest_path
 from everview.store.store import Store
 
 AT_ONCE = 4
@@ -73,17 +73,31 @@ class _Named:
 
 def verify(store: Store, tell: Tell = silent) -> Verification:
     """Read all that the retained epochs of a store need, as it lies on disk now."""
-    found: list[Damaged] = []
     named: dict[tuple[str, int | None], _Named] = {}
     epochs = store.epochs()
-    for epoch in range(epochs[0], epochs[-1] + 1):
-        try:
-            _name(store.manifests.read(epoch), named)
-        except UserError as problem:
-            found.append(Damaged(manifest_path(epoch), problem.problem, (), (epoch,)))
+    found = _damaged_manifests(store, range(epochs[0], epochs[-1] + 1), named)
     found += _damaged(store, list(named.values()), tell)
     size = sum(each.file.bytes for each in named.values())
     return Verification(epochs[0], epochs[-1], len(named), size, tuple(found))
+
+
+def _damaged_manifests(
+    store: Store, epochs: Iterable[int], named: dict[tuple[str, int | None], _Named]
+) -> list[Damaged]:
+    """Each damaged manifest, with all epochs that are read from it; the files that others name."""
+    found: list[Damaged] = []
+    logged: Logged | None = None
+    for epoch in epochs:
+        try:
+            logged = store.log.read(epoch, logged)
+            _name(logged.manifest, named)
+        except UserError as problem:
+            follows = logged is not None and logged.epoch == epoch - 1
+            if not found or follows or not store.log.is_document(epoch):
+                found.append(Damaged(manifest_path(epoch), problem.problem, (), (epoch,)))
+            else:  # its own file is sound: it needs the one that was found before
+                found[-1] = replace(found[-1], epochs=(*found[-1].epochs, epoch))
+    return found
 
 
 def _name(manifest: Manifest, named: dict[tuple[str, int | None], _Named]) -> None:

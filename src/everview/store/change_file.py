@@ -8,14 +8,14 @@ format, and the manifest tells where. Compaction writes what has become more as 
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 import pyarrow as pa
 
 from everview.store.bounds import UNKNOWN, range_of_sorted
 from everview.store.checksums import checksum
-from everview.store.filesystem import Place
+from everview.store.filesystem import Folder
 from everview.store.manifest import DataFile, Segment
 from everview.store.segments import fresh_id, weight_of
 from everview.store.sort_order import in_order
@@ -51,10 +51,9 @@ def fresh_path(epoch: int) -> str:
 
 
 def write(
-    place: Place,
+    folder: Folder,
     epoch: int,
     few: Mapping[str, tuple[pa.Table, Sequence[str]]],
-    fresh: Callable[[int], str],
 ) -> dict[str, tuple[Segment, pa.Table]]:
     """Rows by relation, and what they are sorted by, as changes in one fresh file; and in order.
 
@@ -64,8 +63,8 @@ def write(
     begun = {name: _append(sink, *each) for name, each in few.items()}
     content = sink.getvalue()
     if content.size:
-        path = fresh(epoch)
-        place.write(path, content)
+        path = fresh_path(epoch)
+        folder.write(path, content)
     found = {}
     for name, (rows, start, stop) in begun.items():
         keys = tuple(few[name][1])
@@ -75,7 +74,7 @@ def write(
 
 
 @dataclass(slots=True)
-class Lately:
+class RecentRows:
     """Rows of segments that were written a short while ago."""
 
     _rows: OrderedDict[str, tuple[Segment, pa.Table]] = field(default_factory=OrderedDict)
@@ -102,30 +101,11 @@ def _append(
     rows, start = in_order(table, sort_by).combine_chunks(), sink.tell()
     if not rows.num_rows:
         return rows, start, start
-    sink.write(_heads.written(rows.schema))
+    sink.write(rows.schema.serialize())
     for batch in rows.to_batches():
         sink.write(batch.serialize())
     sink.write(_END)
     return rows, start, sink.tell()
-
-
-@dataclass(slots=True)
-class _Heads:
-    """How streams begin: relations have the same columns from epoch to epoch."""
-
-    _known: dict[tuple[str, ...], tuple[pa.Schema, pa.Buffer]] = field(default_factory=dict)
-
-    def written(self, schema: pa.Schema) -> pa.Buffer:
-        """The message that tells a schema; it is made anew if the names have other types now."""
-        names = tuple(schema.names)
-        known, head = self._known.get(names, (None, None))
-        if known is None or not known.equals(schema):
-            head = schema.serialize()
-            self._known[names] = schema, head
-        return head
-
-
-_heads = _Heads()
 
 
 def _piece(

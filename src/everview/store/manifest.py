@@ -12,7 +12,8 @@ from typing import Literal, TypeAlias
 
 from everview.store.bounds import Bound
 
-FORMAT = 3
+FORMAT = 4
+"""1: Parquet only. 2: small changes share a file. 3: tails have checksums. 4: deltas."""
 
 Kind: TypeAlias = Literal["change", "base"]
 Opaque: TypeAlias = Mapping[str, object]

@@ -13,7 +13,7 @@ import pyarrow as pa
 from everview.errors import UserError
 from everview.store import checksums, errors, segments
 from everview.store.checksums import Damage
-from everview.store.filesystem import Place
+from everview.store.filesystem import Folder
 from everview.store.manifest import DataFile
 
 AT_ONCE = 8
@@ -27,7 +27,7 @@ class Reader:
     `good` is the newest epoch that names none of some files, which an error tells.
     """
 
-    place: Place
+    folder: Folder
     good: Callable[[Collection[str]], int | None]
     _whole: set[str] = field(default_factory=set)
     _tails: set[str] = field(default_factory=set)
@@ -41,7 +41,7 @@ class Reader:
             self.require_sound([file], pages=False)
         with self._told(file):
             self._must_stay(file)
-            rows = segments.read(self.place, file, columns)
+            rows = segments.read(self.folder, file, columns)
             return rows if schema is None else rows.select(schema.names).cast(schema)
 
     def require_sound(self, files: Iterable[DataFile], *, pages: bool) -> None:
@@ -64,16 +64,18 @@ class Reader:
     def damage(self, file: DataFile) -> str | None:
         """What is wrong with a file, looked at as a whole and again each time."""
         try:
-            self.place.require_no_links(file.path)
+            self.folder.require_no_links(file.path)
         except UserError as problem:
             return problem.problem
         try:
-            checksums.verify_size(self.place, file)
-            checksums.verify_whole(self.place, file)
+            checksums.verify_size(self.folder, file)
+            checksums.verify_whole(self.folder, file)
         except (Damage, pa.ArrowException) as found:
             return str(found)
         except OSError as problem:
-            if problem.errno != errno.EIO and (told := errors.of_system(problem, self.place.shown)):
+            if problem.errno != errno.EIO and (
+                told := errors.of_system(problem, self.folder.shown)
+            ):
                 raise told from problem
             return str(problem)
         return None
@@ -81,25 +83,25 @@ class Reader:
     def _verify(self, file: DataFile, whole: bool) -> None:
         with self._told(file):
             self._must_stay(file)
-            checksums.verify_size(self.place, file)
+            checksums.verify_size(self.folder, file)
             if whole:
-                checksums.verify_whole(self.place, file)
+                checksums.verify_whole(self.folder, file)
             else:
-                checksums.verify_tail(self.place, file)
+                checksums.verify_tail(self.folder, file)
         (self._whole if whole else self._tails).add(file.path)
 
     def _must_stay(self, file: DataFile) -> None:
         """A file of the store is no link, and in no linked folder."""
         if file.path not in self._staying:
-            self.place.require_no_links(file.path)
+            self.folder.require_no_links(file.path)
             self._staying.add(file.path)
 
     @contextmanager
     def _told(self, file: DataFile) -> Iterator[None]:
         """Name a file that is damaged, and the last epoch that does without it."""
-        where = self.place.absolute(file.path)
+        where = self.folder.absolute(file.path)
         try:
-            with errors.explained(self.place.shown):
+            with errors.translating(self.folder.shown):
                 yield
         except (Damage, OSError, pa.ArrowException, KeyError) as problem:
             good = self.good({file.path})

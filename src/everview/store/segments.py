@@ -21,7 +21,7 @@ from everview.expr.types import WEIGHT
 from everview.store import checksums
 from everview.store.bounds import UNKNOWN, Range, range_of_sorted, range_of_statistics
 from everview.store.checksums import checksum
-from everview.store.filesystem import Place
+from everview.store.filesystem import Folder
 from everview.store.manifest import DataFile, Kind, Segment, Tail
 from everview.store.sort_order import in_order
 
@@ -66,7 +66,7 @@ def epoch_of(name: str) -> int | None:
 
 
 def write(
-    place: Place,
+    folder: Folder,
     relation: str,
     epoch: int,
     table: pa.Table,
@@ -79,10 +79,12 @@ def write(
 
     Nothing is committed by it.
     """
-    keys, folder = tuple(sort_by), folder_of(relation)
+    keys, directory = tuple(sort_by), folder_of(relation)
 
     def written(part: pa.Table) -> DataFile:
-        return _written(place, f"{folder}/{fresh_id(epoch)}.parquet", part, keys, lasting=lasting)
+        return _written(
+            folder, f"{directory}/{fresh_id(epoch)}.parquet", part, keys, lasting=lasting
+        )
 
     parts = _parts(in_order(table, keys))
     if len(parts) < 2:
@@ -94,7 +96,7 @@ def write(
 
 
 def write_parts(
-    place: Place,
+    folder: Folder,
     relation: str,
     epoch: int,
     parts: Iterable[pa.Table],
@@ -109,44 +111,46 @@ def write_parts(
     numbered = enumerate(part for part in parts if part.num_rows)
     directory = f"{folder_of(relation)}/{id_}"
     files = tuple(
-        _written(place, f"{directory}/{number:06d}.parquet", rows, keys, lasting=False)
+        _written(folder, f"{directory}/{number:06d}.parquet", rows, keys, lasting=False)
         for number, rows in numbered
     )
     return Segment(id_, epoch, kind, files, keys)
 
 
-def adopt(place: Place, epoch: int, directory: str, sort_by: Sequence[str], kind: Kind) -> Segment:
+def adopt(
+    folder: Folder, epoch: int, directory: str, sort_by: Sequence[str], kind: Kind
+) -> Segment:
     """Register the Parquet files with rows that others wrote into `directory`."""
-    names = [name for name in place.names(directory) if _is_data(name)]
+    names = [name for name in folder.names(directory) if _is_data(name)]
     keys = tuple(sort_by)
     paths = [f"{directory}/{name}" for name in names]
     with ThreadPoolExecutor(max_workers=8) as pool:
-        files = list(pool.map(lambda path: _inspect(place, path, keys), paths))
+        files = list(pool.map(lambda path: _inspect(folder, path, keys), paths))
     id_ = directory.rpartition("/")[2]
     return Segment(id_, epoch, kind, tuple(file for file in files if file.rows), keys)
 
 
-def read(place: Place, file: DataFile, columns: Sequence[str] | None) -> pa.Table:
+def read(folder: Folder, file: DataFile, columns: Sequence[str] | None) -> pa.Table:
     """The rows of a file; `Damage` is raised for one that is not what the manifest says.
 
     A Parquet file without page checksums has to be verified whole before.
     """
     names = None if columns is None else list(columns)
-    checksums.verify_size(place, file)
+    checksums.verify_size(folder, file)
     if file.start is not None:
-        rows = checksums.verified_piece(place, file)
+        rows = checksums.verified_piece(folder, file)
         return rows if names is None else rows.select(names)
-    with place.filesystem.open_input_file(place.inside(file.path)) as source:
+    with folder.filesystem.open_input_file(folder.inside(file.path)) as source:
         table = checksums.opened(source, file).read(columns=names)
     return table.replace_schema_metadata(None)
 
 
 def _written(
-    place: Place, path: str, rows: pa.Table, keys: tuple[str, ...], *, lasting: bool
+    folder: Folder, path: str, rows: pa.Table, keys: tuple[str, ...], *, lasting: bool
 ) -> DataFile:
     """Rows in their order as a new file."""
     content = _parquet(rows, _encoding(rows, keys, lasting))
-    place.write(path, content)
+    folder.write(path, content)
     known = range_of_sorted(rows[keys[0]]) if keys else UNKNOWN
     tail = _tail(pa.BufferReader(content))
     file = _file(path, rows.num_rows, content.size, checksum([content]), known, tail)
@@ -219,9 +223,9 @@ def _is_few(some: pa.Array | pa.ChunkedArray) -> bool:
     return bool(len(pc.unique(some)) * REPEATED <= max(len(some), REPEATED))
 
 
-def _inspect(place: Place, path: str, keys: tuple[str, ...]) -> DataFile:
+def _inspect(folder: Folder, path: str, keys: tuple[str, ...]) -> DataFile:
     """What the manifest has to know about a file, from its tail alone: it may be large."""
-    with place.filesystem.open_input_file(place.inside(path)) as source:
+    with folder.filesystem.open_input_file(folder.inside(path)) as source:
         metadata, size = pq.read_metadata(source), source.size()
         tail = checksums.tail_of(source, metadata)
     known = _range(metadata, keys[0]) if keys else UNKNOWN

@@ -99,8 +99,8 @@ def known(store: Store, catalog: Catalog) -> Known:
     """What each fetch brought in the newest transaction that made it, and how large things are."""
     measured: dict[str, Measured] = {}
     iterations: dict[str, int] = {}
-    for epoch in reversed(store.epochs()[-REMEMBERED:]):
-        note = note_of(store.read(epoch))
+    recent = [store.read(epoch) for epoch in store.epochs()[-REMEMBERED:]]
+    for note in map(note_of, reversed(recent)):
         written, fetched = note.get("written", {}), note.get("fetched", {})
         changed = sum(rows for name, rows in written.items() if name in catalog.tables)
         for mark, way in (dict.fromkeys(fetched, "") | note.get("ways", {})).items():
