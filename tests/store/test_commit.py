@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import signal
 from pathlib import Path
 
 import pytest
@@ -20,7 +22,7 @@ def store(tmp_path: Path) -> Store:
 def commit(store: Store, number: int) -> str:
     """Commit one row in an epoch; the file that it lies in."""
     epoch = store.latest().epoch + 1
-    made = store.write_together(epoch, {"orders": (rows((number, "a", 1)), ("k",))})
+    made = store.write_changes(epoch, {"orders": (rows((number, "a", 1)), ("k",))})
     store.commit(store.latest().advance(epoch=epoch, created="t", changes=made))
     (file,) = made["orders"].files
     return file.path
@@ -29,7 +31,7 @@ def commit(store: Store, number: int) -> str:
 def test_two_files_of_one_epoch_are_both_there(store: Store) -> None:
     commit(store, 1)
     made = {
-        name: store.write_together(2, {name: (rows((2, name, 1)), ("k",))})[name]
+        name: store.write_changes(2, {name: (rows((2, name, 1)), ("k",))})[name]
         for name in ("orders", "other")
     }
     assert len({each.files[0].path for each in made.values()}) == 2
@@ -42,7 +44,7 @@ def test_two_files_of_one_epoch_are_both_there(store: Store) -> None:
 
 def test_rows_that_were_never_committed_are_not_in_the_next_epoch(store: Store) -> None:
     commit(store, 1)
-    store.write_together(2, {"orders": (rows((9, "lost", 1)), ("k",))})
+    store.write_changes(2, {"orders": (rows((9, "lost", 1)), ("k",))})
     commit(store, 2)
     again = Store.open_existing(store.folder.root)
     assert value(again, again.latest()) == {(1, "a"): 1, (2, "a"): 1}
@@ -96,3 +98,15 @@ def test_an_epoch_that_somebody_made_before_the_lock_was_taken_is_seen(store: St
     assert store.latest().epoch == 1
     commit(store, 2)
     lock.release()
+
+
+def test_a_fork_that_opens_the_store_itself_commits(store: Store) -> None:
+    commit(store, 1)
+    child = os.fork()
+    if not child:
+        signal.alarm(20)
+        commit(Store.open_existing(store.folder.root), 2)
+        os._exit(0)
+    _, status = os.waitpid(child, 0)
+    assert os.waitstatus_to_exitcode(status) == 0
+    assert value(store, store.latest()) == {(1, "a"): 1, (2, "a"): 1}

@@ -9,7 +9,7 @@ import pytest
 from everview.errors import UserError
 from everview.store.manifest_log import manifest_path
 from everview.store.store import Store
-from store.worlds import add, rows, value
+from store.worlds import add, read_segments, rows, value
 
 
 def file_of(store: Store) -> Path:
@@ -48,7 +48,7 @@ def test_a_truncated_segment_is_refused_on_reading(store: Store) -> None:
     path, (file,) = file_of(store), manifest.files
     path.write_bytes(path.read_bytes()[: (file.start or 0) + file.bytes - 5])
     with pytest.raises(UserError) as caught:
-        store.read_segments(manifest.relations["orders"])
+        read_segments(store, manifest.relations["orders"])
     assert caught.value.code == "S003"
     assert path.name in caught.value.problem
     assert "bytes" in store.verify(manifest)[manifest.files[0].path]
@@ -58,7 +58,7 @@ def test_a_missing_segment_is_refused_on_reading(store: Store) -> None:
     manifest = add(store, rows((1, "a", 1)))
     file_of(store).unlink()
     with pytest.raises(UserError, match=r"S003.*missing"):
-        store.read_segments(manifest.relations["orders"])
+        read_segments(store, manifest.relations["orders"])
     assert list(store.verify(manifest).values()) == ["it is missing"]
 
 
@@ -76,4 +76,4 @@ def test_a_destroyed_footer_is_damage_not_a_bug(store: Store) -> None:
     (file,) = manifest.relations["orders"].files
     flip(file_of(store), (file.start or 0) + file.bytes - 1)
     with pytest.raises(UserError, match="S003"):
-        store.read_segments(manifest.relations["orders"])
+        read_segments(store, manifest.relations["orders"])

@@ -24,6 +24,7 @@ from everview.store import segments
 from everview.store.compaction import compact
 from everview.store.manifest import Manifest
 from everview.store.store import Store
+from store.worlds import read_segments
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -57,10 +58,10 @@ HOW = {
 def committed(
     request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> tuple[Store, Manifest]:
-    lasting, repeated = HOW[request.param]
+    dense, repeated = HOW[request.param]
     monkeypatch.setattr(segments, "_repeating", lambda _: repeated)
     store = Store.create_or_open(tmp_path / "shop")
-    made = store.write_segment("t", 1, ROWS, ("k",), kind="base", lasting=lasting)
+    made = store.write_segment("t", 1, ROWS, ("k",), kind="base", dense=dense)
     store.commit(store.latest().advance(epoch=1, created="", bases={"t": made}))
     return store, store.latest()
 
@@ -95,13 +96,13 @@ def test_a_flipped_bit_is_found_or_harmless(committed: tuple[Store, Manifest], e
     harmless = []
     for at in flips(path_of(store), every):
         rows = unless_damaged(
-            lambda: store.read_segments(manifest.relations["t"], schema=ROWS.schema)
+            lambda: read_segments(store, manifest.relations["t"], schema=ROWS.schema)
         )
         if rows is not None:
             assert rows.equals(ROWS), at
             harmless.append(at)
     assert len(harmless) < path_of(store).stat().st_size / every / 10
-    assert store.read_segments(manifest.relations["t"], schema=ROWS.schema).equals(ROWS)
+    assert read_segments(store, manifest.relations["t"], schema=ROWS.schema).equals(ROWS)
 
 
 def test_what_duckdb_reads_is_proven_whole(committed: tuple[Store, Manifest]) -> None:

@@ -90,7 +90,7 @@ def test_a_commit_writes_as_many_bytes_into_a_large_store(tmp_path: Path) -> Non
         for _ in range(segments):
             few = {name: (rows((1, "a", 1)), ("k",)) for name in names}
             epoch = store.latest().epoch + 1
-            made = store.write_together(epoch, few)
+            made = store.write_changes(epoch, few)
             store.commit(store.latest().advance(epoch=epoch, created="t", changes=made))
         for number in range(40):
             add(store, rows((number, "a", 1)), "t1")

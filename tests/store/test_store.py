@@ -19,7 +19,7 @@ from everview.store import segments
 from everview.store.manifest import Manifest, Relation
 from everview.store.retention import retire
 from everview.store.store import Store
-from store.worlds import SCHEMA, add, added_up, rows, value
+from store.worlds import SCHEMA, add, added_up, read_segments, rows, value
 
 
 def test_a_new_store_is_at_the_empty_epoch_zero(store: Store) -> None:
@@ -93,7 +93,7 @@ def test_rows_are_sorted_by_key_with_nulls_first(store: Store) -> None:
 def test_many_rows_are_files_that_follow_each_other(
     store: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(segments, "ROW_GROUP", 2)
+    monkeypatch.setattr(segments, "ROW_GROUP_ROWS", 2)
     monkeypatch.setattr(os, "cpu_count", lambda: 3)
     given = rows(*((key, "x", 1) for key in (5, 3, None, 1, 4, 2, 9)))
     segment = store.write_segment("orders", 1, given, ("k",))
@@ -105,7 +105,7 @@ def test_many_rows_are_files_that_follow_each_other(
     ]
     store.commit(store.latest().advance(epoch=1, created="t", changes={"orders": segment}))
     assert value(store, store.latest()) == added_up(given)
-    found = store.read_segments(store.latest().relations["orders"], schema=SCHEMA)
+    found = read_segments(store, store.latest().relations["orders"], schema=SCHEMA)
     assert found["k"].to_pylist() == [None, 1, 2, 3, 4, 5, 9]
 
 
@@ -154,13 +154,13 @@ def test_files_that_executors_wrote_become_a_segment(store: Store) -> None:
 def test_reading_by_key_gives_the_rows_of_those_keys(store: Store) -> None:
     add(store, rows((1, "a", 1), (None, "n", 1)))
     relation = add(store, rows((1, "a", -1), (5, "e", 1))).relations["orders"]
-    read = store.read_segments(relation, columns=["v", "_w"], key="k", keys=pa.array([1, None]))
+    read = read_segments(store, relation, columns=["v", "_w"], key="k", keys=pa.array([1, None]))
     assert sorted(read.to_pylist(), key=str) == [
         {"v": "a", "_w": -1},
         {"v": "a", "_w": 1},
         {"v": "n", "_w": 1},
     ]
-    none = store.read_segments(relation, key="k", keys=pa.array([77]), schema=SCHEMA)
+    none = read_segments(store, relation, key="k", keys=pa.array([77]), schema=SCHEMA)
     assert none.schema == SCHEMA
     assert none.num_rows == 0
 

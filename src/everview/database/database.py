@@ -44,7 +44,7 @@ from everview.runtime.protocol import Engine, Snapshot
 from everview.runtime.report import Clock
 from everview.runtime.results import Result
 from everview.store.compaction import Policy, compact, compactable
-from everview.store.errors import later
+from everview.store.errors import best_effort
 from everview.store.manifest import Manifest
 from everview.store.retention import retire
 
@@ -166,7 +166,7 @@ class Database(Handle):
     def _compact_if_due(self, changed: Iterable[str], newest: Manifest) -> None:
         due = tuple(n for n in changed if compactable(newest.relations[n], COMPACTION))
         if due:
-            with later():
+            with best_effort():
                 self._compact(due, COMPACTION)
 
     def _compact(self, due: tuple[str, ...], policy: Policy) -> int:

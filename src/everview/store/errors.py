@@ -209,8 +209,8 @@ def translating(location: str, but: type[Exception] = UserError) -> Iterator[Non
 
 
 @contextmanager
-def later() -> Iterator[None]:
-    """Leave for later what the operating system refuses now and nobody waits for."""
+def best_effort() -> Iterator[None]:
+    """Go on where the operating system refuses what can be done later."""
     try:
         yield
     except UserError as problem:
@@ -219,7 +219,7 @@ def later() -> Iterator[None]:
 
 
 def translated(method: Callable[Concatenate[S, P], T]) -> Callable[Concatenate[S, P], T]:
-    """A method of the store that tells what the operating system refuses."""
+    """A method of the store whose system errors are translated."""
 
     @wraps(method)
     def call(self: S, /, *args: P.args, **kwargs: P.kwargs) -> T:

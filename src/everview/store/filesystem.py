@@ -154,7 +154,9 @@ class Folder:
 
     def begin_sync(self, path: str) -> Future[None] | None:
         """Make a file and its name survive a power cut, while the caller goes on; if it is ours."""
-        return _sync_pool().submit(self._fsync, path, parent_of(path)) if self.is_local else None
+        if not self.is_local:
+            return None
+        return _sync_pool(os.getpid()).submit(self._fsync, path, parent_of(path))
 
     def sync_folders(self, folders: Iterable[str]) -> None:
         """Make the names of all that is in some folders survive a power cut."""
@@ -238,8 +240,11 @@ def parent_of(path: str) -> str:
 
 
 @cache
-def _sync_pool() -> ThreadPoolExecutor:
-    """Threads that wait for the disk: files synced at the same time take as long as one."""
+def _sync_pool(_process: int) -> ThreadPoolExecutor:
+    """Threads that wait for the disk: files synced at the same time take as long as one.
+
+    Each process has its own: a fork inherits a pool without its threads, which would never sync.
+    """
     return ThreadPoolExecutor(SYNC_THREADS, "everview-sync")
 
 

@@ -16,7 +16,7 @@ from everview.errors import UserError
 from everview.store import errors, manifest_codec
 from everview.store.filesystem import Folder
 from everview.store.manifest import Manifest
-from everview.store.manifest_checks import wrong_with
+from everview.store.manifest_checks import manifest_problem
 from everview.store.manifest_delta import Contradiction, Delta, difference, follow
 
 FOLDER = "manifests"
@@ -87,9 +87,12 @@ class ManifestLog:
 
     @errors.translated
     def epochs(self) -> list[int]:
-        """The epochs, ascending and without gaps."""
-        names = (_NAME.fullmatch(name) for name in self.folder.names(FOLDER))
-        return [int(name[1]) for name in names if name]
+        """The epochs, ascending and without gaps.
+
+        A listing is no snapshot: it may miss a new epoch and then the old one that was removed for
+        it. So what seems to be empty is listed again.
+        """
+        return self._listed() or self._listed()
 
     def read(self, epoch: int, known: Logged | None = None) -> Logged:
         """A retained epoch, if it could be one of ours; no file up to a `known` epoch is read."""
@@ -145,6 +148,10 @@ class ManifestLog:
         if not epochs:
             return errors.no_store(self.folder.shown)
         return errors.not_retained(wanted, epochs[0], epochs[-1], remedy)
+
+    def _listed(self) -> list[int]:
+        names = (_NAME.fullmatch(name) for name in self.folder.names(FOLDER))
+        return [int(name[1]) for name in names if name]
 
     def _read(self, epoch: int, known: Logged | None) -> Logged:
         """The walk back to a checkpoint, or to what is known, and forward again."""
@@ -202,7 +209,7 @@ class ManifestLog:
         return document, len(raw)
 
     def _require_sound(self, logged: Logged) -> None:
-        if wrong := wrong_with(logged.manifest, logged.epoch):
+        if wrong := manifest_problem(logged.manifest, logged.epoch):
             raise self._damaged(logged.epoch, wrong)
 
     def _newest_first(self) -> Iterator[Manifest]:

@@ -22,16 +22,15 @@ from everview.store import change_file, errors, manifest_codec, segments
 from everview.store.checksums import MISSING
 from everview.store.filesystem import Folder, Location, folders_of, parent_of, resolve
 from everview.store.lock import WriterLock
-from everview.store.manifest import DataFile, Kind, Manifest, Opaque, Relation, Segment
+from everview.store.manifest import DataFile, Kind, Manifest, Opaque, Segment
 from everview.store.manifest_log import Logged, ManifestLog, manifest_path
-from everview.store.pruning import files_for
 from everview.store.reader import Reader
 
 _OURS = frozenset(("manifests", "segments", change_file.FOLDER, "lock"))
 
 
 class Store:
-    """Epochs of relations, in one place; safe to read from any number of processes."""
+    """Epochs of relations, in one folder; safe to read from any number of processes."""
 
     def __init__(self, folder: Folder, epoch: int | None = None) -> None:
         self.folder = folder
@@ -117,9 +116,9 @@ class Store:
             remedy = f"read {name} whole, and follow its changes from that epoch on"
             raise self.log.not_retained(f"the change feed of {name} after epoch {after}", remedy)
         walked = (self.read(epoch) for epoch in range(first, newest.epoch + 1))
-        return tuple(segment for each in walked for segment in self._told(each, name))
+        return tuple(segment for each in walked for segment in self._feed_of(each, name))
 
-    def _told(self, manifest: Manifest, name: str) -> tuple[Segment, ...]:
+    def _feed_of(self, manifest: Manifest, name: str) -> tuple[Segment, ...]:
         if name in manifest.relations:
             return manifest.relations[name].feed
         path = self.folder.absolute(manifest_path(manifest.epoch))
@@ -134,31 +133,30 @@ class Store:
         sort_by: Sequence[str] = (),
         *,
         kind: Kind = "change",
-        lasting: bool = False,
+        dense: bool = False,
     ) -> Segment:
         """Write rows as one sorted file under a fresh name, for `epoch` to name.
 
-        Rows that are `lasting` are written smaller, which takes longer.
+        `dense` files are smaller and take longer to write.
         """
-        made = segments.write(self.folder, relation, epoch, table, sort_by, kind, lasting=lasting)
-        return self._begun(made)
+        new = segments.NewSegment(relation, epoch, tuple(sort_by), kind)
+        return self._begin_sync(segments.write(self.folder, new, table, dense=dense))
 
     @errors.translated
     def write_parts(
         self, relation: str, epoch: int, parts: Iterable[pa.Table], sort_by: Sequence[str]
     ) -> Segment:
         """Write the base of a relation that comes in parts, all of its rows in order."""
-        return self._begun(
-            segments.write_parts(self.folder, relation, epoch, parts, sort_by, "base")
-        )
+        new = segments.NewSegment(relation, epoch, tuple(sort_by), "base")
+        return self._begin_sync(segments.write_parts(self.folder, new, parts))
 
     @errors.translated
-    def write_together(
+    def write_changes(
         self, epoch: int, few: Mapping[str, tuple[pa.Table, Sequence[str]]]
     ) -> dict[str, Segment]:
-        """Few rows of each of some relations, sorted, as changes in one file for `epoch` to name.
+        """Write small changes, by relation with their sort keys, as the change file of `epoch`.
 
-        They are remembered for a while, so that nobody has to read them.
+        Their rows are kept in memory for a while, so that nobody has to read them.
         """
         written = change_file.write(self.folder, epoch, few)
         for segment, rows in written.values():
@@ -194,10 +192,11 @@ class Store:
         `rows` is how many they say it was: where disks are not shared, fewer or none are here.
         """
         assert directory.startswith(segments.folder_of(relation) + "/"), directory
-        made = segments.adopt(self.folder, epoch, directory, sort_by, kind)
-        if rows is not None and made.rows != rows:
-            raise errors.rows_lost(self.folder.absolute(directory), rows, made.rows)
-        return self._begun(made)
+        new = segments.NewSegment(relation, epoch, tuple(sort_by), kind)
+        adopted = segments.adopt(self.folder, new, directory)
+        if rows is not None and adopted.rows != rows:
+            raise errors.rows_lost(self.folder.absolute(directory), rows, adopted.rows)
+        return self._begin_sync(adopted)
 
     def absolute(self, path: str) -> str:
         """A relative path as other programs can open it."""
@@ -216,7 +215,7 @@ class Store:
         if parent.epoch != manifest.parent:
             raise errors.lost_race(manifest.epoch)
         added = parent.delta_to(manifest).paths
-        shared = {path for path in added if change_file.is_shared(path)}
+        shared = {path for path in added if change_file.is_change_file(path)}
         self._make_durable(added - shared)
         if note is not None:
             manifest = replace(manifest, note=note())
@@ -270,22 +269,6 @@ class Store:
         self._last = None
         return self._lock
 
-    def read_segments(
-        self,
-        relation: Relation,
-        *,
-        columns: Sequence[str] | None = None,
-        key: str | None = None,
-        keys: pa.Array | None = None,
-        schema: pa.Schema | None = None,
-    ) -> pa.Table:
-        """The weighted rows of all segments, not added up; with `keys`, those whose `key` is in it.
-
-        `schema` gives the columns of a relation without rows, and the types for the others.
-        """
-        files = files_for(relation, key, keys)
-        return self.read_files(files, columns=columns, key=key, keys=keys, schema=schema)
-
     def read_files(
         self,
         files: Sequence[DataFile],
@@ -295,7 +278,11 @@ class Store:
         keys: pa.Array | None = None,
         schema: pa.Schema | None = None,
     ) -> pa.Table:
-        """The rows of `files`, filtered as `read_segments` does; null is a key like any other."""
+        """The weighted rows of `files`, not consolidated; with `keys`, those whose `key` is in it.
+
+        `schema` gives the columns where there are no files, and the types for the others. Null is a
+        key like any other.
+        """
         needed = columns if columns is None or key is None else [*dict.fromkeys([*columns, key])]
         chosen = schema
         if schema is not None and needed is not None:
@@ -357,7 +344,7 @@ class Store:
         successor = self.folder.exists(manifest_path(epoch + 1))
         return not successor and self.folder.exists(manifest_path(epoch))
 
-    def _begun(self, segment: Segment) -> Segment:
+    def _begin_sync(self, segment: Segment) -> Segment:
         """A segment whose files are on their way to the disk while the caller goes on."""
         for file in segment.files:
             self._syncing[file.path] = self.folder.begin_sync(file.path)

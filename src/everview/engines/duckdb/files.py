@@ -13,7 +13,7 @@ from everview.plan.nodes import Empty
 from everview.program.steps import KeySet
 from everview.runtime.arrow_types import arrow_schema
 from everview.sqlgen.sql import DUCKDB, emit
-from everview.store.manifest import DataFile, parted
+from everview.store.manifest import DataFile, parquet_and_pieces
 from everview.store.store import Store
 
 
@@ -61,7 +61,7 @@ def files_of(
 
     DuckDB verifies no checksum, so they are verified before.
     """
-    whole, pieces = parted(files)
+    whole, pieces = parquet_and_pieces(files)
     store.require_sound(whole, pages=False)
     few = store.read_files(pieces, schema=arrow_schema(schema)) if pieces else None
     paths = tuple(store.absolute(file.path) for file in whole)

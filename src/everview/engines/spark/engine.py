@@ -46,7 +46,7 @@ from everview.runtime.results import Result
 from everview.runtime.retry import CalculationError, twice
 from everview.sqlgen.parity.table import NotEqual
 from everview.sqlgen.sql import DUCKDB, SPARK, emit_consolidated
-from everview.store.manifest import DataFile, Segment, parted
+from everview.store.manifest import DataFile, Segment, parquet_and_pieces
 from everview.store.pruning import files_for, may_hold_null
 from everview.store.store import Store
 
@@ -164,7 +164,7 @@ class SparkEngine(InProcess):
                 outcome.took(step, MEMORY, rows.num_rows)
                 continue
             files, keys = self._surviving(step, snapshot)
-            if not parted(files)[0] or _bytes(files) <= self._driver_bytes:
+            if not parquet_and_pieces(files)[0] or _bytes(files) <= self._driver_bytes:
                 outcome.took(step, DRIVER, self._near(step, files, snapshot))
             else:
                 far.append(_wanted(step, files, keys, snapshot.store))
@@ -375,7 +375,7 @@ def _wanted(
     step: Fetch, files: Iterable[DataFile], keys: pa.ChunkedArray | None, store: Store
 ) -> Wanted:
     """A slice for a job: it reads Parquet files; what is in none of them is at hand."""
-    whole, pieces = parted(files)
+    whole, pieces = parquet_and_pieces(files)
     store.require_sound(whole, pages=True)
     paths = tuple(store.absolute(file.path) for file in whole)
     few = store.read_files(pieces, key=step.by, keys=keys, schema=arrow_schema(step.schema))

@@ -18,7 +18,7 @@ from everview.plan.traverse import sources
 from everview.runtime.arrow_types import arrow_schema
 from everview.runtime.protocol import Snapshot, Stored
 from everview.sqlgen.sql import SPARK, consolidate
-from everview.store.manifest import DataFile, parted
+from everview.store.manifest import DataFile, parquet_and_pieces
 from everview.store.store import Store
 
 _NUMBERS = count()
@@ -85,7 +85,7 @@ def as_frame(session: SparkSession, rows: pa.Table | DataFrame) -> DataFrame:
 def stored_frame(session: SparkSession, name: str, snapshot: Snapshot) -> DataFrame:
     """The weighted rows of all segments of a relation, not added up."""
     schema = snapshot.stored[name].schema
-    whole, pieces = parted(snapshot.relation(name).files)
+    whole, pieces = parquet_and_pieces(snapshot.relation(name).files)
     if not pieces and not whole:
         return session.createDataFrame([], weighted_ddl(schema))
     parts = [files_frame(session, whole, snapshot.store, schema)] if whole else []

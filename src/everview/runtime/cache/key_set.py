@@ -8,7 +8,7 @@ import numpy as np
 import pyarrow as pa
 
 from everview.runtime.vector.int_encoding import Places
-from everview.store.sort_order import in_one, numbers
+from everview.store.sort_order import numbers, single_chunk
 
 MANY = 32
 """Of so many keys those are left out that are beyond all rows."""
@@ -28,7 +28,7 @@ class Keys:
     @cached_property
     def numbers(self) -> Places:
         """Whole numbers, ascending, each once."""
-        found = numbers(in_one(self.values))
+        found = numbers(single_chunk(self.values))
         if len(found) < 2:
             return found
         rises = found[1:] > found[:-1]

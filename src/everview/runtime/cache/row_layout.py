@@ -21,8 +21,8 @@ from pyarrow import types
 from everview.runtime.cache.buffers import in_memory, records
 from everview.runtime.parallel import MANY, side_by_side
 from everview.runtime.vector.int_encoding import Places, as_types, of_numbers, units, values_at
-from everview.store.segments import repeats
-from everview.store.sort_order import counts, in_one, numbers
+from everview.store.segments import has_few_values
+from everview.store.sort_order import is_integer_like, numbers, single_chunk
 
 WIDTHS = (np.int8, np.int16, np.int32, np.int64)
 TEXTS = 1 << 15
@@ -99,13 +99,13 @@ class _Columns:
         """A column as numbers, None if it is to stay as it is."""
         if column.null_count or not len(column):
             return None
-        array = in_one(column)
-        if counts(array.type):
+        array = single_chunk(column)
+        if is_integer_like(array.type):
             return numbers(array)
         if types.is_decimal128(array.type):
             found = units([array])
             return None if found is None else found[0]
-        if types.is_string(array.type) and repeats(array):
+        if types.is_string(array.type) and has_few_values(array):
             return self._coded(name, array)
         return None
 
@@ -151,7 +151,7 @@ class Packed:
             if name in found:
                 into[:] = found[name]
             else:
-                _put(in_one(rows[name]), into)
+                _put(single_chunk(rows[name]), into)
         self.rest = in_memory(rows.drop_columns([*widths]).combine_chunks())
 
     @classmethod
@@ -177,7 +177,7 @@ class Packed:
     def type_of(self, name: str) -> pa.DataType | None:
         """The type of a column of numbers without a null, None of any other."""
         type_ = self.layout.schema.field(name).type
-        if not counts(type_):
+        if not is_integer_like(type_):
             return None
         packed = name in self.layout.fields
         return type_ if packed or not self.rest[name].null_count else None
@@ -186,7 +186,7 @@ class Packed:
         """The numbers of a column at some places."""
         field = self.layout.fields.get(name)
         if field is None:
-            found: Places = numbers(in_one(self.rest[name]))[places]
+            found: Places = numbers(single_chunk(self.rest[name]))[places]
             return found
         return self._records[field][places].astype(np.int64)
 
@@ -224,7 +224,7 @@ def _unpacked(parts: Sequence[tuple[Packed, Places]], names: Sequence[str]) -> p
         found = [part.records_at(places) for part, places in parts]
         columns = layout.columns(inside, found[0] if len(found) == 1 else np.concatenate(found))
     for name in (name for name in names if name not in columns):
-        taken = [values_at(in_one(part.rest[name]), places) for part, places in parts]
+        taken = [values_at(single_chunk(part.rest[name]), places) for part, places in parts]
         columns[name] = taken[0] if len(taken) == 1 else pa.chunked_array(taken)
     return pa.table([columns[name] for name in names], layout.part(tuple(names)))
 

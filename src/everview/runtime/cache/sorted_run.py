@@ -21,7 +21,7 @@ from everview.runtime.cache.row_layout import Layout, Packed, rows_at
 from everview.runtime.cache.sorted_search import Ordered
 from everview.runtime.parallel import MANY, side_by_side
 from everview.runtime.vector.int_encoding import NOWHERE, Places, is_whole, of_numbers, spread
-from everview.store.sort_order import both, counts, in_one, in_order, numbers
+from everview.store.sort_order import combine_keys, in_order, is_integer_like, numbers, single_chunk
 
 WIDE = 32 << 20
 """Rows that take less memory than this are found as fast in pages of the usual size."""
@@ -88,7 +88,7 @@ class Run:
             return False
         if self.by is None:
             return True
-        column = in_one(self.rows[self.by])
+        column = single_chunk(self.rows[self.by])
         turns = np.flatnonzero(goes[1:] != goes[:-1])
         before, after = (column.take(of_numbers(at)) for at in (turns, turns + 1))
         return bool(pc.any(pc.fill_null(pc.equal(before, after), True)).as_py())
@@ -108,12 +108,12 @@ class Run:
     def agreeing(self, places: Places, rows: pa.Table) -> Places:
         """Of some places those that agree with one of some rows."""
         found = reduce(
-            both,
+            combine_keys,
             (
                 np.concatenate(
                     (
                         self._numbers_at(name, places),
-                        numbers(in_one(rows[name])),
+                        numbers(single_chunk(rows[name])),
                     )
                 )
                 for name in rows.column_names
@@ -126,7 +126,7 @@ class Run:
     def _type_of(self, name: str) -> pa.DataType | None:
         """The type of a column of numbers without a null, in one piece; None of any other."""
         column = self.rows[name]
-        plain = column.num_chunks == 1 and not column.null_count and counts(column.type)
+        plain = column.num_chunks == 1 and not column.null_count and is_integer_like(column.type)
         return column.type if plain else None
 
     def _numbers_at(self, name: str, places: Places) -> Places:
@@ -170,9 +170,9 @@ class Run:
     def _numbers(self) -> Ordered | None:
         """The values of the column after its nulls, where they are whole numbers."""
         column = self.rows[self.by]
-        if not counts(column.type):
+        if not is_integer_like(column.type):
             return None
-        return Ordered(numbers(in_one(column[self._nulls :])))
+        return Ordered(numbers(single_chunk(column[self._nulls :])))
 
 
 def in_pieces(rows: pa.Table, by: str | None, room: float) -> list[Run]:
@@ -287,7 +287,7 @@ def _places(runs: Sequence[Run], by: str, keys: Keys) -> list[Places | None]:
     """Where the rows with these keys are in each run; of many keys, by all cores."""
     if len(keys.values) < MANY:
         return [run.places(by, keys) for run in runs]
-    if counts(keys.values.type):
+    if is_integer_like(keys.values.type):
         _ = keys.numbers  # put in order once, not by each that looks for them
     return side_by_side(lambda run: run.places(by, keys), runs)
 
@@ -308,13 +308,13 @@ def _scanned(runs: Sequence[Run], by: str, keys: Keys, columns: Sequence[str]) -
     rows = pa.concat_tables([run.rows for run in runs])
     wanted, found = _are_wanted(rows[by], keys), rows.select(list(columns))
     if len(rows) < SEARCHED:  # to copy them costs less than to look at each piece
-        wanted, found = in_one(wanted), found.combine_chunks()
+        wanted, found = single_chunk(wanted), found.combine_chunks()
     return found.filter(wanted)
 
 
 def _are_wanted(column: pa.ChunkedArray, keys: Keys) -> pa.ChunkedArray:
     """Whether each value of a column is one of the keys."""
-    found = pc.is_in(column, value_set=in_one(keys.values))
+    found = pc.is_in(column, value_set=single_chunk(keys.values))
     return pc.or_(found, pc.is_null(column)) if keys.null else found
 
 
@@ -378,4 +378,4 @@ def _has_order(schema: pa.Schema, by: str | None) -> bool:
     if by is None:
         return False
     type_ = schema.field(by).type
-    return counts(type_) or bool(types.is_string(type_) or types.is_decimal(type_))
+    return is_integer_like(type_) or bool(types.is_string(type_) or types.is_decimal(type_))

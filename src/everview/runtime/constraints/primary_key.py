@@ -17,7 +17,7 @@ from everview.expr.types import WEIGHT
 from everview.runtime.parallel import MANY, side_by_side
 from everview.runtime.vector.errors import Unknown
 from everview.runtime.vector.int_encoding import Places, codes
-from everview.store.sort_order import ascends, both
+from everview.store.sort_order import ascends, combine_keys
 
 
 def unsettled(stored: pa.Table, change: pa.Table, key: Sequence[str]) -> tuple[Places, Places]:
@@ -37,7 +37,7 @@ def unsettled(stored: pa.Table, change: pa.Table, key: Sequence[str]) -> tuple[P
     weights = rows[WEIGHT].to_numpy()
     comes = np.zeros(len(rows), np.int8)
     comes[len(stored) :] = weights[len(stored) :] > 0
-    order = np.argsort(both(numbers, comes), kind="stable")
+    order = np.argsort(combine_keys(numbers, comes), kind="stable")
     found = order[_in_doubt(rows, order, numbers[order], weights[order])]
     return found[found < len(stored)], found[found >= len(stored)] - len(stored)
 

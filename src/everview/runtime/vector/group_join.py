@@ -24,7 +24,7 @@ from everview.runtime.vector.int_encoding import (
     spread,
     units,
 )
-from everview.store.sort_order import SAFE, both, counts
+from everview.store.sort_order import INT64_SAFE, combine_keys, is_integer_like
 
 PAIRS = 1_000_000
 """A join of more pairs is left to the database."""
@@ -95,10 +95,10 @@ class Grouping:
         Where not even the greatest as many times as there are rows would, nothing is added up.
         """
         most = 1 if weights is None else max(1, bound(weights))
-        if bound(found) * int(found.shape[1]) * most <= SAFE:
+        if bound(found) * int(found.shape[1]) * most <= INT64_SAFE:
             return True
         sizes = np.abs(found.astype(np.float64) * (1 if weights is None else weights))
-        return bool(self._added(sizes).max() <= SAFE)
+        return bool(self._added(sizes).max() <= INT64_SAFE)
 
     def _added(self, rows: Places) -> Places:
         """The sum of whole numbers for each group."""
@@ -137,7 +137,7 @@ def grouping(rows: pa.RecordBatch, keys: Sequence[str], apart: Places | None = N
     found = apart
     for column in sorted(map(rows.column, keys), key=_costs):
         more = coded([column])
-        found = more if found is None else both(found, more)
+        found = more if found is None else combine_keys(found, more)
         order = found.argsort()
         ordered = found[order]
         begins = np.flatnonzero(ordered[1:] != ordered[:-1]) + 1
@@ -148,7 +148,9 @@ def grouping(rows: pa.RecordBatch, keys: Sequence[str], apart: Places | None = N
 
 def _costs(column: pa.Array) -> bool:
     """Whether it costs much to tell which values are equal; often it is known before."""
-    return column.null_count > 0 or not (counts(column.type) or types.is_decimal(column.type))
+    return column.null_count > 0 or not (
+        is_integer_like(column.type) or types.is_decimal(column.type)
+    )
 
 
 def pairs(

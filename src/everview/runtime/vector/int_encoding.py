@@ -12,7 +12,7 @@ import pyarrow.compute as pc
 from pyarrow import types
 
 from everview.runtime.vector.errors import Unknown
-from everview.store.sort_order import both, counts, numbers
+from everview.store.sort_order import combine_keys, is_integer_like, numbers
 
 Places: TypeAlias = np.ndarray[Any, np.dtype[Any]]
 
@@ -133,7 +133,7 @@ def codes(keys: Iterable[Sequence[pa.Array]]) -> Places:
 
     Each key comes in pieces of one type, in the order of the rows.
     """
-    return reduce(both, map(coded, keys))
+    return reduce(combine_keys, map(coded, keys))
 
 
 def coded(pieces: Sequence[pa.Array]) -> Places:
@@ -143,7 +143,7 @@ def coded(pieces: Sequence[pa.Array]) -> Places:
         if each.type != type_:
             raise Unknown("keys of different types")
         whole = whole and not each.null_count
-    if whole and counts(type_):
+    if whole and is_integer_like(type_):
         found = [numbers(each) for each in pieces]
         return found[0] if len(found) == 1 else np.concatenate(found)
     if whole and types.is_decimal128(type_):
@@ -161,7 +161,7 @@ def ranked(values: pa.Array) -> Places:
     """Numbers in the order of the values, equal where these are; Unknown of nulls and NaN."""
     if values.null_count:
         raise Unknown("nulls in an order")
-    if counts(values.type):
+    if is_integer_like(values.type):
         return numbers(values)
     must_be_comparable(values)
     digits = units([values])
