@@ -28,7 +28,7 @@ from everview.runtime.cache.sorted_run import PackedRun
 from everview.runtime.protocol import Snapshot
 from everview.store.compaction import Policy
 from everview.store.manifest import Manifest, Segment
-from everview.store.segments import adopt, folder_of, fresh_id
+from everview.store.segments import NewSegment, adopt, folder_of, fresh_id
 from everview.store.store import Store
 
 if TYPE_CHECKING:
@@ -218,7 +218,7 @@ def _taken_over(store: Store, name: str, tables: Path, sort: tuple[str, ...]) ->
     """Files that DuckDB writes, each with a range of keys, as the base of a table."""
     epoch, source, key = store.latest().epoch + 1, tables / f"{name}.parquet", sort[0]
     directory = f"{folder_of(name)}/{fresh_id(epoch)}"
-    store.place.make_folder(directory)
+    store.folder.make_folder(directory)
     with duckdb.connect(config={"memory_limit": MEMORY}) as connection:
         found = connection.execute(f"SELECT min({key}), max({key}) FROM '{source}'").fetchall()
         low, high = found[0]
@@ -230,7 +230,7 @@ def _taken_over(store: Store, name: str, tables: Path, sort: tuple[str, ...]) ->
             )
             into = store.absolute(f"{directory}/{first - low:012}.parquet")
             connection.execute(f"COPY ({rows}) TO '{into}' (FORMAT parquet)")
-    return adopt(store.place, epoch, directory, sort, "base")
+    return adopt(store.folder, NewSegment(name, epoch, sort, "base"), directory)
 
 
 def _rows(file: Path) -> int:

@@ -74,8 +74,8 @@ def open_db(engine: str, request: pytest.FixtureRequest) -> Open:
 @pytest.fixture
 def own_files(monkeypatch: pytest.MonkeyPatch) -> None:
     """Every change is a Parquet file of its own, however few rows it has."""
-    monkeypatch.setattr(change_file, "FEW_ROWS", 0)
-    monkeypatch.setattr(change_file, "MANY_ROWS", 0)
+    monkeypatch.setattr(change_file, "UNMEASURED_MAX_ROWS", 0)
+    monkeypatch.setattr(change_file, "CHANGE_MAX_ROWS", 0)
 
 
 settings.register_profile("fast", max_examples=40, deadline=None, print_blob=True)

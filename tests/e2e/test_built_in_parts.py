@@ -50,7 +50,7 @@ def test_rows_are_in_order_over_all_files(tmp_path):
         assert len(relation.files) > 1
         assert [file.rows for file in relation.files[:-1]] == [2] * (len(relation.files) - 1)
         (sort,) = {segment.sort_by for segment in relation.segments}
-        keys = db.store.read_segments(relation)[sort[0]].to_pylist()
+        keys = db.store.read_files(relation.files)[sort[0]].to_pylist()
         assert keys == sorted(keys, key=lambda key: (key is not None, str(key).encode()))
         db.delete("t", [("é", 2), (None, 1)])
         db.insert("t", [("é", 7), ("b", 8)])

@@ -13,8 +13,7 @@ import pytest
 import everview as ev
 from e2e.attacks import HARMLESS, QUERIES, STATEMENTS
 from everview.engines.duckdb.evaluator import DuckDBEvaluator
-from everview.store.manifest import FORMAT
-from everview.store.manifest_codec import _checksum
+from everview.store.manifest_codec import sealed
 from everview.store.manifest_log import manifest_path
 from everview.store.store import Store
 
@@ -133,7 +132,9 @@ def test_a_store_of_others_reaches_nothing(open_db, place, engine, form):
     with open_db(at) as made:
         made.sql("CREATE TABLE t (id BIGINT, v STRING); CREATE VIEW v AS SELECT v FROM t")
         made.insert("t", [(1, "a"), (2, "b")])
-    path = at / manifest_path(Store.open_existing(str(at)).epochs()[-1])
+    store = Store.open_existing(str(at))
+    store.make_checkpoint(store.epochs()[-1])
+    path = at / manifest_path(store.epochs()[-1])
     original, let_in = path.read_bytes(), {}
     for attack in QUERIES[::3] if form == "recomputed" else QUERIES:
         forge(path, original, STORED[form](told(attack, place)))
@@ -172,10 +173,7 @@ class refused:  # noqa: N801
 def forge(path: Path, original: bytes, view: Any) -> None:
     body = json.loads(original.splitlines()[-1])["body"]
     body["catalog"]["views"] = [view]
-    text = json.dumps(body).encode()
-    head = f'{{"format":{FORMAT},"checksum":"{_checksum(FORMAT, text)}","body":'
-    path.unlink()
-    path.write_bytes(head.encode() + text + b"}\n")
+    path.write_bytes(sealed(json.dumps(body).encode()))
 
 
 _KEPT_IN = r"(?i)permission|cannot|disabled|does not exist"

@@ -368,9 +368,9 @@ def test_division_by_zero_in_a_view_refuses_the_transaction(open_db, tmp_path):
 
 def test_a_second_writer_is_told_who_has_the_store(shop, open_db):
     with pytest.raises(ev.UserError) as caught:
-        open_db(shop.store.place.shown)
+        open_db(shop.store.folder.shown)
     assert caught.value.code == "S008"
-    with open_db(shop.store.place.shown, read_only=True) as reader:
+    with open_db(shop.store.folder.shown, read_only=True) as reader:
         assert sorted(reader.read("revenue").rows()) == sorted(shop.read("revenue").rows())
         with pytest.raises(ev.UserError) as refused:
             reader.insert("orders", [])

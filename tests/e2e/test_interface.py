@@ -244,7 +244,7 @@ def test_state_holds_only_the_columns_that_derivatives_read(db):
 
 def test_a_database_opens_again_where_it_was_left(db, open_db):
     db.insert("orders", [(1, 7, "1.00")])
-    path, epoch = str(db.store.place.shown), db.epoch
+    path, epoch = str(db.store.folder.shown), db.epoch
     with open_db(path, read_only=True) as reader:
         db.insert("orders", [(2, 7, "1.00")])
         assert reader.epoch == epoch + 1

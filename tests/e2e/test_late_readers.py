@@ -78,7 +78,7 @@ def test_a_file_that_is_missing_from_a_retained_epoch_is_damage(path):
     with ev.open(path, engine="duckdb", read_only=True) as db:
         rows = db.read("t")
         for file in db.store.latest().relations["t"].files:
-            db.store.place.remove(file.path)
+            db.store.folder.remove(file.path)
         with pytest.raises(ev.UserError) as caught:
             rows.rows()
         assert caught.value.code == "S003"

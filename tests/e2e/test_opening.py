@@ -23,7 +23,8 @@ def location(tmp_path):
     db.close()
     store = Store.open_existing(tmp_path)
     latest = store.latest()
-    old = store.write_segment("other", latest.epoch + 1, store.read_segments(latest.relations["t"]))
+    rows = store.read_files(latest.relations["t"].files)
+    old = store.write_segment("other", latest.epoch + 1, rows)
     store.commit(
         latest.advance(epoch=latest.epoch + 1, created="t", bases={"other": old}, dropped=states)
     )

@@ -37,7 +37,6 @@ def location(tmp_path):
     text = json.dumps(latest.catalog).replace("upper(s)", "soundex(s)")
     following = latest.advance(epoch=latest.epoch + 1, created="t", bases={}, changes={})
     store.commit(replace(following, catalog=json.loads(text)))
-    store.close()
     return path
 
 
@@ -137,7 +136,6 @@ def test_a_store_that_tells_nothing_of_its_views_still_refuses(location):
     plain = {key: value for key, value in latest.catalog.items() if key != "known"}
     following = latest.advance(epoch=latest.epoch + 1, created="t", bases={}, changes={})
     store.commit(replace(following, catalog=plain))
-    store.close()
     with pytest.raises(ev.UserError):
         ev.open(location, engine="duckdb")
 

@@ -87,7 +87,7 @@ def test_a_view_that_is_dropped_leaves_nothing_in_memory(db):
 def test_the_files_of_a_base_lie_together_and_are_packed_as_far_as_there_is_room(
     tmp_path, monkeypatch, rows_held, made, kind
 ):
-    monkeypatch.setattr(segments, "ROW_GROUP", 100)
+    monkeypatch.setattr(segments, "ROW_GROUP_ROWS", 100)
     monkeypatch.setattr(segments.os, "cpu_count", lambda: 6)
     given = [(number % 2_000, number) for number in range(6_000)]
     with ev.open(str(tmp_path), engine="duckdb") as db:

@@ -11,14 +11,19 @@ import pyarrow as pa
 import pytest
 
 from everview.errors import UserError
-from everview.store.change_file import FEW_ROWS, MANY_BYTES, MANY_ROWS, are_few
+from everview.store.change_file import (
+    CHANGE_MAX_BYTES,
+    CHANGE_MAX_ROWS,
+    UNMEASURED_MAX_ROWS,
+    fits_change_file,
+)
 from everview.store.compaction import WHOLE, Policy, compact
 from everview.store.manifest import FORMAT, Manifest, Segment
 from everview.store.manifest_codec import decode, encode
 from everview.store.manifest_log import manifest_path
 from everview.store.retention import retire
 from everview.store.store import Store
-from store.worlds import SCHEMA, combine, rows, value
+from store.worlds import SCHEMA, combine, read_segments, rows, value
 
 KINDS = pa.schema(
     [
@@ -43,9 +48,8 @@ def commit(store: Store, changes: dict[str, Segment]) -> Manifest:
 
 
 def files(store: Store) -> list[Path]:
-    store.close()  # what was made for the next epoch goes
     return [
-        path for path in Path(store.place.root).rglob("*") if path.suffix in (".arrow", ".parquet")
+        path for path in Path(store.folder.root).rglob("*") if path.suffix in (".arrow", ".parquet")
     ]
 
 
@@ -65,10 +69,10 @@ def test_what_an_epoch_changes_is_one_file_and_read_back_as_it_was(alone: Store)
             schema=KINDS,
         ),
     }
-    made = alone.write_together(1, {name: (each, ("k",)) for name, each in given.items()})
+    made = alone.write_changes(1, {name: (each, ("k",)) for name, each in given.items()})
     assert len(files(alone)) == 1
     assert made["nothing"].files == ()
-    again = Store.open_existing(alone.place.root)
+    again = Store.open_existing(alone.folder.root)
     commit(alone, made)
     manifest = again.latest()
     assert decode(encode(manifest), "m") == manifest
@@ -85,17 +89,17 @@ def test_what_an_epoch_changes_is_one_file_and_read_back_as_it_was(alone: Store)
 
 def test_keys_and_columns_are_chosen_of_a_piece_as_of_a_file(alone: Store) -> None:
     table = rows((1, "a", 1), (2, "b", 1), (None, "c", 1))
-    made = alone.write_together(1, {"other": (table, ("k",)), "orders": (table, ("k",))})
+    made = alone.write_changes(1, {"other": (table, ("k",)), "orders": (table, ("k",))})
     relation = commit(alone, made).relations["orders"]
-    found = alone.read_segments(relation, columns=["v"], key="k", keys=pa.array([2, None]))
+    found = read_segments(alone, relation, columns=["v"], key="k", keys=pa.array([2, None]))
     assert sorted(found["v"].to_pylist()) == ["b", "c"]
 
 
 def test_a_file_stays_as_long_as_somebody_needs_a_piece_of_it(alone: Store) -> None:
     both = {"orders": (rows((1, "a", 1)), ("k",)), "other": (rows((2, "b", 1)), ("k",))}
     later = {name: (rows((3, "c", 1)), ("k",)) for name in both}
-    commit(alone, alone.write_together(1, both))
-    commit(alone, alone.write_together(2, later))
+    commit(alone, alone.write_changes(1, both))
+    commit(alone, alone.write_changes(2, later))
     alone.commit(
         compact(alone, alone.latest(), ["orders"], {"orders": SCHEMA}, combine, created="t")
     )
@@ -115,7 +119,7 @@ def test_folded_changes_that_are_few_lie_in_one_file_again_and_bases_in_their_ow
         table = rows((number, "a", 1), (0, "b", (-1) ** number))
         commit(
             alone,
-            alone.write_together(alone.latest().epoch + 1, dict.fromkeys(names, (table, ("k",)))),
+            alone.write_changes(alone.latest().epoch + 1, dict.fromkeys(names, (table, ("k",)))),
         )
     before, known = value(alone, alone.latest()), {*files(alone)}
     policy = Policy(changes=1, growth=float("inf"))
@@ -125,34 +129,27 @@ def test_folded_changes_that_are_few_lie_in_one_file_again_and_bases_in_their_ow
     known = {*files(alone)}
     alone.commit(compact(alone, some, names, schemas, combine, created="t", policy=WHOLE))
     assert [path.suffix for path in {*files(alone)} - known] == [".parquet"] * 2
-    again = Store.open_existing(alone.place.root)
+    again = Store.open_existing(alone.folder.root)
     assert all(value(again, again.latest(), name) == before for name in names)
 
 
-def test_the_manifest_lies_behind_the_rows_of_its_epoch_in_one_file_with_two_names(
-    alone: Store,
-) -> None:
+def test_a_manifest_is_read_that_lies_behind_the_rows_of_its_epoch(alone: Store) -> None:
     few = {"orders": (rows((1, "line\nline", 1)), ("k",))}
-    manifest = commit(alone, alone.write_together(1, few))
+    manifest = commit(alone, alone.write_changes(1, few))
     (path,) = files(alone)
-    named = Path(alone.absolute(manifest_path(1)))
-    assert path.samefile(named)
-    assert [each.name for each in named.parent.iterdir()].count(named.name) == 1
-    assert len([*named.parent.iterdir()]) == 2, "nothing else is left beside the manifests"
-    assert Store.open_existing(alone.place.root).latest() == manifest
-    path.unlink()
-    path.write_bytes(named.read_bytes())
-    again = Store.open_existing(alone.place.root)
-    assert value(again, again.latest()) == {(1, "line\nline"): 1}, "a copy need not keep the link"
-    named.write_bytes(encode(manifest))
-    again = Store.open_existing(alone.place.root)
-    assert value(again, again.latest()) == {(1, "line\nline"): 1}, "nor the rows in the manifest"
+    old = path.read_bytes() + b"\n" + encode(replace(manifest, format=3))
+    path.write_bytes(old)  # up to format 3 both were one file with two names
+    Path(alone.absolute(manifest_path(1))).write_bytes(old)
+    again = Store.open_existing(alone.folder.root)
+    assert again.latest() == replace(manifest, format=3)
+    assert value(again, again.latest()) == {(1, "line\nline"): 1}
+    assert again.verify(again.latest()) == {}
 
 
 def test_only_one_of_two_writers_of_few_rows_has_the_epoch(alone: Store) -> None:
-    other = Store.open_existing(alone.place.root)
+    other = Store.open_existing(alone.folder.root)
     both = [
-        (store, store.write_together(1, {"orders": (rows((number, "a", 1)), ("k",))}))
+        (store, store.write_changes(1, {"orders": (rows((number, "a", 1)), ("k",))}))
         for number, store in enumerate((alone, other))
     ]
     begun = [(s, s.latest().advance(epoch=1, created="t", changes=made)) for s, made in both]
@@ -161,28 +158,28 @@ def test_only_one_of_two_writers_of_few_rows_has_the_epoch(alone: Store) -> None
         store.commit(manifest)
     with pytest.raises(UserError, match="S007"):
         other.commit(begun[1][1])
-    assert value(alone, Store.open_existing(alone.place.root).latest()) == {(0, "a"): 1}
-    commit(alone, alone.write_together(2, {"orders": (rows((7, "a", 1)), ("k",))}))
+    assert value(alone, Store.open_existing(alone.folder.root).latest()) == {(0, "a"): 1}
+    commit(alone, alone.write_changes(2, {"orders": (rows((7, "a", 1)), ("k",))}))
     assert len(retire(alone, 1)) == 3, "two manifests, and the file of the one that lost"
     assert value(alone, alone.latest()) == {(0, "a"): 1, (7, "a"): 1}
 
 
 def test_what_is_not_there_or_not_whole_is_refused(alone: Store) -> None:
     table = rows(*((number, "a", 1) for number in range(50)))
-    made = alone.write_together(1, {"orders": (table, ("k",)), "other": (table, ("k",))})
+    made = alone.write_changes(1, {"orders": (table, ("k",)), "other": (table, ("k",))})
     manifest = commit(alone, made)
-    again = Store.open_existing(alone.place.root)
+    again = Store.open_existing(alone.folder.root)
     (path,) = files(alone)
     end = max((each.start or 0) + each.bytes for each in manifest.files)
     path.write_bytes(path.read_bytes()[: end - 8])
-    assert again.read_segments(manifest.relations["orders"]).num_rows == 50
+    assert read_segments(again, manifest.relations["orders"]).num_rows == 50
     with pytest.raises(UserError, match=r"S003.*bytes"):
-        again.read_segments(manifest.relations["other"])
+        read_segments(again, manifest.relations["other"])
     assert list(again.verify(manifest)) == [manifest.files[0].path]
     path.unlink()
     with pytest.raises(UserError, match=r"S003.*missing"):
-        again.read_segments(manifest.relations["orders"])
-    lost = alone.write_together(2, {"orders": (table, ("k",))})
+        read_segments(again, manifest.relations["orders"])
+    lost = alone.write_changes(2, {"orders": (table, ("k",))})
     for each in files(alone):
         each.unlink()
     with pytest.raises(UserError, match=r"S003.*missing"):
@@ -193,18 +190,18 @@ def test_what_is_not_there_or_not_whole_is_refused(alone: Store) -> None:
 def test_a_store_of_the_format_before_is_read_and_goes_on(alone: Store) -> None:
     segment = alone.write_segment("orders", 1, rows((1, "a", 1)), ("k",))
     new = alone.latest().advance(epoch=1, created="t", changes={"orders": segment})
-    alone.commit(replace(new, format=1))
-    again = Store.open_existing(alone.place.root)
+    alone.folder.create(manifest_path(1), encode(replace(new, format=1)))
+    again = Store.open_existing(alone.folder.root)
     assert again.latest().format == 1
-    commit(again, again.write_together(2, {"orders": (rows((2, "b", 1)), ("k",))}))
-    assert Store.open_existing(alone.place.root).latest().format == FORMAT
+    commit(again, again.write_changes(2, {"orders": (rows((2, "b", 1)), ("k",))}))
+    assert Store.open_existing(alone.folder.root).latest().format == FORMAT
     assert value(again, again.latest()) == {(1, "a"): 1, (2, "b"): 1}
 
 
 def test_many_rows_and_large_ones_have_files_of_their_own() -> None:
-    assert are_few(rows())
-    assert are_few(rows(*[(1, "a", 1)] * (MANY_ROWS - 1)))
-    assert not are_few(rows(*[(1, "a", 1)] * MANY_ROWS))
-    large = "a" * (MANY_BYTES // FEW_ROWS)
-    assert not are_few(rows(*[(1, large, 1)] * FEW_ROWS))
-    assert are_few(rows(*[(1, large, 1)] * (FEW_ROWS - 1)))
+    assert fits_change_file(rows())
+    assert fits_change_file(rows(*[(1, "a", 1)] * (CHANGE_MAX_ROWS - 1)))
+    assert not fits_change_file(rows(*[(1, "a", 1)] * CHANGE_MAX_ROWS))
+    large = "a" * (CHANGE_MAX_BYTES // UNMEASURED_MAX_ROWS)
+    assert not fits_change_file(rows(*[(1, large, 1)] * UNMEASURED_MAX_ROWS))
+    assert fits_change_file(rows(*[(1, large, 1)] * (UNMEASURED_MAX_ROWS - 1)))

@@ -9,7 +9,7 @@ import pytest
 from everview.errors import UserError
 from everview.store.manifest_log import manifest_path
 from everview.store.store import Store
-from store.worlds import add, rows, value
+from store.worlds import add, read_segments, rows, value
 
 
 def file_of(store: Store) -> Path:
@@ -27,10 +27,10 @@ def test_a_damaged_manifest_names_itself_and_the_way_out(store: Store) -> None:
     path = Path(store.absolute(manifest_path(1)))
     flip(path, path.stat().st_size - 200)
     with pytest.raises(UserError) as caught:
-        Store.open_existing(store.place.root).latest()
+        Store.open_existing(store.folder.root).latest()
     assert caught.value.code == "S002"
     assert manifest_path(1) in caught.value.problem
-    assert Store.open_existing(store.place.root).read(0).epoch == 0
+    assert Store.open_existing(store.folder.root).read(0).epoch == 0
 
 
 def test_a_manifest_that_ends_too_early_is_not_taken_for_one(store: Store) -> None:
@@ -40,7 +40,7 @@ def test_a_manifest_that_ends_too_early_is_not_taken_for_one(store: Store) -> No
     for size in (*range(0, len(whole), 37), len(whole) - 1):
         path.write_bytes(whole[:size])
         with pytest.raises(UserError, match="S002"):
-            Store.open_existing(store.place.root).latest()
+            Store.open_existing(store.folder.root).latest()
 
 
 def test_a_truncated_segment_is_refused_on_reading(store: Store) -> None:
@@ -48,7 +48,7 @@ def test_a_truncated_segment_is_refused_on_reading(store: Store) -> None:
     path, (file,) = file_of(store), manifest.files
     path.write_bytes(path.read_bytes()[: (file.start or 0) + file.bytes - 5])
     with pytest.raises(UserError) as caught:
-        store.read_segments(manifest.relations["orders"])
+        read_segments(store, manifest.relations["orders"])
     assert caught.value.code == "S003"
     assert path.name in caught.value.problem
     assert "bytes" in store.verify(manifest)[manifest.files[0].path]
@@ -58,7 +58,7 @@ def test_a_missing_segment_is_refused_on_reading(store: Store) -> None:
     manifest = add(store, rows((1, "a", 1)))
     file_of(store).unlink()
     with pytest.raises(UserError, match=r"S003.*missing"):
-        store.read_segments(manifest.relations["orders"])
+        read_segments(store, manifest.relations["orders"])
     assert list(store.verify(manifest).values()) == ["it is missing"]
 
 
@@ -76,4 +76,4 @@ def test_a_destroyed_footer_is_damage_not_a_bug(store: Store) -> None:
     (file,) = manifest.relations["orders"].files
     flip(file_of(store), (file.start or 0) + file.bytes - 1)
     with pytest.raises(UserError, match="S003"):
-        store.read_segments(manifest.relations["orders"])
+        read_segments(store, manifest.relations["orders"])

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 def test_fewer_rows_than_were_written_are_not_taken_in(tmp_path: Path) -> None:
     store = Store.create_or_open(tmp_path / "shop")
     directory = store.segment_directory("orders", 1)
-    store.place.write(f"{directory}/part-0.parquet", segments._parquet(rows((1, "a", 1)), {}))
+    store.folder.write(f"{directory}/part-0.parquet", segments._parquet(rows((1, "a", 1)), {}))
     assert store.adopt_segment("orders", 1, directory, rows=1).rows == 1
     with pytest.raises(UserError, match=r"S011.*wrote 2 rows.*sees 1") as caught:
         store.adopt_segment("orders", 1, directory, rows=2)
@@ -35,7 +35,7 @@ def test_to_register_a_large_file_reads_its_tail_alone(
     store = Store.create_or_open(tmp_path / "shop")
     directory = store.segment_directory("orders", 1)
     many = rows(*((number, f"value {number}", 1) for number in range(50_000)))
-    store.place.write(f"{directory}/part-0.parquet", segments._parquet(many, {}))
+    store.folder.write(f"{directory}/part-0.parquet", segments._parquet(many, {}))
     monkeypatch.setattr("everview.store.checksums._chunks", None)
     (file,) = store.adopt_segment("orders", 1, directory, rows=50_000).files
     assert file.checksum is None

@@ -1,4 +1,4 @@
-"""What a place tells of its files."""
+"""What the folder of a store says about its files."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from everview.store.filesystem import resolve
 def test_of_a_file_the_last_line_is_read(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, tail: int, before: bytes, line: bytes
 ) -> None:
-    monkeypatch.setattr(filesystem, "_TAIL", tail)
+    monkeypatch.setattr(filesystem, "LAST_LINE_BYTES", tail)
     (tmp_path / "file").write_bytes(before + line)
     whole = before + line
     expected = whole[whole.rfind(b"\n", 0, -1) + 1 :]
@@ -26,3 +26,29 @@ def test_of_a_file_the_last_line_is_read(
 def test_a_file_that_is_not_there_has_no_line(tmp_path: Path) -> None:
     with pytest.raises(FileNotFoundError):
         resolve(tmp_path).last_line("file")
+
+
+def test_a_file_is_replaced_whole_and_leaves_nothing_beside_it(tmp_path: Path) -> None:
+    folder = resolve(tmp_path)
+    folder.make_folder("manifests")
+    assert folder.create("manifests/1", b"old")
+    folder.replace("manifests/1", b"new")
+    assert (tmp_path / "manifests" / "1").read_bytes() == b"new"
+    assert folder.names("manifests") == ["1"]
+
+
+def test_a_file_is_not_created_before_what_it_waits_for(tmp_path: Path) -> None:
+    folder = resolve(tmp_path)
+    folder.make_folder("manifests")
+    seen: list[bool] = []
+    assert folder.create(
+        "manifests/1", b"x", once=lambda: seen.append(folder.exists("manifests/1"))
+    )
+    assert seen == [False]
+
+    def refuse() -> None:
+        raise OSError("the disk is gone")
+
+    with pytest.raises(OSError, match="gone"):
+        folder.create("manifests/2", b"x", once=refuse)
+    assert folder.names("manifests") == ["1"]

@@ -24,6 +24,7 @@ from everview.store import segments
 from everview.store.compaction import compact
 from everview.store.manifest import Manifest
 from everview.store.store import Store
+from store.worlds import read_segments
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -57,10 +58,10 @@ HOW = {
 def committed(
     request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> tuple[Store, Manifest]:
-    lasting, repeated = HOW[request.param]
+    dense, repeated = HOW[request.param]
     monkeypatch.setattr(segments, "_repeating", lambda _: repeated)
     store = Store.create_or_open(tmp_path / "shop")
-    made = store.write_segment("t", 1, ROWS, ("k",), kind="base", lasting=lasting)
+    made = store.write_segment("t", 1, ROWS, ("k",), kind="base", dense=dense)
     store.commit(store.latest().advance(epoch=1, created="", bases={"t": made}))
     return store, store.latest()
 
@@ -95,32 +96,32 @@ def test_a_flipped_bit_is_found_or_harmless(committed: tuple[Store, Manifest], e
     harmless = []
     for at in flips(path_of(store), every):
         rows = unless_damaged(
-            lambda: store.read_segments(manifest.relations["t"], schema=ROWS.schema)
+            lambda: read_segments(store, manifest.relations["t"], schema=ROWS.schema)
         )
         if rows is not None:
             assert rows.equals(ROWS), at
             harmless.append(at)
     assert len(harmless) < path_of(store).stat().st_size / every / 10
-    assert store.read_segments(manifest.relations["t"], schema=ROWS.schema).equals(ROWS)
+    assert read_segments(store, manifest.relations["t"], schema=ROWS.schema).equals(ROWS)
 
 
 def test_what_duckdb_reads_is_proven_whole(committed: tuple[Store, Manifest]) -> None:
     store, manifest = committed
     for _ in flips(path_of(store), 61):
         with pytest.raises(UserError, match="S003"):
-            Store.open_existing(store.place.root).require_sound(manifest.files, pages=False)
+            Store.open_existing(store.folder.root).require_sound(manifest.files, pages=False)
 
 
 def test_what_others_wrote_is_proven_by_its_pages_and_its_tail(tmp_path: Path) -> None:
     store = Store.create_or_open(tmp_path / "shop")
     directory = store.segment_directory("t", 1)
-    store.place.write(f"{directory}/part-0.parquet", segments._parquet(ROWS, {}))
+    store.folder.write(f"{directory}/part-0.parquet", segments._parquet(ROWS, {}))
     made = store.adopt_segment("t", 1, directory, ("k",), kind="base", rows=COUNT)
     store.commit(store.latest().advance(epoch=1, created="", bases={"t": made}))
     (file,) = made.files
     assert file.checksum is None
     for at in flips(path_of(store), 31):
-        again = Store.open_existing(store.place.root)
+        again = Store.open_existing(store.folder.root)
         unless_damaged(partial(again.require_sound, [file], pages=False))
         rows = unless_damaged(partial(again.read_files, [file], schema=ROWS.schema))
         assert rows is None or rows.equals(ROWS), at
@@ -128,7 +129,7 @@ def test_what_others_wrote_is_proven_by_its_pages_and_its_tail(tmp_path: Path) -
     for at in flips(path_of(store), 31):
         if at >= tail:
             with pytest.raises(UserError, match="S003"):
-                Store.open_existing(store.place.root).require_sound([file], pages=True)
+                Store.open_existing(store.folder.root).require_sound([file], pages=True)
 
 
 def test_compaction_passes_no_damage_on(committed: tuple[Store, Manifest]) -> None:
@@ -157,12 +158,12 @@ def test_a_file_without_page_checksums_is_proven_by_its_own(tmp_path: Path) -> N
     store.commit(store.latest().advance(epoch=1, created="", bases={"t": old}))
     for pages in (False, True):
         for _ in flips(path_of(store), 211):
-            again = Store.open_existing(store.place.root)
+            again = Store.open_existing(store.folder.root)
             with pytest.raises(UserError, match="S003"):
                 again.require_sound(old.files, pages=pages)
             with pytest.raises(UserError, match="S003"):
                 again.read_files(old.files)
-    assert Store.open_existing(store.place.root).read_files(old.files).num_rows == COUNT
+    assert Store.open_existing(store.folder.root).read_files(old.files).num_rows == COUNT
 
 
 def declared(db: Any) -> None:
@@ -213,7 +214,7 @@ def test_on_spark_no_damage_becomes_an_answer(tmp_path: Path, spark: SparkSessio
     for beside in path.parent.glob(".*.crc"):
         beside.unlink()  # Hadoop's own checksums, which only its local file system has
     for _ in flips(path, every=path.stat().st_size // 6):
-        kept = Store.open_existing(store.place.root)
+        kept = Store.open_existing(store.folder.root)
         rows = unless_damaged(Database(kept, SparkEngine(spark, large_rows=0), None).read("t").rows)
         assert rows is None or sorted(rows) == right
         told += rows is None

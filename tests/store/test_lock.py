@@ -22,7 +22,7 @@ sys.stdin.read()
 
 
 def test_two_writers_in_one_process_conflict(store: Store) -> None:
-    other = Store.open_existing(store.place.root)
+    other = Store.open_existing(store.folder.root)
     with store.writer_lock() as lock:
         with pytest.raises(UserError) as caught:
             other.writer_lock()
@@ -36,7 +36,7 @@ def test_two_writers_in_one_process_conflict(store: Store) -> None:
 
 
 def test_a_writer_that_is_killed_leaves_no_lock(store: Store) -> None:
-    command = [sys.executable, "-c", HOLD, store.place.root]
+    command = [sys.executable, "-c", HOLD, store.folder.root]
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as holder:
         assert holder.stdout.readline() == b"held\n"
         with pytest.raises(UserError, match=f"S008.*process {holder.pid} "):

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from everview.errors import UserError
 from everview.store.manifest import FORMAT, DataFile, Kind, Manifest, Relation, Segment
-from everview.store.manifest_codec import decode, encode
+from everview.store.manifest_codec import decode, encode, sealed
 
 bounds = (
     st.none() | st.tuples(st.just("int"), st.integers()) | st.tuples(st.just("string"), st.text())
@@ -72,7 +72,7 @@ def test_no_flipped_bit_goes_unnoticed(manifest: Manifest, data: st.DataObject) 
 
 
 def test_a_damaged_format_number_is_damage_not_a_newer_format() -> None:
-    raw = encode(Manifest(1, 0, "t")).replace(b'"format":3', b'"format":4')
+    raw = encode(Manifest(1, 0, "t")).replace(b'"format":4', b'"format":5')
     with pytest.raises(UserError, match="S002"):
         decode(raw, "m")
 
@@ -84,12 +84,10 @@ def test_a_torn_manifest_is_damaged(cut: int) -> None:
 
 
 def test_a_manifest_with_a_field_missing_is_damaged() -> None:
-    from everview.store.manifest_codec import _checksum
-
-    body = b'{"epoch":1}'
-    raw = b'{"format":1,"checksum":"%s","body":%s}\n' % (_checksum(1, body).encode(), body)
     with pytest.raises(UserError, match=r"S002.*parent"):
-        decode(raw, "m")
+        decode(sealed(b'{"epoch":1}', 1), "m")
+    with pytest.raises(UserError, match=r"S002.*created"):
+        decode(sealed(b'{"epoch":1,"checkpoint":0}'), "m")
 
 
 @pytest.mark.parametrize(

@@ -16,7 +16,7 @@ from everview.store import segments
 from everview.store.bounds import LONGEST_TEXT
 from everview.store.filesystem import resolve
 from everview.store.manifest import DataFile, Relation, Segment
-from everview.store.pruning import files_for, surviving
+from everview.store.pruning import files_for
 
 long_text = st.text("a\ud7ff\U0010ffff", min_size=LONGEST_TEXT - 1, max_size=LONGEST_TEXT + 2)
 DOMAINS: dict[str, tuple[pa.DataType, st.SearchStrategy[object]]] = {
@@ -31,6 +31,13 @@ DOMAINS: dict[str, tuple[pa.DataType, st.SearchStrategy[object]]] = {
     "boolean": (pa.bool_(), st.booleans()),
     "binary": (pa.binary(), st.binary(max_size=3)),
 }
+
+NEW = segments.NewSegment("r", 1, ("k",), "base")
+
+
+def surviving(files: tuple[DataFile, ...], keys: pa.Array | None) -> tuple[DataFile, ...]:
+    """The files that are left of a segment sorted by the column that is asked for."""
+    return files_for(Relation("r", (NEW.of(files),)), "k", keys)
 
 
 @st.composite
@@ -57,28 +64,26 @@ def test_a_file_that_holds_a_key_survives(
     tmp_path: Path, case: tuple[pa.DataType, list[list[object]], list[object]]
 ) -> None:
     type_, contents, wanted = case
-    place = resolve(tmp_path)
+    folder = resolve(tmp_path)
     keys = pa.array(wanted, type_)
     for values in contents:
-        written = segments.write(
-            place, "r", 1, pa.table({"k": pa.array(values, type_)}), ("k",), "base"
-        )
+        written = segments.write(folder, NEW, pa.table({"k": pa.array(values, type_)}))
         holds = any(same(value, key) for value in values for key in keys.to_pylist())
         assert not holds or surviving(written.files, keys) == written.files
         assert (
             not holds or surviving(written.files, pa.chunked_array([keys, keys])) == written.files
         )
-        adopted = adopt(place, values, type_)
+        adopted = adopt(folder, values, type_)
         assert not holds or surviving(adopted.files, keys) == adopted.files
 
 
-def adopt(place: segments.Place, values: list[object], type_: pa.DataType) -> Segment:
+def adopt(folder: segments.Folder, values: list[object], type_: pa.DataType) -> Segment:
     """What executors would write: unsorted, and in row groups of two."""
     directory = f"segments/r/{segments.fresh_id(1)}"
-    place.make_folder(directory)
+    folder.make_folder(directory)
     table = pa.table({"k": pa.array(values, type_)})
-    pq.write_table(table, place.absolute(f"{directory}/part-0.parquet"), row_group_size=2)
-    return segments.adopt(place, 1, directory, ("k",), "base")
+    pq.write_table(table, folder.absolute(f"{directory}/part-0.parquet"), row_group_size=2)
+    return segments.adopt(folder, NEW, directory)
 
 
 @pytest.mark.parametrize(
@@ -98,10 +103,10 @@ def adopt(place: segments.Place, values: list[object], type_: pa.DataType) -> Se
 def test_a_file_out_of_range_is_skipped_however_it_was_written(
     tmp_path: Path, type_: pa.DataType, inside: list[object], outside: list[object]
 ) -> None:
-    place = resolve(tmp_path)
+    folder = resolve(tmp_path)
     table = pa.table({"k": pa.array(inside, type_)})
-    written = segments.write(place, "r", 1, table, ("k",), "base")
-    adopted = adopt(place, inside, type_)
+    written = segments.write(folder, NEW, table)
+    adopted = adopt(folder, inside, type_)
     for files in (written.files, adopted.files):
         assert surviving(files, pa.array([*outside, None], type_)) == ()
         assert surviving(files, pa.array(outside + inside[:1], type_)) == files
@@ -110,10 +115,10 @@ def test_a_file_out_of_range_is_skipped_however_it_was_written(
 
 
 def test_written_and_adopted_files_have_the_same_bounds(tmp_path: Path) -> None:
-    place, values = resolve(tmp_path), [3, None, 1, 2]
+    folder, values = resolve(tmp_path), [3, None, 1, 2]
     table = pa.table({"k": pa.array(values, pa.int32())})
-    (written,) = segments.write(place, "r", 1, table, ("k",), "base").files
-    (adopted,) = adopt(place, list(values), pa.int32()).files
+    (written,) = segments.write(folder, NEW, table).files
+    (adopted,) = adopt(folder, list(values), pa.int32()).files
     assert (written.low, written.high, written.has_null) == (("int", 1), ("int", 3), True)
     assert (adopted.low, adopted.high, adopted.has_null) == (("int", 1), ("int", 3), True)
 

@@ -23,7 +23,7 @@ COUNT = 12_000
 """So many that columns are looked at for values that repeat."""
 
 
-def written(folder: Path, *, lasting: bool) -> tuple[str, pa.Table]:
+def written(folder: Path, *, dense: bool) -> tuple[str, pa.Table]:
     """A file of rows with nulls, ends of ranges and jumps from one to the other."""
     chance, numbers = Random(7), {8: pa.int8(), 16: pa.int16(), 32: pa.int32(), 64: pa.int64()}
 
@@ -56,7 +56,7 @@ def written(folder: Path, *, lasting: bool) -> tuple[str, pa.Table]:
         "_w": pa.array([1] * COUNT),
     }
     rows, store = pa.table(columns), Store.create_or_open(folder / "shop")
-    (file,) = store.write_segment("orders", 1, rows, ("a.key",), lasting=lasting).files
+    (file,) = store.write_segment("orders", 1, rows, ("a.key",), dense=dense).files
     assert store.read_files((file,)) == rows
     return store.absolute(file.path), rows
 
@@ -66,16 +66,16 @@ def must_be(found: pa.Table, rows: pa.Table) -> None:
         assert found[name].cast(rows[name].type).equals(rows[name]), name
 
 
-@pytest.mark.parametrize("lasting", [False, True])
-def test_duckdb_reads_what_was_written(tmp_path: Path, lasting: bool) -> None:
-    path, rows = written(tmp_path, lasting=lasting)
+@pytest.mark.parametrize("dense", [False, True])
+def test_duckdb_reads_what_was_written(tmp_path: Path, dense: bool) -> None:
+    path, rows = written(tmp_path, dense=dense)
     with duckdb.connect() as connection:
         connection.execute("SET TimeZone = 'UTC'")
         must_be(connection.sql(f"SELECT * FROM '{path}'").to_arrow_table(), rows)
 
 
 @pytest.mark.spark
-@pytest.mark.parametrize("lasting", [False, True])
-def test_spark_reads_what_was_written(tmp_path: Path, lasting: bool, spark: SparkSession) -> None:
-    path, rows = written(tmp_path, lasting=lasting)
+@pytest.mark.parametrize("dense", [False, True])
+def test_spark_reads_what_was_written(tmp_path: Path, dense: bool, spark: SparkSession) -> None:
+    path, rows = written(tmp_path, dense=dense)
     must_be(spark.read.parquet(path).orderBy("`a.key`").toArrow(), rows)

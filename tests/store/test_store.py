@@ -17,9 +17,9 @@ from pyarrow import fs
 from everview.errors import UserError
 from everview.store import segments
 from everview.store.manifest import Manifest, Relation
-from everview.store.manifest_log import manifest_path
+from everview.store.retention import retire
 from everview.store.store import Store
-from store.worlds import SCHEMA, add, added_up, rows, value
+from store.worlds import SCHEMA, add, added_up, read_segments, rows, value
 
 
 def test_a_new_store_is_at_the_empty_epoch_zero(store: Store) -> None:
@@ -29,7 +29,7 @@ def test_a_new_store_is_at_the_empty_epoch_zero(store: Store) -> None:
 
 def test_what_was_committed_is_there_after_reopening(store: Store) -> None:
     committed = add(store, rows((2, "b", 1), (1, "a", 1)))
-    again = Store.open_existing(store.place.root)
+    again = Store.open_existing(store.folder.root)
     assert again.latest() == committed
     assert value(again, again.latest()) == {(1, "a"): 1, (2, "b"): 1}
     assert again.verify(committed) == {}
@@ -37,7 +37,7 @@ def test_what_was_committed_is_there_after_reopening(store: Store) -> None:
 
 @pytest.mark.parametrize("spell", [str, Path, lambda path: f"file://{path}"])
 def test_a_place_may_be_a_path_or_a_uri(store: Store, spell: type) -> None:
-    assert Store.open_existing(spell(store.place.root)).epochs() == [0]
+    assert Store.open_existing(spell(store.folder.root)).epochs() == [0]
 
 
 def test_a_store_may_lie_below_a_filesystem_that_is_given(tmp_path: Path) -> None:
@@ -64,7 +64,7 @@ def test_an_epoch_that_is_not_there_is_refused_with_the_range(store: Store) -> N
 
 
 def test_a_reader_notices_what_another_process_committed(store: Store) -> None:
-    reader = Store.open_existing(store.place.root)
+    reader = Store.open_existing(store.folder.root)
     assert reader.latest().epoch == 0
     for _ in range(3):
         add(store, rows((1, "a", 1)))
@@ -72,11 +72,11 @@ def test_a_reader_notices_what_another_process_committed(store: Store) -> None:
 
 
 def test_a_reader_notices_even_when_all_it_knew_was_removed(store: Store) -> None:
-    reader = Store.open_existing(store.place.root)
+    reader = Store.open_existing(store.folder.root)
     reader.latest()
-    for epoch in range(3):
+    for _ in range(3):
         add(store, rows((1, "a", 1)))
-        store.place.remove(manifest_path(epoch))
+        retire(store, keep_epochs=1)
     assert reader.latest().epoch == 3
 
 
@@ -93,7 +93,7 @@ def test_rows_are_sorted_by_key_with_nulls_first(store: Store) -> None:
 def test_many_rows_are_files_that_follow_each_other(
     store: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(segments, "ROW_GROUP", 2)
+    monkeypatch.setattr(segments, "ROW_GROUP_ROWS", 2)
     monkeypatch.setattr(os, "cpu_count", lambda: 3)
     given = rows(*((key, "x", 1) for key in (5, 3, None, 1, 4, 2, 9)))
     segment = store.write_segment("orders", 1, given, ("k",))
@@ -105,7 +105,7 @@ def test_many_rows_are_files_that_follow_each_other(
     ]
     store.commit(store.latest().advance(epoch=1, created="t", changes={"orders": segment}))
     assert value(store, store.latest()) == added_up(given)
-    found = store.read_segments(store.latest().relations["orders"], schema=SCHEMA)
+    found = read_segments(store, store.latest().relations["orders"], schema=SCHEMA)
     assert found["k"].to_pylist() == [None, 1, 2, 3, 4, 5, 9]
 
 
@@ -117,7 +117,7 @@ def test_keys_that_have_no_order_are_written_all_the_same(store: Store) -> None:
 
 def test_nothing_to_write_makes_no_file(store: Store) -> None:
     assert store.write_segment("orders", 1, rows(), ("k",)).files == ()
-    assert store.place.names("segments") == []
+    assert store.folder.names("segments") == []
 
 
 @pytest.mark.parametrize("name", ["../up", "a=b", "_hidden", ".dot", "Größe", "a/b", "x" * 300, ""])
@@ -154,13 +154,13 @@ def test_files_that_executors_wrote_become_a_segment(store: Store) -> None:
 def test_reading_by_key_gives_the_rows_of_those_keys(store: Store) -> None:
     add(store, rows((1, "a", 1), (None, "n", 1)))
     relation = add(store, rows((1, "a", -1), (5, "e", 1))).relations["orders"]
-    read = store.read_segments(relation, columns=["v", "_w"], key="k", keys=pa.array([1, None]))
+    read = read_segments(store, relation, columns=["v", "_w"], key="k", keys=pa.array([1, None]))
     assert sorted(read.to_pylist(), key=str) == [
         {"v": "a", "_w": -1},
         {"v": "a", "_w": 1},
         {"v": "n", "_w": 1},
     ]
-    none = store.read_segments(relation, key="k", keys=pa.array([77]), schema=SCHEMA)
+    none = read_segments(store, relation, key="k", keys=pa.array([77]), schema=SCHEMA)
     assert none.schema == SCHEMA
     assert none.num_rows == 0
 
@@ -177,7 +177,7 @@ def test_the_feed_sums_to_the_difference_of_two_epochs(store: Store) -> None:
 
 
 def test_a_second_writer_of_an_epoch_loses(store: Store) -> None:
-    other = Store.open_existing(store.place.root)
+    other = Store.open_existing(store.folder.root)
     mine = store.latest().advance(epoch=1, created="t", note={"by": "me"})
     theirs = other.latest().advance(epoch=1, created="t", note={"by": "them"})
     store.commit(mine)
@@ -189,25 +189,25 @@ def test_a_second_writer_of_an_epoch_loses(store: Store) -> None:
 
 
 def test_a_writer_left_far_behind_cannot_fill_a_gap(store: Store) -> None:
-    behind = Store.open_existing(store.place.root)
+    behind = Store.open_existing(store.folder.root)
     late = behind.latest().advance(epoch=1, created="late")
-    for epoch in range(3):
+    for _ in range(3):
         add(store, rows((1, "a", 1)))
-        store.place.remove(manifest_path(epoch))
+        retire(store, keep_epochs=1)
     with pytest.raises(UserError, match="S007"):
         behind.commit(late)
 
 
 def test_of_many_racing_writers_exactly_one_wins(store: Store) -> None:
     for epoch in range(1, 11):
-        writers = [Store.open_existing(store.place.root) for _ in range(6)]
+        writers = [Store.open_existing(store.folder.root) for _ in range(6)]
         start = threading.Barrier(len(writers))
         with ThreadPoolExecutor(len(writers)) as pool:
             outcomes = list(pool.map(race, writers, range(6), [start] * 6))
         assert sorted(outcomes) == ["S007"] * 5 + ["won"]
         assert store.latest().note == {"by": outcomes.index("won")}
         assert store.latest().epoch == epoch
-    assert [name for name in store.place.names("manifests") if name.endswith(".tmp")] == []
+    assert [name for name in store.folder.names("manifests") if name.endswith(".tmp")] == []
 
 
 def race(writer: Store, name: int, start: threading.Barrier) -> str:
@@ -240,7 +240,7 @@ sys.stdout.write(str(won))
 def test_racing_processes_commit_each_epoch_once(store: Store) -> None:
     racers = [
         subprocess.Popen(
-            [sys.executable, "-c", RACE, store.place.root, name], stdout=subprocess.PIPE, text=True
+            [sys.executable, "-c", RACE, store.folder.root, name], stdout=subprocess.PIPE, text=True
         )
         for name in ("left", "right")
     ]
@@ -255,8 +255,8 @@ def test_racing_processes_commit_each_epoch_once(store: Store) -> None:
 def test_what_a_crash_leaves_behind_does_not_matter(store: Store) -> None:
     add(store, rows((1, "a", 1)))
     store.write_segment("orders", 2, rows((2, "b", 1)), ("k",))
-    store.place.write("manifests/.00000000000000000002.json.ab.tmp", b'{"format":1,"chec')
-    again = Store.create_or_open(store.place.root)
+    store.folder.write("manifests/.00000000000000000002.json.ab.tmp", b'{"format":1,"chec')
+    again = Store.create_or_open(store.folder.root)
     assert again.epochs() == [0, 1]
     assert value(again, again.latest()) == {(1, "a"): 1}
     add(again, rows((2, "b", 1)))
@@ -270,7 +270,7 @@ def test_a_creation_that_was_interrupted_is_taken_up_again(tmp_path: Path) -> No
 
 def test_a_manifest_cannot_name_a_file_that_is_not_there(store: Store) -> None:
     segment = store.write_segment("orders", 1, rows((1, "a", 1)), ("k",))
-    store.place.remove(segment.files[0].path)
+    store.folder.remove(segment.files[0].path)
     with pytest.raises(UserError, match=r"S003.*missing"):
         store.commit(store.latest().advance(epoch=1, created="t", changes={"orders": segment}))
     assert store.epochs() == [0]
@@ -296,7 +296,7 @@ def test_all_that_a_manifest_names_is_on_disk_before_it(
     manifest = add(store, rows((1, "a", 1)))
     (before,) = named
     files = {store.absolute(file.path) for file in manifest.files}
-    root = Path(store.place.root)
+    root = Path(store.folder.root)
     above = {folder for file in files for folder in Path(file).parents}
     folders = {str(folder) for folder in above if folder.is_relative_to(root)}
     assert files | folders <= set(before)

@@ -57,9 +57,9 @@ def test_compaction_needs_no_file_that_was_written_here_lately(
     monkeypatch.setattr(worlds, "together", True)
     grown(store, 5)
     after = value(store, store.latest())
-    again = Store.open_existing(store.place.root)
+    again = Store.open_existing(store.folder.root)
     for path in {file.path for file in store.latest().files}:
-        store.place.remove(path)
+        store.folder.remove(path)
     done = compact(store, store.latest(), ["orders"], SCHEMAS, combine, created="t")
     assert value(store, done) == after
     with pytest.raises(UserError, match=r"S003.*missing"):
@@ -192,21 +192,21 @@ def test_a_running_writer_loses_nothing_and_a_crashed_one_is_cleaned_up(store: S
     crashed = store.write_segment("orders", 2, rows((1, "a", 1)), ("k",)).files[0].path
     running = store.write_segment("orders", 3, rows((1, "a", 1)), ("k",)).files[0].path
     torn = "manifests/.00000000000000000002.json.ab.tmp"
-    store.place.write(torn, b"{")
-    store.place.write("segments/orders/notes.txt", b"not ours")
+    store.folder.write(torn, b"{")
+    store.folder.write("segments/orders/notes.txt", b"not ours")
     assert sorted(retire(store, keep_epochs=9)) == [torn, crashed]
-    assert store.place.exists(running)
-    assert store.place.exists("segments/orders/notes.txt")
+    assert store.folder.exists(running)
+    assert store.folder.exists("segments/orders/notes.txt")
 
 
 def test_a_directory_of_executors_goes_as_a_whole(store: Store) -> None:
     directory = store.segment_directory("orders", 1)
     os.makedirs(store.absolute(directory))
     pq.write_table(rows((1, "a", 1)), store.absolute(f"{directory}/part-0.parquet"))
-    store.place.write(f"{directory}/.part-0.parquet.crc", b"crc")
+    store.folder.write(f"{directory}/.part-0.parquet.crc", b"crc")
     segment = store.adopt_segment("orders", 1, directory, ("k",), kind="base")
     store.commit(store.latest().advance(epoch=1, created="t", bases={"orders": segment}))
     assert retire(store, keep_epochs=2) == []
     store.commit(store.latest().advance(epoch=2, created="t", dropped={"orders"}))
     assert directory in retire(store, keep_epochs=1)
-    assert not store.place.exists(directory)
+    assert not store.folder.exists(directory)

@@ -191,10 +191,33 @@ def test_commands_read_an_earlier_epoch(shop: Path, name: str) -> None:
 
 
 def test_a_missing_manifest_between_others_is_told(shop: Path) -> None:
+    newest = Store.open_existing(shop).epochs()[-1]
     (shop / manifest_path(3)).unlink()
     (found,) = ev.verify(str(shop)).damaged
-    assert found.epochs == (3,)
+    assert found.epochs == tuple(range(3, newest + 1)), "deltas that follow it need it"
     assert found.path == manifest_path(3)
+    with pytest.raises(UserError, match=r"(?s)S002.*0003\.json.*missing.*epoch=2"):
+        ev.open(str(shop), engine="duckdb")
+
+
+def test_a_damaged_delta_hides_the_epochs_up_to_the_next_checkpoint(shop: Path) -> None:
+    newest = Store.open_existing(shop).epochs()[-1]
+    Store.open_existing(shop).make_checkpoint(newest)
+    path = shop / manifest_path(3)
+    flip(path, path.stat().st_size - 100)
+    (found,) = ev.verify(str(shop)).damaged
+    assert (found.path, found.epochs) == (manifest_path(3), tuple(range(3, newest)))
+    must_be_right(shop)
+    path = shop / manifest_path(newest)
+    flip(path, path.stat().st_size - 100)
+    with pytest.raises(UserError, match=r"(?s)S002.*epoch=2"):
+        ev.open(str(shop), engine="duckdb")
+    with ev.open(str(shop), engine="duckdb", epoch=2) as db:
+        assert db.epoch == 2
+    assert [each.epochs for each in ev.verify(str(shop)).damaged] == [
+        tuple(range(3, newest)),
+        (newest, newest + 1),
+    ]
 
 
 @pytest.mark.spark

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Sequence
 
 import pyarrow as pa
 
 from everview.store.manifest import Manifest, Relation, Segment
+from everview.store.pruning import files_for
 from everview.store.store import Store
 
 together = False
@@ -33,13 +35,27 @@ def write(store: Store, name: str, epoch: int, table: pa.Table) -> Segment:
     if not together:
         return store.write_segment(name, epoch, table, ("k",))
     others = {f"other{number}": (table.slice(number), ("k",)) for number in range(2)}
-    return store.write_together(epoch, others | {name: (table, ("k",))})[name]
+    return store.write_changes(epoch, others | {name: (table, ("k",))})[name]
+
+
+def read_segments(
+    store: Store,
+    relation: Relation,
+    key: str | None = None,
+    keys: pa.Array | None = None,
+    columns: Sequence[str] | None = None,
+    schema: pa.Schema | None = None,
+) -> pa.Table:
+    """The weighted rows of all segments, of files that may hold a key."""
+    return store.read_files(
+        files_for(relation, key, keys), key=key, keys=keys, columns=columns, schema=schema
+    )
 
 
 def value(store: Store, manifest: Manifest, name: str = "orders") -> dict[tuple[object, ...], int]:
     """The relation as a finite map without zeros."""
     relation = manifest.relations.get(name, Relation(name, ()))
-    return added_up(store.read_segments(relation, schema=SCHEMA))
+    return added_up(read_segments(store, relation, schema=SCHEMA))
 
 
 def added_up(table: pa.Table) -> dict[tuple[object, ...], int]:

@@ -22,7 +22,7 @@ from everview.runtime.arrow_types import arrow_schema
 from everview.runtime.protocol import Snapshot
 from everview.runtime.report import Clock
 from everview.store.compaction import Policy, compact, compactable
-from everview.store.errors import later
+from everview.store.errors import best_effort
 from everview.store.manifest import Manifest
 from everview.store.store import Store
 
@@ -103,7 +103,7 @@ def compact_relations(db: Handle, due: Iterable[str], policy: Policy) -> int:
 def _compact_if_due(db: Handle, changed: Iterable[str], newest: Manifest) -> None:
     due = tuple(n for n in changed if compactable(newest.relations[n], COMPACTION))
     if due:
-        with later():
+        with best_effort():
             compact_relations(db, due, COMPACTION)
 
 

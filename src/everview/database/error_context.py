@@ -14,7 +14,7 @@ from everview.lang.sql.parse.trees import too_deep
 from everview.runtime.protocol import Snapshot
 from everview.runtime.results import Result
 from everview.runtime.retry import CalculationError
-from everview.store.errors import damaged_segment, explained
+from everview.store.errors import damaged_segment, translating
 
 _UNREADABLE = "it cannot be read"
 
@@ -27,14 +27,14 @@ def report_damage(snapshot: Snapshot) -> Iterator[None]:
     """
     store = snapshot.store
     try:
-        with explained(store.place.shown):
+        with translating(store.folder.shown):
             yield
     except UserError:
         raise
     except Exception as problem:
         damaged = _files_named(problem, snapshot) or store.verify(snapshot.manifest)
         for path, reason in damaged.items():
-            good = store.manifests.last_without(damaged)
+            good = store.log.last_without(damaged)
             raise damaged_segment(store.absolute(path), reason, good) from problem
         raise
 

@@ -107,7 +107,7 @@ class Handle:
         self._loaded = self._loaded.replaced_by(manifest.catalog, self._load(manifest))
 
     def _load(self, manifest: Manifest) -> Catalog:
-        return load(manifest, self.engine, self.store.place.shown).compile()
+        return load(manifest, self.engine, self.store.folder.shown).compile()
 
     def snapshot(self) -> Snapshot:
         """The newest epoch."""
@@ -202,7 +202,6 @@ class Handle:
     def _release(self) -> None:
         try:
             self._engine.close()
-            self._store.close()
         finally:
             if self._lock is not None:
                 self._lock.release()

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from everview.errors import UserError
 from everview.store.manifest import DataFile, Manifest
-from everview.store.manifest_log import manifest_path
+from everview.store.manifest_log import Logged, manifest_path
 from everview.store.store import Store
 
 THREADS = 4
@@ -73,17 +73,31 @@ class _Referenced:
 
 def verify(store: Store, on_progress: Progress = no_progress) -> Verification:
     """Read everything that the retained epochs of a store need, as it lies on disk now."""
-    damaged: list[Damaged] = []
     files: dict[tuple[str, int | None], _Referenced] = {}
     epochs = store.epochs()
-    for epoch in range(epochs[0], epochs[-1] + 1):
-        try:
-            _add_references(store.manifests.read(epoch), files)
-        except UserError as problem:
-            damaged.append(Damaged(manifest_path(epoch), problem.problem, (), (epoch,)))
+    damaged = _damaged_manifests(store, range(epochs[0], epochs[-1] + 1), files)
     damaged += _damaged(store, list(files.values()), on_progress)
     size = sum(each.file.bytes for each in files.values())
     return Verification(epochs[0], epochs[-1], len(files), size, tuple(damaged))
+
+
+def _damaged_manifests(
+    store: Store, epochs: Iterable[int], files: dict[tuple[str, int | None], _Referenced]
+) -> list[Damaged]:
+    """Each damaged manifest, with all epochs that are read from it; the files that others name."""
+    found: list[Damaged] = []
+    logged: Logged | None = None
+    for epoch in epochs:
+        try:
+            logged = store.log.read(epoch, logged)
+            _add_references(logged.manifest, files)
+        except UserError as problem:
+            follows = logged is not None and logged.epoch == epoch - 1
+            if not found or follows or not store.log.is_document(epoch):
+                found.append(Damaged(manifest_path(epoch), problem.problem, (), (epoch,)))
+            else:  # its own file is sound: it needs the one that was found before
+                found[-1] = replace(found[-1], epochs=(*found[-1].epochs, epoch))
+    return found
 
 
 def _add_references(manifest: Manifest, files: dict[tuple[str, int | None], _Referenced]) -> None:

@@ -13,7 +13,7 @@ import pyarrow as pa
 from everview.runtime.calendar import must_be_in_calendar
 from everview.runtime.protocol import Snapshot
 from everview.runtime.report import Outcome
-from everview.store.change_file import are_few
+from everview.store.change_file import fits_change_file
 from everview.store.manifest import Segment
 
 
@@ -32,7 +32,7 @@ class EpochWriter:
         stored = self._snapshot.stored[name]
         must_be_in_calendar(rows)
         sort = stored.sort
-        if are_few(rows):
+        if fits_change_file(rows):
             self._small[name] = rows, sort
             return
         self.outcome.written[name] = rows
@@ -59,7 +59,7 @@ class EpochWriter:
 
     def _finish(self) -> None:
         with self.outcome.clock.phase("write"):
-            written = self._snapshot.store.write_together(self._epoch, self._small)
+            written = self._snapshot.store.write_changes(self._epoch, self._small)
             self.outcome.segments |= written
         for name, segment in self._writing.items():
             with self.outcome.clock.phase("write"), self.outcome.step(name):

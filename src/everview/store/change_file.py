@@ -1,62 +1,65 @@
-"""Few rows of many relations in one file: what one epoch adds is written, and synced, at once.
+"""The change file of an epoch: its small changes, of all relations, in one Arrow file.
 
 A Parquet file costs as much as writing some thousand rows, and an epoch that changes a few rows may
-change twenty relations. So their rows lie one after the other, each as a stream of Arrow's own
-format, and the manifest tells where. Compaction writes what has become more as Parquet.
+change twenty relations. So their rows lie one after the other, each as an Arrow IPC stream, and the
+manifest says where. Compaction writes what has become more as Parquet.
 """
 
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 import pyarrow as pa
 
 from everview.store.bounds import UNKNOWN, range_of_sorted
 from everview.store.checksums import checksum
-from everview.store.filesystem import Place
+from everview.store.filesystem import Folder
 from everview.store.manifest import DataFile, Segment
 from everview.store.segments import fresh_id, weight_of
 from everview.store.sort_order import in_order
 
 FOLDER = "changes"
-FEW_ROWS, MANY_ROWS, MANY_BYTES = 100, 2_000, 1 << 20
-"""Few rows are never asked how large they are; many, or large ones, are better off as Parquet."""
+CHANGE_MAX_ROWS, CHANGE_MAX_BYTES = 2_000, 1 << 20
+"""More rows, or larger ones, are better off as Parquet."""
+UNMEASURED_MAX_ROWS = 100
+"""The bytes of fewer rows are not counted."""
 _END = b"\xff\xff\xff\xff\x00\x00\x00\x00"
-"""How a stream of Arrow ends."""
-REMEMBERED = 64 << 20
-"""So many bytes of what was written lately are remembered, which need not be read again."""
+"""The end of an Arrow IPC stream."""
+RECENT_MAX_BYTES = 64 << 20
+"""How much of what was just written is kept in memory, so that it is not read again."""
 
 
-def are_few(rows: pa.Table) -> bool:
-    """Whether rows are better written together with others."""
+def fits_change_file(rows: pa.Table) -> bool:
+    """Whether a change is small enough for the change file of its epoch."""
     count = rows.num_rows
-    return count < FEW_ROWS or (count < MANY_ROWS and bool(rows.nbytes < MANY_BYTES))
+    return count < UNMEASURED_MAX_ROWS or (
+        count < CHANGE_MAX_ROWS and bool(rows.nbytes < CHANGE_MAX_BYTES)
+    )
 
 
 def is_piece(segment: Segment) -> bool:
-    """Whether a segment lies in a file with others; then its rows are in its order."""
+    """Whether a segment is a piece of a change file; then its rows are sorted."""
     return len(segment.files) == 1 and segment.files[0].start is not None
 
 
-def is_shared(path: str) -> bool:
-    """Whether a file holds rows of many relations."""
+def is_change_file(path: str) -> bool:
+    """Whether a file holds small changes of several relations."""
     return path.startswith(f"{FOLDER}/")
 
 
 def fresh_path(epoch: int) -> str:
-    """A file for an epoch that is not there yet."""
+    """A name for the change file of an epoch that no file has."""
     return f"{FOLDER}/{fresh_id(epoch)}.arrow"
 
 
 def write(
-    place: Place,
+    folder: Folder,
     epoch: int,
     few: Mapping[str, tuple[pa.Table, Sequence[str]]],
-    fresh: Callable[[int], str],
 ) -> dict[str, tuple[Segment, pa.Table]]:
-    """Rows by relation, and what they are sorted by, as changes in one fresh file; and in order.
+    """Write rows by relation, with their sort keys; the segment of each, and its rows sorted.
 
     Nothing is committed by it, and no rows need no file.
     """
@@ -64,8 +67,8 @@ def write(
     begun = {name: _append(sink, *each) for name, each in few.items()}
     content = sink.getvalue()
     if content.size:
-        path = fresh(epoch)
-        place.write(path, content)
+        path = fresh_path(epoch)
+        folder.write(path, content)
     found = {}
     for name, (rows, start, stop) in begun.items():
         keys = tuple(few[name][1])
@@ -75,22 +78,22 @@ def write(
 
 
 @dataclass(slots=True)
-class Lately:
-    """Rows of segments that were written a short while ago."""
+class RecentRows:
+    """Rows of the segments that were written last, oldest out first."""
 
     _rows: OrderedDict[str, tuple[Segment, pa.Table]] = field(default_factory=OrderedDict)
     _bytes: int = 0
 
     def add(self, segment: Segment, rows: pa.Table) -> None:
-        """Remember the rows of a segment; what was remembered longest may have to go."""
+        """Keep the rows of a segment; the oldest may have to go."""
         self._rows[segment.id] = segment, rows
         self._bytes += segment.bytes
-        while self._bytes > REMEMBERED:
+        while self._bytes > RECENT_MAX_BYTES:
             _, (oldest, _) = self._rows.popitem(last=False)
             self._bytes -= oldest.bytes
 
     def rows(self, segment: Segment) -> pa.Table | None:
-        """The rows of a segment, if they are remembered."""
+        """The rows of a segment, None where they are not kept."""
         _, rows = self._rows.get(segment.id, (None, None))
         return rows
 
@@ -98,34 +101,15 @@ class Lately:
 def _append(
     sink: pa.BufferOutputStream, table: pa.Table, sort_by: Sequence[str]
 ) -> tuple[pa.Table, int, int]:
-    """Write rows in their order; them, and where they begin and end."""
+    """Write rows sorted; return them, and where they begin and end."""
     rows, start = in_order(table, sort_by).combine_chunks(), sink.tell()
     if not rows.num_rows:
         return rows, start, start
-    sink.write(_heads.written(rows.schema))
+    sink.write(rows.schema.serialize())
     for batch in rows.to_batches():
         sink.write(batch.serialize())
     sink.write(_END)
     return rows, start, sink.tell()
-
-
-@dataclass(slots=True)
-class _Heads:
-    """How streams begin: relations have the same columns from epoch to epoch."""
-
-    _known: dict[tuple[str, ...], tuple[pa.Schema, pa.Buffer]] = field(default_factory=dict)
-
-    def written(self, schema: pa.Schema) -> pa.Buffer:
-        """The message that tells a schema; it is made anew if the names have other types now."""
-        names = tuple(schema.names)
-        known, head = self._known.get(names, (None, None))
-        if known is None or not known.equals(schema):
-            head = schema.serialize()
-            self._known[names] = schema, head
-        return head
-
-
-_heads = _Heads()
 
 
 def _piece(

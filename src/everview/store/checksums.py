@@ -21,7 +21,7 @@ from collections.abc import Iterable
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from everview.store.filesystem import Place
+from everview.store.filesystem import Folder
 from everview.store.manifest import DataFile, Tail
 
 CHUNK = 1 << 20
@@ -70,32 +70,32 @@ def opened(source: pa.NativeFile, file: DataFile) -> pq.ParquetFile:
     return parquet
 
 
-def verify_tail(place: Place, file: DataFile) -> None:
+def verify_tail(folder: Folder, file: DataFile) -> None:
     """Raise `Damage` if the tail of a Parquet file is not as it was written."""
-    with place.filesystem.open_input_file(place.inside(file.path)) as source:
+    with folder.filesystem.open_input_file(folder.inside(file.path)) as source:
         opened(source, file)
 
 
-def verify_whole(place: Place, file: DataFile) -> None:
+def verify_whole(folder: Folder, file: DataFile) -> None:
     """Raise `Damage` if a byte of a file that matters is not as it was written.
 
     A file that executors wrote has no checksum of its own: each of its pages is read.
     """
     if file.start is not None:
-        verified_piece(place, file)
+        verified_piece(folder, file)
         return
-    if file.checksum is not None and checksum(_chunks(place, file.path)) != file.checksum:
+    if file.checksum is not None and checksum(_chunks(folder, file.path)) != file.checksum:
         raise Damage(NOT_AS_WRITTEN)
-    with place.filesystem.open_input_file(place.inside(file.path)) as source:
+    with folder.filesystem.open_input_file(folder.inside(file.path)) as source:
         parquet = opened(source, file)
         if file.checksum is None:
             for group in range(parquet.num_row_groups):
                 parquet.read_row_group(group)
 
 
-def verified_piece(place: Place, file: DataFile) -> pa.Table:
+def verified_piece(folder: Folder, file: DataFile) -> pa.Table:
     """The rows of a piece of a shared file."""
-    with place.filesystem.open_input_file(place.inside(file.path)) as source:
+    with folder.filesystem.open_input_file(folder.inside(file.path)) as source:
         source.seek(file.start)
         content = source.read_buffer(file.bytes)
     if checksum([content]) != file.checksum:
@@ -106,9 +106,9 @@ def verified_piece(place: Place, file: DataFile) -> pa.Table:
     return rows
 
 
-def verify_size(place: Place, file: DataFile) -> None:
+def verify_size(folder: Folder, file: DataFile) -> None:
     """Raise `Damage` if a file is missing, or shorter or longer than it was."""
-    size = place.size(file.path)
+    size = folder.size(file.path)
     if size is None:
         raise Damage(MISSING)
     wanted = (file.start or 0) + file.bytes
@@ -129,7 +129,7 @@ def _start(chunk: pq.ColumnChunkMetaData) -> int:
     return int(chunk.data_page_offset if not first else min(first, chunk.data_page_offset))
 
 
-def _chunks(place: Place, path: str) -> Iterable[pa.Buffer]:
-    with place.filesystem.open_input_stream(place.inside(path), compression=None) as stream:
+def _chunks(folder: Folder, path: str) -> Iterable[pa.Buffer]:
+    with folder.filesystem.open_input_stream(folder.inside(path), compression=None) as stream:
         while chunk := stream.read(CHUNK):
             yield chunk

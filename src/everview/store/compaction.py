@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 
 import pyarrow as pa
 
-from everview.store.change_file import are_few
+from everview.store.change_file import fits_change_file
 from everview.store.manifest import Kind, Manifest, Opaque, Relation, Segment
 from everview.store.store import Store
 
@@ -115,13 +115,13 @@ def _fold(
 
 def _written(store: Store, epoch: int, folds: Sequence[_Fold]) -> dict[str, tuple[Segment, ...]]:
     """What folds make of their relations: bases and many rows as Parquet, few rows together."""
-    few = {fold.name: fold for fold in folds if fold.kept and are_few(fold.rows)}
-    made = store.write_together(epoch, {n: (f.rows, f.sort_by) for n, f in few.items()})
+    few = {fold.name: fold for fold in folds if fold.kept and fits_change_file(fold.rows)}
+    made = store.write_changes(epoch, {n: (f.rows, f.sort_by) for n, f in few.items()})
     for fold in folds:
         if fold.name not in few:
             kind: Kind = "change" if fold.kept else "base"
             made[fold.name] = store.write_segment(
-                fold.name, epoch, fold.rows, fold.sort_by, kind=kind, lasting=not fold.kept
+                fold.name, epoch, fold.rows, fold.sort_by, kind=kind, dense=not fold.kept
             )
     return {
         fold.name: fold.kept + ((made[fold.name],) if made[fold.name].files else ())

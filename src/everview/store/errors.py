@@ -17,14 +17,14 @@ class _Shown(Protocol):
     def shown(self) -> str: ...
 
 
-class _Placed(Protocol):
+class _InFolder(Protocol):
     @property
-    def place(self) -> _Shown: ...
+    def folder(self) -> _Shown: ...
 
 
 P = ParamSpec("P")
 T = TypeVar("T")
-S = TypeVar("S", bound=_Placed)
+S = TypeVar("S", bound=_InFolder)
 
 _SYSTEM = {
     errno.ENOSPC: "free some room on the disk, or remove old epochs with retain; then try again",
@@ -193,7 +193,7 @@ def unusable_catalog(location: str, reason: str) -> UserError:
 
 
 @contextmanager
-def explained(location: str, but: type[Exception] = UserError) -> Iterator[None]:
+def translating(location: str, but: type[Exception] = UserError) -> Iterator[None]:
     """Turn what the operating system refuses into an error that says what to do about it.
 
     What the caller deals with itself, `but`, goes on as it is.
@@ -209,8 +209,8 @@ def explained(location: str, but: type[Exception] = UserError) -> Iterator[None]
 
 
 @contextmanager
-def later() -> Iterator[None]:
-    """Leave for later what the operating system refuses now and nobody waits for."""
+def best_effort() -> Iterator[None]:
+    """Go on where the operating system refuses what can be done later."""
     try:
         yield
     except UserError as problem:
@@ -218,12 +218,12 @@ def later() -> Iterator[None]:
             raise
 
 
-def told(method: Callable[Concatenate[S, P], T]) -> Callable[Concatenate[S, P], T]:
-    """A method of the store that tells what the operating system refuses."""
+def translated(method: Callable[Concatenate[S, P], T]) -> Callable[Concatenate[S, P], T]:
+    """A method of the store whose system errors are translated."""
 
     @wraps(method)
     def call(self: S, /, *args: P.args, **kwargs: P.kwargs) -> T:
-        with explained(self.place.shown):
+        with translating(self.folder.shown):
             return method(self, *args, **kwargs)
 
     return call

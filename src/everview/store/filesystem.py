@@ -1,4 +1,4 @@
-"""Where a store lies: a folder on a pyarrow filesystem, and what can be promised about it.
+"""How files are made in the folder of a store: atomically, only if absent, and durably.
 
 Atomic creation (`create`) and durability rest on the local filesystem. On any other,
 pyarrow offers no exclusive create: `create` checks, writes and moves, which is safe for one
@@ -10,7 +10,7 @@ from __future__ import annotations
 import errno
 import os
 import shutil
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass
@@ -25,13 +25,14 @@ from everview.store import errors
 
 Location: TypeAlias = str | os.PathLike[str]
 
-_TAIL = 1 << 16
-"""So many bytes of a file are read to find its last line; more if it is longer."""
+LAST_LINE_BYTES = 1 << 16
+"""What is read of a file to find its last line; more if the line is longer."""
+SYNC_THREADS = 16
 _NO_LINKS = (errno.EPERM, errno.ENOTSUP, errno.EOPNOTSUPP, errno.EMLINK)
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class Folder:
     """A folder; every path given to its methods is relative to it, with slashes."""
 
     filesystem: fs.FileSystem
@@ -41,7 +42,7 @@ class Place:
 
     @property
     def is_local(self) -> bool:
-        """Whether links and syncs, and so all promises, are to be had."""
+        """Whether it has links and syncs, on which atomic creation and durability rest."""
         return isinstance(self.filesystem, fs.LocalFileSystem)
 
     def inside(self, path: str) -> str:
@@ -81,7 +82,7 @@ class Place:
         while at:
             if os.path.islink(self.inside(at)):
                 raise errors.a_link(self.shown, at)
-            at = _above(at)
+            at = parent_of(at)
 
     def make_folder(self, path: str) -> None:
         """Make a folder and those above it; again does nothing."""
@@ -90,7 +91,7 @@ class Place:
     def last_line(self, path: str) -> bytes:
         """The last line of a file, whatever lies before it."""
         with self.filesystem.open_input_file(self.inside(path)) as file:
-            size, span = file.size(), _TAIL
+            size, span = file.size(), LAST_LINE_BYTES
             while True:
                 start = max(0, size - span)
                 file.seek(start)
@@ -105,13 +106,13 @@ class Place:
         try:
             self._write(path, content)
         except FileNotFoundError:
-            self.make_folder(_above(path))
+            self.make_folder(parent_of(path))
             self._write(path, content)
 
     def remove(self, path: str) -> None:
         """Delete a file or a folder with all that is in it; what a link leads to stays."""
         if self.is_local:
-            self.require_no_links(_above(path))
+            self.require_no_links(parent_of(path))
             whole = self.inside(path)
             if os.path.isdir(whole) and not os.path.islink(whole):
                 shutil.rmtree(whole)
@@ -122,36 +123,28 @@ class Place:
         else:
             self.filesystem.delete_dir(self.inside(path))
 
-    def create(self, path: str, content: bytes) -> bool:
+    def create(self, path: str, content: bytes, *, once: Callable[[], None] = lambda: None) -> bool:
         """Create a file with `content` if there is none; True when this call did it.
 
-        Readers see the whole file or no file; of many writers one gets True.
+        Readers see the whole file or no file; of many writers one gets True. The file has no name
+        before `once` has returned.
         """
         self.require_exclusive_create()
-        temporary = f"{_above(path)}/.{path.rpartition('/')[2]}.{uuid4().hex}.tmp"
-        self.write(temporary, content)
+        temporary = self._write_temporary(path, content)
         if not self.is_local:
+            once()
             return self._move(temporary, path)
         try:
-            self._fsync(temporary)
+            once()
             return self._link(temporary, path)
         finally:
             os.unlink(self.inside(temporary))
 
-    def create_from(self, file: str, content: bytes, path: str, *, named: bool) -> bool:
-        """Append to a file and give it another name if nothing has it; True when this call did.
-
-        Both names, and all that is in the file, are on disk then; the first may have been before.
-        It must be a local file.
-        """
-        handle = os.open(self.inside(file), os.O_WRONLY | os.O_APPEND)
-        with open(handle, "wb") as appended:
-            appended.write(content)
-            appended.flush()
-            os.fsync(handle)
-        if not named:
-            self._fsync(_above(file))
-        return self._link(file, path)
+    def replace(self, path: str, content: bytes) -> None:
+        """Put a file with `content` in the place of another; readers see either one whole."""
+        temporary = self._write_temporary(path, content)
+        self.filesystem.move(self.inside(temporary), self.inside(path))
+        self.sync_folders([parent_of(path)])
 
     def require_exclusive_create(self) -> None:
         """Refuse a filesystem on which two writers could both win."""
@@ -161,14 +154,9 @@ class Place:
 
     def begin_sync(self, path: str) -> Future[None] | None:
         """Make a file and its name survive a power cut, while the caller goes on; if it is ours."""
-        return _pool().submit(self._fsync, path, _above(path)) if self.is_local else None
-
-    def begin_files(self, paths: Iterable[str]) -> Future[None] | None:
-        """Make empty files whose names survive a power cut, while the caller goes on; if ours.
-
-        All are in one folder.
-        """
-        return _pool().submit(self._make_files, [*paths]) if self.is_local else None
+        if not self.is_local:
+            return None
+        return _sync_pool(os.getpid()).submit(self._fsync, path, parent_of(path))
 
     def sync_folders(self, folders: Iterable[str]) -> None:
         """Make the names of all that is in some folders survive a power cut."""
@@ -183,10 +171,17 @@ class Place:
             finally:
                 os.close(handle)
 
-    def _make_files(self, paths: Sequence[str]) -> None:
-        for path in paths:
-            os.close(os.open(self.inside(path), os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o666))
-        self._fsync(_above(paths[0]))
+    def _write_temporary(self, path: str, content: bytes) -> str:
+        """A file beside another with content for it, on disk where that is ours to do."""
+        temporary = f"{parent_of(path)}/.{path.rpartition('/')[2]}.{uuid4().hex}.tmp"
+        self.write(temporary, content)
+        try:
+            if self.is_local:
+                self._fsync(temporary)
+        except OSError:
+            self._discard(temporary)
+            raise
+        return temporary
 
     def _write(self, path: str, content: pa.Buffer | bytes) -> None:
         if self.is_local:
@@ -218,7 +213,7 @@ class Place:
             if problem.errno not in _NO_LINKS:
                 raise
             raise errors.no_exclusive_create(self.shown, "it has no hard links") from problem
-        self._fsync(_above(path))
+        self._fsync(parent_of(path))
         return True
 
     def _move(self, temporary: str, path: str) -> bool:
@@ -230,7 +225,7 @@ class Place:
 
 
 def folders_of(path: str) -> list[str]:
-    """The folders that a file is in, below that of the store.
+    """The folders that a file is in, below that of the store, innermost first.
 
     >>> folders_of("segments/orders/1.parquet")
     ['segments/orders', 'segments']
@@ -239,21 +234,24 @@ def folders_of(path: str) -> list[str]:
     return ["/".join(above[:end]) for end in range(len(above), 0, -1)]
 
 
-def _above(path: str) -> str:
+def parent_of(path: str) -> str:
     """The folder that a file or a folder is in."""
     return path.rpartition("/")[0]
 
 
 @cache
-def _pool() -> ThreadPoolExecutor:
-    """Who waits for the disk: asked for at once, it writes many files as fast as one."""
-    return ThreadPoolExecutor(16, "everview-sync")
+def _sync_pool(_process: int) -> ThreadPoolExecutor:
+    """Threads that wait for the disk: files synced at the same time take as long as one.
+
+    Each process has its own: a fork inherits a pool without its threads, which would never sync.
+    """
+    return ThreadPoolExecutor(SYNC_THREADS, "everview-sync")
 
 
 def resolve(
     location: Location, filesystem: fs.FileSystem | None = None, *, single_writer: bool = False
-) -> Place:
-    """The place a path, a URI, or a path on a given filesystem stands for."""
+) -> Folder:
+    """The folder that a path, a URI, or a path on a given filesystem stands for."""
     text = os.fspath(location)
     if filesystem is None and "://" in text:
         try:
@@ -266,5 +264,5 @@ def resolve(
         filesystem, path = filesystem.base_fs, f"{filesystem.base_path}{path.lstrip('/')}"
     if filesystem is None or isinstance(filesystem, fs.LocalFileSystem):
         root = os.path.abspath(os.path.expanduser(path))
-        return Place(filesystem or fs.LocalFileSystem(), root, root)
-    return Place(filesystem, path.rstrip("/"), text.partition("?")[0].rstrip("/"), single_writer)
+        return Folder(filesystem or fs.LocalFileSystem(), root, root)
+    return Folder(filesystem, path.rstrip("/"), text.partition("?")[0].rstrip("/"), single_writer)

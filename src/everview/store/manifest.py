@@ -12,7 +12,8 @@ from typing import Literal, TypeAlias
 
 from everview.store.bounds import Bound
 
-FORMAT = 3
+FORMAT = 4
+"""1: Parquet only. 2: small changes share a file. 3: tails have checksums. 4: deltas."""
 
 Kind: TypeAlias = Literal["change", "base"]
 Opaque: TypeAlias = Mapping[str, object]
@@ -31,7 +32,7 @@ class Tail:
 class DataFile:
     """An immutable Parquet file; `low` and `high` bound the first column it is sorted by.
 
-    What has a `start` is a piece of a file that holds few rows of many relations. A file that
+    What has a `start` is a piece of a change file. A file that
     executors wrote has no checksum of all its bytes; a file of a format before 3 has no tail.
     `weight` is the sum of the weights of its rows, where that is known.
     """
@@ -48,11 +49,13 @@ class DataFile:
     weight: int | None = None
 
 
-def parted(files: Iterable[DataFile]) -> tuple[tuple[DataFile, ...], tuple[DataFile, ...]]:
+def parquet_and_pieces(
+    files: Iterable[DataFile],
+) -> tuple[tuple[DataFile, ...], tuple[DataFile, ...]]:
     """Parquet files, and pieces of files that hold few rows of many relations."""
     every = tuple(files)
-    whole = tuple(file for file in every if file.start is None)
-    return whole, tuple(file for file in every if file.start is not None)
+    parquet = tuple(file for file in every if file.start is None)
+    return parquet, tuple(file for file in every if file.start is not None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -177,15 +180,15 @@ def _next(
     old: Relation | None, name: str, epoch: int, change: Segment | None, base: Segment | None
 ) -> Relation:
     before = old.segments if old else ()
-    told = change or (base if old is None else None)
+    fed = change or (base if old is None else None)
     return Relation(
         name=name,
-        segments=_filled(base) if base else before + _filled(change),
-        feed=_filled(told),
+        segments=_nonempty(base) if base else before + _nonempty(change),
+        feed=_nonempty(fed),
         since=old.since if old else epoch,
     )
 
 
-def _filled(segment: Segment | None) -> tuple[Segment, ...]:
+def _nonempty(segment: Segment | None) -> tuple[Segment, ...]:
     """The segment as a sum, with nothing where it adds nothing."""
     return (segment,) if segment and segment.files else ()

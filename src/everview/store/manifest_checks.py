@@ -1,7 +1,7 @@
-"""Whether a manifest could be one of ours: a store may come from anybody.
+"""Validation of a manifest that may come from anybody.
 
-Its checksum tells damage, not malice. So nothing that it says is used before it is looked at: a
-path that leaves the store, rows that count twice, numbers that cannot be.
+Its checksum shows damage, not malice. So nothing that it says is used before it is checked: a path
+that leaves the store, rows that count twice, numbers out of range.
 """
 
 from __future__ import annotations
@@ -13,14 +13,14 @@ from itertools import pairwise
 from everview.store.bounds import TAGS, Bound, decode
 from everview.store.manifest import DataFile, Manifest, Relation, Segment
 
-MOST = 1 << 62
-"""No number of a manifest is larger."""
+MAX_NUMBER = 1 << 62
+"""The largest number that a manifest may hold."""
 _NAME = r"[A-Za-z0-9_][A-Za-z0-9_.=-]*"
-_WHOLE = re.compile(rf"segments/{_NAME}(/{_NAME})?/{_NAME}\.parquet")
-_SHARED = re.compile(rf"changes/{_NAME}\.arrow")
+_PARQUET_PATH = re.compile(rf"segments/{_NAME}(/{_NAME})?/{_NAME}\.parquet")
+_CHANGE_FILE_PATH = re.compile(rf"changes/{_NAME}\.arrow")
 
 
-def wrong_with(manifest: Manifest, epoch: int) -> str | None:
+def manifest_problem(manifest: Manifest, epoch: int) -> str | None:
     """Why a manifest cannot be that of an epoch, None if it can."""
     return next(_problems(manifest, epoch), None)
 
@@ -44,18 +44,18 @@ def _in_relation(relation: Relation, epoch: int) -> Iterator[str]:
         if not 0 <= segment.epoch <= epoch:
             yield f"a segment is of epoch {segment.epoch}"
         for file in segment.files:
-            if problem := _wrong_with(file):
+            if problem := _file_problem(file):
                 yield problem
 
 
-def _wrong_with(file: DataFile) -> str | None:
+def _file_problem(file: DataFile) -> str | None:
     """Why a file cannot be one of ours."""
-    shape = _WHOLE if file.start is None else _SHARED
+    shape = _PARQUET_PATH if file.start is None else _CHANGE_FILE_PATH
     if not shape.fullmatch(file.path):
         return f"no file of a store is called {file.path!r}"
     tail = () if file.tail is None else (file.tail.bytes,)
     for number in (file.rows, file.bytes, file.start or 0, *tail):
-        if not 0 <= number <= MOST:
+        if not 0 <= number <= MAX_NUMBER:
             return f"{file.path} has {number} bytes or rows"
     if any(number > file.bytes for number in tail):
         return f"{file.path} is shorter than a part of it"

@@ -1,59 +1,56 @@
-"""How a manifest is written as JSON, with a checksum that makes damage visible.
+"""How the manifest of an epoch is written as JSON, with a checksum that makes damage visible.
 
-It is `{"format":2,"checksum":"…","body":{…}}`, the last line of its file; rows that the epoch adds
-may lie before it. The checksum covers the format and the bytes of the body, so checking needs no
-second encoding.
+It is `{"format":4,"checksum":"…","body":{…}}`, the last line of its file. A body with a
+"checkpoint" is a delta, any other a whole manifest. The checksum covers the format and the bytes of
+the body, so checking needs no second encoding. Before format 4 every manifest was whole, and rows
+that the epoch added may lie before it in the file.
 """
 
 from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable
-from dataclasses import dataclass, field
-from functools import lru_cache
 from hashlib import blake2b
-from typing import Any, Generic, TypeAlias, TypeVar
+from typing import Any, TypeAlias, TypeVar
 
 from everview.store import errors
 from everview.store.bounds import Bound
-from everview.store.manifest import FORMAT, DataFile, Manifest, Opaque, Relation, Segment, Tail
+from everview.store.manifest import FORMAT, DataFile, Manifest, Relation, Segment, Tail
+from everview.store.manifest_delta import Delta, RelationDelta
 
 Json: TypeAlias = dict[str, Any]
 T = TypeVar("T")
 
 _HEAD = re.compile(rb'\{"format":(\d{1,9}),"checksum":"([0-9a-f]{32})","body":')
-_TAIL = b"}\n"
+_END = b"}\n"
 _json = json.JSONEncoder(separators=(",", ":"), sort_keys=True).encode
-MANY = 10_000
-"""Of so many segments it is remembered how they are written."""
 
 
-def encode(manifest: Manifest) -> bytes:
-    """The manifest as bytes; equal manifests have equal bytes."""
-    body = _manifest(manifest).encode()
-    checksum = _checksum(manifest.format, body)
-    head = f'{{"format":{manifest.format},"checksum":"{checksum}","body":'
-    return head.encode() + body + _TAIL
+def encode(document: Manifest | Delta) -> bytes:
+    """The document as bytes; equal documents have equal bytes."""
+    body = _delta(document) if isinstance(document, Delta) else _manifest(document)
+    return sealed(_json(body).encode(), document.format)
 
 
-def following(encoded: bytes) -> bytes:
-    """An encoded manifest as what follows other content of a file."""
-    return b"\n" + encoded
+def sealed(body: bytes, format_: int = FORMAT) -> bytes:
+    """A body with its format and its checksum."""
+    checksum = _checksum(format_, body)
+    return f'{{"format":{format_},"checksum":"{checksum}","body":'.encode() + body + _END
 
 
-def decode(raw: bytes, path: str) -> Manifest:
-    """The manifest in `raw`: decode(encode(m)) = m; `path` is named in errors."""
+def decode(raw: bytes, path: str) -> Manifest | Delta:
+    """The document in `raw`: decode(encode(d)) = d; `path` is named in errors."""
     head = _HEAD.match(raw)
-    if head is None or not raw.endswith(_TAIL):
+    if head is None or not raw.endswith(_END):
         raise _unreadable(raw, path)
-    format_, body = int(head[1]), raw[head.end() : -len(_TAIL)]
+    format_, body = int(head[1]), raw[head.end() : -len(_END)]
     if _checksum(format_, body) != head[2].decode():
         raise errors.damaged_manifest(path, "its checksum does not match its content")
     if format_ > FORMAT:
         raise errors.newer_format(path, format_, FORMAT)
     try:
-        return _read_manifest(_loads(body), format_)
+        read = _a(dict, _loads(body))
+        return _read_delta(read, format_) if "checkpoint" in read else _read_manifest(read, format_)
     except (ValueError, KeyError, TypeError, RecursionError) as problem:
         raise errors.damaged_manifest(path, f"{type(problem).__name__} {problem}") from problem
 
@@ -73,51 +70,67 @@ def _checksum(format_: int, body: bytes) -> str:
     return blake2b(b"%d\n" % format_ + body, digest_size=16).hexdigest()
 
 
-@dataclass(slots=True)
-class _Known(Generic[T]):
-    """How parts of the manifest before are written, by name: most are the very same now."""
-
-    write: Callable[[T], str]
-    parts: dict[str, tuple[T, str]] = field(default_factory=dict)
-
-    def written(self, name: str, part: T) -> str:
-        known = self.parts.get(name)
-        if known is None or known[0] is not part:
-            known = self.parts[name] = part, self.write(part)
-        return known[1]
+def _manifest(manifest: Manifest) -> Json:
+    return {
+        "epoch": manifest.epoch,
+        "parent": manifest.parent,
+        "created": manifest.created,
+        "catalog": manifest.catalog,
+        "note": manifest.note,
+        "relations": {name: _relation(each) for name, each in manifest.relations.items()},
+    }
 
 
-def _manifest(manifest: Manifest) -> str:
-    """Names ascend, as in all JSON here."""
-    named = sorted(manifest.relations.items())
-    relations = ",".join(f"{_json(name)}:{_relations.written(name, each)}" for name, each in named)
-    return (
-        f'{{"catalog":{_catalog.written("", manifest.catalog)},"created":{_json(manifest.created)}'
-        f',"epoch":{manifest.epoch},"note":{_json(manifest.note)}'
-        f',"parent":{_json(manifest.parent)},"relations":{{{relations}}}}}'
-    )
+def _relation(relation: Relation) -> Json:
+    return {
+        "segments": [_segment(segment) for segment in relation.segments],
+        "feed": [_segment(segment) for segment in relation.feed],
+        "since": relation.since,
+    }
 
 
-def _relation(relation: Relation) -> str:
-    feed, segments = (",".join(map(_segment, each)) for each in (relation.feed, relation.segments))
-    return f'{{"feed":[{feed}],"segments":[{segments}],"since":{relation.since}}}'
+def _delta(delta: Delta) -> Json:
+    """What is empty is left out."""
+    body = {
+        "epoch": delta.epoch,
+        "checkpoint": delta.checkpoint,
+        "created": delta.created,
+        "note": delta.note,
+        "relations": {name: _relation_delta(each) for name, each in delta.relations.items()},
+    }
+    optional = {
+        "catalog": delta.catalog,
+        "dropped": delta.dropped or None,
+        "same_notes": delta.same_notes or None,
+    }
+    return body | {key: value for key, value in optional.items() if value is not None}
 
 
-_catalog, _relations = _Known[Opaque](_json), _Known(_relation)
+def _relation_delta(change: RelationDelta) -> Json:
+    """A segment of the feed that is also added is written once, and named by its id."""
+    ids = {segment.id: segment for segment in change.added}
+    body: Json = {}
+    if change.removed:
+        body["removed"] = change.removed
+    if change.added:
+        body["added"] = [_segment(segment) for segment in change.added]
+    if change.feed:
+        body["feed"] = [
+            each.id if ids.get(each.id) == each else _segment(each) for each in change.feed
+        ]
+    if change.since is not None:
+        body["since"] = change.since
+    return body
 
 
-@lru_cache(maxsize=MANY)
-def _segment(segment: Segment) -> str:
-    """Most segments of a manifest are those of the one before it."""
-    return _json(
-        {
-            "id": segment.id,
-            "epoch": segment.epoch,
-            "kind": segment.kind,
-            "sort_by": segment.sort_by,
-            "files": [_file(file) for file in segment.files],
-        }
-    )
+def _segment(segment: Segment) -> Json:
+    return {
+        "id": segment.id,
+        "epoch": segment.epoch,
+        "kind": segment.kind,
+        "sort_by": segment.sort_by,
+        "files": [_file(file) for file in segment.files],
+    }
 
 
 def _file(file: DataFile) -> Json:
@@ -163,19 +176,49 @@ def _each(kind: type[T], raw: object) -> tuple[T, ...]:
     return tuple(_a(kind, each) for each in _a(list, raw))
 
 
-def _read_manifest(raw: object, format_: int) -> Manifest:
-    told = _a(dict, raw)
+def _read_manifest(raw: Json, format_: int) -> Manifest:
     return Manifest(
-        epoch=_a(int, told["epoch"]),
-        parent=_or_none(int, told["parent"]),
-        created=_a(str, told["created"]),
-        catalog=_a(dict, told["catalog"]),
+        epoch=_a(int, raw["epoch"]),
+        parent=_or_none(int, raw["parent"]),
+        created=_a(str, raw["created"]),
+        catalog=_a(dict, raw["catalog"]),
         relations={
             name: _read_relation(name, _a(dict, each))
-            for name, each in _a(dict, told["relations"]).items()
+            for name, each in _a(dict, raw["relations"]).items()
         },
-        note=_a(dict, told["note"]),
+        note=_a(dict, raw["note"]),
         format=format_,
+    )
+
+
+def _read_delta(raw: Json, format_: int) -> Delta:
+    return Delta(
+        epoch=_a(int, raw["epoch"]),
+        checkpoint=_a(int, raw["checkpoint"]),
+        created=_a(str, raw["created"]),
+        catalog=_or_none(dict, raw.get("catalog")),
+        dropped=_each(str, raw.get("dropped", [])),
+        relations={
+            name: _read_relation_delta(_a(dict, each))
+            for name, each in _a(dict, raw["relations"]).items()
+        },
+        note=_a(dict, raw["note"]),
+        same_notes=tuple(_each(str, path) for path in _each(list, raw.get("same_notes", []))),
+        format=format_,
+    )
+
+
+def _read_relation_delta(raw: Json) -> RelationDelta:
+    added = tuple(map(_read_segment, _each(dict, raw.get("added", []))))
+    ids = {segment.id: segment for segment in added}
+    return RelationDelta(
+        removed=_each(str, raw.get("removed", [])),
+        added=added,
+        feed=tuple(
+            ids[each] if isinstance(each, str) else _read_segment(_a(dict, each))
+            for each in _a(list, raw.get("feed", []))
+        ),
+        since=_or_none(int, raw.get("since")),
     )
 
 

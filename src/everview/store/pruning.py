@@ -1,4 +1,4 @@
-"""Which files may hold a key, decided from the manifest before any file is opened.
+"""File pruning: which files may hold a key, decided from the bounds in the manifest.
 
 A file is left out only when no wanted key can be in it: too much is slow, too little is wrong.
 """
@@ -23,32 +23,22 @@ def files_for(
 
     Only segments sorted by `key` first have bounds for it; the others keep all their files.
     """
-    wanted = None if keys is None or key is None else _Wanted(keys)
+    probe = None if keys is None or key is None else _Probe(keys)
     return tuple(
         file
         for segment in relation.segments
         for file in segment.files
-        if wanted is None or segment.sort_by[:1] != (key,) or wanted.may_be_in(file)
+        if probe is None or segment.sort_by[:1] != (key,) or probe.may_be_in(file)
     )
 
 
 def may_hold_null(relation: Relation, key: str, files: Iterable[DataFile]) -> bool:
     """Whether the column `key` may be null in some of the files, as far as the manifest tells."""
-    told = all(segment.sort_by[:1] == (key,) for segment in relation.segments)
-    return not told or any(file.has_null for file in files)
+    sorted_by_key = all(segment.sort_by[:1] == (key,) for segment in relation.segments)
+    return not sorted_by_key or any(file.has_null for file in files)
 
 
-def surviving(
-    files: Iterable[DataFile], keys: pa.Array | pa.ChunkedArray | None
-) -> tuple[DataFile, ...]:
-    """The files that may hold any of `keys`, values of the column the bounds are about."""
-    if keys is None:
-        return tuple(files)
-    wanted = _Wanted(keys)
-    return tuple(file for file in files if wanted.may_be_in(file))
-
-
-class _Wanted:
+class _Probe:
     """The wanted keys, sorted once, so that a file costs one binary search."""
 
     def __init__(self, keys: pa.Array | pa.ChunkedArray) -> None:

@@ -13,25 +13,24 @@ import pyarrow as pa
 from everview.errors import UserError
 from everview.store import checksums, errors, segments
 from everview.store.checksums import Damage
-from everview.store.filesystem import Place
+from everview.store.filesystem import Folder
 from everview.store.manifest import DataFile
 
-AT_ONCE = 8
-"""So many files are verified at a time."""
+VERIFY_THREADS = 8
 
 
 @dataclass(slots=True)
 class Reader:
-    """Files of one place; what was proven of each is remembered, as long as the process lives.
+    """Files of one store; what was verified of each is remembered as long as the process lives.
 
-    `good` is the newest epoch that names none of some files, which an error tells.
+    `good` is the newest epoch that names none of some files, for errors.
     """
 
-    place: Place
+    folder: Folder
     good: Callable[[Collection[str]], int | None]
     _whole: set[str] = field(default_factory=set)
     _tails: set[str] = field(default_factory=set)
-    _staying: set[str] = field(default_factory=set)
+    _link_free: set[str] = field(default_factory=set)
 
     def rows(
         self, file: DataFile, columns: Sequence[str] | None, schema: pa.Schema | None
@@ -39,9 +38,9 @@ class Reader:
         """The rows of a file, with the columns and types that are wanted."""
         if file.start is None and file.tail is None:
             self.require_sound([file], pages=False)
-        with self._told(file):
-            self._must_stay(file)
-            rows = segments.read(self.place, file, columns)
+        with self._naming_damage(file):
+            self._require_no_link(file)
+            rows = segments.read(self.folder, file, columns)
             return rows if schema is None else rows.select(schema.names).cast(schema)
 
     def require_sound(self, files: Iterable[DataFile], *, pages: bool) -> None:
@@ -58,48 +57,50 @@ class Reader:
         if len(needed) == 1:
             self._verify(*needed[0])
         elif needed:
-            with ThreadPoolExecutor(AT_ONCE) as pool:
+            with ThreadPoolExecutor(VERIFY_THREADS) as pool:
                 list(pool.map(lambda each: self._verify(*each), needed))
 
     def damage(self, file: DataFile) -> str | None:
         """What is wrong with a file, looked at as a whole and again each time."""
         try:
-            self.place.require_no_links(file.path)
+            self.folder.require_no_links(file.path)
         except UserError as problem:
             return problem.problem
         try:
-            checksums.verify_size(self.place, file)
-            checksums.verify_whole(self.place, file)
+            checksums.verify_size(self.folder, file)
+            checksums.verify_whole(self.folder, file)
         except (Damage, pa.ArrowException) as found:
             return str(found)
         except OSError as problem:
-            if problem.errno != errno.EIO and (told := errors.of_system(problem, self.place.shown)):
-                raise told from problem
+            if problem.errno != errno.EIO and (
+                refused := errors.of_system(problem, self.folder.shown)
+            ):
+                raise refused from problem
             return str(problem)
         return None
 
     def _verify(self, file: DataFile, whole: bool) -> None:
-        with self._told(file):
-            self._must_stay(file)
-            checksums.verify_size(self.place, file)
+        with self._naming_damage(file):
+            self._require_no_link(file)
+            checksums.verify_size(self.folder, file)
             if whole:
-                checksums.verify_whole(self.place, file)
+                checksums.verify_whole(self.folder, file)
             else:
-                checksums.verify_tail(self.place, file)
+                checksums.verify_tail(self.folder, file)
         (self._whole if whole else self._tails).add(file.path)
 
-    def _must_stay(self, file: DataFile) -> None:
+    def _require_no_link(self, file: DataFile) -> None:
         """A file of the store is no link, and in no linked folder."""
-        if file.path not in self._staying:
-            self.place.require_no_links(file.path)
-            self._staying.add(file.path)
+        if file.path not in self._link_free:
+            self.folder.require_no_links(file.path)
+            self._link_free.add(file.path)
 
     @contextmanager
-    def _told(self, file: DataFile) -> Iterator[None]:
+    def _naming_damage(self, file: DataFile) -> Iterator[None]:
         """Name a file that is damaged, and the last epoch that does without it."""
-        where = self.place.absolute(file.path)
+        where = self.folder.absolute(file.path)
         try:
-            with errors.explained(self.place.shown):
+            with errors.translating(self.folder.shown):
                 yield
         except (Damage, OSError, pa.ArrowException, KeyError) as problem:
             good = self.good({file.path})

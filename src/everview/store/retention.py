@@ -16,14 +16,15 @@ from everview.store.store import Store
 _TEMPORARY = re.compile(r"\.(\d{20})\..*\.tmp")
 
 
-@errors.told
+@errors.translated
 def retire(store: Store, keep_epochs: int, grace: timedelta = timedelta(0)) -> list[str]:
     """Keep the newest `keep_epochs` epochs, and return the paths that were deleted.
 
     An epoch that was the newest less than `grace` ago is kept too: somebody may be reading it.
     A file of an epoch after the newest is left alone: a running writer may be about to name it.
-    Manifests go first and oldest first, so that a crash, at worst, leaves files nobody names,
-    which the next call deletes.
+    The oldest epoch that stays becomes a checkpoint before anything goes, so that no epoch needs a
+    manifest that is deleted. Manifests go first and oldest first, so that a crash, at worst, leaves
+    files nobody names, which the next call deletes.
     """
     assert keep_epochs >= 1, "the newest epoch always stays"
     epochs = store.epochs()
@@ -32,8 +33,9 @@ def retire(store: Store, keep_epochs: int, grace: timedelta = timedelta(0)) -> l
     named = {_entry(file.path) for epoch in kept for file in store.read(epoch).files}
     stale = [manifest_path(epoch) for epoch in old] + _abandoned(store, kept[-1])
     stale += [path for path in _written(store, kept[-1]) if path not in named]
+    store.make_checkpoint(kept[0])
     for path in stale:
-        store.place.remove(path)
+        store.folder.remove(path)
     return stale
 
 
@@ -57,11 +59,11 @@ def _is_before(manifest: Manifest, limit: datetime) -> bool:
 
 def _written(store: Store, newest: int) -> list[str]:
     """The files and directories of segments that belong to an epoch up to `newest`."""
-    relations = (f"segments/{relation}" for relation in store.place.names("segments"))
+    relations = (f"segments/{relation}" for relation in store.folder.names("segments"))
     return [
         f"{folder}/{name}"
         for folder in (*relations, FOLDER)
-        for name in store.place.names(folder)
+        for name in store.folder.names(folder)
         if (epoch := epoch_of(name)) is not None and epoch <= newest
     ]
 
@@ -70,7 +72,7 @@ def _abandoned(store: Store, newest: int) -> list[str]:
     """Temporary manifests that a crash left behind."""
     return [
         f"manifests/{name}"
-        for name in store.place.names("manifests")
+        for name in store.folder.names("manifests")
         if (found := _TEMPORARY.fullmatch(name)) and int(found[1]) <= newest
     ]
 

@@ -1,4 +1,4 @@
-"""How weighted rows lie in Parquet files: sorted by key, in row groups small enough to skip."""
+"""Segments as Parquet files: sorted by key, in row groups small enough to skip."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import os
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from hashlib import blake2b
 from math import ceil
 from secrets import token_hex
@@ -21,18 +21,19 @@ from everview.expr.types import WEIGHT
 from everview.store import checksums
 from everview.store.bounds import UNKNOWN, Range, range_of_sorted, range_of_statistics
 from everview.store.checksums import checksum
-from everview.store.filesystem import Place
+from everview.store.filesystem import Folder
 from everview.store.manifest import DataFile, Kind, Segment, Tail
 from everview.store.sort_order import in_order
 
-ROW_GROUP = 131_072
-LASTING, QUICK = "zstd", "lz4"
-"""Compaction writes what lasts; to write the lines of TPC-H quickly takes 30 % less time, and 20 %
-more bytes. Dictionaries and statistics of all columns are most of the time of a small file."""
-DIGITS = 18
-"""A decimal of no more digits is a whole number of Parquet's."""
-SAMPLE, REPEATED = 1024, 8
-"""A column whose values are repeated so often in a sample of so many rows gets a dictionary."""
+ROW_GROUP_ROWS = 131_072
+DENSE_CODEC, FAST_CODEC = "zstd", "lz4"
+"""Compaction writes dense files; fast ones take 30 % less time and 20 % more bytes (TPC-H lines).
+Dictionaries and statistics of all columns are most of the time of a small file."""
+INT64_DIGITS = 18
+"""Parquet stores a decimal of no more digits as an int64."""
+DICTIONARY_SAMPLE_ROWS, DICTIONARY_MIN_REPEATS = 1024, 8
+"""A column gets a dictionary where, in a sample, each value occurs so often on average."""
+INSPECT_THREADS = 8
 _PLAIN = re.compile(r"[a-z][a-z0-9_]{0,99}")
 
 
@@ -65,88 +66,83 @@ def epoch_of(name: str) -> int | None:
     return int(found[1]) if found else None
 
 
-def write(
-    place: Place,
-    relation: str,
-    epoch: int,
-    table: pa.Table,
-    sort_by: Sequence[str],
-    kind: Kind,
-    *,
-    lasting: bool = False,
-) -> Segment:
-    """Write a table as a new file, or of many rows some, side by side; no rows need no file.
+@dataclass(frozen=True, slots=True)
+class NewSegment:
+    """What a segment to be written is: of which relation and epoch, and sorted by what."""
+
+    relation: str
+    epoch: int
+    sort_by: tuple[str, ...] = ()
+    kind: Kind = "change"
+
+    def of(self, files: Iterable[DataFile], id_: str | None = None) -> Segment:
+        """The segment, once its files are written."""
+        return Segment(id_ or fresh_id(self.epoch), self.epoch, self.kind, (*files,), self.sort_by)
+
+
+def write(folder: Folder, new: NewSegment, table: pa.Table, *, dense: bool = False) -> Segment:
+    """Write a table as a new file, or as several in parallel; no rows need no file.
 
     Nothing is committed by it.
     """
-    keys, folder = tuple(sort_by), folder_of(relation)
+    directory = folder_of(new.relation)
 
     def written(part: pa.Table) -> DataFile:
-        return _written(place, f"{folder}/{fresh_id(epoch)}.parquet", part, keys, lasting=lasting)
+        path = f"{directory}/{fresh_id(new.epoch)}.parquet"
+        return _written(folder, path, part, new.sort_by, dense=dense)
 
-    parts = _parts(in_order(table, keys))
+    parts = _parts(in_order(table, new.sort_by))
     if len(parts) < 2:
-        files = tuple(map(written, parts))
-    else:
-        with ThreadPoolExecutor(len(parts)) as pool:
-            files = tuple(pool.map(written, parts))
-    return Segment(fresh_id(epoch), epoch, kind, files, keys)
+        return new.of(map(written, parts))
+    with ThreadPoolExecutor(len(parts)) as pool:
+        return new.of(pool.map(written, parts))
 
 
-def write_parts(
-    place: Place,
-    relation: str,
-    epoch: int,
-    parts: Iterable[pa.Table],
-    sort_by: Sequence[str],
-    kind: Kind,
-) -> Segment:
+def write_parts(folder: Folder, new: NewSegment, parts: Iterable[pa.Table]) -> Segment:
     """Write rows that come in parts, all of them in order, each as one new file.
 
     However many they are, one part of them has to be in memory.
     """
-    id_, keys = fresh_id(epoch), tuple(sort_by)
+    id_ = fresh_id(new.epoch)
+    directory = f"{folder_of(new.relation)}/{id_}"
     numbered = enumerate(part for part in parts if part.num_rows)
-    directory = f"{folder_of(relation)}/{id_}"
-    files = tuple(
-        _written(place, f"{directory}/{number:06d}.parquet", rows, keys, lasting=False)
+    files = (
+        _written(folder, f"{directory}/{number:06d}.parquet", rows, new.sort_by, dense=False)
         for number, rows in numbered
     )
-    return Segment(id_, epoch, kind, files, keys)
+    return new.of(files, id_)
 
 
-def adopt(place: Place, epoch: int, directory: str, sort_by: Sequence[str], kind: Kind) -> Segment:
+def adopt(folder: Folder, new: NewSegment, directory: str) -> Segment:
     """Register the Parquet files with rows that others wrote into `directory`."""
-    names = [name for name in place.names(directory) if _is_data(name)]
-    keys = tuple(sort_by)
+    names = [name for name in folder.names(directory) if _is_data(name)]
     paths = [f"{directory}/{name}" for name in names]
-    with ThreadPoolExecutor(max_workers=8) as pool:
-        files = list(pool.map(lambda path: _inspect(place, path, keys), paths))
-    id_ = directory.rpartition("/")[2]
-    return Segment(id_, epoch, kind, tuple(file for file in files if file.rows), keys)
+    with ThreadPoolExecutor(INSPECT_THREADS) as pool:
+        files = [*pool.map(lambda path: _inspect(folder, path, new.sort_by), paths)]
+    return new.of((file for file in files if file.rows), directory.rpartition("/")[2])
 
 
-def read(place: Place, file: DataFile, columns: Sequence[str] | None) -> pa.Table:
+def read(folder: Folder, file: DataFile, columns: Sequence[str] | None) -> pa.Table:
     """The rows of a file; `Damage` is raised for one that is not what the manifest says.
 
     A Parquet file without page checksums has to be verified whole before.
     """
     names = None if columns is None else list(columns)
-    checksums.verify_size(place, file)
+    checksums.verify_size(folder, file)
     if file.start is not None:
-        rows = checksums.verified_piece(place, file)
+        rows = checksums.verified_piece(folder, file)
         return rows if names is None else rows.select(names)
-    with place.filesystem.open_input_file(place.inside(file.path)) as source:
+    with folder.filesystem.open_input_file(folder.inside(file.path)) as source:
         table = checksums.opened(source, file).read(columns=names)
     return table.replace_schema_metadata(None)
 
 
 def _written(
-    place: Place, path: str, rows: pa.Table, keys: tuple[str, ...], *, lasting: bool
+    folder: Folder, path: str, rows: pa.Table, keys: tuple[str, ...], *, dense: bool
 ) -> DataFile:
     """Rows in their order as a new file."""
-    content = _parquet(rows, _encoding(rows, keys, lasting))
-    place.write(path, content)
+    content = _parquet(rows, _encoding(rows, keys, dense))
+    folder.write(path, content)
     known = range_of_sorted(rows[keys[0]]) if keys else UNKNOWN
     tail = _tail(pa.BufferReader(content))
     file = _file(path, rows.num_rows, content.size, checksum([content]), known, tail)
@@ -162,7 +158,7 @@ def weight_of(rows: pa.Table) -> int | None:
 
 def _parts(rows: pa.Table) -> list[pa.Table]:
     """Rows in as many parts as can be written at once; few are one part, none are none."""
-    count = max(1, min(os.cpu_count() or 1, rows.num_rows // ROW_GROUP))
+    count = max(1, min(os.cpu_count() or 1, rows.num_rows // ROW_GROUP_ROWS))
     size = max(1, ceil(rows.num_rows / count))
     return [rows.slice(start, size) for start in range(0, rows.num_rows, size)]
 
@@ -170,58 +166,64 @@ def _parts(rows: pa.Table) -> list[pa.Table]:
 def _parquet(table: pa.Table, encoding: Mapping[str, Any]) -> pa.Buffer:
     sink = pa.BufferOutputStream()
     how = {"write_page_index": True, "write_page_checksum": True, **encoding}
-    pq.write_table(table, sink, row_group_size=ROW_GROUP, **how)
+    pq.write_table(table, sink, row_group_size=ROW_GROUP_ROWS, **how)
     return sink.getvalue()
 
 
-def _encoding(rows: pa.Table, keys: tuple[str, ...], lasting: bool) -> dict[str, Any]:
-    """How rows are written: small where they last, else quickly, since somebody waits for it."""
+def _encoding(rows: pa.Table, keys: tuple[str, ...], dense: bool) -> dict[str, Any]:
+    """How columns are encoded: densely, or fast where somebody waits for it."""
     flat = [field for field in rows.schema if not types.is_nested(field.type)]
     repeating = _repeating(rows.select([field.name for field in flat]))
-    near = [field.name for field in flat if field.name not in repeating and _is_whole(field.type)]
-    codec = LASTING if lasting else QUICK
+    near = [
+        field.name
+        for field in flat
+        if field.name not in repeating and _is_parquet_integer(field.type)
+    ]
+    codec = DENSE_CODEC if dense else FAST_CODEC
     rest = {name: codec for name in rows.column_names if name not in near}
     return {
         "compression": rest if len(flat) == len(rows.schema) else codec,
         "store_decimal_as_integer": True,
         "use_dictionary": repeating,
         "column_encoding": dict.fromkeys(near, "DELTA_BINARY_PACKED"),
-        "write_statistics": lasting or list(keys),
+        "write_statistics": dense or list(keys),
     }
 
 
-def _is_whole(type_: pa.DataType) -> bool:
-    """Whether Parquet has a type as a whole number; then differences take least, in least time."""
+def _is_parquet_integer(type_: pa.DataType) -> bool:
+    """Whether Parquet stores a type as integers, which delta encoding makes small at least cost."""
     if types.is_decimal(type_):
-        return bool(type_.precision <= DIGITS)
+        return bool(type_.precision <= INT64_DIGITS)
     return bool(types.is_integer(type_) or types.is_date32(type_) or types.is_timestamp(type_))
 
 
 def _repeating(rows: pa.Table) -> list[str]:
-    """The columns with few values, as far as a part of the rows tells."""
-    if rows.num_rows < REPEATED * SAMPLE:
+    """The columns with few distinct values, judged by a sample."""
+    if rows.num_rows < DICTIONARY_MIN_REPEATS * DICTIONARY_SAMPLE_ROWS:
         return []
-    some = rows.take(_some(rows.num_rows))
-    return [name for name in some.column_names if _is_few(some[name])]
+    some = rows.take(_sample_places(rows.num_rows))
+    return [name for name in some.column_names if _few_distinct(some[name])]
 
 
-def repeats(column: pa.Array | pa.ChunkedArray) -> bool:
-    """Whether a column has few values, as far as a part of it tells."""
-    return _is_few(column.take(_some(len(column))))
+def has_few_values(column: pa.Array | pa.ChunkedArray) -> bool:
+    """Whether a column has few distinct values, judged by a sample."""
+    return _few_distinct(column.take(_sample_places(len(column))))
 
 
-def _some(count: int) -> pa.Array:
-    """The places of a part of so many rows."""
-    return pa.array(range(0, count, max(1, count // SAMPLE)), pa.int64())
+def _sample_places(count: int) -> pa.Array:
+    """The row numbers of an evenly spaced sample."""
+    return pa.array(range(0, count, max(1, count // DICTIONARY_SAMPLE_ROWS)), pa.int64())
 
 
-def _is_few(some: pa.Array | pa.ChunkedArray) -> bool:
-    return bool(len(pc.unique(some)) * REPEATED <= max(len(some), REPEATED))
+def _few_distinct(some: pa.Array | pa.ChunkedArray) -> bool:
+    return bool(
+        len(pc.unique(some)) * DICTIONARY_MIN_REPEATS <= max(len(some), DICTIONARY_MIN_REPEATS)
+    )
 
 
-def _inspect(place: Place, path: str, keys: tuple[str, ...]) -> DataFile:
+def _inspect(folder: Folder, path: str, keys: tuple[str, ...]) -> DataFile:
     """What the manifest has to know about a file, from its tail alone: it may be large."""
-    with place.filesystem.open_input_file(place.inside(path)) as source:
+    with folder.filesystem.open_input_file(folder.inside(path)) as source:
         metadata, size = pq.read_metadata(source), source.size()
         tail = checksums.tail_of(source, metadata)
     known = _range(metadata, keys[0]) if keys else UNKNOWN

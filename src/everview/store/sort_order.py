@@ -1,4 +1,4 @@
-"""The order in which rows lie in a segment: by their keys, nulls first."""
+"""The sort order of a segment: by its keys, ascending, nulls first."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from pyarrow import types
 
 Numbers: TypeAlias = np.ndarray[Any, np.dtype[Any]]
 
-SAFE = 2**62
-"""Sums, and pairs of numbers, up to this one are computed in 64 bits."""
+INT64_SAFE = 2**62
+"""The largest number up to which sums and combined keys cannot overflow int64."""
 
-FEW = 1_000
-"""To put fewer rows in order costs less than to find out whether they are."""
+CHECK_MIN_ROWS = 1_000
+"""Fewer rows are sorted without looking first whether they are sorted: that costs less."""
 
 
 def in_order(table: pa.Table, keys: Sequence[str]) -> pa.Table:
@@ -25,15 +25,17 @@ def in_order(table: pa.Table, keys: Sequence[str]) -> pa.Table:
     by = orderable(table.schema, keys)
     if not by or table.num_rows < 2:
         return table
-    whole = _whole(table, by)
-    if whole is not None:
-        if _rises(whole, ties=True):
+    integers = _integer_keys(table, by)
+    if integers is not None:
+        if _rises(integers, ties=True):
             return table
-        return table.take(pa.array(np.argsort(reduce(both, whole), kind="stable")))
-    if table.num_rows > FEW and ascends(table, by, ties=True):
+        return table.take(pa.array(np.argsort(reduce(combine_keys, integers), kind="stable")))
+    if table.num_rows > CHECK_MIN_ROWS and ascends(table, by, ties=True):
         return table
     places = _ordered(table, by)
-    if table.num_rows <= FEW and bool((places.to_numpy() == np.arange(len(places))).all()):
+    if table.num_rows <= CHECK_MIN_ROWS and bool(
+        (places.to_numpy() == np.arange(len(places))).all()
+    ):
         return table
     return table.take(places)
 
@@ -58,7 +60,7 @@ def ascends(table: pa.Table, keys: Sequence[str], *, ties: bool = False) -> bool
     Then no two rows have the same keys; with `ties` they may be the same. Doubt, as about a NaN,
     is answered with no.
     """
-    columns = _whole(table, keys)
+    columns = _integer_keys(table, keys)
     if columns is not None:
         return _rises(columns, ties=ties)
     above: pa.ChunkedArray | None = None
@@ -71,12 +73,12 @@ def ascends(table: pa.Table, keys: Sequence[str], *, ties: bool = False) -> bool
     return whole and above is not None and pc.all(above).as_py() is not False
 
 
-def _whole(table: pa.Table, keys: Sequence[str]) -> list[Numbers] | None:
-    """The keys of all rows as numbers in their order; None unless all are whole, and some."""
+def _integer_keys(table: pa.Table, keys: Sequence[str]) -> list[Numbers] | None:
+    """The key columns as integers; None unless there are some, all integer-like and not null."""
     columns = [table[key] for key in keys]
-    if not columns or any(each.null_count or not counts(each.type) for each in columns):
+    if not columns or any(each.null_count or not is_integer_like(each.type) for each in columns):
         return None
-    return [numbers(in_one(each)) for each in columns]
+    return [numbers(single_chunk(each)) for each in columns]
 
 
 def _rises(columns: Sequence[Numbers], *, ties: bool) -> bool:
@@ -89,12 +91,12 @@ def _rises(columns: Sequence[Numbers], *, ties: bool) -> bool:
     return bool(above.all())
 
 
-def both(one: Numbers, other: Numbers) -> Numbers:
-    """A number for each pair of numbers, equal for equal pairs and in their order."""
+def combine_keys(one: Numbers, other: Numbers) -> Numbers:
+    """One int64 key per pair of integers, in the order of the pairs (lexicographic packing)."""
     if not len(one):
         return one
     (low, width), (least, many) = _spans(one, other)
-    if width * many > SAFE:
+    if width * many > INT64_SAFE:
         one, other = (np.unique(each, return_inverse=True)[1] for each in (one, other))
         (low, width), (least, many) = _spans(one, other)
     return (one.astype(np.int64) - low) * many + (other.astype(np.int64) - least)
@@ -105,18 +107,18 @@ def _spans(*sides: Numbers) -> list[tuple[int, int]]:
     return [(low, high - low + 1) for low, high in ends]
 
 
-def counts(type_: pa.DataType) -> bool:
-    """Whether the values of a type are whole numbers, in their order."""
+def is_integer_like(type_: pa.DataType) -> bool:
+    """Whether a type is stored as integers that have its order."""
     return bool(types.is_integer(type_) or types.is_date32(type_) or types.is_timestamp(type_))
 
 
-def in_one(column: pa.ChunkedArray) -> pa.Array:
-    """The values of a column as one array; they are copied if it comes in pieces."""
+def single_chunk(column: pa.ChunkedArray) -> pa.Array:
+    """A column as one array; it is copied if it has several chunks."""
     return column.chunk(0) if column.num_chunks == 1 else column.combine_chunks()
 
 
 def numbers(array: pa.Array) -> Numbers:
-    """The whole numbers of an array without nulls."""
+    """An integer-like array without nulls as integers."""
     if types.is_date32(array.type):
         array = array.view(pa.int32())
     elif types.is_timestamp(array.type):

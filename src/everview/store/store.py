@@ -7,13 +7,12 @@ Durability: `commit` returns after the manifest and each file it newly names are
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from concurrent.futures import Future
 from contextlib import suppress
 from dataclasses import replace
 from datetime import UTC, datetime
 from threading import Lock
-from weakref import finalize
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -21,36 +20,35 @@ from pyarrow import fs
 
 from everview.store import change_file, errors, manifest_codec, segments
 from everview.store.checksums import MISSING
-from everview.store.filesystem import Location, Place, folders_of, resolve
+from everview.store.filesystem import Folder, Location, folders_of, parent_of, resolve
 from everview.store.lock import WriterLock
-from everview.store.manifest import DataFile, Kind, Manifest, Opaque, Relation, Segment
-from everview.store.manifest_log import Manifests, manifest_path
-from everview.store.preallocate import Ahead
-from everview.store.pruning import files_for
+from everview.store.manifest import DataFile, Kind, Manifest, Opaque, Segment
+from everview.store.manifest_log import Logged, ManifestLog, manifest_path
 from everview.store.reader import Reader
 
 _OURS = frozenset(("manifests", "segments", change_file.FOLDER, "lock"))
 
 
 class Store:
-    """Epochs of relations, in one place; safe to read from any number of processes."""
+    """Epochs of relations, in one folder; safe to read from any number of processes."""
 
-    def __init__(self, place: Place, epoch: int | None = None) -> None:
-        self.place = place
-        self.manifests = Manifests(place)
+    def __init__(self, folder: Folder, epoch: int | None = None) -> None:
+        self.folder = folder
+        self.log = ManifestLog(folder)
         self._pinned = epoch
-        self._last: Manifest | None = None
+        self._last: Logged | None = None
+        """The newest epoch that was seen."""
+        self._recent: Logged | None = None
+        """The epoch that was last read, so that reading one after the other reads a file each."""
         self._guard = Lock()
         self._committing = False
         """The manifest on disk may be newer than the last one seen: a commit is going on, or was
         ended by an exception."""
-        self._lately = change_file.Lately()
+        self._written = change_file.RecentRows()
         self._syncing: dict[str, Future[None] | None] = {}
-        self._lasting: set[str] = set()
-        self._reader = Reader(place, self.manifests.last_without)
+        self._durable_folders: set[str] = set()
+        self._reader = Reader(folder, self.log.last_without)
         self._lock: WriterLock | None = None
-        self._ahead = Ahead(place)
-        finalize(self, self._ahead.drop)
 
     @classmethod
     def create_or_open(
@@ -79,40 +77,33 @@ class Store:
         """The store at `location`, which must be there; with an `epoch`, as it was then."""
         store = cls(resolve(location, filesystem, single_writer=single_writer), epoch)
         if not store.epochs():
-            raise errors.no_store(store.place.shown)
+            raise errors.no_store(store.folder.shown)
         return store
 
     def epochs(self) -> list[int]:
         """The epochs that can be read, ascending and without gaps."""
-        found = self.manifests.epochs()
+        found = self.log.epochs()
         return found if self._pinned is None else [e for e in found if e <= self._pinned]
 
-    @errors.told
+    @errors.translated
     def latest(self) -> Manifest:
         """The newest epoch; costs two existence checks, or none if nobody else may write."""
-        if self._pinned is not None:
-            self._last = pinned = self.read(self._pinned)
-            return pinned
-        last, alone = self._last, self._lock is not None and self._lock.is_alone
-        if last is not None and ((alone and not self._committing) or self._is_newest(last.epoch)):
-            return last
-        with self._guard:  # a manifest read before a commit never replaces the one committed
-            self._last = last = self.manifests.newest()
-        return last
+        return self._newest().manifest
 
     def read(self, epoch: int) -> Manifest:
         """The manifest of a retained epoch."""
         last = self._last
         if last is not None and last.epoch == epoch:
-            return last
-        return self.manifests.read(epoch)
+            return last.manifest
+        self._recent = recent = self.log.read(epoch, self._recent)
+        return recent.manifest
 
     def removed(self, epoch: int) -> Exception | None:
         """The error for a reader of an epoch that retention has removed, None if it has not."""
-        if self.place.exists(manifest_path(epoch)):
+        if self.folder.exists(manifest_path(epoch)):
             return None
         wanted = f"epoch {epoch}, which was being read and has been removed meanwhile,"
-        return self.manifests.not_retained(wanted, "read again, from an epoch that is retained")
+        return self.log.not_retained(wanted, "read again, from an epoch that is retained")
 
     def feed(self, name: str, after: int, upto: int | None = None) -> tuple[Segment, ...]:
         """The changes of a relation after one epoch up to another, oldest first.
@@ -123,19 +114,17 @@ class Store:
         first = max(after + 1, newest.relations[name].since)
         if first <= newest.epoch and first < self.epochs()[0]:
             remedy = f"read {name} whole, and follow its changes from that epoch on"
-            raise self.manifests.not_retained(
-                f"the change feed of {name} after epoch {after}", remedy
-            )
+            raise self.log.not_retained(f"the change feed of {name} after epoch {after}", remedy)
         walked = (self.read(epoch) for epoch in range(first, newest.epoch + 1))
-        return tuple(segment for each in walked for segment in self._told(each, name))
+        return tuple(segment for each in walked for segment in self._feed_of(each, name))
 
-    def _told(self, manifest: Manifest, name: str) -> tuple[Segment, ...]:
+    def _feed_of(self, manifest: Manifest, name: str) -> tuple[Segment, ...]:
         if name in manifest.relations:
             return manifest.relations[name].feed
-        path = self.place.absolute(manifest_path(manifest.epoch))
+        path = self.folder.absolute(manifest_path(manifest.epoch))
         raise errors.damaged_manifest(path, f"it has no relation {name!r}")
 
-    @errors.told
+    @errors.translated
     def write_segment(
         self,
         relation: str,
@@ -144,40 +133,41 @@ class Store:
         sort_by: Sequence[str] = (),
         *,
         kind: Kind = "change",
-        lasting: bool = False,
+        dense: bool = False,
     ) -> Segment:
         """Write rows as one sorted file under a fresh name, for `epoch` to name.
 
-        Rows that are `lasting` are written smaller, which takes longer.
+        `dense` files are smaller and take longer to write.
         """
-        made = segments.write(self.place, relation, epoch, table, sort_by, kind, lasting=lasting)
-        return self._begun(made)
+        new = segments.NewSegment(relation, epoch, tuple(sort_by), kind)
+        return self._begin_sync(segments.write(self.folder, new, table, dense=dense))
 
-    @errors.told
+    @errors.translated
     def write_parts(
         self, relation: str, epoch: int, parts: Iterable[pa.Table], sort_by: Sequence[str]
     ) -> Segment:
         """Write the base of a relation that comes in parts, all of its rows in order."""
-        return self._begun(
-            segments.write_parts(self.place, relation, epoch, parts, sort_by, "base")
-        )
+        new = segments.NewSegment(relation, epoch, tuple(sort_by), "base")
+        return self._begin_sync(segments.write_parts(self.folder, new, parts))
 
-    @errors.told
-    def write_together(
+    @errors.translated
+    def write_changes(
         self, epoch: int, few: Mapping[str, tuple[pa.Table, Sequence[str]]]
     ) -> dict[str, Segment]:
-        """Few rows of each of some relations, sorted, as changes in one file for `epoch` to name.
+        """Write small changes, by relation with their sort keys, as the change file of `epoch`.
 
-        They are remembered for a while, so that nobody has to read them.
+        Their rows are kept in memory for a while, so that nobody has to read them.
         """
-        made = change_file.write(self.place, epoch, few, self._ahead.path)
-        for segment, rows in made.values():
-            self._lately.add(segment, rows)
-        return {name: segment for name, (segment, _) in made.items()}
+        written = change_file.write(self.folder, epoch, few)
+        for segment, rows in written.values():
+            self._written.add(segment, rows)
+        for path in {file.path for segment, _ in written.values() for file in segment.files}:
+            self._syncing[path] = self.folder.begin_sync(path)
+        return {name: segment for name, (segment, _) in written.items()}
 
     def rows_of(self, segment: Segment, schema: pa.Schema) -> pa.Table:
         """The rows of a segment in their order, from memory where few were written here lately."""
-        known = self._lately.rows(segment)
+        known = self._written.rows(segment)
         if known is None:
             return self.read_files(segment.files, schema=schema)
         return known if known.schema.equals(schema) else known.select(schema.names).cast(schema)
@@ -186,7 +176,7 @@ class Store:
         """A fresh directory, relative and not yet made, for executors to write into."""
         return f"{segments.folder_of(relation)}/{segments.fresh_id(epoch)}"
 
-    @errors.told
+    @errors.translated
     def adopt_segment(
         self,
         relation: str,
@@ -202,95 +192,82 @@ class Store:
         `rows` is how many they say it was: where disks are not shared, fewer or none are here.
         """
         assert directory.startswith(segments.folder_of(relation) + "/"), directory
-        made = segments.adopt(self.place, epoch, directory, sort_by, kind)
-        if rows is not None and made.rows != rows:
-            raise errors.rows_lost(self.place.absolute(directory), rows, made.rows)
-        return self._begun(made)
+        new = segments.NewSegment(relation, epoch, tuple(sort_by), kind)
+        adopted = segments.adopt(self.folder, new, directory)
+        if rows is not None and adopted.rows != rows:
+            raise errors.rows_lost(self.folder.absolute(directory), rows, adopted.rows)
+        return self._begin_sync(adopted)
 
     def absolute(self, path: str) -> str:
         """A relative path as other programs can open it."""
-        return self.place.absolute(path)
+        return self.folder.absolute(path)
 
-    @errors.told
+    @errors.translated
     def commit(self, manifest: Manifest, note: Callable[[], Opaque] | None = None) -> None:
         """Make `manifest` the newest epoch, or raise S007 when another writer was first.
 
-        `note` is asked for when all Parquet files are on disk, so that it can tell how long that
-        took. The manifest is put behind what was written together, where the files are local: one
-        file with two names is made, and reaches the disk, in the time of one.
+        `note` is asked for when all Parquet files are on disk, so that it can say how long that
+        took.
         """
-        self.place.require_exclusive_create()
+        self.folder.require_exclusive_create()
         assert manifest.parent == manifest.epoch - 1, "an epoch follows its parent"
-        if self.latest().epoch != manifest.parent:
+        parent = self._newest()
+        if parent.epoch != manifest.parent:
             raise errors.lost_race(manifest.epoch)
-        added = self._added(manifest)
-        few = next((path for path in added if change_file.is_shared(path)), None)
-        shared = few if self.place.is_local else None
-        self._make_lasting([path for path in added if path != shared])
+        added = parent.delta_to(manifest).paths
+        shared = {path for path in added if change_file.is_change_file(path)}
+        self._make_durable(added - shared)
         if note is not None:
             manifest = replace(manifest, note=note())
-        path, content = manifest_path(manifest.epoch), manifest_codec.encode(manifest)
-        self._committing = True
-        try:
-            if shared is None:
-                made = self.place.create(path, content)
-            else:
-                self._make_folders_lasting([shared])
-                made = self._create_from(shared, manifest_codec.following(content), path)
-        except OSError as problem:
-            self._last = None  # the epoch may be there all the same
-            if self.place.exists(path):
-                shown = self.place.shown
-                raise errors.perhaps_lost(shown, manifest.epoch, problem) from problem
-            raise
-        if not made:
-            self._last = None
-            raise errors.lost_race(manifest.epoch)
+        content, committed = parent.encode_next(manifest)
+        self._create_manifest(manifest.epoch, content, shared)
         self._syncing.clear()
         with self._guard:
-            self._last = manifest
+            self._last = committed
         self._committing = False
-        self._ahead.passed(manifest.epoch)
-        if shared is not None:
-            self._ahead.make(manifest.epoch + 1)
+
+    def _create_manifest(self, epoch: int, content: bytes, shared: Collection[str]) -> None:
+        """The commit itself: whoever creates the file of an epoch has made it.
+
+        The file with its small changes, `shared`, is synced at the same time as its content.
+        """
+        path = manifest_path(epoch)
+        self._committing = True
+        try:
+            created = self.folder.create(path, content, once=lambda: self._make_durable(shared))
+        except OSError as problem:
+            self._last = None  # the epoch may be there all the same
+            if self.folder.exists(path):
+                raise errors.perhaps_lost(self.folder.shown, epoch, problem) from problem
+            raise
+        if not created:
+            self._last = None
+            raise errors.lost_race(epoch)
+
+    def make_checkpoint(self, epoch: int) -> None:
+        """See to it that an epoch, and those after it, can be read without those before it."""
+        made, last = self.log.make_checkpoint(epoch), self._newest()
+        with self._guard:
+            if self._last is last and last.checkpoint < epoch:
+                size = made.checkpoint_bytes
+                self._last = replace(last, checkpoint=epoch, checkpoint_bytes=size)
 
     def forget(self) -> None:
         """Drop what is remembered of epochs and files, after an exception at any moment."""
-        self._last = None
-        self._lately, self._syncing = change_file.Lately(), {}
-        self._ahead.drop()
-
-    def close(self) -> None:
-        """Leave nothing behind that was made for a commit to come."""
-        self._ahead.drop()
+        self._last, self._recent = None, None
+        self._written, self._syncing = change_file.RecentRows(), {}
 
     def writer_lock(self) -> WriterLock | None:
         """Take the right to write; None where only `single_writer=True` keeps writers apart."""
-        self.place.require_exclusive_create()
-        relations = (f"segments/{name}" for name in self.place.names("segments"))
+        self.folder.require_exclusive_create()
+        relations = (f"segments/{name}" for name in self.folder.names("segments"))
         for folder in ("manifests", change_file.FOLDER, *relations):
-            self.place.require_no_links(folder)
-        if not self.place.is_local:
+            self.folder.require_no_links(folder)
+        if not self.folder.is_local:
             return None
-        self._lock = WriterLock(self.place.inside("lock"), self.place.shown)
+        self._lock = WriterLock(self.folder.inside("lock"), self.folder.shown)
         self._last = None
         return self._lock
-
-    def read_segments(
-        self,
-        relation: Relation,
-        *,
-        columns: Sequence[str] | None = None,
-        key: str | None = None,
-        keys: pa.Array | None = None,
-        schema: pa.Schema | None = None,
-    ) -> pa.Table:
-        """The weighted rows of all segments, not added up; with `keys`, those whose `key` is in it.
-
-        `schema` gives the columns of a relation without rows, and the types for the others.
-        """
-        files = files_for(relation, key, keys)
-        return self.read_files(files, columns=columns, key=key, keys=keys, schema=schema)
 
     def read_files(
         self,
@@ -301,7 +278,11 @@ class Store:
         keys: pa.Array | None = None,
         schema: pa.Schema | None = None,
     ) -> pa.Table:
-        """The rows of `files`, filtered as `read_segments` does; null is a key like any other."""
+        """The weighted rows of `files`, not consolidated; with `keys`, those whose `key` is in it.
+
+        `schema` gives the columns where there are no files, and the types for the others. Null is a
+        key like any other.
+        """
         needed = columns if columns is None or key is None else [*dict.fromkeys([*columns, key])]
         chosen = schema
         if schema is not None and needed is not None:
@@ -327,20 +308,32 @@ class Store:
         found = ((file.path, self.damage(file)) for file in manifest.files)
         return {path: problem for path, problem in found if problem}
 
-    @errors.told
+    @errors.translated
     def _create(self, created: str) -> None:
-        place = self.place
-        if place.is_file(""):
-            raise errors.not_a_store(place.shown, "it is a file")
-        others = [name for name in place.names("") if name not in _OURS]
+        folder = self.folder
+        if folder.is_file(""):
+            raise errors.not_a_store(folder.shown, "it is a file")
+        others = [name for name in folder.names("") if name not in _OURS]
         if others:
-            raise errors.not_a_store(place.shown, f"it is not empty (it holds {others[0]!r})")
-        place.require_exclusive_create()
-        place.make_folder("manifests")
-        place.make_folder("segments")
+            raise errors.not_a_store(folder.shown, f"it is not empty (it holds {others[0]!r})")
+        folder.require_exclusive_create()
+        folder.make_folder("manifests")
+        folder.make_folder("segments")
         # Losing this race is fine: the winner made the same empty store.
-        place.create(manifest_path(0), manifest_codec.encode(Manifest(0, None, created)))
-        place.sync_folders(["manifests", ""])
+        folder.create(manifest_path(0), manifest_codec.encode(Manifest(0, None, created)))
+        folder.sync_folders(["manifests", ""])
+
+    def _newest(self) -> Logged:
+        last, alone = self._last, self._lock is not None and self._lock.is_alone
+        if self._pinned is not None:
+            if last is None:
+                self._last = last = self.log.read(self._pinned)
+            return last
+        if last is not None and ((alone and not self._committing) or self._is_newest(last.epoch)):
+            return last
+        with self._guard:  # a manifest read before a commit never replaces the one committed
+            self._last = last = self.log.newest(last)
+        return last
 
     def _is_newest(self, epoch: int) -> bool:
         """There and without a successor.
@@ -348,47 +341,26 @@ class Store:
         Retention removes the oldest first, so a successor that was removed means that `epoch` was
         too; asking for the successor first makes the answer right under a concurrent removal.
         """
-        successor = self.place.exists(manifest_path(epoch + 1))
-        return not successor and self.place.exists(manifest_path(epoch))
+        successor = self.folder.exists(manifest_path(epoch + 1))
+        return not successor and self.folder.exists(manifest_path(epoch))
 
-    def _added(self, manifest: Manifest) -> list[str]:
-        """The files of segments that the parent does not name."""
-        assert manifest.parent is not None
-        before = self.read(manifest.parent).relations
-        found: set[str] = set()
-        for name, relation in manifest.relations.items():
-            old = before.get(name) or Relation(name, ())
-            if relation.feed or relation.segments is not old.segments:
-                fresh = {*relation.segments, *relation.feed} - {*old.segments, *old.feed}
-                found.update(file.path for segment in fresh for file in segment.files)
-        return [*found]
-
-    def _begun(self, segment: Segment) -> Segment:
+    def _begin_sync(self, segment: Segment) -> Segment:
         """A segment whose files are on their way to the disk while the caller goes on."""
         for file in segment.files:
-            self._syncing[file.path] = self.place.begin_sync(file.path)
+            self._syncing[file.path] = self.folder.begin_sync(file.path)
         return segment
 
-    def _create_from(self, shared: str, content: bytes, path: str) -> bool:
-        try:
-            named = shared == self._ahead.lasting
-            return self.place.create_from(shared, content, path, named=named)
-        except FileNotFoundError:
-            raise errors.damaged_segment(self.place.absolute(shared), MISSING) from None
-
-    def _make_lasting(self, paths: list[str]) -> None:
+    def _make_durable(self, paths: Iterable[str]) -> None:
         """What is in the files, and their names, are on disk after this."""
-        for path in paths:
-            begun = self._syncing.pop(path, None) or self.place.begin_sync(path)
+        waiting = {
+            path: self._syncing.pop(path, None) or self.folder.begin_sync(path) for path in paths
+        }
+        for path, syncing in waiting.items():
             with suppress(FileNotFoundError):
-                if begun is not None:
-                    begun.result()
-            if not self.place.is_file(path):
-                raise errors.damaged_segment(self.place.absolute(path), MISSING)
-        self._make_folders_lasting(paths)
-
-    def _make_folders_lasting(self, paths: list[str]) -> None:
-        """The folders that files are in have their names on disk after this."""
-        fresh = {folder for path in paths for folder in folders_of(path)} - self._lasting
-        self.place.sync_folders({folder.rpartition("/")[0] for folder in fresh})
-        self._lasting |= fresh
+                if syncing is not None:
+                    syncing.result()
+            if not self.folder.is_file(path):
+                raise errors.damaged_segment(self.folder.absolute(path), MISSING)
+        fresh = {folder for path in waiting for folder in folders_of(path)} - self._durable_folders
+        self.folder.sync_folders({parent_of(folder) for folder in fresh})
+        self._durable_folders |= fresh

@@ -15,7 +15,7 @@ from everview.runtime.arrow_types import arrow_schema
 from everview.runtime.protocol import Snapshot
 from everview.runtime.workspace import Workspace
 from everview.sqlgen.sql import DUCKDB, consolidate, emit
-from everview.store.manifest import DataFile, parted
+from everview.store.manifest import DataFile, parquet_and_pieces
 from everview.store.store import Store
 
 
@@ -74,7 +74,7 @@ def scan(
 
     DuckDB verifies no checksum, so they are verified before.
     """
-    parquet, pieces = parted(files)
+    parquet, pieces = parquet_and_pieces(files)
     store.require_sound(parquet, pages=False)
     small = store.read_files(pieces, schema=arrow_schema(schema)) if pieces else None
     paths = tuple(store.absolute(file.path) for file in parquet)

@@ -45,7 +45,7 @@ from everview.runtime.retry import CalculationError, retry_consolidated
 from everview.runtime.workspace import Workspace
 from everview.sqlgen.parity.errors import NotAtParity
 from everview.sqlgen.sql import DUCKDB, SPARK, emit_consolidated
-from everview.store.manifest import DataFile, Segment, parted
+from everview.store.manifest import DataFile, Segment, parquet_and_pieces
 from everview.store.pruning import files_for, may_hold_null
 from everview.store.store import Store
 
@@ -146,7 +146,7 @@ class SparkEngine:
                 outcome.took(step, MEMORY, rows.num_rows)
                 continue
             files, keys = self._pruned(step, snapshot)
-            if not parted(files)[0] or _bytes(files) <= self._driver_bytes:
+            if not parquet_and_pieces(files)[0] or _bytes(files) <= self._driver_bytes:
                 outcome.took(step, DRIVER, self._fetch_by_driver(step, files, snapshot))
             else:
                 by_job.append(_wanted(step, files, keys, snapshot.store))
@@ -282,7 +282,7 @@ def _wanted(
     step: Fetch, files: Iterable[DataFile], keys: pa.ChunkedArray | None, store: Store
 ) -> Wanted:
     """A slice for a job: it reads Parquet files; rows that are in none are read by the driver."""
-    parquet, pieces = parted(files)
+    parquet, pieces = parquet_and_pieces(files)
     store.require_sound(parquet, pages=True)
     paths = tuple(store.absolute(file.path) for file in parquet)
     small = store.read_files(pieces, key=step.by, keys=keys, schema=arrow_schema(step.schema))

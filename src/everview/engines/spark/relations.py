@@ -19,7 +19,7 @@ from everview.runtime.arrow_types import arrow_schema
 from everview.runtime.protocol import Snapshot, Stored
 from everview.sqlgen.sql import SPARK
 from everview.sqlgen.sql import consolidate as consolidate_sql
-from everview.store.manifest import DataFile, parted
+from everview.store.manifest import DataFile, parquet_and_pieces
 from everview.store.store import Store
 
 _NUMBERS = count()
@@ -86,7 +86,7 @@ def as_frame(session: SparkSession, rows: pa.Table | DataFrame) -> DataFrame:
 def stored_frame(session: SparkSession, name: str, snapshot: Snapshot) -> DataFrame:
     """The weighted rows of all segments of a relation, not consolidated."""
     schema = snapshot.stored[name].schema
-    whole, pieces = parted(snapshot.relation(name).files)
+    whole, pieces = parquet_and_pieces(snapshot.relation(name).files)
     if not pieces and not whole:
         return session.createDataFrame([], weighted_ddl(schema))
     parts = [files_frame(session, whole, snapshot.store, schema)] if whole else []

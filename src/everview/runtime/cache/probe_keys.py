@@ -8,7 +8,7 @@ import numpy as np
 import pyarrow as pa
 
 from everview.runtime.vector.int_encoding import Ints
-from everview.store.sort_order import in_one, numbers
+from everview.store.sort_order import numbers, single_chunk
 
 CLIP_MIN_KEYS = 32
 """Fewer keys are searched even if they lie outside of a run's range."""
@@ -29,7 +29,7 @@ class ProbeKeys:
     @cached_property
     def sorted_ints(self) -> Ints:
         """The values of an integer-valued column, ascending, each once."""
-        values = numbers(in_one(self.values))
+        values = numbers(single_chunk(self.values))
         if len(values) < 2:
             return values
         rises = values[1:] > values[:-1]

@@ -25,8 +25,8 @@ from everview.runtime.vector.int_encoding import (
     take_values,
     unscaled,
 )
-from everview.store.segments import repeats
-from everview.store.sort_order import counts, in_one, numbers
+from everview.store.segments import has_few_values
+from everview.store.sort_order import is_integer_like, numbers, single_chunk
 
 DICTIONARY_MAX_VALUES = 1 << 15
 """A text column of more different values than this stays Arrow."""
@@ -135,7 +135,7 @@ class PackedRows:
     def integer_type(self, name: str) -> pa.DataType | None:
         """The type of an integer-valued column without nulls, None of any other."""
         type_ = self.layout.schema.field(name).type
-        if not counts(type_):
+        if not is_integer_like(type_):
             return None
         packed = name in self.layout.fields
         return type_ if packed or not self.rest[name].null_count else None
@@ -144,7 +144,7 @@ class PackedRows:
         """An integer-valued column at some places."""
         field = self.layout.fields.get(name)
         if field is None:
-            values: Ints = numbers(in_one(self.rest[name]))[places]
+            values: Ints = numbers(single_chunk(self.rest[name]))[places]
             return values
         return self.records[field][places].astype(np.int64)
 
@@ -179,7 +179,7 @@ def _take_together(parts: Sequence[tuple[PackedRows, Ints]], names: Sequence[str
         together = records[0] if len(records) == 1 else np.concatenate(records)
         columns = layout.unpack(packed, together)
     for name in (name for name in names if name not in columns):
-        taken = [take_values(in_one(part.rest[name]), places) for part, places in parts]
+        taken = [take_values(single_chunk(part.rest[name]), places) for part, places in parts]
         columns[name] = taken[0] if len(taken) == 1 else pa.chunked_array(taken)
     return pa.table([columns[name] for name in names], layout.select(tuple(names)))
 
@@ -196,13 +196,13 @@ def _encode(column: pa.ChunkedArray, shared: pa.Array | None) -> _Encoded | None
     """A column as integers, by the `shared` dictionary if it has all texts; None to leave it."""
     if column.null_count or not len(column):
         return None
-    array = in_one(column)
-    if counts(array.type):
+    array = single_chunk(column)
+    if is_integer_like(array.type):
         return _Encoded(numbers(array))
     if types.is_decimal128(array.type):
         units = unscaled([array])
         return None if units is None else _Encoded(units[0])
-    if types.is_string(array.type) and repeats(array):
+    if types.is_string(array.type) and has_few_values(array):
         return _encode_texts(array, shared)
     return None
 

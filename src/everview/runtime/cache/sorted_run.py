@@ -28,7 +28,7 @@ from everview.runtime.vector.int_encoding import (
     int_column,
     is_int_column,
 )
-from everview.store.sort_order import both, counts, in_one, in_order, numbers
+from everview.store.sort_order import combine_keys, in_order, is_integer_like, numbers, single_chunk
 
 BUDGET_MIN_ROWS = 20_000
 """A run of more rows counts against the memory budget, and lies in a file where that is used up."""
@@ -90,7 +90,7 @@ class SortedRun:
             return False
         if self.by is None:
             return True
-        column = in_one(self.rows[self.by])
+        column = single_chunk(self.rows[self.by])
         turns = np.flatnonzero(negative[1:] != negative[:-1])
         before, after = (column.take(int_column(at)) for at in (turns, turns + 1))
         return bool(pc.any(pc.fill_null(pc.equal(before, after), True)).as_py())
@@ -110,9 +110,9 @@ class SortedRun:
     def filter(self, positions: Ints, rows: pa.Table) -> Ints:
         """The positions whose row agrees with one of `rows` in all columns of those."""
         codes = reduce(
-            both,
+            combine_keys,
             (
-                np.concatenate((self._integers(name, positions), numbers(in_one(rows[name]))))
+                np.concatenate((self._integers(name, positions), numbers(single_chunk(rows[name]))))
                 for name in rows.column_names
             ),
         )
@@ -123,7 +123,7 @@ class SortedRun:
     def _integer_type(self, name: str) -> pa.DataType | None:
         """The type of an integer-valued column without nulls, in one chunk; None of any other."""
         column = self.rows[name]
-        plain = column.num_chunks == 1 and not column.null_count and counts(column.type)
+        plain = column.num_chunks == 1 and not column.null_count and is_integer_like(column.type)
         return column.type if plain else None
 
     def _integers(self, name: str, positions: Ints) -> Ints:
@@ -168,9 +168,9 @@ class SortedRun:
     def _sorted_ints(self) -> SortedInts | None:
         """The values of an integer-valued `by`, after its nulls."""
         column = self.rows[self.by]
-        if not counts(column.type):
+        if not is_integer_like(column.type):
             return None
-        return SortedInts(numbers(in_one(column[self._nulls :])))
+        return SortedInts(numbers(single_chunk(column[self._nulls :])))
 
 
 def runs_of_change(rows: pa.Table, by: str | None, room: float) -> list[SortedRun]:
@@ -292,7 +292,7 @@ def _find_in_each(runs: Sequence[SortedRun], by: str, keys: ProbeKeys) -> list[I
     """The positions of the rows with these keys in each run; of many keys on all cores."""
     if len(keys.values) < PARALLEL_MIN_ROWS:
         return [run.find(by, keys) for run in runs]
-    if counts(keys.values.type):
+    if is_integer_like(keys.values.type):
         _ = keys.sorted_ints  # sorted once, not by each thread
     return side_by_side(lambda run: run.find(by, keys), runs)
 
@@ -313,13 +313,13 @@ def _scan(runs: Sequence[SortedRun], by: str, keys: ProbeKeys, columns: Sequence
     rows = pa.concat_tables([run.rows for run in runs])
     matches, selected = _matches(rows[by], keys), rows.select(list(columns))
     if len(rows) < SEARCH_COST_ROWS:  # copying them costs less than filtering each chunk
-        matches, selected = in_one(matches), selected.combine_chunks()
+        matches, selected = single_chunk(matches), selected.combine_chunks()
     return selected.filter(matches)
 
 
 def _matches(column: pa.ChunkedArray, keys: ProbeKeys) -> pa.ChunkedArray:
     """Whether each value of a column is one of the keys."""
-    matches = pc.is_in(column, value_set=in_one(keys.values))
+    matches = pc.is_in(column, value_set=single_chunk(keys.values))
     return pc.or_(matches, pc.is_null(column)) if keys.has_null else matches
 
 
@@ -385,4 +385,4 @@ def _has_order(schema: pa.Schema, by: str | None) -> bool:
     if by is None:
         return False
     type_ = schema.field(by).type
-    return counts(type_) or bool(types.is_string(type_) or types.is_decimal(type_))
+    return is_integer_like(type_) or bool(types.is_string(type_) or types.is_decimal(type_))

@@ -18,7 +18,7 @@ from everview.expr.types import WEIGHT
 from everview.runtime.parallel import MANY, side_by_side
 from everview.runtime.vector.errors import Unsupported
 from everview.runtime.vector.int_encoding import Ints, key_codes
-from everview.store.sort_order import ascends, both
+from everview.store.sort_order import ascends, combine_keys
 
 
 def unproved(stored: pa.Table, change: pa.Table, key: Sequence[str]) -> tuple[Ints, Ints]:
@@ -38,7 +38,7 @@ def unproved(stored: pa.Table, change: pa.Table, key: Sequence[str]) -> tuple[In
     weights = rows[WEIGHT].to_numpy()
     inserted = np.zeros(len(rows), np.int8)
     inserted[len(stored) :] = weights[len(stored) :] > 0
-    order = np.argsort(both(numbers, inserted), kind="stable")
+    order = np.argsort(combine_keys(numbers, inserted), kind="stable")
     left = order[_unproved_groups(rows, order, numbers[order], weights[order])]
     return left[left < len(stored)], left[left >= len(stored)] - len(stored)
 
@@ -127,8 +127,8 @@ def _same(left: pa.ChunkedArray, right: pa.ChunkedArray) -> Ints:
     if types.is_floating(left.type):
         bits = pa.int32() if left.type == pa.float32() else pa.int64()
         left, right = (side.combine_chunks().view(bits) for side in (left, right))
-    both = pc.equal(left, right)
-    if both.null_count:
-        both = pc.coalesce(both, pc.and_(pc.is_null(left), pc.is_null(right)))
-    found: Ints = both.to_numpy() if isinstance(both, pa.ChunkedArray) else both.to_numpy(False)
+    equal = pc.equal(left, right)
+    if equal.null_count:
+        equal = pc.coalesce(equal, pc.and_(pc.is_null(left), pc.is_null(right)))
+    found: Ints = equal.to_numpy() if isinstance(equal, pa.ChunkedArray) else equal.to_numpy(False)
     return found

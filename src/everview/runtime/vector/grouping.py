@@ -20,7 +20,7 @@ from everview.runtime.vector.int_encoding import (
     max_abs,
     unscaled,
 )
-from everview.store.sort_order import SAFE, both, counts
+from everview.store.sort_order import INT64_SAFE, combine_keys, is_integer_like
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,10 +81,10 @@ class Grouping:
         The bound |value| · |weight| · rows mostly shows it; else the sums of the sizes as floats.
         """
         most = 1 if weights is None else max(1, max_abs(weights))
-        if max_abs(units) * int(units.shape[1]) * most <= SAFE:
+        if max_abs(units) * int(units.shape[1]) * most <= INT64_SAFE:
             return True
         sizes = np.abs(units.astype(np.float64) * (1 if weights is None else weights))
-        return bool(self._add(sizes).max() <= SAFE)
+        return bool(self._add(sizes).max() <= INT64_SAFE)
 
     def _add(self, rows: Ints) -> Ints:
         """The sums per group of each row of a matrix."""
@@ -121,7 +121,7 @@ def group_rows(rows: pa.RecordBatch, keys: Sequence[str]) -> Grouping:
     # Cheap columns first: if they already tell all rows apart, the others are not encoded.
     for column in sorted(map(rows.column, keys), key=_is_costly):
         more = column_codes([column])
-        codes = more if codes is None else both(codes, more)
+        codes = more if codes is None else combine_keys(codes, more)
         order = codes.argsort()
         ordered = codes[order]
         begins = np.flatnonzero(ordered[1:] != ordered[:-1]) + 1
@@ -132,4 +132,5 @@ def group_rows(rows: pa.RecordBatch, keys: Sequence[str]) -> Grouping:
 
 def _is_costly(column: pa.Array) -> bool:
     """Whether a column has to be dictionary-encoded to compare its values."""
-    return column.null_count > 0 or not (counts(column.type) or types.is_decimal(column.type))
+    is_number = is_integer_like(column.type) or types.is_decimal(column.type)
+    return column.null_count > 0 or not is_number

@@ -12,7 +12,7 @@ import pyarrow.compute as pc
 from pyarrow import types
 
 from everview.runtime.vector.errors import Unsupported
-from everview.store.sort_order import both, counts, numbers
+from everview.store.sort_order import combine_keys, is_integer_like, numbers
 
 Ints: TypeAlias = np.ndarray[Any, np.dtype[Any]]
 """A numpy array: values, codes or row positions as integers, or a mask of rows."""
@@ -134,7 +134,7 @@ def key_codes(keys: Iterable[Sequence[pa.Array]]) -> Ints:
 
     Each key comes in chunks of one type, in the order of the rows.
     """
-    return reduce(both, map(column_codes, keys))
+    return reduce(combine_keys, map(column_codes, keys))
 
 
 def column_codes(chunks: Sequence[pa.Array]) -> Ints:
@@ -144,7 +144,7 @@ def column_codes(chunks: Sequence[pa.Array]) -> Ints:
         if chunk.type != type_:
             raise Unsupported("keys of different types")
         no_nulls = no_nulls and not chunk.null_count
-    if no_nulls and counts(type_):
+    if no_nulls and is_integer_like(type_):
         values = [numbers(chunk) for chunk in chunks]
         return values[0] if len(values) == 1 else np.concatenate(values)
     if no_nulls and types.is_decimal128(type_):
@@ -162,7 +162,7 @@ def rank_codes(values: pa.Array) -> Ints:
     """A code per value, in the order of the values; Unsupported for nulls and NaN."""
     if values.null_count:
         raise Unsupported("nulls in an order")
-    if counts(values.type):
+    if is_integer_like(values.type):
         return numbers(values)
     require_canonical(values)
     codes = unscaled([values])
