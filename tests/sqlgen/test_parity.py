@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 import struct
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any
@@ -13,6 +13,7 @@ import duckdb
 import pyarrow as pa
 import pytest
 
+from cases import check_each
 from everview.engines.duckdb import functions
 from everview.expr.functions import TRIED
 from everview.expr.scalar import parse, text
@@ -198,23 +199,38 @@ def _bits(value: Any) -> Any:
             return value
 
 
+def by_construct(texts: Iterable[str]) -> dict[str, list[str]]:
+    """The texts of each construct, by what is outermost in them."""
+    found: dict[str, list[str]] = {}
+    for each in texts:
+        found.setdefault(annotate(each, SCHEMA).name, []).append(each)
+    return found
+
+
+CONSTRUCTS = by_construct(TEXTS)
+
+
 @pytest.mark.spark
-@pytest.mark.parametrize("each", TEXTS)
+@pytest.mark.parametrize("construct", CONSTRUCTS)
 def test_both_engines_agree(
-    each: str, on_spark: dict[str, Answers], on_duckdb: dict[str, Answers]
+    construct: str, on_spark: dict[str, Answers], on_duckdb: dict[str, Answers]
 ) -> None:
-    ours, theirs = on_spark[each], on_duckdb[each]
-    assert annotate(each, SCHEMA).type == ours.type
-    assert spark_type_to_duckdb(ours.type).replace('"', "") == theirs.type.replace('"', "")
-    used = [c.this.name for c in parse(each).find_all(*_COLUMNS)]
-    different = [
-        ({name: ROWS[row][name] for name in used}, spark_says, duckdb_says)
-        for row, (spark_says, duckdb_says) in enumerate(
-            zip(ours.values, theirs.values, strict=True)
-        )
-        if spark_says != duckdb_says
-    ]
-    assert not different, f"{len(different)} rows differ, first: {different[:4]}"
+    def agree(each: str) -> None:
+        ours, theirs = on_spark[each], on_duckdb[each]
+        assert annotate(each, SCHEMA).type == ours.type
+        assert spark_type_to_duckdb(ours.type).replace('"', "") == theirs.type.replace('"', "")
+        different = [
+            (row, spark_says, duckdb_says)
+            for row, (spark_says, duckdb_says) in enumerate(
+                zip(ours.values, theirs.values, strict=True)
+            )
+            if spark_says != duckdb_says
+        ]
+        used = [c.this.name for c in parse(each).find_all(*_COLUMNS)] if different else []
+        shown = [({n: ROWS[row][n] for n in used}, *values) for row, *values in different[:4]]
+        assert not different, f"{len(different)} rows differ, first: {shown}"
+
+    check_each(CONSTRUCTS[construct], agree)
 
 
 def test_a_null_argument_is_answered_or_refused() -> None:
