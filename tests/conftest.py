@@ -26,6 +26,15 @@ if TYPE_CHECKING:
 SHORT_LIVED = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
 """How Java had better run tests: most code runs a few times only, in a small heap."""
 
+GENERATING = {
+    "spark.sql.codegen.wholeStage": str(THOROUGH).lower(),
+    "spark.sql.codegen.factoryMode": "FALLBACK" if THOROUGH else "NO_CODEGEN",
+}
+"""Spark's answers are the same without code of their own for every query, which takes half of its
+time to make where rows are few. `make test-all` has it make them, and so have the tests that begin
+a Spark of their own.
+"""
+
 if not THOROUGH:
     os.environ.setdefault("SPARK_SUBMIT_OPTS", SHORT_LIVED)
 
@@ -58,6 +67,7 @@ def spark() -> Iterator[SparkSession]:
         .config("spark.sql.ansi.enabled", "true")
         .config("spark.sql.session.timeZone", "UTC")
         .config("spark.sql.execution.arrow.pyspark.enabled", "true")
+        .config(map=GENERATING)
         .getOrCreate()
     )
     session.sparkContext.setLogLevel("ERROR")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 import struct
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any
@@ -92,29 +92,14 @@ def _row(connection: duckdb.DuckDBPyConnection, sql: str, row: int) -> Any:
         return ERROR
 
 
-@pytest.fixture(
-    scope="module",
-    params=["NO_CODEGEN", pytest.param("CODEGEN_ONLY", marks=pytest.mark.slow)],
-)
-def on_spark(
-    spark: SparkSession, on_duckdb: dict[str, Answers], request: pytest.FixtureRequest
-) -> Iterator[dict[str, Answers]]:
+@pytest.fixture(scope="module")
+def on_spark(generating: SparkSession, on_duckdb: dict[str, Answers]) -> dict[str, Answers]:
     """Spark's answers on the rows where DuckDB gives a value, and ERROR where both raise.
 
     Spark stops at the first error, so each expression is asked only for the rows that DuckDB
-    answers; of the rows where DuckDB raises, one is asked by itself. Compiling as many expressions
-    costs Spark a minute, so the quick test runs them interpreted.
+    answers; of the rows where DuckDB raises, one is asked by itself.
     """
-    settings = {
-        "spark.sql.codegen.factoryMode": request.param,
-        "spark.sql.codegen.wholeStage": str(request.param != "NO_CODEGEN").lower(),
-    }
-    before = {name: spark.conf.get(name) for name in settings}
-    for name, value in settings.items():
-        spark.conf.set(name, value)
-    yield _all_spark_answers(spark, on_duckdb)
-    for name, former in before.items():
-        spark.conf.set(name, str(former))
+    return _all_spark_answers(generating, on_duckdb)
 
 
 def _all_spark_answers(spark: SparkSession, on_duckdb: dict[str, Answers]) -> dict[str, Answers]:
