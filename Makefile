@@ -63,13 +63,11 @@ fuzz: setup ## random views on both engines against plain Spark; MINUTES=10 SEED
 	@scripts/postgres.sh
 	@$(WITH_JAVA) $(PY) -m everview fuzz --seconds $$(( 60 * $(MINUTES) )) --seed $(SEED)
 
-test: setup ## all tests but the slow ones
-	@$(PY) -m pytest -q -n 2 -m "not slow and not spark"
-	@$(WITH_JAVA) $(PY) -m pytest -q -m "not slow and spark"
+test: setup ## all tests but the slow ones, those with Spark beside the others
+	@scripts/test.sh $(PY) "not slow"
 
-test-all: setup ## all tests, the laws with more examples
-	@HYPOTHESIS_PROFILE=thorough $(PY) -m pytest -q -n 2 -m "not spark"
-	@$(WITH_JAVA) HYPOTHESIS_PROFILE=thorough $(PY) -m pytest -q -m spark
+test-all: setup ## all tests, the laws with more examples, what is sampled in full
+	@HYPOTHESIS_PROFILE=thorough scripts/test.sh $(PY)
 
 tpc: setup ## the queries of TPC-H and TPC-DS as views, on every engine
 	@$(WITH_JAVA) $(PY) -m pytest -q tests/tpc

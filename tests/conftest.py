@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import os
+import re
 import sys
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
 from hypothesis import Phase, settings
 
 import everview
+from cases import THOROUGH
 from everview.store import change_file
 
 if TYPE_CHECKING:
@@ -18,6 +21,34 @@ if TYPE_CHECKING:
 
     from everview.database.database import Database
     from everview_fuzz.check.plain_spark import PlainSpark
+
+
+SHORT_LIVED = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
+"""How Java had better run tests: most code runs a few times only, in a small heap."""
+
+GENERATING = {
+    "spark.sql.codegen.wholeStage": str(THOROUGH).lower(),
+    "spark.sql.codegen.factoryMode": "FALLBACK" if THOROUGH else "NO_CODEGEN",
+}
+"""Spark's answers are the same without code of their own for every query, which takes half of its
+time to make where rows are few. `make test-all` has it make them, and so have the tests that begin
+a Spark of their own.
+"""
+
+if not THOROUGH:
+    os.environ.setdefault("SPARK_SUBMIT_OPTS", SHORT_LIVED)
+
+NEEDS_SPARK = re.compile(r"spark|open_db|\bengine\b", re.IGNORECASE)
+"""What occurs in every file that has a test for Spark: its mark, or a fixture that asks for it."""
+
+
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    """Leave files without Spark alone where only tests with Spark are asked for."""
+    marks = config.option.markexpr
+    only_spark = "spark" in marks and "not spark" not in marks
+    if only_spark and collection_path.name.startswith("test_"):
+        return not NEEDS_SPARK.search(collection_path.read_text("utf-8")) or None
+    return None
 
 
 @pytest.fixture(scope="session")
@@ -36,6 +67,7 @@ def spark() -> Iterator[SparkSession]:
         .config("spark.sql.ansi.enabled", "true")
         .config("spark.sql.session.timeZone", "UTC")
         .config("spark.sql.execution.arrow.pyspark.enabled", "true")
+        .config(map=GENERATING)
         .getOrCreate()
     )
     session.sparkContext.setLogLevel("ERROR")

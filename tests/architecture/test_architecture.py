@@ -1,7 +1,8 @@
-"""What keeps the shape of the project: totality, sizes, and what may be loaded."""
+"""What keeps the shape of the project: totality, and what may be loaded."""
 
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -19,8 +20,24 @@ def test_there_are_at_most_twenty_operators():
 
 
 def test_every_operator_says_what_it_denotes():
-    for operator in get_args(Plan):
-        assert ":" in (operator.__doc__ or ""), operator
+    """The first sentence of its docstring ends with its symbol, which its law is about."""
+    symbols = {operator: _symbol(operator) for operator in get_args(Plan)}
+    assert len(set(symbols.values())) == len(symbols), symbols
+    for operator, rule in RULES.items():
+        assert _bare(rule.law.partition(" = ")[0]) == _bare(f"Δ{symbols[operator]}"), operator
+
+
+def _symbol(operator: type[Plan]) -> str:
+    sentence = re.match(
+        r"[A-Z][^:]+: (\S.*?)\.(?=\s|$)", " ".join((operator.__doc__ or "").split())
+    )
+    assert sentence, f"{operator.__name__}: {operator.__doc__}"
+    return sentence[1]
+
+
+def _bare(formula: str) -> str:
+    """A formula without spaces and parentheses: σₚ(Q) and σₚ Q are the same."""
+    return re.sub(r"[ ()]", "", formula)
 
 
 def test_every_rule_has_a_law_and_a_citation():

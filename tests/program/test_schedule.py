@@ -74,3 +74,15 @@ def test_what_is_asked_for_keeps_its_name():
     twins = [Compute(name, CHANGE) for name in ("one", "two", "three")]
     found = schedule(twins, ("three",))
     assert found == (Compute("one", CHANGE), Compute("three", Ref("one", T.schema)))
+
+
+def test_keys_that_want_some_rows_of_those_that_others_want_all_of_are_not_looked_up():
+    """Only a cost: the slice is the same, but its keys would be looked up twice."""
+
+    def fetch(name: str, *keys: KeySet) -> Fetch:
+        return Fetch(name, "u", T.schema, "a", keys)
+
+    whole, part = KeySet("Δt", "a"), KeySet("Δt", "a", (("b", "b"),))
+    other = KeySet("Δu", "a", (("b", "b"),))
+    assert schedule((fetch("s1", part, other), fetch("s2", whole))) == (fetch("s1", other, whole),)
+    assert schedule((fetch("s1", part), fetch("s2", other))) == (fetch("s1", part, other),)

@@ -13,6 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from cases import check_each
 from evaluation import WORKSPACE, evaluate
 from everview.differentiate.derive import derive
 from everview.engines.duckdb import functions
@@ -32,7 +33,7 @@ from everview.runtime.vector.join import matching_pairs
 from everview.runtime.vector.operators import VectorEvaluator
 from sqlgen import grid
 from sqlgen.examples import EXAMPLES
-from sqlgen.test_parity import ERROR, NULLED, _bits, _duckdb_answers
+from sqlgen.test_parity import ERROR, NULLED, _bits, _duckdb_answers, by_construct
 from strategies import EVERY, SIGNED, T, as_arrow, as_bag, changes, one_of_each, plans, worlds
 
 COLUMNS = VectorEvaluator(WORKSPACE.sql.constant)
@@ -171,6 +172,7 @@ def compiled(each: str) -> scalars.Compute | None:
 
 
 KNOWN = [each for each in TEXTS if compiled(each) is not None]
+CONSTRUCTS = by_construct(KNOWN)
 
 
 @cache
@@ -199,28 +201,29 @@ def _plain(value: pa.Scalar) -> Any:
     return value.as_py()
 
 
-@pytest.mark.parametrize("each", KNOWN)
-def test_a_scalar_on_columns_has_the_value_that_duckdb_gives(each):
-    compute = compiled(each)
-    assert compute is not None
-    expected = _duckdb_answers(_connection(), each).values
-    found = [_value(compute, row) for row in range(CELLS.num_rows)]
-    for ours, theirs in zip(found, expected, strict=True):
-        assert ours in (ERROR, theirs)
-    assert any(value != ERROR for value in found) or all(value == ERROR for value in expected)
+@pytest.mark.parametrize("construct", CONSTRUCTS)
+def test_a_scalar_on_columns_has_the_value_that_duckdb_gives(construct):
+    def agrees(each: str) -> None:
+        compute = compiled(each)
+        assert compute is not None
+        expected = _duckdb_answers(_connection(), each).values
+        found = [_value(compute, row) for row in range(CELLS.num_rows)]
+        for ours, theirs in zip(found, expected, strict=True):
+            assert ours in (ERROR, theirs)
+        assert any(value != ERROR for value in found) or all(value == ERROR for value in expected)
+        _agrees_of_many_rows(compute, found)
+
+    check_each(CONSTRUCTS[construct], agrees)
 
 
-@pytest.mark.parametrize("each", KNOWN)
-def test_a_scalar_of_many_rows_has_the_value_that_it_has_of_each(each):
-    compute = compiled(each)
-    assert compute is not None
-    known = [row for row in range(CELLS.num_rows) if _value(compute, row) != ERROR]
-    if not known:
-        return
-    found = compute(CELLS.take(pa.array(known)))
-    for place, row in enumerate(known):
-        value = found if isinstance(found, pa.Scalar) else found[place]
-        assert _bits(_plain(value)) == _value(compute, row)
+def _agrees_of_many_rows(compute: scalars.Compute, of_each: list[Any]) -> None:
+    """Of many rows at once, a scalar has the values that it has of each row by itself."""
+    known = [row for row, value in enumerate(of_each) if value != ERROR]
+    if known:
+        found = compute(CELLS.take(pa.array(known)))
+        for place, row in enumerate(known):
+            value = found if isinstance(found, pa.Scalar) else found[place]
+            assert _bits(_plain(value)) == of_each[row]
 
 
 def test_every_construct_on_columns_is_among_the_examples():

@@ -138,8 +138,9 @@ def plan_of(calls: tuple[str, ...], keys: str = "g") -> Plan:
 
 
 @pytest.fixture(scope="module")
-def grids(spark: SparkSession) -> Iterator[SparkSession]:
+def grids(generating: SparkSession) -> Iterator[SparkSession]:
     """Spark with the rows as often as their weight says, and with their weights."""
+    spark = generating
     weighted = spark.createDataFrame(TABLE)
     weighted.createOrReplaceTempView("weighted")
     columns = ", ".join(column.name for column in GRID.schema)

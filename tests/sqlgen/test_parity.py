@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 import struct
-from collections.abc import Iterator
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any
@@ -13,6 +13,7 @@ import duckdb
 import pyarrow as pa
 import pytest
 
+from cases import check_each
 from everview.engines.duckdb import functions
 from everview.expr.scalar import parse, text
 from everview.expr.signatures import TRY_OPERATORS
@@ -93,29 +94,14 @@ def _row(connection: duckdb.DuckDBPyConnection, sql: str, row: int) -> Any:
         return ERROR
 
 
-@pytest.fixture(
-    scope="module",
-    params=["NO_CODEGEN", pytest.param("CODEGEN_ONLY", marks=pytest.mark.slow)],
-)
-def on_spark(
-    spark: SparkSession, on_duckdb: dict[str, Answers], request: pytest.FixtureRequest
-) -> Iterator[dict[str, Answers]]:
+@pytest.fixture(scope="module")
+def on_spark(generating: SparkSession, on_duckdb: dict[str, Answers]) -> dict[str, Answers]:
     """Spark's answers on the rows where DuckDB gives a value, and ERROR where both raise.
 
     Spark stops at the first error, so each expression is asked only for the rows that DuckDB
-    answers; of the rows where DuckDB raises, one is asked by itself. Compiling as many expressions
-    costs Spark a minute, so the quick test runs them interpreted.
+    answers; of the rows where DuckDB raises, one is asked by itself.
     """
-    settings = {
-        "spark.sql.codegen.factoryMode": request.param,
-        "spark.sql.codegen.wholeStage": str(request.param != "NO_CODEGEN").lower(),
-    }
-    before = {name: spark.conf.get(name) for name in settings}
-    for name, value in settings.items():
-        spark.conf.set(name, value)
-    yield _all_spark_answers(spark, on_duckdb)
-    for name, former in before.items():
-        spark.conf.set(name, str(former))
+    return _all_spark_answers(generating, on_duckdb)
 
 
 def _all_spark_answers(spark: SparkSession, on_duckdb: dict[str, Answers]) -> dict[str, Answers]:
@@ -200,23 +186,38 @@ def _bits(value: Any) -> Any:
             return value
 
 
+def by_construct(texts: Iterable[str]) -> dict[str, list[str]]:
+    """The texts of each construct, by what is outermost in them."""
+    found: dict[str, list[str]] = {}
+    for each in texts:
+        found.setdefault(annotate(each, SCHEMA).name, []).append(each)
+    return found
+
+
+CONSTRUCTS = by_construct(TEXTS)
+
+
 @pytest.mark.spark
-@pytest.mark.parametrize("each", TEXTS)
+@pytest.mark.parametrize("construct", CONSTRUCTS)
 def test_both_engines_agree(
-    each: str, on_spark: dict[str, Answers], on_duckdb: dict[str, Answers]
+    construct: str, on_spark: dict[str, Answers], on_duckdb: dict[str, Answers]
 ) -> None:
-    ours, theirs = on_spark[each], on_duckdb[each]
-    assert annotate(each, SCHEMA).type == ours.type
-    assert spark_type_to_duckdb(ours.type).replace('"', "") == theirs.type.replace('"', "")
-    used = [c.this.name for c in parse(each).find_all(*_COLUMNS)]
-    different = [
-        ({name: ROWS[row][name] for name in used}, spark_says, duckdb_says)
-        for row, (spark_says, duckdb_says) in enumerate(
-            zip(ours.values, theirs.values, strict=True)
-        )
-        if spark_says != duckdb_says
-    ]
-    assert not different, f"{len(different)} rows differ, first: {different[:4]}"
+    def agree(each: str) -> None:
+        ours, theirs = on_spark[each], on_duckdb[each]
+        assert annotate(each, SCHEMA).type == ours.type
+        assert spark_type_to_duckdb(ours.type).replace('"', "") == theirs.type.replace('"', "")
+        different = [
+            (row, spark_says, duckdb_says)
+            for row, (spark_says, duckdb_says) in enumerate(
+                zip(ours.values, theirs.values, strict=True)
+            )
+            if spark_says != duckdb_says
+        ]
+        used = [c.this.name for c in parse(each).find_all(*_COLUMNS)] if different else []
+        shown = [({n: ROWS[row][n] for n in used}, *values) for row, *values in different[:4]]
+        assert not different, f"{len(different)} rows differ, first: {shown}"
+
+    check_each(CONSTRUCTS[construct], agree)
 
 
 def test_a_null_argument_is_answered_or_refused() -> None:

@@ -24,7 +24,7 @@ class Empty(Node):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Values(Node):
-    """Constant rows, each a tuple of scalar texts: {r₁, r₂, …}."""
+    """Constant rows, each a tuple of scalar texts: {r, …}."""
 
     schema: Schema
     rows: tuple[tuple[str, ...], ...]

@@ -96,8 +96,8 @@ def measured_costs(store: Store, catalog: Catalog) -> FetchCosts:
     """What each fetch read in the newest transaction that made it, and the sizes of relations."""
     measured: dict[str, FetchCost] = {}
     iterations: dict[str, int] = {}
-    for epoch in reversed(store.epochs()[-SEARCHED_EPOCHS:]):
-        note = read_note(store.read(epoch))
+    recent = [store.read(epoch) for epoch in store.epochs()[-SEARCHED_EPOCHS:]]
+    for note in map(read_note, reversed(recent)):
         written, fetched = note.get("written", {}), note.get("fetched", {})
         changed = sum(rows for name, rows in written.items() if name in catalog.tables)
         for mark, way in (dict.fromkeys(fetched, "") | note.get("ways", {})).items():
