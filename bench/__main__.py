@@ -24,7 +24,7 @@ from bench.progress import Progress
 from bench.refresh import DELETES
 from bench.rows import RESULTS, file_of
 from bench.tables import DATA, generated, queries
-from bench.turns import Turns
+from bench.view_sets import Turns
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

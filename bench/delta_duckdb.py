@@ -8,7 +8,7 @@ from pathlib import Path
 import pyarrow as pa
 
 from bench.handwritten import Handwritten
-from bench.three import BY_HAND, with_segments
+from bench.three_views import BY_HAND, with_segments
 from bench.tpch import Change
 
 

@@ -18,9 +18,9 @@ import duckdb
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from bench.durable import make_durable
+from bench.durable_commit import make_durable
 from bench.handwritten import SIGNED, change_query
-from bench.three import BY_HAND, with_segments
+from bench.three_views import BY_HAND, with_segments
 from bench.tpch import Change
 from bench.views import View
 

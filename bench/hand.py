@@ -19,7 +19,7 @@ from typing import Any, Protocol
 import pyarrow as pa
 
 import everview as ev
-from bench import three
+from bench import three_views
 from bench.delta_duckdb import DeltaDuckDB
 from bench.delta_spark import WAYS, DeltaSpark
 from bench.rows import RESULTS, tell
@@ -49,11 +49,11 @@ class Everview:
 
     def __init__(self, db: Database, tables: Mapping[str, pa.Table]) -> None:
         self._db = db
-        for declaration in three.declarations():
+        for declaration in three_views.declarations():
             db.sql(declaration)
         for name, rows in tables.items():
             db.insert(name, rows)
-        for name, query in three.QUERIES.items():
+        for name, query in three_views.QUERIES.items():
             db.sql(f"CREATE MATERIALIZED VIEW {name} AS {query}")
 
     def apply(self, change: Change) -> None:
@@ -66,7 +66,7 @@ class Everview:
 
     def answers(self) -> dict[str, pa.Table]:
         """What is read from the views."""
-        return {name: self._db.read(name).to_arrow() for name in three.QUERIES}
+        return {name: self._db.read(name).to_arrow() for name in three_views.QUERIES}
 
     def close(self) -> None:
         """Release the store."""
@@ -106,12 +106,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def run(options: argparse.Namespace, scratch: Path) -> tuple[list[Figure], list[str]]:
     """The same transactions on every side, in turn, and the views that came out wrong."""
-    tables = three.tables(options.scale, options.data)
+    tables = three_views.tables(options.scale, options.data)
     sides = _sides(options.engine, tables, scratch)
     counts = dict.fromkeys(options.rows, options.warm_up + options.transactions)
     applied: list[Change] = []
     taken: dict[tuple[str, int], list[float]] = {}
-    for rows, change in three.changes(tables["lineitem"], counts, options.seed):
+    for rows, change in three_views.changes(tables["lineitem"], counts, options.seed):
         turn = len(applied) % len(sides)
         for name in [*sides, *sides][turn : turn + len(sides)]:
             taken.setdefault((name, rows), []).append(_timed(sides[name], change))
@@ -127,7 +127,9 @@ def run(options: argparse.Namespace, scratch: Path) -> tuple[list[Figure], list[
         for rows in options.rows
         for name in sides
     ]
-    wanted = {name: rows_of(table) for name, table in three.recomputed(tables, applied).items()}
+    wanted = {
+        name: rows_of(table) for name, table in three_views.recomputed(tables, applied).items()
+    }
     different = [
         f"{side}, {name}"
         for side, kept in sides.items()

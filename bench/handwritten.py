@@ -13,7 +13,7 @@ from pathlib import Path
 import duckdb
 import pyarrow as pa
 
-from bench.durable import make_durable
+from bench.durable_commit import make_durable
 from bench.tpch import Change
 from bench.views import View
 

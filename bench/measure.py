@@ -9,14 +9,14 @@ from pathlib import Path
 from statistics import median
 from typing import TypeAlias
 
-from bench import meter
-from bench.answers import Row, unequal
+from bench import resource_usage
+from bench.compare_answers import Row, unequal
 from bench.ours import Cost
 from bench.plain import Plain, PlainDuckDB, Taken
 from bench.prepared import Plan
 from bench.progress import Progress
 from bench.rows import ALL, Measured, machine
-from bench.turns import Turn, Turns
+from bench.view_sets import Turn, Turns
 
 RECOMPUTED = {"duckdb": (None, None), "spark": (5, 2)}
 """So many recomputations follow the transactions of a size: of one view, of many."""
@@ -136,11 +136,11 @@ class Bench:
             with self.progress.step(f"{label}: {change}") as tell:
                 turn.apply(*range(done, numbers[0]))
                 turn.ours.touch()
-                meter.forget_peak()
-                read = meter.bytes_read()
+                resource_usage.forget_peak()
+                read = resource_usage.bytes_read()
                 costs = turn.apply(*numbers)
-                read = meter.bytes_read() - read
-                peak = meter.peak_mb(self.plain.apart)
+                read = resource_usage.bytes_read() - read
+                peak = resource_usage.peak_mb(self.plain.apart)
                 if after is not None:
                     theirs = [after(number) for number in numbers[:most]]
                 done = numbers[-1] + 1

@@ -17,7 +17,7 @@ import numpy as np
 import pyarrow.parquet as pq
 
 import everview as ev
-from bench.answers import Row
+from bench.compare_answers import Row
 from bench.refresh import CHANGED, MEMORY, Refresh
 from bench.tables import KEYS, declaration
 from everview.database.commit import compact_relations, install
@@ -34,15 +34,15 @@ from everview.store.store import Store
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-MANY = 500_000
+DATAFRAME_MIN_ROWS = 500_000
 """A table of more rows is given to Spark as a DataFrame."""
-CHANGES = Policy(changes=0, least_rows=sys.maxsize, growth=float("inf"))
+FOLD_CHANGES = Policy(changes=0, least_rows=sys.maxsize, growth=float("inf"))
 """Fold all changes of a relation into one; its base stays."""
-VERY_MANY = 20_000_000
+ADOPTED_MIN_ROWS = 20_000_000
 """With more lines, the tables are not inserted: files of theirs are written and taken over."""
 PAGE = 4096
-PIECE = 8_000_000
-"""So many rows are in a file, more or less."""
+ROWS_PER_FILE = 8_000_000
+"""About how many rows a file has."""
 
 
 @dataclass(frozen=True)
@@ -79,7 +79,7 @@ class Ours:
     def load(self, tables: Path) -> None:
         """Declare and fill the tables."""
         self.db.sql(";".join(declaration(name, tables / f"{name}.parquet") for name in KEYS))
-        if _rows(tables / "lineitem.parquet") > VERY_MANY:
+        if _rows(tables / "lineitem.parquet") > ADOPTED_MIN_ROWS:
             stored, store = self.db.catalog.stored(), self.db.store
             taken = {n: _taken_over(store, n, tables, stored[n].sort) for n in KEYS}
             handle = self.db.handle
@@ -147,7 +147,7 @@ class Ours:
             self.db.sql(dropped)
         for refresh in applied:
             self._commit(refresh.inverse)
-        compact_relations(self.db.handle, CHANGED, CHANGES)
+        compact_relations(self.db.handle, CHANGED, FOLD_CHANGES)
         stored, latest = self.db.catalog.stored(), self.db.store.latest()
         changing = {name: stored[name] for name in CHANGED}
         self.db.engine.local.on_compacted(Snapshot(self.db.store, latest, changing), latest)
@@ -186,7 +186,7 @@ class Ours:
 
     def _rows(self, file: Path) -> Any:
         """A table as a user of the engine would hand it over."""
-        if self._session is not None and _rows(file) > MANY:
+        if self._session is not None and _rows(file) > DATAFRAME_MIN_ROWS:
             return self._session.read.parquet(str(file))
         return pq.read_table(file)
 
@@ -222,7 +222,7 @@ def _taken_over(store: Store, name: str, tables: Path, sort: tuple[str, ...]) ->
     with duckdb.connect(config={"memory_limit": MEMORY}) as connection:
         found = connection.execute(f"SELECT min({key}), max({key}) FROM '{source}'").fetchall()
         low, high = found[0]
-        width = (high - low) // ceil(_rows(source) / PIECE) + 1
+        width = (high - low) // ceil(_rows(source) / ROWS_PER_FILE) + 1
         for first in range(low, high + 1, width):
             rows = (
                 f"SELECT *, CAST(1 AS BIGINT) AS {WEIGHT} FROM '{source}' "

@@ -18,8 +18,8 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import duckdb
 
-from bench import meter
-from bench.answers import Row
+from bench import resource_usage
+from bench.compare_answers import Row
 from bench.prepared import Plan
 from bench.refresh import CHANGED, Refresh
 from bench.tables import KEYS
@@ -164,9 +164,9 @@ def _serve(pipe: Connection, database: Path) -> None:
 
 
 def _taken(work: Callable[[], object]) -> Taken:
-    read, began = meter.bytes_read(), perf_counter()
+    read, began = resource_usage.bytes_read(), perf_counter()
     work()
-    return Taken(1000 * (perf_counter() - began), meter.bytes_read() - read)
+    return Taken(1000 * (perf_counter() - began), resource_usage.bytes_read() - read)
 
 
 class PlainSpark:

@@ -27,7 +27,7 @@ from demo.columns import (
 FIRST_DAY = 19_723
 """2024-01-01, in days since 1970."""
 DAYS = 730
-MOST_LINES = 7
+MAX_LINES = 7
 """Orders have one to seven lines, four on average."""
 RECENT = 0.05
 """The newest part of the orders, to which most changes go."""
@@ -100,7 +100,7 @@ class Shop:
 
     def _counts(self, lines: int) -> Numbers:
         """The lines of each order, `lines` together."""
-        counts = self._random.integers(1, MOST_LINES + 1, lines)
+        counts = self._random.integers(1, MAX_LINES + 1, lines)
         ends = np.cumsum(counts)
         orders = int(np.searchsorted(ends, lines)) + 1
         counts[orders - 1] -= ends[orders - 1] - lines
@@ -175,7 +175,7 @@ class Shop:
             "day": np.full(count, self._day),
             "status": np.full(count, OPEN),
         }
-        lines = self._lines(orders["id"], self._random.integers(1, MOST_LINES + 1, count))
+        lines = self._lines(orders["id"], self._random.integers(1, MAX_LINES + 1, count))
         for table, fresh in (("orders", orders), ("lines", lines)):
             changes.inserted[table] = arrow_table(table, fresh)
             self.rows[table] = {

@@ -10,7 +10,7 @@ import duckdb
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from bench import three
+from bench import three_views
 from bench.peers.protocol import COLUMNS, QUERIES, Task, marker
 from bench.tpch import Change
 
@@ -28,10 +28,10 @@ Answers = dict[str, list[tuple[object, ...]]]
 
 def prepare(task: Task, scale: float, counts: Mapping[int, int], data: Path, seed: int) -> Answers:
     """Write the tables and batches of a task; the answers after the last batch."""
-    tables = three.tables(scale, data)
+    tables = three_views.tables(scale, data)
     sizes: list[int] = []
     needed = {rows - 1: times for rows, times in counts.items()}
-    for rows, change in three.changes(tables["lineitem"], needed, seed):
+    for rows, change in three_views.changes(tables["lineitem"], needed, seed):
         sizes.append(rows + 1)
         lines = _signed(change)
         pq.write_table(

@@ -9,7 +9,7 @@ import pytest
 from bench.delta_duckdb import DeltaDuckDB
 from bench.tpch import Change
 
-from bench import hand, three
+from bench import hand, three_views
 
 
 def test_both_sides_agree_with_a_recomputation(tmp_path, capsys):
@@ -56,4 +56,4 @@ def test_the_ratio_is_to_the_better_one_by_hand():
 def test_no_more_lines_are_changed_than_there_are():
     lines = pa.table({"l_orderkey": [1, 2]})
     with pytest.raises(AssertionError, match="no 3 lines"):
-        next(three.changes(lines, {3: 1}, seed=1))
+        next(three_views.changes(lines, {3: 1}, seed=1))

@@ -16,11 +16,11 @@ from bench.prepared import prepared
 from bench.refresh import Refreshes
 from bench.rows import ALL, Measured, geometric_mean, read, write
 from bench.tables import KEYS, generated, queries
-from bench.turns import Turn, Turns
+from bench.view_sets import Turn, Turns
 
 import everview as ev
 from bench import __main__ as command
-from bench import answers, headline, measure, meter, ours, report
+from bench import compare_answers, headline, measure, ours, report, resource_usage
 
 CHANGES = ("0.001%", "10%")
 
@@ -148,8 +148,8 @@ def test_views_that_take_turns_find_the_same_tables(data, tables, plan, tmp_path
 
 
 def test_tables_of_very_many_rows_are_taken_over(tables, plan, tmp_path, monkeypatch):
-    monkeypatch.setattr(ours, "VERY_MANY", 0)
-    monkeypatch.setattr(ours, "PIECE", 10_000)
+    monkeypatch.setattr(ours, "ADOPTED_MIN_ROWS", 0)
+    monkeypatch.setattr(ours, "ROWS_PER_FILE", 10_000)
     store = template(tmp_path, tables, "duckdb", None, fresh=False)
     turns = Turns(store, tmp_path / "store", "duckdb", None, plan)
     with turns.turn() as turn:
@@ -184,7 +184,7 @@ def test_plain_duckdb_commits_a_transaction_and_is_as_before(plan, tmp_path):
     copy = shutil.copy(plan.database, tmp_path / "applied.duckdb")
     plain = PlainDuckDB(copy)
     assert plain.apply(plan, 2) > 0
-    assert meter.peak_mb(plain.apart) < meter.peak_mb()
+    assert resource_usage.peak_mb(plain.apart) < resource_usage.peak_mb()
     plain.recompute("answers", "SELECT count(*) FROM orders")
     assert plain.answer("answers") == [(15_004,)]
     with pytest.raises(duckdb.CatalogException):
@@ -341,5 +341,5 @@ def test_the_table_tells_what_an_added_view_costs():
 
 
 def test_answers_are_compared_as_they_say():
-    assert doctest.testmod(answers).failed == 0
-    assert answers.unequal([(1,), (1,)], [(1,)]) == ([(1,)], [])
+    assert doctest.testmod(compare_answers).failed == 0
+    assert compare_answers.unequal([(1,), (1,)], [(1,)]) == ([(1,)], [])

@@ -11,7 +11,7 @@ from typing import Any
 import duckdb
 import pyarrow as pa
 import pyarrow.parquet as pq
-from bench.answers import Row, unequal
+from bench.compare_answers import Row, unequal
 
 from everview.database.database import Database
 
