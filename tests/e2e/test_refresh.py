@@ -8,7 +8,7 @@ import pytest
 
 import everview as ev
 from e2e.test_views import World
-from everview.database import queries
+from everview.database import queries, recompute_blocks
 from everview.database.catalog import catalog
 from everview.expr.types import Column
 from everview.lang.sql.recompute.partition_query import Divided, Part
@@ -165,7 +165,7 @@ def test_a_part_that_nothing_under_it_changes_is_left_alone(parted, monkeypatch)
     def never(*args):
         raise AssertionError("recomputed")
 
-    monkeypatch.setattr(db.engine, "recompute", never)
+    monkeypatch.setattr(recompute_blocks, "recompute", never)
     db.insert("u", [(1, "1.00", "new")])
     assert db.audit().ok
     with pytest.raises(AssertionError):

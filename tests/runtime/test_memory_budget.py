@@ -29,8 +29,8 @@ def test_a_container_has_what_it_may_use(tmp_path: Path, monkeypatch: pytest.Mon
 def test_relations_beyond_the_part_are_mapped_and_answer_alike(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(sorted_run, "MANY", 100)
-    monkeypatch.setattr(relation_cache, "MANY", 100)
+    monkeypatch.setattr(sorted_run, "PARALLEL_ROWS", 100)
+    monkeypatch.setattr(relation_cache, "PARALLEL_ROWS", 100)
     with ev.open(str(tmp_path / "store"), engine="duckdb") as db:
         held: relation_cache.Hot = db.engine.local.cache  # type: ignore[attr-defined]
         held.most = 40_000

@@ -41,7 +41,7 @@ def held(db) -> dict[str, Counter]:
 @pytest.mark.parametrize("summed", [0, 5, 1_000])
 def test_what_is_in_memory_stays_the_sum_of_what_was_written(db, monkeypatch, summed, many):
     monkeypatch.setattr(relation_cache, "SUMMED", summed)
-    monkeypatch.setattr(relation_cache, "MANY", many)
+    monkeypatch.setattr(relation_cache, "PARALLEL_ROWS", many)
     chance, there = random.Random(7), Counter()
     for _ in range(40):
         gone = chance.sample(sorted(there.elements()), min(2, there.total()))

@@ -71,7 +71,7 @@ def test_what_is_packed_is_taken_out_as_it_was(nulls, each, data):
     expected = rows.select(wanted).take(pa.array(places))
     assert rows_at([(tight, places)], wanted).equals(expected)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(row_layout, "MANY", 1)
+        patch.setattr(row_layout, "PARALLEL_ROWS", 1)
         patch.setattr(row_layout, "NEAR", 3)
         assert rows_at([(tight, places)], wanted).equals(expected)
     for name in names:

@@ -43,7 +43,7 @@ def looked_up(parts: list[Run], wanted: list, type_: pa.DataType) -> list:
     ("make", "by"),
     [(Run, "k"), (Run, "n"), (Run, None), (Tight.of, "k"), (Tight.of, "n"), (roomy, "n")],
 )
-@pytest.mark.parametrize("many", [0, sorted_run.MANY])
+@pytest.mark.parametrize("many", [0, sorted_run.PARALLEL_ROWS])
 @given(data=st.data())
 def test_a_lookup_finds_what_a_look_at_every_row_finds(kind, make, by, many, data):
     type_, values = KEYS[kind]
@@ -54,7 +54,7 @@ def test_a_lookup_finds_what_a_look_at_every_row_finds(kind, make, by, many, dat
     cut = data.draw(st.integers(0, len(keys)))
     parts = [make(rows[:cut], by), Run(rows[cut:], by)]
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(sorted_run, "MANY", many)
+        patch.setattr(sorted_run, "PARALLEL_ROWS", many)
         assert looked_up(parts, wanted, type_) == expected
 
 
@@ -207,7 +207,7 @@ def test_many_rows_are_searched_and_not_passed_over(monkeypatch):
 
 @pytest.mark.parametrize(("room", "stays"), [(10, False), (10**9, True)])
 def test_a_run_for_which_there_is_no_room_lies_in_a_file(monkeypatch, room, stays):
-    monkeypatch.setattr(sorted_run, "MANY", 100)
+    monkeypatch.setattr(sorted_run, "PARALLEL_ROWS", 100)
     prices = [None, *(Decimal(number) for number in range(500, 0, -1))]
     rows = pa.table({"k": pa.array(prices, pa.decimal128(9, 2)), "n": pa.array(range(501))})
     run = Run(rows, "k", room=room)
@@ -220,7 +220,7 @@ def test_a_run_stays_in_memory_where_the_disk_has_no_room_either(monkeypatch):
     def full(*_: object) -> None:
         raise OSError("no space left on device")
 
-    monkeypatch.setattr(sorted_run, "MANY", 100)
+    monkeypatch.setattr(sorted_run, "PARALLEL_ROWS", 100)
     monkeypatch.setattr(sorted_run.pa, "OSFile", full)
     run = Run(pa.table({"k": pa.array(range(501))}), "k", room=10)
     assert run.resident > 0
@@ -239,7 +239,7 @@ def test_many_rows_are_the_same_in_large_pages(monkeypatch):
         }
     )
     expected = Run(rows, "k").rows
-    monkeypatch.setattr(sorted_run, "MANY", 0)
+    monkeypatch.setattr(sorted_run, "PARALLEL_ROWS", 0)
     monkeypatch.setattr(sorted_run, "WIDE", 0)
     moved = Run(rows, "k")
     assert moved.rows.equals(expected)

@@ -18,7 +18,7 @@ from everview.expr.types import Schema
 from everview.runtime.arrow_types import arrow_schema
 from everview.runtime.cache.key_set import Keys
 from everview.runtime.cache.sorted_run import Run, Tight, among, in_pieces, joined
-from everview.runtime.parallel import MANY
+from everview.runtime.parallel import PARALLEL_ROWS
 from everview.runtime.protocol import Snapshot, Stored
 from everview.runtime.workspace import Workspace
 from everview.store.change_file import is_piece
@@ -198,7 +198,7 @@ class Hot:
             schema = arrow_schema(held.stored.schema)
             rows = snapshot.store.rows_of(segment, schema)
         later = held.later
-        if rows.num_rows > MANY:
+        if rows.num_rows > PARALLEL_ROWS:
             later = (*later, tuple(in_pieces(rows, held.by, self._room(held.runs))))
         elif rows.num_rows:
             later = (*later, (Run(rows, held.by, ordered=ordered),))

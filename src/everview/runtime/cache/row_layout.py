@@ -19,7 +19,7 @@ import pyarrow.compute as pc
 from pyarrow import types
 
 from everview.runtime.cache.buffers import in_memory, records
-from everview.runtime.parallel import MANY, side_by_side
+from everview.runtime.parallel import PARALLEL_ROWS, map_parallel
 from everview.runtime.vector.int_encoding import Places, as_types, of_numbers, units, values_at
 from everview.store.segments import repeats
 from everview.store.sort_order import counts, in_one, numbers
@@ -206,14 +206,14 @@ class Packed:
 
 def rows_at(parts: Sequence[tuple[Packed, Places]], names: Sequence[str]) -> pa.Table:
     """The rows at some places of parts with one layout; many by all cores, in pieces."""
-    if sum(len(places) for _, places in parts) < MANY:
+    if sum(len(places) for _, places in parts) < PARALLEL_ROWS:
         return _unpacked(parts, names)
     pieces = (
         (part, places[start : start + NEAR])
         for part, places in parts
         for start in range(0, len(places), NEAR)
     )
-    return pa.concat_tables(side_by_side(lambda piece: _unpacked([piece], names), pieces))
+    return pa.concat_tables(map_parallel(lambda piece: _unpacked([piece], names), pieces))
 
 
 def _unpacked(parts: Sequence[tuple[Packed, Places]], names: Sequence[str]) -> pa.Table:

@@ -19,7 +19,7 @@ from everview.runtime.cache.buffers import in_file, in_memory
 from everview.runtime.cache.key_set import Keys, ends
 from everview.runtime.cache.row_layout import Layout, Packed, rows_at
 from everview.runtime.cache.sorted_search import Ordered
-from everview.runtime.parallel import MANY, side_by_side
+from everview.runtime.parallel import PARALLEL_ROWS, map_parallel
 from everview.runtime.vector.int_encoding import NOWHERE, Places, is_whole, of_numbers, spread
 from everview.store.sort_order import both, counts, in_one, in_order, numbers
 
@@ -53,7 +53,7 @@ class Run:
 
     def _settle(self, room: float) -> None:
         """Let many rows lie where they are to stay."""
-        if len(self) <= MANY:
+        if len(self) <= PARALLEL_ROWS:
             return
         size = self.rows.nbytes
         if size > room and (mapped := in_file(self.rows)) is not None:
@@ -285,11 +285,11 @@ def among(runs: Sequence[Run], by: str, keys: Keys, schema: pa.Schema) -> pa.Tab
 
 def _places(runs: Sequence[Run], by: str, keys: Keys) -> list[Places | None]:
     """Where the rows with these keys are in each run; of many keys, by all cores."""
-    if len(keys.values) < MANY:
+    if len(keys.values) < PARALLEL_ROWS:
         return [run.places(by, keys) for run in runs]
     if counts(keys.values.type):
         _ = keys.numbers  # put in order once, not by each that looks for them
-    return side_by_side(lambda run: run.places(by, keys), runs)
+    return map_parallel(lambda run: run.places(by, keys), runs)
 
 
 _SCANNED = "scanned"
@@ -338,7 +338,7 @@ def _numbers_at(
 ) -> list[Places] | None:
     """The columns of few rows that are whole numbers, None if they are many, or not."""
     parts = [(run.whole, at) for run, at in there]
-    if sum(MANY if at is None else len(at) for _, at in parts) >= MANY:
+    if sum(PARALLEL_ROWS if at is None else len(at) for _, at in parts) >= PARALLEL_ROWS:
         return None
     known = [(whole, at) for whole, at in parts if whole is not None]
     if len(known) < len(parts):
@@ -348,9 +348,9 @@ def _numbers_at(
 
 def taken(rows: pa.Table, places: pa.Array) -> pa.Table:
     """The rows at some places; of many, the columns side by side."""
-    if len(places) < MANY:
+    if len(places) < PARALLEL_ROWS:
         return rows.take(places)
-    columns = side_by_side(lambda column: column.take(places), rows.columns)
+    columns = map_parallel(lambda column: column.take(places), rows.columns)
     return pa.table(columns, rows.schema)
 
 

@@ -15,7 +15,7 @@ import pyarrow.compute as pc
 from pyarrow import types
 
 from everview.expr.types import WEIGHT
-from everview.runtime.parallel import MANY, side_by_side
+from everview.runtime.parallel import PARALLEL_ROWS, map_parallel
 from everview.runtime.vector.errors import Unknown
 from everview.runtime.vector.int_encoding import Places, codes
 from everview.store.sort_order import ascends, both
@@ -112,12 +112,12 @@ def _equal(rows: pa.Table, left: Places, right: Places) -> Places:
 
     plain = rows.drop_columns([WEIGHT]).combine_chunks()
     columns = plain.columns
-    if len(left) < MANY:
+    if len(left) < PARALLEL_ROWS:
         if not any(map(_has_many_forms, columns)) and plain.take(at).equals(plain.take(to)):
             return np.ones(len(left), bool)
         found = [same(column) for column in columns]
     else:
-        found = side_by_side(same, columns)
+        found = map_parallel(same, columns)
     whole: Places = np.logical_and.reduce(found)
     return whole
 
