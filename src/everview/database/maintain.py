@@ -23,7 +23,7 @@ from everview.plan.nodes import Plan
 from everview.program.dependencies import Share, shares, together
 from everview.program.steps import Fetch, Loop, Program, fetch_mark
 from everview.runtime.protocol import Changes, Engine, Snapshot
-from everview.runtime.report import Clock, Outcome
+from everview.runtime.report import Clock, RunReport
 from everview.runtime.retry import CalculationError
 from everview.store.manifest import Segment
 
@@ -75,7 +75,7 @@ class Done:
     """What one way wrote and cost, and the milliseconds of it that views and states took."""
 
     built: Built
-    outcome: Outcome
+    outcome: RunReport
     samples: Samples
     for_views: float
 
@@ -215,7 +215,7 @@ def _filled(segments: Mapping[str, Segment]) -> dict[str, Segment]:
     return {name: segment for name, segment in segments.items() if segment.rows}
 
 
-def _for_views(compiled: Compiled, outcome: Outcome) -> float:
+def _for_views(compiled: Compiled, outcome: RunReport) -> float:
     """Milliseconds that went into views and states, and not into tables and their checks.
 
     Of the time for fetches they have the part that their rows are of all rows fetched; what is

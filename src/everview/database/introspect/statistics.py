@@ -18,7 +18,7 @@ from everview.differentiate.lifting import is_lifted
 from everview.plan.nodes import Fixpoint
 from everview.plan.traverse import walk
 from everview.program.dependencies import Share
-from everview.runtime.report import Clock, Outcome
+from everview.runtime.report import Clock, RunReport
 from everview.store.manifest import Manifest
 from everview.store.store import Store
 
@@ -43,7 +43,7 @@ class RelationStatus:
     refresh: str = ""
 
 
-def note(outcome: Outcome, parts: Mapping[str, Share]) -> dict[str, Any]:
+def note(outcome: RunReport, parts: Mapping[str, Share]) -> dict[str, Any]:
     """A transaction's statistics, for its manifest; `parts` are the shares of its views."""
     written = {name: segment.rows for name, segment in outcome.segments.items()}
     return {
@@ -59,7 +59,7 @@ def note(outcome: Outcome, parts: Mapping[str, Share]) -> dict[str, Any]:
     }
 
 
-def _view(share: Share, outcome: Outcome, written: Mapping[str, int]) -> dict[str, Any]:
+def _view(share: Share, outcome: RunReport, written: Mapping[str, int]) -> dict[str, Any]:
     return {
         "in": sum(written[name] for name in share.inputs),
         "fetches": sorted(mark for mark in share.fetches if mark in outcome.ways),
