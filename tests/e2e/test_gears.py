@@ -14,7 +14,7 @@ from e2e.test_engines import check_rows_that_cancel
 from e2e.test_views import World
 from everview.database.database import Database
 from everview.engines.spark.engine import SparkEngine
-from everview.engines.spark.queries import as_frame
+from everview.engines.spark.relations import as_frame
 from everview.errors import UserError
 from everview.store.store import Store
 

@@ -50,7 +50,7 @@ def broken(stored: list, change: list) -> set:
 @pytest.mark.parametrize("value", TYPES)
 @given(data=st.data())
 def test_every_key_that_breaks_a_rule_is_in_doubt(value, many, data, monkeypatch_module):
-    monkeypatch_module.setattr(primary_key, "MANY", many)
+    monkeypatch_module.setattr(primary_key, "PARALLEL_MIN_ROWS", many)
     kinds = [data.draw(st.sampled_from(KEYS)), data.draw(st.sampled_from(KEYS)), value]
     row = st.tuples(*(TYPES[kind][1] for kind in kinds), st.sampled_from([1, 1, -1, -1, 2]))
     types = [*(TYPES[kind][0] for kind in kinds), pa.int64()]

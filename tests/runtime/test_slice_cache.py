@@ -16,7 +16,7 @@ from everview.program.steps import Fetch, KeySet
 from everview.runtime.arrow_types import arrow_schema
 from everview.runtime.recursion import slice_cache
 from everview.runtime.recursion.slice_cache import SliceCache
-from everview.runtime.report import Outcome
+from everview.runtime.report import RunReport
 from everview.runtime.workspace import Workspace
 
 VALUES: dict[str, tuple[Any, ...]] = {
@@ -88,7 +88,7 @@ def test_every_key_that_is_asked_for_is_there_with_each_of_its_rows_once(type_, 
             far = [v if v is None or not turned else v + TURNED for v in other]
             workspace.register("one", _relation(type_, one))
             workspace.register("other", _relation(WIDER[type_] if turned else type_, far))
-            slice_.fetch(stored, None, Outcome())  # type: ignore[arg-type]
+            slice_.fetch(stored, None, RunReport())  # type: ignore[arg-type]
             found = _found(workspace, fetch)
             assert not found - Counter(stored.rows)
             assert not Counter(row for row in stored.rows if row[0] in one + other) - found
@@ -108,7 +108,7 @@ def test_a_slice_that_has_become_large_is_fetched_anew(monkeypatch):
     found = []
     for key in (0, 1, 2, 1, 0, 0):
         workspace.register("one", _relation("int", [key]))
-        slice_.fetch(stored, None, Outcome())  # type: ignore[arg-type]
+        slice_.fetch(stored, None, RunReport())  # type: ignore[arg-type]
         found.append({k for k, _ in _found(workspace, fetch)})
     assert found == [{0}, {0, 1}, {2}, {1, 2}, {0}, {0}]
     assert stored.asked == [{0}, {1}, {2}, {1}, {0}]
@@ -123,7 +123,7 @@ def test_a_whole_relation_is_brought_once_it_is_asked_for_and_only_once():
     sizes = []
     for values in ([], [7], [], [8]):
         workspace.register("one", _relation("int", values))
-        slice_.fetch(stored, None, Outcome())  # type: ignore[arg-type]
+        slice_.fetch(stored, None, RunReport())  # type: ignore[arg-type]
         sizes.append(_found(workspace, fetch).total())
     assert sizes == [0, 2, 2, 2]
     assert len(stored.asked) == 2

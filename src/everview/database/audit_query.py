@@ -5,9 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from functools import lru_cache
 
+from sqlglot import exp
+
 from everview.expr.types import names
 from everview.lang.sql.lower.context import Analyze
 from everview.lang.sql.lower.query import lower_query
+from everview.lang.sql.parse.parser import parse_query
 from everview.plan.build import add, negate
 from everview.plan.nodes import Plan, Source
 from everview.plan.traverse import children, with_children
@@ -27,9 +30,9 @@ def written_minus_stored(
         if not isinstance(text, str):
             plans[view] = inlined(text, plans)
             continue
-        columns, spoken = names(snapshot.stored[view].schema), text.lower()
-        named = tuple(source for name, source in known.items() if name in spoken)
-        plans[view] = inlined(_lowered(text, named, columns, analyze), plans)
+        columns = names(snapshot.stored[view].schema)
+        read = tuple(known[name] for name in _tables(text) if name in known)
+        plans[view] = inlined(_lowered(text, read, columns, analyze), plans)
     return add(plans[name], negate(Source(name, snapshot.stored[name].schema)))
 
 
@@ -37,6 +40,13 @@ def declared(snapshot: Snapshot) -> dict[str, Source]:
     """The tables and views, by lower-case name."""
     stored = snapshot.stored.items()
     return {name.lower(): Source(name, each.schema) for name, each in stored if not each.ours}
+
+
+@lru_cache(maxsize=256)
+def _tables(text: str) -> tuple[str, ...]:
+    """The names in lower case of what a query reads: tables, views, and its own WITH clauses."""
+    found = (node.name.lower() for node in parse_query(text).find_all(exp.Table))
+    return tuple(sorted({*found}))
 
 
 @lru_cache(maxsize=256)

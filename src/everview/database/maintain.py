@@ -22,7 +22,7 @@ from everview.plan.nodes import Plan
 from everview.program.dependencies import Share, shares, together
 from everview.program.steps import Fetch, Loop, Program, fetch_mark
 from everview.runtime.protocol import Changes, Engine, Snapshot
-from everview.runtime.report import Clock, Outcome
+from everview.runtime.report import Clock
 from everview.runtime.retry import CalculationError
 from everview.store.manifest import Segment
 
@@ -171,14 +171,14 @@ class Maintainer:
 
     def _run_program(
         self, compiled: CompiledProgram, changes: Changes, snapshot: Snapshot
-    ) -> tuple[EpochWrites, Outcome]:
+    ) -> tuple[EpochWrites, RunReport]:
         epoch = snapshot.manifest.epoch + 1
         outcome = self.engine.run(compiled.program, changes, snapshot, epoch, violation)
         return EpochWrites(changes=_not_empty(outcome.segments)), outcome
 
     def _recompute(
         self, compiled: CompiledProgram, changes: Changes, snapshot: Snapshot
-    ) -> tuple[EpochWrites, Outcome]:
+    ) -> tuple[EpochWrites, RunReport]:
         """Take the changes of tables in and check them, then rebuild what they move."""
         epoch = snapshot.manifest.epoch + 1
         checked = compile_checks(self.catalog.maintenance, compiled.touched)
@@ -211,7 +211,7 @@ def _not_empty(segments: Mapping[str, Segment]) -> dict[str, Segment]:
     return {name: segment for name, segment in segments.items() if segment.rows}
 
 
-def _views_ms(compiled: CompiledProgram, outcome: Outcome) -> float:
+def _views_ms(compiled: CompiledProgram, outcome: RunReport) -> float:
     """Milliseconds that went into views and states, and not into tables and their checks.
 
     Fetch time is shared out by rows; fetches that the checks need anyway are not charged to views.

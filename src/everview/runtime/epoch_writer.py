@@ -12,16 +12,16 @@ import pyarrow as pa
 
 from everview.runtime.calendar import must_be_in_calendar
 from everview.runtime.protocol import Snapshot
-from everview.runtime.report import Outcome
+from everview.runtime.report import RunReport
 from everview.store.change_file import fits_change_file
 from everview.store.manifest import Segment
 
 
 class EpochWriter:
-    """Puts the segments into the outcome when it ends; they count when the epoch commits."""
+    """Puts the segments into the report when it ends; they count when the epoch commits."""
 
-    def __init__(self, snapshot: Snapshot, epoch: int, outcome: Outcome) -> None:
-        self.outcome = outcome
+    def __init__(self, snapshot: Snapshot, epoch: int, report: RunReport) -> None:
+        self.report = report
         self._snapshot = snapshot
         self._epoch = epoch
         self._small: dict[str, tuple[pa.Table, Sequence[str]]] = {}
@@ -35,7 +35,7 @@ class EpochWriter:
         if fits_change_file(rows):
             self._small[name] = rows, sort
             return
-        self.outcome.written[name] = rows
+        self.report.written[name] = rows
         write = self._snapshot.store.write_segment
         self._writing[name] = _pool().submit(write, name, self._epoch, rows, sort)
 
@@ -58,12 +58,12 @@ class EpochWriter:
             wait(self._writing.values())
 
     def _finish(self) -> None:
-        with self.outcome.clock.phase("write"):
+        with self.report.clock.phase("write"):
             written = self._snapshot.store.write_changes(self._epoch, self._small)
-            self.outcome.segments |= written
+            self.report.segments |= written
         for name, segment in self._writing.items():
-            with self.outcome.clock.phase("write"), self.outcome.step(name):
-                self.outcome.segments[name] = segment.result()
+            with self.report.clock.phase("write"), self.report.step(name):
+                self.report.segments[name] = segment.result()
 
 
 @cache

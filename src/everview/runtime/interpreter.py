@@ -31,7 +31,7 @@ from everview.runtime.epoch_writer import EpochWriter
 from everview.runtime.memory_budget import EMBEDDED, part
 from everview.runtime.protocol import Changes, Gear, Snapshot, Stored, Violation
 from everview.runtime.recursion.incremental import run_loop
-from everview.runtime.report import Outcome
+from everview.runtime.report import RunReport
 from everview.runtime.retry import in_step
 from everview.runtime.workspace import Workspace
 from everview.store.manifest import Manifest
@@ -60,28 +60,28 @@ class InProcess:
         snapshot: Snapshot,
         epoch: int,
         violation: Violation,
-    ) -> Outcome:
+    ) -> RunReport:
         """Run a transaction's program; once it has committed, the cache takes what it wrote."""
         with self._busy:
             workspace = self.workspace
             try:
-                outcome = self._run_program(gear, program, changes, snapshot, epoch, violation)
+                report = self._run_program(gear, program, changes, snapshot, epoch, violation)
             finally:
                 workspace.clear()
-            self.cache.stage(outcome.segments, outcome.written)
-        return outcome
+            self.cache.stage(report.segments, report.written)
+        return report
 
     def lookup(
         self, gear: Gear, name: str, by: str, keys: pa.ChunkedArray, snapshot: Snapshot
     ) -> pa.Table:
         """The weighted rows of a relation whose column `by` is among `keys`."""
         schema = snapshot.stored[name].schema
-        wanted = Fetch("found", name, schema, by, (KeySet("wanted", by),))
+        wanted = Fetch("slice", name, schema, by, (KeySet("wanted", by),))
         with self._busy:
             try:
                 self.workspace.register("wanted", pa.table({by: keys}))
-                gear.fetch((wanted,), snapshot, Outcome())
-                return self.workspace.table("found", schema)
+                gear.fetch((wanted,), snapshot, RunReport())
+                return self.workspace.table("slice", schema)
             finally:
                 self.workspace.clear()
 
@@ -148,19 +148,19 @@ class InProcess:
         snapshot: Snapshot,
         epoch: int,
         violation: Violation,
-    ) -> Outcome:
+    ) -> RunReport:
         """Write the changes of tables, then run the steps; results stay in the workspace."""
-        outcome, workspace = Outcome(), self.workspace
-        with EpochWriter(snapshot, epoch, outcome) as writer:
+        report, workspace = RunReport(), self.workspace
+        with EpochWriter(snapshot, epoch, report) as writer:
             for table, parts in changes.items():
-                with outcome.clock.phase("compute"):
+                with report.clock.phase("compute"):
                     stored = snapshot.stored[table]
                     change = consolidate(pa.concat_tables(parts), stored, workspace)
                     workspace.register(change_name(table), change)
-                with outcome.clock.phase("write"):
+                with report.clock.phase("write"):
                     writer.write(table, change)
             self._run_steps(gear, program, snapshot, violation, writer)
-        return outcome
+        return report
 
     def _run_steps(
         self,
@@ -170,14 +170,14 @@ class InProcess:
         violation: Violation,
         writer: EpochWriter,
     ) -> None:
-        outcome, workspace = writer.outcome, self.workspace
+        report, workspace = writer.report, self.workspace
         for kind, group in groupby(program.steps, type):
             steps: Sequence[Any] = tuple(group)
-            with outcome.clock.phase(_PHASES[kind]):
+            with report.clock.phase(_PHASES[kind]):
                 if kind is Fetch:
                     before = self.cache.load_ms
-                    gear.fetch(steps, snapshot, outcome)
-                    outcome.clock.apart("load", self.cache.load_ms - before, "fetch")
+                    gear.fetch(steps, snapshot, report)
+                    report.clock.apart("load", self.cache.load_ms - before, "fetch")
                     continue
                 if kind is Check:
                     _check(workspace, steps, violation)
@@ -185,17 +185,17 @@ class InProcess:
                 for step in steps:
                     match step:
                         case Compute(result):
-                            with outcome.step(result), in_step(result):
-                                outcome.computed_by(workspace.compute(step))
+                            with report.step(result), in_step(result):
+                                report.computed_by(workspace.compute(step))
                         case Loop(name):
-                            with outcome.step(name), in_step(name):
-                                run_loop(step, gear, workspace, snapshot, outcome)
+                            with report.step(name), in_step(name):
+                                run_loop(step, gear, workspace, snapshot, report)
                         case Add(name, change) | Publish(name, change):
-                            with outcome.step(name), in_step(change):
+                            with report.step(name), in_step(change):
                                 rows = workspace.table(change, snapshot.stored[name].schema)
                                 writer.write(name, rows)
                             if isinstance(step, Publish):
-                                outcome.published[name] = rows.num_rows
+                                report.published[name] = rows.num_rows
 
 
 _PHASES: dict[type[Step], str] = {

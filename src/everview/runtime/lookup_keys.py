@@ -6,17 +6,17 @@ import pyarrow as pa
 
 from everview.program.steps import Fetch
 from everview.runtime.arrow_types import arrow_schema
-from everview.runtime.report import UNASKED, Outcome
+from everview.runtime.report import UNASKED, RunReport
 from everview.runtime.workspace import Workspace
 
 
-def skip_if_idle(step: Fetch, workspace: Workspace, outcome: Outcome) -> bool:
+def skip_if_idle(step: Fetch, workspace: Workspace, report: RunReport) -> bool:
     """Whether no row asks for what a fetch would bring; then its slice is empty."""
     idle = bool(step.keys) and not workspace.nonempty(step.keys)
     if idle:
         workspace.register_empty(step.result, step.schema)
         if step.by is not None:
-            outcome.took(step, UNASKED, 0)
+            report.took(step, UNASKED, 0)
     return idle
 
 

@@ -1,4 +1,4 @@
-"""How much memory there is, and who may have which part of it."""
+"""How the memory of the machine is shared out."""
 
 from __future__ import annotations
 
@@ -6,11 +6,12 @@ import os
 from functools import cache
 from pathlib import Path
 
-ASSUMED = 8 << 30
-"""Where nobody tells, a machine is taken to have this."""
+ASSUMED_BYTES = 8 << 30
+"""The memory of a machine that does not say how much it has."""
 CALCULATING, EMBEDDED, BESIDE_SPARK = 0.35, 0.36, 0.20
-"""The parts for what DuckDB computes with, and for relations that are held: by the embedded engine,
-and where a Spark driver needs memory too. What is held beyond that lies in mapped files."""
+"""Shares of memory: for DuckDB, and for the relation cache of the embedded engine and beside Spark.
+
+What the cache holds beyond its share lies in mapped files."""
 
 _LIMIT = Path("/sys/fs/cgroup/memory.max")
 
@@ -21,7 +22,7 @@ def machine_bytes() -> int:
     try:
         whole = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
     except (AttributeError, OSError, ValueError):
-        whole = ASSUMED
+        whole = ASSUMED_BYTES
     try:
         return min(whole, int(_LIMIT.read_text()))
     except (OSError, ValueError):

@@ -1,4 +1,4 @@
-"""Work on many rows that is done by all cores, column by column."""
+"""Maps a function over columns on a thread pool."""
 
 from __future__ import annotations
 
@@ -11,16 +11,16 @@ from typing import TypeVar
 T = TypeVar("T")
 U = TypeVar("U")
 
-MANY = 20_000
-"""To compute a column of so many rows costs more than to hand it to a thread."""
+PARALLEL_MIN_ROWS = 20_000
+"""With fewer rows a column costs less to compute than to hand to a thread."""
 
 
-def side_by_side(compute: Callable[[T], U], of: Iterable[T]) -> list[U]:
-    """What is computed of each, in their order; none of it may ask for this itself."""
-    return list(_pool().map(compute, of))
+def map_parallel(compute: Callable[[T], U], items: Iterable[T]) -> list[U]:
+    """`compute` of each item, in order; it may not call this function itself."""
+    return list(_pool().map(compute, items))
 
 
 @cache
 def _pool() -> ThreadPoolExecutor:
-    """Threads are kept: to begin one takes as long as some columns do."""
+    """Threads are kept: to start one takes as long as some columns do."""
     return ThreadPoolExecutor(os.cpu_count(), "everview-columns")

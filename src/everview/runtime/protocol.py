@@ -13,7 +13,7 @@ from everview.expr.types import Schema, Type
 from everview.plan.nodes import Plan
 from everview.plan.ordered_query import OrderedQuery
 from everview.program.steps import Check, Fetch, Program
-from everview.runtime.report import Outcome
+from everview.runtime.report import RunReport
 from everview.runtime.results import Result
 from everview.store.manifest import Manifest, Relation, Segment
 from everview.store.store import Store
@@ -58,7 +58,7 @@ Changes = Mapping[str, Sequence[Any]]
 class Gear(Protocol):
     """Where the interpreter of programs gets slices of stored relations from."""
 
-    def fetch(self, steps: Sequence[Fetch], snapshot: Snapshot, outcome: Outcome) -> None:
+    def fetch(self, steps: Sequence[Fetch], snapshot: Snapshot, report: RunReport) -> None:
         """Name in the workspace the slices of one round.
 
         A slice holds every row whose key is asked for; it may hold more, and rows that cancel.
@@ -213,7 +213,7 @@ class Engine(Protocol):
         snapshot: Snapshot,
         epoch: int,
         violation: Violation,
-    ) -> Outcome:
+    ) -> RunReport:
         """Run a transaction's program over one epoch and write the segments of the next.
 
         A check that finds rows raises the `violation`, and then nothing counts.

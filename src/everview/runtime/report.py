@@ -58,7 +58,7 @@ class Clock:
 
 
 @dataclass(slots=True)
-class Outcome:
+class RunReport:
     """What a run wrote, and what it cost.
 
     `steps` has the milliseconds of each result that was computed, and of each relation that was

@@ -69,7 +69,7 @@ class SqlEvaluator(Protocol):
         """SQL for the consolidated rows of a plan."""
 
     def step_sql(self, step: Compute, plan: Plan, consolidated: bool) -> str:
-        """SQL for a step with `plan` in the place of its own, over consolidated inputs if told."""
+        """SQL for a step with `plan` in place of its own, over consolidated inputs if wanted."""
 
     def without_empty(self, plan: Plan, empty: frozenset[str]) -> Plan:
         """The plan when relations have no rows: same columns, and still known to SQL."""
@@ -305,9 +305,10 @@ class Workspace:
         """The consolidated rows of a plan; loops in it are run first."""
         plan = self._without_loops(plan)
         left = self.without_empty(plan)
-        rows = self._by_vector(left, consolidated=True)
-        found = self.rows(self.sql.plan_sql(left), _relations(left)) if rows is None else rows
-        return conform(_as_table(found), schema_of(plan))
+        rows: Rows | None = self._by_vector(left, consolidated=True)
+        if rows is None:
+            rows = self.rows(self.sql.plan_sql(left), _relations(left))
+        return conform(_as_table(rows), schema_of(plan))
 
     def evaluate_over(self, plan: Plan, relations: Mapping[str, pa.Table]) -> pa.Table:
         """The consolidated rows of a plan over relations that are cleared again."""
@@ -348,9 +349,9 @@ class Workspace:
             return aggregate.consolidate(wanted, schema, rings)
 
         if rows.num_rows <= self._vector_max_rows:
-            found = _unless_unknown(consolidated)
-            if found is not None:
-                return pa.Table.from_batches([found])
+            result = _unless_unknown(consolidated)
+            if result is not None:
+                return pa.Table.from_batches([result])
         return self.sql.consolidate(rows, schema, rings)
 
     def rows(self, sql: str, reads: Iterable[str] | None = None) -> pa.Table:

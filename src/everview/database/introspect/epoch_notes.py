@@ -16,11 +16,11 @@ from everview.database.catalog.catalog import Catalog
 from everview.database.cost.choose import Choice
 from everview.database.cost.measurements import Measurements
 from everview.program.dependencies import Share
-from everview.runtime.report import Clock, Outcome
+from everview.runtime.report import Clock, RunReport
 from everview.store.manifest import Manifest
 
 
-def transaction_note(outcome: Outcome, views: Mapping[str, Share]) -> dict[str, Any]:
+def transaction_note(outcome: RunReport, views: Mapping[str, Share]) -> dict[str, Any]:
     """What a transaction read and wrote; `views` are the shares of its views."""
     written = {name: segment.rows for name, segment in outcome.segments.items()}
     return {
@@ -36,7 +36,7 @@ def transaction_note(outcome: Outcome, views: Mapping[str, Share]) -> dict[str, 
     }
 
 
-def _view(share: Share, outcome: Outcome, written: Mapping[str, int]) -> dict[str, Any]:
+def _view(share: Share, outcome: RunReport, written: Mapping[str, int]) -> dict[str, Any]:
     return {
         "in": sum(written[name] for name in share.inputs),
         "fetches": sorted(mark for mark in share.fetches if mark in outcome.ways),

@@ -1,4 +1,4 @@
-"""How DuckDB is opened, what it may open, and how it is asked again where it fails to plan."""
+"""How a connection to DuckDB is opened and confined."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ def confine(connection: duckdb.DuckDBPyConnection, folder: str | None) -> None:
 
 
 def planned(connection: duckdb.DuckDBPyConnection, ask: Callable[[], T]) -> T:
-    """What is asked, planned without statistics if DuckDB fails to plan it with them."""
+    """What `ask` gives, planned without statistics if DuckDB fails to plan it with them."""
     try:
         return ask()
     except duckdb.InvalidInputException as problem:

@@ -26,7 +26,7 @@ from everview.runtime.calendar import must_be_in_calendar
 from everview.runtime.interpreter import InProcess
 from everview.runtime.lookup_keys import key_rows, key_values, skip_if_idle
 from everview.runtime.protocol import Changes, Snapshot, TextEvaluator, Violation
-from everview.runtime.report import MEMORY, Outcome
+from everview.runtime.report import MEMORY, RunReport
 from everview.runtime.results import Result
 from everview.runtime.retry import Answer, retry_consolidated
 from everview.runtime.vector.batches import VECTOR_MAX_ROWS
@@ -71,16 +71,16 @@ class DuckDBEngine:
         snapshot: Snapshot,
         epoch: int,
         violation: Violation,
-    ) -> Outcome:
+    ) -> RunReport:
         """Run a transaction's program."""
         with queries.refused_by_name():
             return self.local.run(self, program, changes, snapshot, epoch, violation)
 
-    def fetch(self, steps: Sequence[Fetch], snapshot: Snapshot, outcome: Outcome) -> None:
+    def fetch(self, steps: Sequence[Fetch], snapshot: Snapshot, report: RunReport) -> None:
         """Look slices up in the relation cache."""
         workspace, cache = self.local.workspace, self.local.cache
         for step in steps:
-            if skip_if_idle(step, workspace, outcome):
+            if skip_if_idle(step, workspace, report):
                 continue
             if step.by is None:
                 rows = conform(cache.rows(step.relation, step.schema, snapshot), step.schema)
@@ -88,7 +88,7 @@ class DuckDBEngine:
                 keys = ProbeKeys(key_values(step, workspace), key_rows(step, workspace))
                 rows = cache.lookup(step.relation, step.by, keys, step.schema, snapshot)
             workspace.register(step.result, rows)
-            outcome.took(step, MEMORY, rows.num_rows)
+            report.took(step, MEMORY, rows.num_rows)
 
     def build(self, name: str, plan: Plan, snapshot: Snapshot, epoch: int) -> Segment:
         """The value of `plan` over the stored relations, as the base of a new relation."""

@@ -1,4 +1,4 @@
-"""What goes wrong in DuckDB, told as the user's matter where it is."""
+"""DuckDB's errors in the words of a user."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from everview.errors import UserError
 from everview.runtime.retry import not_computed
 
 _DAMAGE = re.compile(r"(file|File) ['\"][^'\"]*\.parquet['\"]")
-"""How DuckDB speaks of a file that it cannot read, whatever the values in it are."""
+"""How DuckDB reports a file that it cannot read, whatever the values in it are."""
 
 
 _RAISED = re.compile(r"string '([A-Z0-9_]+): (.*)' to ")
-"""How DuckDB speaks of what `emit.kinds.raised` let fail, with the value that was at fault."""
+"""How DuckDB reports what `parity.type_classes.raised` let fail, with the value at fault."""
 
 
 _SAID: tuple[tuple[str, str], ...] = (
@@ -27,7 +27,7 @@ _SAID: tuple[tuple[str, str], ...] = (
     (r'Casting value "(.*?)" to type (.*?) failed: value is out of range!', r"\1 does not fit \2"),
     (r"^Overflow (in|on) (\w+)(?: of \w+)? ?(\(.*?\))!?.*", r"overflow \1 \2 \3"),
 )
-"""What DuckDB says in words about its own query and types, and what a user is told."""
+"""What DuckDB says about its own query and types, and what a user is shown."""
 
 
 def _words(problem: str) -> str:

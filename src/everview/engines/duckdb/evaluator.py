@@ -72,7 +72,7 @@ class DuckDBEvaluator:
         return _plan_sql(plan)
 
     def step_sql(self, step: Compute, plan: Plan, consolidated: bool) -> str:
-        """SQL for a step with `plan` in the place of its own, over consolidated inputs if told."""
+        """SQL for a step with `plan` in place of its own, over consolidated inputs if wanted."""
         return _step_sql(step, plan, consolidated)
 
     def without_empty(self, plan: Plan, empty: frozenset[str]) -> Plan:
@@ -93,9 +93,9 @@ class DuckDBEvaluator:
 
     def create_table(self, name: str, sql: str) -> int:
         """Store the rows of a query as a table, whatever had the name; how many there are."""
-        made = self.execute(f"CREATE OR REPLACE TABLE {duckdb_name(name)} AS {sql}")
+        [[count]] = self.execute(f"CREATE OR REPLACE TABLE {duckdb_name(name)} AS {sql}")
         self._has_tables = True
-        return int(str(made[0][0]))
+        return int(str(count))
 
     def any_rows(self, plans: Sequence[Plan]) -> list[bool]:
         """Whether each plan has rows, in one statement."""
@@ -182,9 +182,9 @@ class DuckDBEvaluator:
 
     def fresh(self) -> DuckDBEvaluator:
         """A connection to a new DuckDB, confined to the same folder."""
-        made = DuckDBEvaluator(self._memory)
-        made.confine(self._folder)
-        return made
+        evaluator = DuckDBEvaluator(self._memory)
+        evaluator.confine(self._folder)
+        return evaluator
 
     def confine(self, folder: str | None = None) -> None:
         """Let DuckDB open files of one folder alone, or none; it refuses to be let out again."""

@@ -12,7 +12,6 @@ from duckdb.func import ARROW
 
 from everview.engines.duckdb import fdlibm
 from everview.engines.duckdb.fdlibm import Doubles
-from everview.engines.duckdb.fdlibm_power import power
 from everview.sqlgen.parity.arithmetic import STRICT
 
 Column: TypeAlias = pa.ChunkedArray
@@ -25,7 +24,10 @@ _ONE: dict[str, Callable[[Doubles], Doubles]] = {
     "exp": fdlibm.exp,
     "expm1": fdlibm.expm1,
 }
-_TWO: dict[str, Callable[[Doubles, Doubles], Doubles]] = {"log": fdlibm.logarithm, "power": power}
+_TWO: dict[str, Callable[[Doubles, Doubles], Doubles]] = {
+    "log": fdlibm.logarithm,
+    "power": fdlibm.power,
+}
 
 
 def define(connection: duckdb.DuckDBPyConnection) -> None:

@@ -39,7 +39,7 @@ from everview.runtime.interpreter import InProcess
 from everview.runtime.lookup_keys import distinct_key_values, key_rows, key_values, skip_if_idle
 from everview.runtime.memory_budget import BESIDE_SPARK
 from everview.runtime.protocol import Changes, Snapshot, TextEvaluator, Violation
-from everview.runtime.report import DRIVER, JOB, MEMORY, Outcome
+from everview.runtime.report import DRIVER, JOB, MEMORY, RunReport
 from everview.runtime.results import Result
 from everview.runtime.retry import CalculationError, retry_consolidated
 from everview.runtime.workspace import Workspace
@@ -117,7 +117,7 @@ class SparkEngine:
         snapshot: Snapshot,
         epoch: int,
         violation: Violation,
-    ) -> Outcome:
+    ) -> RunReport:
         """Run a transaction's program in the gear that its size asks for.
 
         The small gear gives up before it holds more than the driver should; then nothing counts.
@@ -128,14 +128,14 @@ class SparkEngine:
                 with suppress(TooLarge):
                     return self.local.run(self, program, changes, snapshot, epoch, violation)
             gear = LargeGear(self.session, snapshot, epoch, violation)
-            return retry_consolidated(lambda careful: gear.run(program, changes, careful))
+            return retry_consolidated(partial(gear.run, program, changes))
 
-    def fetch(self, steps: Sequence[Fetch], snapshot: Snapshot, outcome: Outcome) -> None:
+    def fetch(self, steps: Sequence[Fetch], snapshot: Snapshot, report: RunReport) -> None:
         """One round: small slices are read by the driver, the others by one Spark job together."""
         workspace = self.local.workspace
         by_job: list[Wanted] = []
         for step in steps:
-            if skip_if_idle(step, workspace, outcome):
+            if skip_if_idle(step, workspace, report):
                 continue
             if step.by is not None and self._is_cached(step.relation, snapshot):
                 wanted = ProbeKeys(key_values(step, workspace), key_rows(step, workspace))
@@ -143,20 +143,20 @@ class SparkEngine:
                     step.relation, step.by, wanted, step.schema, snapshot
                 )
                 workspace.register(step.result, rows)
-                outcome.took(step, MEMORY, rows.num_rows)
+                report.took(step, MEMORY, rows.num_rows)
                 continue
             files, keys = self._pruned(step, snapshot)
             if not parquet_and_pieces(files)[0] or _bytes(files) <= self._driver_bytes:
-                outcome.took(step, DRIVER, self._fetch_by_driver(step, files, snapshot))
+                report.took(step, DRIVER, self._fetch_by_driver(step, files, snapshot))
             else:
                 by_job.append(_wanted(step, files, keys, snapshot.store))
         if by_job:
             slices = fetch_by_job(by_job, partial(actions.fetch_slices, self.session))
-            outcome.started_job()
+            report.started_job()
             for step in steps:
                 if step.result in slices:
                     workspace.register(step.result, slices[step.result])
-                    outcome.took(step, JOB, slices[step.result].num_rows)
+                    report.took(step, JOB, slices[step.result].num_rows)
 
     def _is_cached(self, name: str, snapshot: Snapshot) -> bool:
         """Whether a relation is in memory, or is small enough to be loaded."""
@@ -180,8 +180,8 @@ class SparkEngine:
         relation, workspace = snapshot.relation(step.relation), self.local.workspace
         nullable = step.by is not None and may_hold_null(relation, step.by, files)
         keys = workspace.nonempty(step.keys)
-        found = scan(step.result, files, snapshot.store, step.schema, keys, nullable=nullable)
-        return found.fetch(step.result, workspace, step.schema, step.by)
+        slice_ = scan(step.result, files, snapshot.store, step.schema, keys, nullable=nullable)
+        return slice_.fetch(step.result, workspace, step.schema, step.by)
 
     def _evaluate_step(self, plan: Plan, workspace: Workspace) -> pa.Table:
         """A plan over relations in memory, where only Spark is known to be right."""

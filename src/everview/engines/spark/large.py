@@ -30,7 +30,7 @@ from everview.plan.traverse import walk
 from everview.program.steps import Add, Check, Compute, Fetch, Loop, Program, Publish, change_name
 from everview.runtime.calendar import outside_calendar, outside_on_spark
 from everview.runtime.protocol import Changes, Snapshot, Stored, Violation
-from everview.runtime.report import LARGE, Outcome
+from everview.runtime.report import LARGE, RunReport
 from everview.sqlgen.sql import SPARK, consolidate, emit, emit_consolidated, emit_step
 from everview.store.manifest import Kind, Segment
 
@@ -47,21 +47,21 @@ class LargeGear:
     violation: Violation | None
 
     @explained()
-    def run(self, program: Program, changes: Changes, consolidated: bool = False) -> Outcome:
+    def run(self, program: Program, changes: Changes, consolidated: bool = False) -> RunReport:
         """The same steps as in the small gear, lazily; jobs run for checks and writes only."""
-        outcome = Outcome(gear="large")
+        report = RunReport(gear="large")
         uses = _uses(program)
         checks = [step for step in program.steps if isinstance(step, Check)]
         with Relations(self.session) as relations, ExitStack() as held:
             started = held.enter_context(actions.counted(self.session))
-            with outcome.clock.phase("write"):
+            with report.clock.phase("write"):
                 for table, parts in changes.items():
-                    self._take_in(table, parts, table in program.removing, relations, outcome)
-            with outcome.clock.phase("compute"):
+                    self._take_in(table, parts, table in program.removing, relations, report)
+            with report.clock.phase("compute"):
                 for step in program.steps:
                     if isinstance(step, Fetch):
                         relations.give(step.result, self._fetch(step, relations))
-                        outcome.took(step, LARGE)
+                        report.took(step, LARGE)
                     elif isinstance(step, Compute):
                         frame = ask(
                             self.session,
@@ -77,21 +77,21 @@ class LargeGear:
                             remedy="send it in smaller transactions",
                         )
                 self._check(checks, relations)
-            with outcome.clock.phase("write"):
+            with report.clock.phase("write"):
                 for step in program.steps:
                     if isinstance(step, Add | Publish):
-                        self._finish(step, relations, outcome)
-            outcome.jobs = started()
-        return outcome
+                        self._finish(step, relations, report)
+            report.jobs = started()
+        return report
 
-    def _finish(self, step: Add | Publish, relations: Relations, outcome: Outcome) -> None:
+    def _finish(self, step: Add | Publish, relations: Relations, report: RunReport) -> None:
         """Write the change of a state or view."""
         name = step.state if isinstance(step, Add) else step.view
-        with outcome.step(name):
+        with report.step(name):
             rows = self.session.table(relations.names[step.change])
-            outcome.segments[name] = self._write(name, rows)
+            report.segments[name] = self._write(name, rows)
         if isinstance(step, Publish):
-            outcome.published[name] = outcome.segments[name].rows
+            report.published[name] = report.segments[name].rows
 
     @explained()
     def build(self, name: str, plan: Plan, consolidated: bool = False) -> Segment:
@@ -112,7 +112,7 @@ class LargeGear:
         parts: Sequence[Any],
         removes: bool,
         relations: Relations,
-        outcome: Outcome,
+        report: RunReport,
     ) -> None:
         """Write the change of a table; what is computed from it reads what was written.
 
@@ -125,7 +125,7 @@ class LargeGear:
         if removes:
             rows = consolidate(rows, stored.schema, stored.rings, SPARK)
         segment = self._write(table, ask(self.session, rows))
-        outcome.segments[table] = segment
+        report.segments[table] = segment
         relations.give(change_name(table), self._frame_of(table, segment))
 
     def _frame_of(self, name: str, segment: Segment) -> DataFrame:
@@ -152,17 +152,17 @@ class LargeGear:
         )
 
     def _check(self, steps: Sequence[Check], relations: Relations) -> None:
-        """All checks are asked together; only one that finds rows is asked for them."""
+        """All checks are evaluated by one query; the first with rows is run again for them."""
         if not steps:
             return
         assert self.violation is not None
         texts = [emit(step.plan, SPARK, relations.names) for step in steps]
-        asked = (
+        first_rows = (
             f"(SELECT {number} AS step FROM ({text}) AS q LIMIT 1)"
             for number, text in enumerate(texts)
         )
-        found = actions.collect(ask(self.session, " UNION ALL ".join(asked)))
-        broken = sorted(found.column("step").to_pylist())
+        violated = actions.collect(ask(self.session, " UNION ALL ".join(first_rows)))
+        broken = sorted(violated.column("step").to_pylist())
         if broken:
             rows = actions.collect_some(ask(self.session, texts[broken[0]]), SHOWN_ROWS)
             raise self.violation(steps[broken[0]], rows)

@@ -91,8 +91,8 @@ def stored_frame(session: SparkSession, name: str, snapshot: Snapshot) -> DataFr
         return session.createDataFrame([], weighted_ddl(schema))
     parts = [files_frame(session, whole, snapshot.store, schema)] if whole else []
     if pieces:
-        few = snapshot.store.read_files(pieces, schema=arrow_schema(schema))
-        parts.append(as_frame(session, few))
+        small = snapshot.store.read_files(pieces, schema=arrow_schema(schema))
+        parts.append(as_frame(session, small))
     return reduce(DataFrame.unionByName, parts)
 
 

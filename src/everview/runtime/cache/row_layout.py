@@ -16,8 +16,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pyarrow import types
 
-from everview.runtime.parallel import MANY as PARALLEL_MIN_ROWS
-from everview.runtime.parallel import side_by_side
+from everview.runtime.parallel import PARALLEL_MIN_ROWS, map_parallel
 from everview.runtime.vector.int_encoding import (
     Ints,
     from_unscaled,
@@ -167,7 +166,7 @@ def take_rows(parts: Sequence[tuple[PackedRows, Ints]], names: Sequence[str]) ->
         for part, places in parts
         for start in range(0, len(places), UNPACK_CHUNK_ROWS)
     )
-    return pa.concat_tables(side_by_side(lambda chunk: _take_together([chunk], names), chunks))
+    return pa.concat_tables(map_parallel(lambda chunk: _take_together([chunk], names), chunks))
 
 
 def _take_together(parts: Sequence[tuple[PackedRows, Ints]], names: Sequence[str]) -> pa.Table:

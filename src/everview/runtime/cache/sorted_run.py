@@ -19,8 +19,7 @@ from everview.runtime.cache.mapped_file import in_mapped_file
 from everview.runtime.cache.probe_keys import ProbeKeys, int_range
 from everview.runtime.cache.row_layout import PackedRows, RowLayout, take_rows
 from everview.runtime.cache.sorted_search import SortedInts
-from everview.runtime.parallel import MANY as PARALLEL_MIN_ROWS
-from everview.runtime.parallel import side_by_side
+from everview.runtime.parallel import PARALLEL_MIN_ROWS, map_parallel
 from everview.runtime.vector.int_encoding import (
     NO_INTS,
     Ints,
@@ -294,7 +293,7 @@ def _find_in_each(runs: Sequence[SortedRun], by: str, keys: ProbeKeys) -> list[I
         return [run.find(by, keys) for run in runs]
     if is_integer_like(keys.values.type):
         _ = keys.sorted_ints  # sorted once, not by each thread
-    return side_by_side(lambda run: run.find(by, keys), runs)
+    return map_parallel(lambda run: run.find(by, keys), runs)
 
 
 _SCAN = "scan"
@@ -356,7 +355,7 @@ def _take(rows: pa.Table, positions: pa.Array) -> pa.Table:
     """The rows at some positions; of many rows, the columns in parallel."""
     if len(positions) < PARALLEL_MIN_ROWS:
         return rows.take(positions)
-    columns = side_by_side(lambda column: column.take(positions), rows.columns)
+    columns = map_parallel(lambda column: column.take(positions), rows.columns)
     return pa.table(columns, rows.schema)
 
 

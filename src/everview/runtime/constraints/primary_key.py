@@ -15,7 +15,7 @@ import pyarrow.compute as pc
 from pyarrow import types
 
 from everview.expr.types import WEIGHT
-from everview.runtime.parallel import MANY, side_by_side
+from everview.runtime.parallel import PARALLEL_MIN_ROWS, map_parallel
 from everview.runtime.vector.errors import Unsupported
 from everview.runtime.vector.int_encoding import Ints, key_codes
 from everview.store.sort_order import ascends, combine_keys
@@ -112,12 +112,12 @@ def _equal(rows: pa.Table, left: Ints, right: Ints) -> Ints:
 
     plain = rows.drop_columns([WEIGHT]).combine_chunks()
     columns = plain.columns
-    if len(left) < MANY:
+    if len(left) < PARALLEL_MIN_ROWS:
         if not any(map(_has_many_forms, columns)) and plain.take(at).equals(plain.take(to)):
             return np.ones(len(left), bool)
         found = [same(column) for column in columns]
     else:
-        found = side_by_side(same, columns)
+        found = map_parallel(same, columns)
     whole: Ints = np.logical_and.reduce(found)
     return whole
 

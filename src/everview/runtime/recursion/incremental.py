@@ -16,7 +16,7 @@ from everview.runtime.protocol import Gear, Snapshot
 from everview.runtime.recursion.seminaive import endless
 from everview.runtime.recursion.slice_cache import SliceCache
 from everview.runtime.recursion.worklist import Worklist
-from everview.runtime.report import Outcome
+from everview.runtime.report import RunReport
 from everview.runtime.vector.chunks import RowChunks
 from everview.runtime.vector.int_encoding import Ints
 from everview.runtime.workspace import Workspace
@@ -36,10 +36,10 @@ class _Run:
     """One run of a loop."""
 
     def __init__(
-        self, loop: Loop, gear: Gear, workspace: Workspace, snapshot: Snapshot, outcome: Outcome
+        self, loop: Loop, gear: Gear, workspace: Workspace, snapshot: Snapshot, report: RunReport
     ) -> None:
         self._loop, self._gear, self._workspace = loop, gear, workspace
-        self._snapshot, self._outcome = snapshot, outcome
+        self._snapshot, self._outcome = snapshot, report
         self._relations = [_Relation(step) for step in loop.relations]
         self._body = [
             SliceCache(step, workspace) if isinstance(step, Fetch) else step for step in loop.body
@@ -121,7 +121,7 @@ class _Run:
 
 
 def run_loop(
-    loop: Loop, gear: Gear, workspace: Workspace, snapshot: Snapshot, outcome: Outcome
+    loop: Loop, gear: Gear, workspace: Workspace, snapshot: Snapshot, report: RunReport
 ) -> None:
     """Follow a change through the iterations of a loop."""
-    _Run(loop, gear, workspace, snapshot, outcome).run()
+    _Run(loop, gear, workspace, snapshot, report).run()

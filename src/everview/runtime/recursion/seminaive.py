@@ -41,10 +41,10 @@ class PlanEvaluator(Protocol):
 
 def endless(name: str, limit: int) -> UserError:
     """The error for a loop that goes beyond its limit, or beyond what any may."""
-    told = "its limit" if limit else "as many as there may be"
+    why = "its limit" if limit else "as many as there may be"
     return UserError(
         "E014",
-        f"the recursion of {name} has not ended after {limit or MAX_ITERATIONS} iterations, {told}",
+        f"the recursion of {name} has not ended after {limit or MAX_ITERATIONS} iterations, {why}",
         remedy="let it end: with UNION instead of UNION ALL or a condition that becomes false; or "
         "give it a larger limit: MAX RECURSION LEVEL in SQL, `limit` in a plan",
     )

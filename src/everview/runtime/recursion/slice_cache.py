@@ -13,7 +13,7 @@ from everview.program.steps import Fetch, KeySet
 from everview.runtime.arrow_types import arrow_schema
 from everview.runtime.lookup_keys import key_values
 from everview.runtime.protocol import Gear, Snapshot
-from everview.runtime.report import Outcome
+from everview.runtime.report import RunReport
 from everview.runtime.vector.int_encoding import take_values
 from everview.runtime.vector.row_ids import identities
 from everview.runtime.workspace import Workspace
@@ -49,7 +49,7 @@ class SliceCache:
         type_ = arrow_schema(self._step.schema).field(self._step.by).type
         return not (types.is_floating(type_) or types.is_nested(type_))
 
-    def fetch(self, gear: Gear, snapshot: Snapshot, outcome: Outcome) -> None:
+    def fetch(self, gear: Gear, snapshot: Snapshot, report: RunReport) -> None:
         """Make the slice hold the rows of all keys that are asked for now."""
         step, workspace = self._step, self._workspace
         asked = workspace.nonempty(step.keys)
@@ -57,13 +57,13 @@ class SliceCache:
             return
         few = workspace.count_rows({key.relation for key in asked}) <= SLICE_MAX_ROWS
         if self._has_exact_keys and asked and few:
-            self._add(gear, snapshot, outcome)
+            self._add(gear, snapshot, report)
         else:
             self._known, self._rows = set(), None
-            gear.fetch((step,), snapshot, outcome)
+            gear.fetch((step,), snapshot, report)
         self._begun = step.by is not None or bool(asked) or not step.keys
 
-    def _add(self, gear: Gear, snapshot: Snapshot, outcome: Outcome) -> None:
+    def _add(self, gear: Gear, snapshot: Snapshot, report: RunReport) -> None:
         """Fetch the keys that are asked for and not there yet.
 
         Keys are compared as values of the column that is looked up: two that differ before the cast
@@ -81,7 +81,7 @@ class SliceCache:
         self._known.update(identity)
         [missing] = self._more.keys
         self._workspace.register(missing.relation, pa.record_batch([keys], [missing.column]))
-        gear.fetch((self._more,), snapshot, outcome)
+        gear.fetch((self._more,), snapshot, report)
         rows = self._workspace.batch(self._more.result, self._step.schema)
         self._rows = rows if self._rows is None else pa.concat_batches([self._rows, rows])
         self._workspace.register(self._step.result, self._rows)
