@@ -1,4 +1,4 @@
-"""Terms of a Datalog text: how operators bind, what is a functor and what an aggregate."""
+"""The parser of terms: operator precedence, functors and aggregates."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ _ESCAPES = {"n": "\n", "t": "\t", "r": "\r"}
 
 
 class Reader:
-    """The tokens of a text and the place that reading has come to."""
+    """The tokens of a text, and the position of the parser."""
 
     def __init__(self, text: str) -> None:
         self.text = text
@@ -92,7 +92,7 @@ class Reader:
 
 
 class Terms(Reader):
-    """The terms of a text; `body` reads what an aggregate ranges over."""
+    """The parser of terms; `body`, of a subclass, parses the body of an aggregate."""
 
     body: Callable[[], tuple[Body, ...]]
 
