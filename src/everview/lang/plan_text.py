@@ -1,4 +1,4 @@
-"""Plans that were built in Python, as a language of views: what their text reads and means."""
+"""Plans built in Python as a language of views: their text, checked and lowered."""
 
 from __future__ import annotations
 
@@ -80,13 +80,13 @@ def lower_view(text: str, known: Mapping[str, Source], analyze: Analyze) -> Plan
 
 @dataclass(frozen=True, slots=True)
 class _Checking:
-    """A plan on its way to one that the rest may rely on."""
+    """Checks one plan: its columns, types and relations."""
 
     known: Mapping[str, Source]
     analyze: Analyze
 
     def checked(self, plan: Plan, loops: Loops) -> Plan:
-        """The same plan with scalars as we write them, over relations that are there."""
+        """The same plan with canonical scalars, over relations that exist."""
         match plan:
             case Source():
                 return self._source(plan)
@@ -145,7 +145,7 @@ class _Checking:
                 return plan
 
     def _typed(self, text: str, schema: Schema, wanted: Type) -> str:
-        """A scalar as we write it, if it has the type that it was given."""
+        """The canonical text of a scalar, if it has the type that it was given."""
         try:
             tree = scalar.parse(text)
         except SqlglotError:

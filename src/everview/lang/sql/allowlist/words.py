@@ -1,4 +1,4 @@
-"""The words of a text that is handed to Spark: whatever is not on the list stops it.
+"""The words of a text for Spark, checked against a list of allowed words.
 
 A text of ours holds names in backquotes, strings, numbers, marks, and words of the language. Spark
 reads exactly these tokens: what hides from a parser of another make cannot hide from it here.
@@ -63,7 +63,7 @@ class Token(NamedTuple):
 
 
 def stranger(text: str, functions: frozenset[str] = frozenset()) -> str | None:
-    """What in a text is no name in quotes, value, mark or known word; None if nothing is.
+    """The first token that is not a quoted name, a literal, a symbol or an allowed word.
 
     >>> stranger("SELECT UPPER(`a`) FROM `t` WHERE `b` = 'it\\\\'s'")
     >>> stranger("SELECT reflect('java.lang.System', 'exit')")

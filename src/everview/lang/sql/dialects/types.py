@@ -1,4 +1,4 @@
-"""What kind of value an expression of another dialect has, as far as its tables tell.
+"""The kind of value (text, integer, …) of an expression of another dialect.
 
 A kind is coarse: it decides what an operator means, not the type of its result. An expression of
 which nothing is known has none, and what depends on it is refused.
@@ -234,7 +234,7 @@ def _names(scope: Scope) -> list[str]:
 
 
 def together(kinds: Iterable[Kind]) -> Kind:
-    """The kind in which values of several kinds meet; NULL says nothing, and has any."""
+    """The common kind of several values; NULL has any kind."""
     found = {*kinds} - {NULL}
     if not found:
         return NULL

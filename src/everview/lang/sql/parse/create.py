@@ -1,4 +1,4 @@
-"""CREATE TABLE, VIEW and FUNCTION: what is declared."""
+"""The parser of CREATE TABLE, VIEW and FUNCTION."""
 
 from __future__ import annotations
 
@@ -92,7 +92,7 @@ def _with_columns(schema: exp.Schema, text: str, span: Span, *, lenient: bool) -
 
 
 def _length(column: exp.ColumnDef) -> list[tuple[str, int]]:
-    """How long the texts of a column may be, where its type says so."""
+    """The length n of a VARCHAR(n) column."""
     kind = column.args.get("kind")
     if not isinstance(kind, exp.DataType) or kind.this not in _LIMITED or not kind.expressions:
         return []
@@ -106,7 +106,7 @@ _PADDED = (exp.DataType.Type.CHAR, exp.DataType.Type.NCHAR, exp.DataType.Type.BP
 def _must_not_be_padded(
     kind: exp.Expr | None, what: str, node: exp.Expr, text: str, *, limited: bool
 ) -> None:
-    """Refuse CHAR, which Spark pads with blanks, and lengths of what is no column of a table."""
+    """Refuse CHAR, which Spark pads with blanks, and VARCHAR(n) where no length is checked."""
     for each in kind.find_all(exp.DataType) if kind is not None else ():
         length = each.this in _LIMITED and each.expressions and not (limited and each is kind)
         if not length and each.this not in _PADDED:
@@ -236,7 +236,7 @@ def _query_start(tokens: list[Token], query: exp.Expr | None, span: Span) -> int
 
 
 def _refresh(tree: exp.Create, text: str, span: Span) -> str:
-    """What WITH (refresh = …) or TBLPROPERTIES say."""
+    """The refresh mode of WITH (refresh = …) or TBLPROPERTIES."""
     refresh = STRICT
     properties = tree.args.get("properties")
     for part in properties.expressions if properties else ():
