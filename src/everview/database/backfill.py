@@ -168,7 +168,7 @@ def _build(
 
 
 def _recomputed(part: RecomputedBlock, engine: Engine, snapshot: Snapshot) -> Segment:
-    rows = engine.recompute(part.name, part.asked, {}, snapshot, {})
+    rows = engine.recompute(part.name, part.as_query, {}, snapshot, {})
     return written(part.name, rows, engine, snapshot, snapshot.manifest.epoch)
 
 

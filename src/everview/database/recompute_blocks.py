@@ -29,7 +29,7 @@ def with_parts(
     for name, part in catalog.parts.items():
         if _moves(catalog, name, changes):
             views = {v: catalog.compiled(v).plan for v in _moved_views(catalog, name, changes)}
-            rows = engine.recompute(name, part.asked, views, snapshot, found)
+            rows = engine.recompute(name, part.as_query, views, snapshot, found)
             if not isinstance(rows, pa.Table) or rows.num_rows:
                 found[name] = [rows]
     return found

@@ -74,13 +74,13 @@ def allowed(given: Iterable[str]) -> Allow:
 def _table(entry: str, name: str) -> str:
     """The name of a table in an entry, spelled as it is looked up."""
     try:
-        found = exp.to_table(name, dialect=QUERIES)
+        table = exp.to_table(name, dialect=QUERIES)
     except (SqlglotError, ValueError):
         raise _wrong(entry, "write the name of a table after table:") from None
-    plain = all(isinstance(part, exp.Identifier) and part.name for part in found.parts)
-    if not plain or any(v for k, v in found.args.items() if k not in ("this", "db", "catalog")):
+    plain = all(isinstance(part, exp.Identifier) and part.name for part in table.parts)
+    if not plain or any(v for k, v in table.args.items() if k not in ("this", "db", "catalog")):
         raise _wrong(entry, "write the name of a table after table:")
-    return spelled(found)
+    return spelled(table)
 
 
 def _without_scheme(path: str) -> str:

@@ -58,20 +58,20 @@ def checked_text(
     `names` are all that it can read, `functions` what it may call beside those known to be pure.
     What comes out is a fixed point: read again it is the tree that was checked.
     """
-    asked = tree.copy()
-    for hint in list(asked.find_all(exp.Hint)):
+    checked = tree.copy()
+    for hint in list(checked.find_all(exp.Hint)):
         hint.pop()
-    _check_kinds(asked, text)
-    _bind(asked, names, text)
-    written = _written(asked)
+    _check_kinds(checked, text)
+    _bind(checked, names, text)
+    written = _written(checked)
     again = parse_query(written)
     _check_kinds(again, text)
-    is_same = _written(again) == written and _meant(again) == _meant(asked)
+    is_same = _written(again) == written and _meant(again) == _meant(checked)
     if not is_same or not _read(again) <= {*names.values(), *_defined(again)}:
         raise _refused("this query", tree, text, "write it in another way")
-    found = stranger(written, functions)
-    if found is not None:
-        raise _stranger(found, tree, text)
+    unknown_word = stranger(written, functions)
+    if unknown_word is not None:
+        raise _stranger(unknown_word, tree, text)
     return written
 
 
@@ -175,10 +175,10 @@ def _check_table(node: exp.Table, text: str) -> None:
 
 def _bind(tree: exp.Expr, names: Names, text: str) -> None:
     """Rename every table to the one that we gave Spark, or to a unique name for WITH."""
-    found = [t for t in tree.find_all(exp.Table) if isinstance(t.this, exp.Identifier)]
-    of_with = {id(table): cte_of(table) for table in found}
+    tables = [t for t in tree.find_all(exp.Table) if isinstance(t.this, exp.Identifier)]
+    of_with = {id(table): cte_of(table) for table in tables}
     fresh = {id(cte): f"{_CTE_PREFIX}{n}" for n, cte in enumerate(tree.find_all(exp.CTE))}
-    for table in found:
+    for table in tables:
         cte = of_with[id(table)]
         name = fresh[id(cte)] if cte is not None else names.get(spelled(table))
         if name is None:

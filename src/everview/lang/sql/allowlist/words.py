@@ -120,10 +120,10 @@ _BARE = frozenset(("current_date", "current_timestamp", "current_user"))
 def _tokens(text: str) -> Iterator[Token]:
     place = 0
     while place < len(text):
-        found = _TOKEN.match(text, place)
-        if found is None:
+        match = _TOKEN.match(text, place)
+        if match is None:
             yield Token("other", text[place])
             return
-        if found.lastgroup != "space":
-            yield Token(str(found.lastgroup), found[0])
-        place = found.end()
+        if match.lastgroup != "space":
+            yield Token(str(match.lastgroup), match[0])
+        place = match.end()

@@ -58,21 +58,21 @@ def _canonical(tree: exp.Expr) -> exp.Expr:
 
 def _with_parts(node: exp.Expr) -> exp.Expr:
     """The node with its parts in canonical form."""
-    made = node.copy()
+    result = node.copy()
     for name, value in node.args.items():
         if isinstance(value, exp.Expr):
-            made.set(name, _operand(value))
+            result.set(name, _operand(value))
         elif isinstance(value, list):
             parts = [_operand(each) if isinstance(each, exp.Expr) else each for each in value]
-            made.set(name, parts)
-    if isinstance(made, exp.Greatest | exp.Least):
-        values = (_values(each, type(made)) for each in (made.this, *made.expressions))
+            result.set(name, parts)
+    if isinstance(result, exp.Greatest | exp.Least):
+        values = (_values(each, type(result)) for each in (result.this, *result.expressions))
         first, *others = sorted((v for each in values for v in each), key=scalar.text)
-        made.set("this", first)
-        made.set("expressions", others)
-    if isinstance(made, exp.In) and made.expressions:
-        made.set("expressions", sorted(made.expressions, key=scalar.text))
-    return made
+        result.set("this", first)
+        result.set("expressions", others)
+    if isinstance(result, exp.In) and result.expressions:
+        result.set("expressions", sorted(result.expressions, key=scalar.text))
+    return result
 
 
 def _values(node: exp.Expr, kind: type[exp.Expr]) -> list[exp.Expr]:
@@ -81,9 +81,9 @@ def _values(node: exp.Expr, kind: type[exp.Expr]) -> list[exp.Expr]:
 
 
 def _operand(node: exp.Expr) -> exp.Expr:
-    made = _canonical(node)
-    operator = isinstance(made, exp.Binary | exp.Unary) and not isinstance(made, exp.Dot)
-    return exp.Paren(this=made) if operator else made
+    operand = _canonical(node)
+    operator = isinstance(operand, exp.Binary | exp.Unary) and not isinstance(operand, exp.Dot)
+    return exp.Paren(this=operand) if operator else operand
 
 
 def _chained(node: exp.Expr, kind: type[exp.Expr]) -> list[exp.Expr]:

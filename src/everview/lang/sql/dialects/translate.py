@@ -84,8 +84,8 @@ def _translate(tree: exp.Expr, reading: Reading, known: dict[str, Columns]) -> N
         parent, key, index = node.parent, node.arg_key, node.index
         assert parent is not None
         assert key is not None
-        made = rewrite()
-        parent.set(key, made, index)
+        translation = rewrite()
+        parent.set(key, translation, index)
     known |= declared
 
 

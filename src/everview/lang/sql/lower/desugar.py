@@ -62,9 +62,9 @@ def _simpler(node: exp.Expr) -> exp.Expr:
         case exp.IgnoreNulls(this=exp.AggFunc() as call) if not windowed(call):
             return call
         case exp.Median() | exp.Quantile() | exp.Mode() | exp.GroupConcat() | exp.WithinGroup():
-            made = _ordered(node)
-            made.meta.update(node.meta)
-            return made
+            ordered = _ordered(node)
+            ordered.meta.update(node.meta)
+            return ordered
         case _:
             return node
 
@@ -172,11 +172,11 @@ def _filtered(call: exp.AggFunc, condition: exp.Expr) -> exp.Expr:
         value, whole = _value(kept), _value(first)
         moved = (by.copy() if by.this != whole else _by(by, value) for by in order)
         return _call(str(call.this), kept, fixed, *moved)
-    made = call.copy()
+    filtered = call.copy()
     for part in ("this", "expression"):
         if (argument := call.args.get(part)) is not None:
-            made.set(part, _kept(argument, condition))
-    return made
+            filtered.set(part, _kept(argument, condition))
+    return filtered
 
 
 _BY_POSITION = (
@@ -197,22 +197,22 @@ def _filtered_value(node: exp.Window) -> exp.Expr | None:
     In the other rows it is NULL, which IGNORE NULLS skips. In these it is a struct of the value,
     which is not NULL even where the value is.
     """
-    found = _without_nulls_clause(node.this)
-    if not isinstance(found, exp.Filter):
+    filtered = _without_nulls_clause(node.this)
+    if not isinstance(filtered, exp.Filter):
         return None
-    call = _without_nulls_clause(found.this)
+    call = _without_nulls_clause(filtered.this)
     if not isinstance(call, _VALUES):
         return None
-    skip = any(isinstance(each, exp.IgnoreNulls) for each in (node.this, found.this))
-    condition, value = found.expression.this, call.this
+    skip = any(isinstance(each, exp.IgnoreNulls) for each in (node.this, filtered.this))
+    condition, value = filtered.expression.this, call.this
     name = exp.to_identifier("held")
     pair = exp.PropertyEQ(this=name.copy(), expression=value.copy())
     held = value if skip else exp.Struct(expressions=[pair])
     wanted = call.copy()
     wanted.set("this", _when(condition, held))
-    made = node.copy()
-    made.set("this", exp.IgnoreNulls(this=wanted))
-    return made if skip else exp.Dot(this=made, expression=name)
+    window = node.copy()
+    window.set("this", exp.IgnoreNulls(this=wanted))
+    return window if skip else exp.Dot(this=window, expression=name)
 
 
 def _without_nulls_clause(node: exp.Expr) -> exp.Expr:
@@ -226,9 +226,9 @@ def _value(argument: exp.Expr) -> exp.Expr:
 
 def _by(ordered: exp.Expr, value: exp.Expr) -> exp.Expr:
     """The same direction and order of NULLs for another value."""
-    made = ordered.copy()
-    made.set("this", value.copy())
-    return made
+    moved = ordered.copy()
+    moved.set("this", value.copy())
+    return moved
 
 
 def _kept(argument: exp.Expr, condition: exp.Expr) -> exp.Expr:

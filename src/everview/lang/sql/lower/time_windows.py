@@ -126,9 +126,9 @@ def _with_struct(
 ) -> Plan:
     """The rows with a window as a column; `scope` learns its name."""
     column, text = f"{name}.{name}", scalar.canonical(struct)
-    made = Output(column, context.type_of(text, schema_of(plan), call), text)
+    output = Output(column, context.type_of(text, schema_of(plan), call), text)
     scope.add(Item(name, ((name, column),)), call)
-    return map_(plan, (*identity(schema_of(plan)), made))
+    return map_(plan, (*identity(schema_of(plan)), output))
 
 
 def _with_session(context: LoweringContext, plan: Plan, call: exp.Expr, scope: Scope) -> Plan:

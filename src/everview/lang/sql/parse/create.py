@@ -39,8 +39,8 @@ def create_table(tree: exp.Create, text: str, tokens: list[Token], span: Span) -
     lenient = bool(tree.args.get("exists"))
     if query is not None and isinstance(schema, exp.Table):
         start = _query_start(tokens, query, span)
-        made = Query(text[start : span.stop], reads_of(query), Span(text, start, span.stop))
-        return CreateTable(table_name(schema, text), (), (), (), lenient, span, made)
+        as_query = Query(text[start : span.stop], reads_of(query), Span(text, start, span.stop))
+        return CreateTable(table_name(schema, text), (), (), (), lenient, span, as_query)
     if query is not None or not isinstance(schema, exp.Schema):
         raise UserError(
             "Q004",
@@ -188,8 +188,8 @@ def _stored_type(
 ) -> str:
     _must_not_be_padded(kind, what, node, text, limited=limited)
     declared = kind.sql(dialect=DIALECT) if kind is not None else "nothing"
-    found = storable_type(declared)
-    if found is None:
+    stored = storable_type(declared)
+    if stored is None:
         raise UserError(
             "Q005",
             f"{what} has a type that is not supported: {declared}",
@@ -197,7 +197,7 @@ def _stored_type(
             remedy="use BOOLEAN, TINYINT … BIGINT, FLOAT, DOUBLE, DECIMAL(p,s), STRING, BINARY, "
             "DATE, TIMESTAMP or TIMESTAMP_NTZ, and ARRAY<…>, STRUCT<…> or MAP<…> of them",
         )
-    return found
+    return stored
 
 
 def create_view(tree: exp.Create, text: str, tokens: list[Token], span: Span) -> CreateView:
@@ -273,10 +273,10 @@ def create_function(tree: exp.Create, text: str, span: Span) -> CreateFunction:
     takes = tuple(Column(each.name, _column_type(each, text)) for each in taken)
     gives = _stored_type(returns[0].this, "the result", returns[0], text)
     name = table_name(declared.this, text)
-    made = Function(name, takes, gives, body.this.sql(dialect=DIALECT))
-    check_function(made, span)
+    function = Function(name, takes, gives, body.this.sql(dialect=DIALECT))
+    check_function(function, span)
     replaces, lenient = bool(tree.args.get("replace")), bool(tree.args.get("exists"))
-    return CreateFunction(made, lenient, replaces, span)
+    return CreateFunction(function, lenient, replaces, span)
 
 
 def table_name(node: exp.Expr, text: str) -> str:

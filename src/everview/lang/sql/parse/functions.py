@@ -81,10 +81,10 @@ def must_be_free(name: str, span: Span | None = None) -> None:
 def _is_unknown(call: str) -> bool:
     """Whether a call is that of a function that the parser does not know."""
     try:
-        found, _ = read_trees(call)
+        trees, _ = read_trees(call)
     except UserError:
         return False
-    return isinstance(found[0], exp.Anonymous)
+    return isinstance(trees[0], exp.Anonymous)
 
 
 def body_tree(body: str) -> exp.Expr:

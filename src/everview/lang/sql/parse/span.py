@@ -10,7 +10,7 @@ from everview.errors import Span
 def span_of(node: exp.Expr, text: str) -> Span | None:
     """The span of a node in `text`, None where its tokens have no places."""
     places = [
-        (found.meta["start"], found.meta["end"]) for found in node.walk() if "start" in found.meta
+        (part.meta["start"], part.meta["end"]) for part in node.walk() if "start" in part.meta
     ]
     if not places:
         return None

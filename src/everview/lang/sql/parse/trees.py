@@ -31,7 +31,7 @@ def read_tree(tokens: list[Token], text: str) -> exp.Expr:
     """The tree of one statement; whatever goes wrong in reading it is an error in the text."""
     parser = QUERIES().parser()
     try:
-        found = parser.parse(tokens, text)[0]
+        tree = parser.parse(tokens, text)[0]
     except ParseError as problem:
         raise _syntax_error(problem, text, tokens) from None
     except RecursionError:
@@ -39,9 +39,9 @@ def read_tree(tokens: list[Token], text: str) -> exp.Expr:
     except Exception:
         reached = min(max(getattr(parser, "_index", 0), 0), len(tokens) - 1)
         raise _error(_unreadable(tokens, reached), text, tokens[reached]) from None
-    if not isinstance(found, exp.Expr):
+    if not isinstance(tree, exp.Expr):
         raise _error(_unreadable(tokens, len(tokens) - 1), text, tokens[-1])
-    return found
+    return tree
 
 
 def read_foreign(text: str, dialect: str) -> list[exp.Expr]:
