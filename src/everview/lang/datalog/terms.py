@@ -35,7 +35,7 @@ _UNARY = {"-": "neg", "bnot": "bnot", "~": "bnot", "lnot": "lnot"}
 _ESCAPES = {"n": "\n", "t": "\t", "r": "\r"}
 
 
-class Reader:
+class TokenStream:
     """The tokens of a text, and the position of the parser."""
 
     def __init__(self, text: str) -> None:
@@ -91,7 +91,7 @@ class Reader:
         return Span(self.text, start.start, self.tokens[self.at - 1].span.stop)
 
 
-class Terms(Reader):
+class Terms(TokenStream):
     """The parser of terms; `body`, of a subclass, parses the body of an aggregate."""
 
     body: Callable[[], tuple[Body, ...]]

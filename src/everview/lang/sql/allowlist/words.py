@@ -55,7 +55,7 @@ _TOKEN = re.compile(
 _RELATION = re.compile(r"everview_\d+", re.ASCII)
 
 
-class Token(NamedTuple):
+class Word(NamedTuple):
     """A token: what kind it is, and its text."""
 
     kind: str
@@ -71,7 +71,7 @@ def stranger(text: str, functions: frozenset[str] = frozenset()) -> str | None:
     >>> stranger("SELECT TRANSFORM(`a`) USING 'sh'")
     'USING'
     """
-    tokens = [Token("start", ""), *_tokens(text), Token("end", "")]
+    tokens = [Word("start", ""), *_tokens(text), Word("end", "")]
     for at, token in enumerate(tokens[1:-1], 1):
         before, after = tokens[at - 1], tokens[at + 1]
         known = token.kind != "other"
@@ -84,7 +84,7 @@ def stranger(text: str, functions: frozenset[str] = frozenset()) -> str | None:
     return None
 
 
-def _known(token: Token, before: Token, after: Token, functions: frozenset[str]) -> bool:
+def _known(token: Word, before: Word, after: Word, functions: frozenset[str]) -> bool:
     word = token.text.lower()
     if (word == "using" and after.text != "(") or (word == "r" and after.kind == "string"):
         # The program that TRANSFORM and MAP would start, or a string that ends elsewhere.
@@ -100,7 +100,7 @@ _NAMING = ("as", "with", "recursive")
 """Words before a name that names its columns after it; elsewhere that would be a call."""
 
 
-def _names_columns(tokens: list[Token], at: int) -> bool:
+def _names_columns(tokens: list[Word], at: int) -> bool:
     """Whether a name is one of several of WITH, so that names of columns and a query follow."""
     place = at + 2
     while tokens[place].kind == "name" and tokens[place + 1].text == ",":
@@ -117,13 +117,13 @@ _BARE = frozenset(("current_date", "current_timestamp", "current_user"))
 """Functions that are called without parentheses."""
 
 
-def _tokens(text: str) -> Iterator[Token]:
+def _tokens(text: str) -> Iterator[Word]:
     place = 0
     while place < len(text):
         match = _TOKEN.match(text, place)
         if match is None:
-            yield Token("other", text[place])
+            yield Word("other", text[place])
             return
         if match.lastgroup != "space":
-            yield Token(str(match.lastgroup), match[0])
+            yield Word(str(match.lastgroup), match[0])
         place = match.end()

@@ -20,7 +20,7 @@ Rewrite: TypeAlias = Callable[[], exp.Expr]
 
 
 @dataclass(frozen=True, slots=True)
-class Reading:
+class ForeignText:
     """A text in a dialect, with the meaning of its constructs."""
 
     dialect: str
@@ -42,7 +42,7 @@ class TranslationSite:
     """A node to translate, with its dialect and the kinds of its parts."""
 
     node: exp.Expr
-    reading: Reading
+    reading: ForeignText
     kinds: Kinds
 
     @property
