@@ -12,7 +12,7 @@ from sqlglot.errors import ParseError
 import everview as ev
 from everview.expr.dialect import DIALECT
 from everview.lang.sql.bind import refuse
-from everview.lang.sql.lower.desugar_aggregates import desugared
+from everview.lang.sql.lower.desugar import desugared
 
 REFUSED = {
     "SELECT count() FROM t": "Q001",

@@ -171,7 +171,7 @@ def _build(
 
 
 def _recomputed(part: RecomputedBlock, engine: Engine, snapshot: Snapshot) -> Segment:
-    rows = recompute(engine, part.name, part.asked, {}, snapshot, {})
+    rows = recompute(engine, part.name, part.as_query, {}, snapshot, {})
     return write_change(part.name, rows, engine, snapshot, snapshot.manifest.epoch)
 
 

@@ -22,7 +22,7 @@ from everview.plan.nodes import Plan
 from everview.program.dependencies import Share, shares, together
 from everview.program.steps import Fetch, Loop, Program, fetch_mark
 from everview.runtime.protocol import Changes, Engine, Snapshot
-from everview.runtime.report import Clock
+from everview.runtime.report import Clock, RunReport
 from everview.runtime.retry import CalculationError
 from everview.store.manifest import Segment
 

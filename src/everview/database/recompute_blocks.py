@@ -29,7 +29,7 @@ def with_recomputed_blocks(
     for name, part in catalog.parts.items():
         if _is_changed(catalog, name, changes):
             views = {v: catalog.compiled(v).plan for v in _changed_views(catalog, name, changes)}
-            rows = recompute(engine, name, part.asked, views, snapshot, found)
+            rows = recompute(engine, name, part.as_query, views, snapshot, found)
             if not isinstance(rows, pa.Table) or rows.num_rows:
                 found[name] = [rows]
     return found

@@ -118,8 +118,8 @@ def _nested(left: Type, right: Type, *, strings: bool) -> Type | None:
     if outer != other or not ours or len(ours) != len(theirs):
         return None
     if outer != "struct":
-        found = [common(a, b, strings=strings) for a, b in zip(ours, theirs, strict=True)]
-        return None if None in found else f"{outer}<{','.join(map(str, found))}>"
+        parts = [common(a, b, strings=strings) for a, b in zip(ours, theirs, strict=True)]
+        return None if None in parts else f"{outer}<{','.join(map(str, parts))}>"
     fields = []
     for (name, a), (name_too, b) in zip(fields_of(left), fields_of(right), strict=True):
         meeting = common(a, b, strings=strings)

@@ -184,12 +184,12 @@ class Spark4(Spark):
             alias = expression.args.get("alias")
             if not expression.args.get("view") or alias is None:
                 return str(super().lateral_sql(expression))
-            made = self.sql(expression, "this")
+            generator = self.sql(expression, "this")
             outer = " OUTER" if expression.args.get("outer") else ""
             rows = f" {self.sql(alias, 'this')}" if alias.name else ""
             columns = self.expressions(alias, key="columns", flat=True)
             named = f" AS {columns}" if columns else ""
-            return f"{self.seg(f'LATERAL VIEW{outer}')}{self.sep()}{made}{rows}{named}"
+            return f"{self.seg(f'LATERAL VIEW{outer}')}{self.sep()}{generator}{rows}{named}"
 
         def tablealias_sql(self, expression: exp.TableAlias) -> str:
             """An alias, with the levels that a recursion may have."""

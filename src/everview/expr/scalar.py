@@ -50,7 +50,7 @@ def columns(text_: str) -> frozenset[str]:
     >>> sorted(columns("`o.id` + b * 2"))
     ['b', 'o.id']
     """
-    return frozenset(found.name for found in parse(text_).find_all(exp.Column))
+    return frozenset(node.name for node in parse(text_).find_all(exp.Column))
 
 
 def substitute(text_: str, mapping: Mapping[str, str]) -> str:

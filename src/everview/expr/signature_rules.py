@@ -127,7 +127,7 @@ def either(*rules: Rule) -> Rule:
     """The first rule that knows."""
 
     def rule(args: tuple[Operand, ...], value: str | None) -> Signature | None:
-        return next((found for each in rules if (found := each(args, value))), None)
+        return next((signature for each in rules if (signature := each(args, value))), None)
 
     return rule
 
@@ -157,8 +157,8 @@ def same(*parameters: Parameter) -> Rule:
     def rule(args: tuple[Operand, ...], _: str | None) -> Signature | None:
         if len(args) != len(parameters):
             return None
-        found = _matched("", parameters, args)
-        return Signature(found.operands, found.operands[0]) if found else None
+        signature = _matched("", parameters, args)
+        return Signature(signature.operands, signature.operands[0]) if signature else None
 
     return rule
 
@@ -225,8 +225,8 @@ def swapped(rule: Rule) -> Rule:
     """The rule for the same operands in the other order: days + date, interval + timestamp."""
 
     def turned(args: tuple[Operand, ...], value: str | None) -> Signature | None:
-        found = rule(args[::-1], value)
-        return Signature(found.operands[::-1], found.result) if found else None
+        signature = rule(args[::-1], value)
+        return Signature(signature.operands[::-1], signature.result) if signature else None
 
     return turned
 

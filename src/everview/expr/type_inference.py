@@ -11,7 +11,7 @@ from typing import TypeAlias
 
 from sqlglot import exp
 
-from everview.expr.calls import call, cast_call, interval_cast, target_type
+from everview.expr.constructs import cast_call, construct_of, interval_cast, target_type
 from everview.expr.scalar import parse
 from everview.expr.signature_rules import Operand, castable
 from everview.expr.signatures import SIGNATURES
@@ -57,8 +57,8 @@ def type_of(text: str, schema: Schema) -> Type | None:
     >>> type_of("price * 2", (Column("price", "decimal(12,2)"),))
     'decimal(14,2)'
     """
-    found = annotate(text, schema).type
-    return None if found is not None and found.startswith("interval") else found
+    type_ = annotate(text, schema).type
+    return None if type_ is not None and type_.startswith("interval") else type_
 
 
 def annotate(tree: str | exp.Expr, schema: Schema) -> Typed:
@@ -96,8 +96,8 @@ def _typed(node: exp.Expr, names: Names) -> Typed:
             return _leaf("binary", node.name)
         case exp.Neg(this=exp.Literal(is_string=False) as number):
             return _literal(number, "-")
-        case exp.Cast() if (found := interval_cast(node)) is not None:
-            return _applied(found.name, (), found.value)
+        case exp.Cast() if (interval := interval_cast(node)) is not None:
+            return _applied(interval.name, (), interval.value)
         case exp.Cast():
             name = "try_cast" if node.args.get("safe") else "cast"
             return _cast(name, node.this, target_type(node), names)
@@ -156,12 +156,12 @@ def _cast(name: str, value: exp.Expr, target: Type | None, names: Names) -> Type
 
 
 def _call(node: exp.Expr, names: Names) -> Typed:
-    found = call(node)
-    if found is None:
+    construct = construct_of(node)
+    if construct is None:
         name = node.sql_name() if isinstance(node, exp.Func) else type(node).__name__
         return Typed(name.lower(), (), (), None)
-    args = tuple(_typed(arg, names) for arg in found.args)
-    return _applied(found.name, args, found.value)
+    args = tuple(_typed(arg, names) for arg in construct.args)
+    return _applied(construct.name, args, construct.value)
 
 
 def _applied(name: str, args: tuple[Typed, ...], value: str | None = None) -> Typed:

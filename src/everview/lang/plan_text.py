@@ -1,4 +1,4 @@
-"""Plans that were built in Python, as a language of views: what their text reads and means."""
+"""Plans built in Python as a language of views: their text, checked and lowered."""
 
 from __future__ import annotations
 
@@ -80,52 +80,52 @@ def lower_view(text: str, known: Mapping[str, Source], analyze: Analyze) -> Plan
 
 @dataclass(frozen=True, slots=True)
 class _Checking:
-    """A plan on its way to one that the rest may rely on."""
+    """Checks one plan: its columns, types and relations."""
 
     known: Mapping[str, Source]
     analyze: Analyze
 
     def checked(self, plan: Plan, loops: Loops) -> Plan:
-        """The same plan with scalars as we write them, over relations that are there."""
+        """The same plan with canonical scalars, over relations that exist."""
         match plan:
             case Source():
                 return self._source(plan)
             case Change() | Ref() | Restrict():
-                told = f"{type(plan).__name__} occurs in derivatives and programs only"
-                raise _refused("P002", told, "build the plan of other operators")
+                problem = f"{type(plan).__name__} occurs in derivatives and programs only"
+                raise _refused("P002", problem, "build the plan of other operators")
             case Recursive(name, schema):
                 if loops.get(name) != schema:
-                    told = f"{name} is read where no loop defines it with these columns"
-                    raise _refused("P002", told, "read it inside its loop, with all its columns")
+                    problem = f"{name} is read where no loop defines it with these columns"
+                    raise _refused("P002", problem, "read it inside its loop, with all its columns")
                 return plan
             case Fixpoint():
                 return self._loop(plan, loops)
-        made = with_children(plan, tuple(self.checked(part, loops) for part in children(plan)))
-        _must_have_columns(made)
-        return self._with_scalars(made)
+        rebuilt = with_children(plan, tuple(self.checked(part, loops) for part in children(plan)))
+        _must_have_columns(rebuilt)
+        return self._with_scalars(rebuilt)
 
     def _source(self, source: Source) -> Source:
-        found = self.known.get(source.name.lower())
-        if found is None or found.schema != source.schema:
-            told = f"the plan reads {source.name}, "
-            told += "which has other columns" if found else "which is no table or view"
-            raise _refused("P001", told, f'take it from db.source("{source.name}")')
-        return found
+        relation = self.known.get(source.name.lower())
+        if relation is None or relation.schema != source.schema:
+            problem = f"the plan reads {source.name}, "
+            problem += "which has other columns" if relation else "which is no table or view"
+            raise _refused("P001", problem, f'take it from db.source("{source.name}")')
+        return relation
 
     def _loop(self, node: Fixpoint, loops: Loops) -> Plan:
         known = {**loops, **{name: schema_of(body) for name, body in node.equations}}
         bodies = ((name, self.checked(body, known)) for name, body in node.equations)
-        made = replace(node, equations=tuple(bodies))
-        if node.traced or recurs(made):
-            told = f"the loop of {node.result} is traced, or reads one around it"
-            raise _refused("P002", told, "let the inner loop end first")
-        for name, body in made.equations if BEGUN not in node.names else ():
+        loop = replace(node, equations=tuple(bodies))
+        if node.traced or recurs(loop):
+            problem = f"the loop of {node.result} is traced, or reads one around it"
+            raise _refused("P002", problem, "let the inner loop end first")
+        for name, body in loop.equations if BEGUN not in node.names else ():
             once = isinstance(body, Distinct)
             construct = not_monotone(body.child if isinstance(body, Distinct) else body, once)
             if construct:
-                told = f"the recursion of {name} goes through {construct}"
-                raise _refused("P002", told, "use while_, which may do anything and is run anew")
-        return made
+                problem = f"the recursion of {name} goes through {construct}"
+                raise _refused("P002", problem, "use while_, which may do anything and is run anew")
+        return loop
 
     def _with_scalars(self, plan: Plan) -> Plan:
         match plan:
@@ -134,8 +134,8 @@ class _Checking:
             case Map(child, outputs):
                 schema = schema_of(child)
                 texts = (self._typed(each.scalar, schema, each.type) for each in outputs)
-                made = (replace(o, scalar=text) for o, text in zip(outputs, texts, strict=True))
-                return replace(plan, outputs=tuple(made))
+                typed = (replace(o, scalar=text) for o, text in zip(outputs, texts, strict=True))
+                return replace(plan, outputs=tuple(typed))
             case Unnest(child, array, element):
                 wanted = f"array<{element.type}>"
                 return replace(plan, array=self._typed(array, schema_of(child), wanted))
@@ -145,7 +145,7 @@ class _Checking:
                 return plan
 
     def _typed(self, text: str, schema: Schema, wanted: Type) -> str:
-        """A scalar as we write it, if it has the type that it was given."""
+        """The canonical text of a scalar, if it has the type that it was given."""
         try:
             tree = scalar.parse(text)
         except SqlglotError:
@@ -154,11 +154,11 @@ class _Checking:
             raise _refused("P003", f"{text} may give another answer every time", "leave it out")
         unknown = scalar.columns(text) - {*names(schema)}
         if unknown:
-            told = f"{text} reads {min(unknown)}, which is not there"
-            raise _refused("P003", told, f"there are: {', '.join(names(schema))}")
-        found = type_of(text, schema) or self.analyze(text, schema, None)
-        if found != wanted:
-            raise _refused("P003", f"{text} is {found}, not {wanted}", f"CAST it to {wanted}")
+            problem = f"{text} reads {min(unknown)}, which is not there"
+            raise _refused("P003", problem, f"there are: {', '.join(names(schema))}")
+        type_ = type_of(text, schema) or self.analyze(text, schema, None)
+        if type_ != wanted:
+            raise _refused("P003", f"{text} is {type_}, not {wanted}", f"CAST it to {wanted}")
         return scalar.canonical(text)
 
 
@@ -172,8 +172,8 @@ def _must_have_columns(plan: Plan) -> None:
     for columns, wanted in zip(below, _named(plan), strict=False):
         lost = {*wanted} - {*names(columns)}
         if lost:
-            told = f"{type(plan).__name__} reads {min(lost)}, which is not there"
-            raise _refused("P002", told, f"there are: {', '.join(names(columns))}")
+            problem = f"{type(plan).__name__} reads {min(lost)}, which is not there"
+            raise _refused("P002", problem, f"there are: {', '.join(names(columns))}")
 
 
 def _named(plan: Plan) -> Iterator[tuple[str, ...]]:

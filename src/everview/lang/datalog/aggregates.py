@@ -1,8 +1,8 @@
-"""The aggregate of a rule as a plan: for each value of what it is taken for, one value.
+"""The aggregate of a rule as a plan: GROUP BY the variables that it shares with the rule.
 
-What it is taken for are the variables J that it shares with the bindings B around it. With I the
-ways to satisfy its body, the value is that of γ_J(I), joined to B on J. A count or a sum is zero
-where I has nothing for a value of J: so those values stand in I themselves, with nothing to add.
+Let J be those grouping variables, B the bindings of the rule and I the bindings of the body of the
+aggregate. The value is γ_J(I), joined with B on J. A count or a sum is zero where I has no row for
+a value of J, so each value of J adds a row with the value 0 to I.
 """
 
 from __future__ import annotations
@@ -28,20 +28,24 @@ _RESULT = "aggregate"
 _FUNCTIONS = {"count": "sum", "sum": "sum", "min": "min", "max": "max", "mean": "avg"}
 
 
-class _Lowers(Protocol):
-    @property
-    def kinds(self) -> VariableTypes: ...
+class LowersBodies(Protocol):
+    """How the body of an aggregate is lowered: by the lowering of the rule around it."""
 
-    def lowered(self, body: Body, wanted: set[str], given: Bindings | None = None) -> Bindings: ...
+    @property
+    def types(self) -> VariableTypes:
+        """The types of the variables of the rule."""
+
+    def lowered(self, body: Body, wanted: set[str], given: Bindings | None = None) -> Bindings:
+        """All bindings that satisfy a body, starting from `given`, with the variables `wanted`."""
 
 
 def aggregated(
-    lower: _Lowers, term: Aggregate, result: Variable, found: Bindings, taken_for: set[str]
+    lower: LowersBodies, term: Aggregate, result: Variable, bindings: Bindings, grouping: set[str]
 ) -> tuple[Plan, str]:
-    """The bindings beside the value of an aggregate, and that value as a scalar."""
-    keys = tuple(found.columns[name] for name in found.columns if name in taken_for)
-    domain = distinct(map_(found.plan, copied(found.plan, keys)))
-    rows = _rows(lower, term, domain, found, taken_for)
+    """The bindings joined with the value of an aggregate, and that value as a scalar."""
+    keys = tuple(bindings.columns[name] for name in bindings.columns if name in grouping)
+    domain = distinct(map_(bindings.plan, copied(bindings.plan, keys)))
+    rows = _rows(lower, term, domain, bindings, grouping)
     sums = _FUNCTIONS[term.function] == "sum"
     value = _type(lower, term)
     if sums and keys:
@@ -55,27 +59,30 @@ def aggregated(
         Output(f"{each.name} of group", each.type, each.scalar) for each in copied(groups, keys)
     )
     groups = map_(groups, (*theirs, *copied(groups, (_RESULT,))))
-    made = join(found.plan, groups, tuple((key, f"{key} of group") for key in keys))
+    joined = join(bindings.plan, groups, tuple((key, f"{key} of group") for key in keys))
     held = scalar.column(_RESULT)
     if sums:
-        return made, _narrow(f"COALESCE({held}, CAST(0 AS {type_}))", lower.kinds.settled(result))
-    made = filter_(made, f"NOT {held} IS NULL")
-    return made, held
+        return joined, _narrow(
+            f"COALESCE({held}, CAST(0 AS {type_}))", lower.types.final_type(result)
+        )
+    return filter_(joined, f"NOT {held} IS NULL"), held
 
 
 def _narrow(text: str, type_: str) -> str:
     return scalar.canonical(text if type_ == FLOAT else wrapped(text, type_))
 
 
-def _type(lower: _Lowers, term: Aggregate) -> Type:
-    return SPARK[lower.kinds.settled(term.target) if term.target is not None else NUMBER]
+def _type(lower: LowersBodies, term: Aggregate) -> Type:
+    return SPARK[lower.types.final_type(term.target) if term.target is not None else NUMBER]
 
 
 def _rows(
-    lower: _Lowers, term: Aggregate, domain: Plan, found: Bindings, taken_for: set[str]
+    lower: LowersBodies, term: Aggregate, domain: Plan, bindings: Bindings, grouping: set[str]
 ) -> Plan:
-    """The ways to satisfy what is aggregated: what they are taken for, and the value of each."""
-    aimed = {each.name for each in variables(term.target)} if term.target is not None else set()
+    """The rows to aggregate: the grouping variables and the value, for each binding of the body."""
+    target_names = (
+        {each.name for each in variables(term.target)} if term.target is not None else set()
+    )
     if len(term.bodies) > 1 and term.function not in ("min", "max"):
         raise UserError(
             "D002",
@@ -83,30 +90,30 @@ def _rows(
             span=term.span,
             remedy="derive the choice as a relation, and aggregate that",
         )
-    held = {name: column for name, column in found.columns.items() if name in taken_for}
-    made = []
+    held = {name: column for name, column in bindings.columns.items() if name in grouping}
+    rows = []
     for body in term.bodies:
-        given = None if taken_for <= bound_by(body, set()) else Bindings(domain, held)
-        ways = lower.lowered(body, taken_for | aimed, given)
-        made.append(_of_body(lower, term, ways, found, taken_for))
-    return add(*made)
+        given = None if grouping <= bound_by(body, set()) else Bindings(domain, held)
+        inner = lower.lowered(body, grouping | target_names, given)
+        rows.append(_of_body(lower, term, inner, bindings, grouping))
+    return add(*rows)
 
 
 def _of_body(
-    lower: _Lowers, term: Aggregate, ways: Bindings, found: Bindings, taken_for: set[str]
+    lower: LowersBodies, term: Aggregate, inner: Bindings, bindings: Bindings, grouping: set[str]
 ) -> Plan:
-    """The value of every way, beside what it is taken for."""
+    """The value for every binding of one body, with the grouping variables."""
     if term.target is None:
-        text, plan = "1", ways.plan
+        text, plan = "1", inner.plan
     else:
-        type_ = lower.kinds.settled(term.target)
-        text = Scalars(lower.kinds, ways.columns).text(term.target, type_)
+        type_ = lower.types.final_type(term.target)
+        text = Scalars(lower.types, inner.columns).text(term.target, type_)
         partial = is_partial(term.target)
-        plan = filter_(ways.plan, f"NOT {text} IS NULL") if partial else ways.plan
+        plan = filter_(inner.plan, f"NOT {text} IS NULL") if partial else inner.plan
     keys = tuple(
-        Output(each.name, each.type, scalar.column(ways.columns[name]))
-        for name, column in found.columns.items()
-        if name in taken_for
-        for each in copied(found.plan, (column,))
+        Output(each.name, each.type, scalar.column(inner.columns[name]))
+        for name, column in bindings.columns.items()
+        if name in grouping
+        for each in copied(bindings.plan, (column,))
     )
     return map_(plan, (*keys, Output(_VALUE, _type(lower, term), text)))

@@ -1,4 +1,4 @@
-"""Ways to give variables values, as a plan."""
+"""Bindings of variables to values, as a plan."""
 
 from __future__ import annotations
 
@@ -12,18 +12,18 @@ from everview.plan.nodes import Output, Plan, Values
 from everview.plan.traverse import schema_of
 
 UNIT = Values((), ((),))
-"""One row without columns: what holds before anything is asked."""
+"""One row without columns: the bindings before any literal is joined."""
 
 
 @dataclass(frozen=True, slots=True)
 class Bindings:
-    """Ways to give variables values: rows, and the column that holds each variable."""
+    """Bindings of variables: a row for each, and the column that holds each variable."""
 
     plan: Plan
     columns: Mapping[str, str]
 
     def only(self, names: set[str]) -> Bindings:
-        """The same ways, with the values of some variables alone."""
+        """The bindings of some of the variables, by projection."""
         kept = {name: column for name, column in self.columns.items() if name in names}
         return Bindings(map_(self.plan, copied(self.plan, kept.values())), kept)
 

@@ -1,4 +1,4 @@
-"""Whether a program means something: names, arities, types, bound variables, strata."""
+"""Semantic checks of a program: names, arities, types, bound variables and stratification."""
 
 from __future__ import annotations
 
@@ -38,19 +38,19 @@ class TypedRule:
     """A rule in normal form, with the types of its variables."""
 
     rule: Rule
-    kinds: VariableTypes
+    types: VariableTypes
 
 
 @dataclass(frozen=True, slots=True)
 class CheckedProgram:
-    """A program that means something: relations, their types, and rules by relation."""
+    """A program that passed all checks: relations, their types, and typed rules by relation."""
 
     program: DatalogProgram
     declared: Mapping[str, Declaration]
     columns: Mapping[str, tuple[str, ...]]
     rules: Mapping[str, tuple[TypedRule, ...]]
     strata: tuple[tuple[str, ...], ...]
-    """The derived relations, those that depend on each other together, each after what it reads."""
+    """The derived relations in order: mutually recursive ones together, after those they read."""
     recursive: frozenset[str]
 
     def names(self, relation: str) -> tuple[str, ...]:
@@ -59,7 +59,7 @@ class CheckedProgram:
 
 
 def check_program(program: DatalogProgram) -> CheckedProgram:
-    """The program with types and strata, or an error with the rule and the variable."""
+    """The program with types and strata, or an error that names the rule and the variable."""
     types = base_types(program)
     declared = _declared(program)
     columns = {
@@ -72,13 +72,13 @@ def check_program(program: DatalogProgram) -> CheckedProgram:
     rules: dict[str, list[TypedRule]] = {}
     for rule in (*program.rules, *_equivalences(program)):
         _check_atoms(rule, declared)
-        made = normal_form(rule)
-        kinds = VariableTypes.of(made, columns, types)
-        _check_bound(made)
-        rules.setdefault(rule.head.relation, []).append(TypedRule(made, kinds))
-    found = {name: tuple(each) for name, each in rules.items()}
-    order, recursive = strata({name: [m.rule for m in each] for name, each in found.items()})
-    return CheckedProgram(program, declared, columns, found, order, recursive)
+        normal = normal_form(rule)
+        variable_types = VariableTypes.of(normal, columns, types)
+        _check_bound(normal)
+        rules.setdefault(rule.head.relation, []).append(TypedRule(normal, variable_types))
+    typed = {name: tuple(each) for name, each in rules.items()}
+    order, recursive = strata({name: [t.rule for t in each] for name, each in typed.items()})
+    return CheckedProgram(program, declared, columns, typed, order, recursive)
 
 
 def _type(types: Mapping[str, str], attribute: Attribute, program: DatalogProgram) -> str:
@@ -88,7 +88,7 @@ def _type(types: Mapping[str, str], attribute: Attribute, program: DatalogProgra
 
 
 def _declared(program: DatalogProgram) -> dict[str, Declaration]:
-    found: dict[str, Declaration] = {}
+    declared: dict[str, Declaration] = {}
     spelled: dict[str, str] = {}
     for each in program.declarations:
         if each.name.lower() in spelled:
@@ -111,8 +111,8 @@ def _declared(program: DatalogProgram) -> dict[str, Declaration]:
                     remedy="give every attribute a name of its own, whatever its case",
                 )
         spelled[each.name.lower()] = each.name
-        found[each.name] = each
-    return found
+        declared[each.name] = each
+    return declared
 
 
 def _unknown(name: str, span: Span, declared: Mapping[str, Declaration]) -> UserError:
@@ -125,7 +125,7 @@ def _unknown(name: str, span: Span, declared: Mapping[str, Declaration]) -> User
 
 
 def _check_atoms(rule: Rule, declared: Mapping[str, Declaration]) -> None:
-    """Relations are declared, and everything has as many arguments as it takes."""
+    """Refuse undeclared relations, and atoms and functors with a wrong number of arguments."""
     for literal in (rule.head, *rule.body):
         for node in parts(literal):
             if isinstance(node, Atom):
@@ -174,7 +174,7 @@ def _arity(name: str, takes: str, node: Atom | Call) -> UserError:
 
 
 def _check_bound(rule: Rule) -> None:
-    """Every variable has a value: a relation, or an equation, gives it one."""
+    """Range restriction: refuse a variable that neither a relation nor an equation binds."""
     reached = bound_by(rule.body, set())
     _check_body(rule.body, reached, rule)
     for each in variables(rule.head):
@@ -193,8 +193,8 @@ def _check_body(body: Body, reached: set[str], rule: Rule) -> None:
 
 
 def _check_aggregate(term: Aggregate, around: Body, reached: set[str], rule: Rule) -> None:
-    taken_for = shared(term, (*around, rule.head))
-    for name in sorted(taken_for - reached):
+    grouping = shared(term, (*around, rule.head))
+    for name in sorted(grouping - reached):
         raise _unbound(name, rule, Comparison("=", term, term, term.span))
     for body in term.bodies:
         inner = bound_by(body, reached)
@@ -206,8 +206,8 @@ def _check_aggregate(term: Aggregate, around: Body, reached: set[str], rule: Rul
 
 def _unbound(name: str, rule: Rule, literal: Literal) -> UserError:
     shown = name.partition(":")[0]
-    found = (each for each in parts(literal) if isinstance(each, Variable) and each.name == name)
-    place = next((each.span for each in found), literal.span)
+    same = (each for each in parts(literal) if isinstance(each, Variable) and each.name == name)
+    place = next((each.span for each in same), literal.span)
     text = " ".join(rule.span.text[rule.span.start : rule.span.stop].split())
     return UserError(
         "D006",
@@ -218,8 +218,8 @@ def _unbound(name: str, rule: Rule, literal: Literal) -> UserError:
 
 
 def _equivalences(program: DatalogProgram) -> list[Rule]:
-    """What makes a relation with the qualifier eqrel an equivalence."""
-    found: list[Rule] = []
+    """The rules that make a relation with the qualifier eqrel an equivalence."""
+    rules: list[Rule] = []
     for each in program.declarations:
         if "eqrel" not in each.qualifiers:
             continue
@@ -240,5 +240,5 @@ def _equivalences(program: DatalogProgram) -> list[Rule]:
             (atom(y, x), atom(x, y)),
             (atom(x, z), atom(x, y), atom(y, z)),
         ):
-            found.append(Rule(head, tuple(body), each.span))
-    return found
+            rules.append(Rule(head, tuple(body), each.span))
+    return rules

@@ -1,4 +1,4 @@
-"""Facts as they are written in files: a fact a line, its values between tabs."""
+"""Files of facts: one fact per line, its values separated by tabs."""
 
 from __future__ import annotations
 

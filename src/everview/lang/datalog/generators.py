@@ -1,4 +1,4 @@
-"""`range`: a value for every step from one number to another, which is left out."""
+"""The generator `range`: the values from a start to an end, which is excluded, by a step."""
 
 from __future__ import annotations
 
@@ -11,19 +11,19 @@ from everview.lang.datalog.syntax import Call, Constant, Term
 from everview.plan.build import join, unnest
 from everview.plan.nodes import Empty, Plan, Values
 
-MOST = 10_000
-"""How many values are written out where both ends are in the text."""
+RANGE_VALUES_MAX = 10_000
+"""A range of constants with more values than this is a SEQUENCE, not VALUES."""
 _VALUE = "generated"
 
 
 def generated(plan: Plan, call: Call, type_: str, texts: Scalars) -> tuple[Plan, str]:
-    """The rows of a plan once for every value, and the column that holds it."""
+    """The rows of a plan, each once for every value, and the column that holds the value."""
     column = Column(_VALUE, SPARK[type_])
     ends = [_number(each) for each in call.arguments]
     known = [each for each in ends if each is not None]
     if len(known) == len(ends):
         found = tuple(_values(known[0], known[1], known[2] if len(known) > 2 else None))
-        if len(found) <= MOST:
+        if len(found) <= RANGE_VALUES_MAX:
             rows = tuple((_written(each, type_, call),) for each in found)
             values = Values((column,), rows) if rows else Empty((column,))
             return join(plan, values), _VALUE
@@ -53,7 +53,7 @@ def _values(start: float, stop: float, step: float | None) -> list[float]:
     if by == 0:
         return [start] if start != stop else []
     found: list[float] = []
-    while (start < stop if by > 0 else start > stop) and len(found) <= MOST:
+    while (start < stop if by > 0 else start > stop) and len(found) <= RANGE_VALUES_MAX:
         found.append(start)
         start += by
     return found

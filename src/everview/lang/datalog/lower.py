@@ -1,4 +1,4 @@
-"""A checked program to plans: a stratum of rules is one union, or one loop."""
+"""A checked program to plans: a relation is the union of its rules, or a fixpoint if recursive."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from everview.plan.nodes import Empty, Fixpoint, Output, Plan, Recursive, Source
 
 @dataclass(frozen=True, slots=True)
 class StoredRelation:
-    """A stored relation that rules read; one with `nulls` may hold rows that are no facts."""
+    """A stored relation that rules read; with `nulls`, its rows with a NULL are not facts."""
 
     source: Source
     nulls: bool = False
@@ -50,17 +50,17 @@ def schema_of_relation(checked: CheckedProgram, name: str) -> Schema:
 
 def _stored(checked: CheckedProgram, name: str, known: Mapping[str, StoredRelation]) -> Plan:
     """A stored relation as rules read it: by the declared names, every fact once."""
-    found = known.get(name.lower())
+    relation = known.get(name.lower())
     schema = schema_of_relation(checked, name)
-    if found is None:
+    if relation is None:
         return Empty(schema)
-    stored = found.source.schema
+    stored = relation.source.schema
     if tuple(each.type for each in stored) != tuple(each.type for each in schema):
         declared = checked.declared[name]
-        told = ", ".join(f"{each.name} {each.type}" for each in stored)
+        columns = ", ".join(f"{each.name} {each.type}" for each in stored)
         raise UserError(
             "D005",
-            f"{found.source.name} has other columns than declared: {told}",
+            f"{relation.source.name} has other columns than declared: {columns}",
             span=declared.span,
             remedy="declare as many attributes: number for INT, unsigned for BIGINT, "
             "float for DOUBLE, symbol for STRING; or CAST in a view between",
@@ -69,26 +69,26 @@ def _stored(checked: CheckedProgram, name: str, known: Mapping[str, StoredRelati
         Output(mine.name, mine.type, scalar.column(theirs.name))
         for mine, theirs in zip(schema, stored, strict=True)
     )
-    plan: Plan = found.source
-    if found.nulls:
-        there = (f"NOT {scalar.column(each.name)} IS NULL" for each in stored)
-        plan = distinct(filter_(plan, scalar.conjunction(there)))
+    plan: Plan = relation.source
+    if relation.nulls:
+        not_null = (f"NOT {scalar.column(each.name)} IS NULL" for each in stored)
+        plan = distinct(filter_(plan, scalar.conjunction(not_null)))
     return map_(plan, outputs)
 
 
 def _derived(checked: CheckedProgram, name: str, plans: Mapping[str, Plan]) -> Plan:
-    """Everything that some rule derives, once."""
-    made = dict.fromkeys(_rule(checked, name, each, plans) for each in checked.rules[name])
-    return distinct(reduce(add, made))
+    """The distinct union of what the rules of a relation derive."""
+    plans_of_rules = dict.fromkeys(
+        _rule(checked, name, each, plans) for each in checked.rules[name]
+    )
+    return distinct(reduce(add, plans_of_rules))
 
 
-def _rule(
-    checked: CheckedProgram, name: str, meaning: TypedRule, plans: Mapping[str, Plan]
-) -> Plan:
-    rule, kinds = meaning.rule, meaning.kinds
-    bodies = BodyLowering(checked, plans, kinds, _columns(meaning))
-    found = bodies.lowered(rule.body, {each.name for each in variables(rule.head)})
-    texts, plan = bodies.scalars(found), found.plan
+def _rule(checked: CheckedProgram, name: str, typed: TypedRule, plans: Mapping[str, Plan]) -> Plan:
+    """The rows that one rule derives: its head over the bindings of its body."""
+    rule, lowering = typed.rule, BodyLowering(checked, plans, typed.types, _columns(typed))
+    bindings = lowering.lowered(rule.body, {each.name for each in variables(rule.head)})
+    texts, plan = lowering.scalars(bindings), bindings.plan
     outputs: list[Output] = []
     schema = schema_of_relation(checked, name)
     types = checked.columns[name]
@@ -99,11 +99,11 @@ def _rule(
     return map_(plan, tuple(outputs) or (Output(schema[0].name, "boolean", "TRUE"),))
 
 
-def _columns(meaning: TypedRule) -> dict[str, str]:
-    """A column for each variable, the same for rules that differ in their names alone."""
-    found: dict[str, str] = {}
-    for literal in (*meaning.rule.body, meaning.rule.head):
+def _columns(typed: TypedRule) -> dict[str, str]:
+    """A column for each variable by position, so that renaming variables does not change a plan."""
+    columns: dict[str, str] = {}
+    for literal in (*typed.rule.body, typed.rule.head):
         for each in parts(literal):
             if isinstance(each, Variable):
-                found.setdefault(each.name, f"v{len(found) + 1}")
-    return found
+                columns.setdefault(each.name, f"v{len(columns) + 1}")
+    return columns

@@ -1,8 +1,8 @@
-"""The normal_form form of a rule: every aggregate and generator is the value of a variable.
+"""The normal form of a rule: every aggregate and generator is the value of a variable.
 
-A variable of what is aggregated belongs to the aggregate; so does one that occurs nowhere around
-it. The others are what the aggregate is taken for. A variable around a min or max that nothing else
-binds is a witness: it has the values for which the extreme is reached.
+The variables of the target of an aggregate are local to it, and so are those that do not occur
+outside it. The others are its grouping variables. A variable outside a min or max that nothing else
+binds is a witness: its values are those for which the extreme is reached.
 """
 
 from __future__ import annotations
@@ -37,6 +37,8 @@ def normal_form(rule: Rule) -> Rule:
 
 @dataclass(slots=True)
 class _Normalizing:
+    """One rule on its way to normal form; `numbers` make the names of new variables."""
+
     numbers: Iterator[int] = field(default_factory=lambda: count(1))
 
     def rule(self, rule: Rule) -> Rule:
@@ -56,14 +58,14 @@ class _Normalizing:
 
     def _scoped(self, node: Literal, around: set[str]) -> Literal:
         """The literal with the variables of its aggregates renamed apart."""
-        return rebuilt(node, lambda term: self._own(term, around))
+        return rebuilt(node, lambda term: self._with_local_variables(term, around))
 
-    def _own(self, term: Term, around: set[str]) -> Term | None:
+    def _with_local_variables(self, term: Term, around: set[str]) -> Term | None:
         if not isinstance(term, Aggregate):
             return None
-        aimed = {each.name for each in variables(term.target)} if term.target else set[str]()
-        inner = {each.name for body in term.bodies for each in _outside(body)} | aimed
-        names = {name: self._fresh(name) for name in sorted(aimed | (inner - around))}
+        target_names = {each.name for each in variables(term.target)} if term.target else set[str]()
+        inner = {each.name for body in term.bodies for each in _outside(body)} | target_names
+        names = {name: self._fresh(name) for name in sorted(target_names | (inner - around))}
         renamed = rebuilt_term(term, _renamer(names))
         assert isinstance(renamed, Aggregate)
         seen = around | inner.difference(names) | set(names.values())
@@ -73,23 +75,26 @@ class _Normalizing:
     # Witnesses
 
     def _witnessed(self, body: Body, head: Atom) -> Body:
-        """The body in which the aggregates that bind variables around them stand twice."""
+        """The body with every min or max that has witnesses split in two.
+
+        One copy gives the extreme, the other binds the witnesses where the extreme is reached.
+        """
         for literal in body:
             for term in outside(literal):
                 if isinstance(term, Aggregate) and term.function in ("min", "max"):
-                    free = self._free(term, body, head)
+                    free = self._witnesses(term, body, head)
                     if free and len(term.bodies) == 1 and term.target is not None:
-                        again = self._twice(body, literal, term, free, head)
+                        again = self._split(body, literal, term, free, head)
                         return self._witnessed(again, head)
         return body
 
-    def _free(self, term: Aggregate, body: Body, head: Atom) -> set[str]:
-        """The variables of an aggregate that are seen around it and bound by nothing else."""
+    def _witnesses(self, term: Aggregate, body: Body, head: Atom) -> set[str]:
+        """The variables of an aggregate that occur outside it and are bound nowhere else."""
         reached = bound_by(tuple(each for each in body if not _holds(each, term)), set())
         around = shared(term, (*body, head))
         return {name for name in around - reached if name in bound_by(term.bodies[0], reached)}
 
-    def _twice(
+    def _split(
         self, body: Body, literal: Literal, term: Aggregate, free: set[str], head: Atom
     ) -> Body:
         assert term.target is not None
@@ -173,7 +178,7 @@ class _Normalizing:
 
 
 def shared(term: Aggregate, around: Iterable[Literal]) -> set[str]:
-    """The variables that an aggregate has in common with what is around it."""
+    """The grouping variables of an aggregate: those that it shares with the literals around it."""
     inner = {each.name for body in term.bodies for part in body for each in _all(part)}
     others: set[str] = set()
     for literal in around:
@@ -254,8 +259,8 @@ def _renamer(names: Mapping[str, str]) -> Callable[[Term], Term | None]:
                 return Variable(names.get(name, name), span)
             case Aggregate(function, target, bodies, span):
                 inner = tuple(tuple(rebuilt(each, rename) for each in body) for body in bodies)
-                aimed = None if target is None else rebuilt_term(target, rename)
-                return Aggregate(function, aimed, inner, span)
+                target_names = None if target is None else rebuilt_term(target, rename)
+                return Aggregate(function, target_names, inner, span)
             case _:
                 return None
 

@@ -1,4 +1,4 @@
-"""Datalog as text again: a declaration, a rule, and all that a stratum needs."""
+"""Declarations and rules printed as Datalog text, which parses to the same."""
 
 from __future__ import annotations
 

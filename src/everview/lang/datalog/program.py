@@ -1,6 +1,6 @@
-"""A program as declarations: tables for what is given, a view for each relation that is derived.
+"""A program as tables and views: a table for each relation of facts, a view for each derived one.
 
-A relation that is derived and given as well has its facts in a table of its own.
+The facts of a relation that also has rules are in a table of their own.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ class DerivedRelation:
 
 @dataclass(frozen=True, slots=True)
 class Declarations:
-    """What a program declares: tables, views in order, and what it asks to be shown."""
+    """What a program declares: tables, views in order, and the relations of its outputs."""
 
     given: tuple[GivenRelation, ...]
     derived: tuple[DerivedRelation, ...]
@@ -107,15 +107,15 @@ def _roles(checked: CheckedProgram) -> dict[str, dict[str, Directive]]:
 
 
 def _facts(checked: CheckedProgram) -> dict[str, list[Row]]:
-    """The facts that state their values; a value that is computed is that of a rule."""
+    """The facts of constants; one with a computed value is a rule."""
     found: dict[str, list[Row]] = {}
     for rule in checked.program.rules:
-        if _states(rule):
+        if _is_fact(rule):
             found.setdefault(rule.head.relation, []).append(_row(rule, checked))
     return found
 
 
-def _states(rule: Rule) -> bool:
+def _is_fact(rule: Rule) -> bool:
     return not rule.body and all(isinstance(each, Constant) for each in rule.head.arguments)
 
 
@@ -136,7 +136,7 @@ def _row(rule: Rule, checked: CheckedProgram) -> Row:
 def _rules(checked: CheckedProgram, facts: Mapping[str, list[Row]]) -> dict[str, list[Rule]]:
     found: dict[str, list[Rule]] = {name: [] for name in checked.rules}
     for rule in checked.program.rules:
-        if not _states(rule):
+        if not _is_fact(rule):
             found[rule.head.relation].append(rule)
     for name, each in checked.declared.items():
         if "eqrel" in each.qualifiers:
@@ -161,13 +161,13 @@ def _needed(
     roles: Mapping[str, Mapping[str, Directive]],
     rules: Mapping[str, list[Rule]],
 ) -> set[str]:
-    """The relations under those that are asked for; all, where none is asked for."""
-    asked = [*roles["output"], *roles["printsize"]] or list(rules)
-    found = list(asked)
-    for name in found:
+    """The relations that the outputs depend on; all, where there are no outputs."""
+    outputs = [*roles["output"], *roles["printsize"]] or list(rules)
+    needed = list(outputs)
+    for name in needed:
         for rule in rules.get(name, ()):
-            found += (each for each in _read(rule) if each not in found)
-    return set(found)
+            needed += (each for each in _read(rule) if each not in needed)
+    return set(needed)
 
 
 def _read(rule: Rule) -> Iterator[str]:
@@ -183,7 +183,7 @@ def _stratum(
     rules: Mapping[str, list[Rule]],
     own: Mapping[str, str],
 ) -> str:
-    """Relations that depend on each other, as a program: what they read, and their rules."""
+    """A stratum as a program of its own: the declarations it reads, and its rules."""
     read = dict.fromkeys(each for name in part for rule in rules[name] for each in _read(rule))
     lines = [
         print_declaration(checked.declared[name], checked.columns[name])

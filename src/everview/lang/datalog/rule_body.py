@@ -1,4 +1,4 @@
-"""The body of a rule as a plan: one row for every way to satisfy it."""
+"""The body of a rule as a plan: one row for every binding of its variables that satisfies it."""
 
 from __future__ import annotations
 
@@ -32,58 +32,64 @@ from everview.plan.build import add, columns_of, distinct, filter_, join, map_, 
 from everview.plan.nodes import Output, Plan
 from everview.plan.traverse import schema_of
 
-_LATER = 7
+_NOT_READY = 7
+"""The rank of a literal whose inputs are not bound yet."""
 
 
 @dataclass(frozen=True, slots=True)
 class BodyLowering:
-    """What the bodies of a rule see: relations as plans, types, and a column for each variable."""
+    """Lowers the bodies of a rule: over relations, types, and a column for each variable."""
 
     checked: CheckedProgram
     relations: Mapping[str, Plan]
-    kinds: VariableTypes
+    types: VariableTypes
     column: Mapping[str, str]
 
     def lowered(self, body: Body, wanted: set[str], given: Bindings | None = None) -> Bindings:
-        """Every way to satisfy a body, from what is given, with the values that are wanted."""
-        found = given or Bindings(UNIT, {})
-        seen = wanted | set(found.columns)
-        taken_for = {each: _taken_for(each, body, seen) for each in body}
+        """All bindings that satisfy a body, starting from `given`, with the variables `wanted`."""
+        bindings = given or Bindings(UNIT, {})
+        seen = wanted | set(bindings.columns)
+        grouping = {each: _grouping_variables(each, body, seen) for each in body}
         left = list(body)
         while left:
-            literal = self._next(left, found, taken_for)
+            literal = self._next(left, bindings, grouping)
             left.remove(literal)
             if isinstance(literal, Atom):
-                found = self._joined(literal, found, left)
+                bindings = self._joined(literal, bindings, left)
             else:
-                found = self._with(literal, found, taken_for[literal])
-            found = found.only(wanted | {each for rest in left for each in _names(rest)})
-        return found.only(wanted)
+                bindings = self._with(literal, bindings, grouping[literal])
+            bindings = bindings.only(wanted | {each for rest in left for each in _names(rest)})
+        return bindings.only(wanted)
 
     # Order
 
     def _next(
-        self, left: list[Literal], found: Bindings, taken_for: Mapping[Literal, set[str]]
+        self, left: list[Literal], bindings: Bindings, grouping: Mapping[Literal, set[str]]
     ) -> Literal:
-        """The literal to come next: the first of the cheapest that can."""
-        return min(left, key=lambda each: self._rank(each, found, left, taken_for[each]))
+        """The next literal to join: the first of those with the lowest rank."""
+        return min(left, key=lambda each: self._rank(each, bindings, left, grouping[each]))
 
     def _rank(
-        self, literal: Literal, found: Bindings, left: list[Literal], taken_for: set[str]
+        self, literal: Literal, bindings: Bindings, left: list[Literal], grouping: set[str]
     ) -> int:
-        """Conditions first, then what is joined by a value, then the rest; last what cannot yet."""
-        bound = set(found.columns)
+        """Join order: conditions, then joins by key, negations and generators, then products.
+
+        A literal whose inputs are not bound yet comes last.
+        """
+        bound = set(bindings.columns)
         match literal:
             case Comparison("=", Variable(), Aggregate()):
-                return 4 if taken_for <= bound else _LATER
+                return 4 if grouping <= bound else _NOT_READY
             case Comparison("=", Variable(), Call("range") as call):
-                return 5 if _names(call) <= bound else _LATER
+                return 5 if _names(call) <= bound else _NOT_READY
             case Comparison():
-                return 1 if self._assigned(literal, bound) or _names(literal) <= bound else _LATER
+                return (
+                    1 if self._assigned(literal, bound) or _names(literal) <= bound else _NOT_READY
+                )
             case Negation():
-                return 3 if _names(literal) <= bound else _LATER
+                return 3 if _names(literal) <= bound else _NOT_READY
             case Atom():
-                joined = _names(literal) & bound or self._keys(literal, found, left)
+                joined = _names(literal) & bound or self._keys(literal, bindings, left)
                 return 2 if joined or not bound else 6
 
     def _assigned(self, literal: Comparison, bound: set[str]) -> tuple[Variable, Term] | None:
@@ -97,90 +103,95 @@ class BodyLowering:
 
     # Literals
 
-    def _with(self, literal: Literal, found: Bindings, taken_for: set[str]) -> Bindings:
+    def _with(self, literal: Literal, bindings: Bindings, grouping: set[str]) -> Bindings:
         match literal:
             case Negation(atom):
-                return self._without(atom, found)
+                return self._without(atom, bindings)
             case Comparison("=", Variable() as variable, Aggregate() as term):
-                made = aggregated(self, term, variable, found, taken_for)
-                return self._equal(variable, made, found)
+                computed = aggregated(self, term, variable, bindings, grouping)
+                return self._equal(variable, computed, bindings)
             case Comparison("=", Variable() as variable, Call("range") as call):
-                texts = self.scalars(found)
-                type_ = self.kinds.settled(variable)
-                rows, column = generated(found.plan, call, type_, texts)
-                return self._equal(variable, (rows, scalar.column(column)), found)
+                texts = self.scalars(bindings)
+                type_ = self.types.final_type(variable)
+                rows, column = generated(bindings.plan, call, type_, texts)
+                return self._equal(variable, (rows, scalar.column(column)), bindings)
             case Comparison():
-                assigned = self._assigned(literal, set(found.columns))
+                assigned = self._assigned(literal, set(bindings.columns))
                 if assigned is None:
                     return replace(
-                        found, plan=filter_(found.plan, self.scalars(found).condition(literal))
+                        bindings,
+                        plan=filter_(bindings.plan, self.scalars(bindings).condition(literal)),
                     )
-                return self._defined(*assigned, found)
+                return self._defined(*assigned, bindings)
             case _:
                 raise AssertionError(literal)
 
-    def scalars(self, found: Bindings) -> Scalars:
-        """How terms are written over the bindings there are."""
-        return Scalars(self.kinds, found.columns)
+    def scalars(self, bindings: Bindings) -> Scalars:
+        """Terms as scalars over the columns of the bindings."""
+        return Scalars(self.types, bindings.columns)
 
-    def _equal(self, variable: Variable, made: tuple[Plan, str], found: Bindings) -> Bindings:
-        """A variable has a value computed beside the bindings."""
-        plan, text = made
-        if variable.name in found.columns:
-            held = scalar.column(found.columns[variable.name])
-            return replace(found, plan=filter_(plan, scalar.canonical(f"{held} = {text}")))
+    def _equal(
+        self, variable: Variable, computed: tuple[Plan, str], bindings: Bindings
+    ) -> Bindings:
+        """Bind a variable to a computed value; a bound one must be equal to it."""
+        plan, text = computed
+        if variable.name in bindings.columns:
+            held = scalar.column(bindings.columns[variable.name])
+            return replace(bindings, plan=filter_(plan, scalar.canonical(f"{held} = {text}")))
         column = self.column[variable.name]
-        output = Output(column, SPARK[self.kinds.settled(variable)], text)
-        mapped = map_(plan, (*copied(plan, found.columns.values()), output))
-        return Bindings(mapped, {**found.columns, variable.name: column})
+        output = Output(column, SPARK[self.types.final_type(variable)], text)
+        mapped = map_(plan, (*copied(plan, bindings.columns.values()), output))
+        return Bindings(mapped, {**bindings.columns, variable.name: column})
 
-    def _defined(self, variable: Variable, term: Term, found: Bindings) -> Bindings:
-        type_ = self.kinds.settled(variable)
-        text = self.scalars(found).text(term, type_)
-        plan = filter_(found.plan, f"NOT {text} IS NULL") if is_partial(term) else found.plan
-        return self._equal(variable, (plan, text), found)
+    def _defined(self, variable: Variable, term: Term, bindings: Bindings) -> Bindings:
+        type_ = self.types.final_type(variable)
+        text = self.scalars(bindings).text(term, type_)
+        plan = filter_(bindings.plan, f"NOT {text} IS NULL") if is_partial(term) else bindings.plan
+        return self._equal(variable, (plan, text), bindings)
 
     # Relations
 
-    def _joined(self, atom: Atom, found: Bindings, left: list[Literal]) -> Bindings:
-        """The bindings with those of a relation, equal where they have variables in common."""
+    def _joined(self, atom: Atom, bindings: Bindings, left: list[Literal]) -> Bindings:
+        """The natural join of the bindings with a relation, and by equations between the two."""
         rows, held = self._rows(atom)
         keys: list[tuple[str, str, str]] = []
         for name in held:
-            if name in found.columns:
+            if name in bindings.columns:
                 keys.append(
-                    (scalar.column(found.columns[name]), held[name], SPARK[self._type(name)])
+                    (scalar.column(bindings.columns[name]), held[name], SPARK[self._type(name)])
                 )
-        equations = self._keys(atom, found, left)
+        equations = self._keys(atom, bindings, left)
         for literal in equations:
             left.remove(literal)
-        ours, theirs = list(copied(found.plan, found.columns.values())), list(copied(rows))
+        ours, theirs = list(copied(bindings.plan, bindings.columns.values())), list(copied(rows))
         on: list[tuple[str, str]] = []
         for at, (text, column, type_) in enumerate(keys):
             plain = scalar.as_column(text)
             ours += [] if plain else [Output(f"key {at}", type_, text)]
             on.append((plain or f"key {at}", column))
         for at, literal in enumerate(equations):
-            mine, other = self._sides(literal, set(found.columns))
+            mine, other = self._sides(literal, set(bindings.columns))
             type_ = self._together(literal)
-            ours.append(Output(f"left {at}", SPARK[type_], self.scalars(found).text(mine, type_)))
-            text = Scalars(self.kinds, held).text(other, type_)
+            ours.append(
+                Output(f"left {at}", SPARK[type_], self.scalars(bindings).text(mine, type_))
+            )
+            text = Scalars(self.types, held).text(other, type_)
             theirs.append(Output(f"right {at}", SPARK[type_], text))
             on.append((f"left {at}", f"right {at}"))
-        if found.plan == UNIT:
-            made, columns = rows, held
+        if bindings.plan == UNIT:
+            joined, columns = rows, held
         else:
-            made = join(map_(found.plan, tuple(ours)), map_(rows, tuple(theirs)), tuple(on))
-            columns = {**held, **found.columns}
+            joined = join(map_(bindings.plan, tuple(ours)), map_(rows, tuple(theirs)), tuple(on))
+            columns = {**held, **bindings.columns}
         outputs = tuple(
-            Output(self.column[name], type_in(schema_of(made), column), scalar.column(column))
+            Output(self.column[name], type_in(schema_of(joined), column), scalar.column(column))
             for name, column in columns.items()
         )
-        return Bindings(map_(made, outputs), {name: self.column[name] for name in columns})
+        return Bindings(map_(joined, outputs), {name: self.column[name] for name in columns})
 
-    def _keys(self, atom: Atom, found: Bindings, left: list[Literal]) -> list[Comparison]:
-        """The equations between what is bound and what the relation binds."""
-        bound = set(found.columns)
+    def _keys(self, atom: Atom, bindings: Bindings, left: list[Literal]) -> list[Comparison]:
+        """The equations between bound variables and those that the relation binds."""
+        bound = set(bindings.columns)
         new = _names(atom) - bound
         return [
             each
@@ -200,11 +211,11 @@ class BodyLowering:
         return sides if ours else (sides[1], sides[0])
 
     def _together(self, literal: Comparison) -> str:
-        kinds = (self.kinds.type_of(each) for each in (literal.left, literal.right))
+        kinds = (self.types.type_of(each) for each in (literal.left, literal.right))
         return next((each for each in kinds if each is not None), "number")
 
     def _type(self, name: str) -> str:
-        return self.kinds.known[name]
+        return self.types.known[name]
 
     def _rows(self, atom: Atom) -> tuple[Plan, dict[str, str]]:
         """The rows of a relation that satisfy an atom, and the column of each of its variables."""
@@ -221,7 +232,7 @@ class BodyLowering:
                 case Wildcard():
                     pass
                 case Constant():
-                    conditions.append(f"{here} = {Scalars(self.kinds, {}).text(argument, type_)}")
+                    conditions.append(f"{here} = {Scalars(self.types, {}).text(argument, type_)}")
                 case _:
                     raise AssertionError(argument)
         schema = schema_of(plan)
@@ -234,7 +245,7 @@ class BodyLowering:
         )
         return map_(plan, outputs), {n: f"{c} of {self.column[n]}" for n, c in held.items()}
 
-    def _without(self, atom: Atom, found: Bindings) -> Bindings:
+    def _without(self, atom: Atom, bindings: Bindings) -> Bindings:
         """The bindings for which a relation does not hold: L − L ⋉ R."""
         rows, ours, theirs, on = self.relations[atom.relation], [], [], []
         names = columns_of(rows)
@@ -242,16 +253,16 @@ class BodyLowering:
         for at, argument in enumerate(atom.arguments):
             if isinstance(argument, Wildcard):
                 continue
-            text = self.scalars(found).text(argument, types[at])
+            text = self.scalars(bindings).text(argument, types[at])
             ours.append(Output(f"left {at}", SPARK[types[at]], text))
             theirs.append(Output(f"right {at}", SPARK[types[at]], scalar.column(names[at])))
             on.append((f"left {at}", f"right {at}"))
         theirs = theirs or [Output("right", "boolean", "TRUE")]
-        held = copied(found.plan, found.columns.values())
-        left = map_(found.plan, (*held, *ours))
+        held = copied(bindings.plan, bindings.columns.values())
+        left = map_(bindings.plan, (*held, *ours))
         both = join(left, distinct(map_(rows, tuple(theirs))), tuple(on))
-        kept = map_(both, copied(both, found.columns.values()))
-        return replace(found, plan=add(map_(found.plan, held), negate(kept)))
+        kept = map_(both, copied(both, bindings.columns.values()))
+        return replace(bindings, plan=add(map_(bindings.plan, held), negate(kept)))
 
 
 def _names(node: Term | Literal) -> set[str]:
@@ -266,8 +277,8 @@ def _special(literal: Comparison) -> bool:
     )
 
 
-def _taken_for(literal: Literal, body: Body, seen: set[str]) -> set[str]:
-    """The variables of a literal's aggregate that are seen around it."""
+def _grouping_variables(literal: Literal, body: Body, seen: set[str]) -> set[str]:
+    """The grouping variables of a literal's aggregate: those that occur outside it too."""
     if not (isinstance(literal, Comparison) and isinstance(literal.right, Aggregate)):
         return set()
     others = {name for each in body if each is not literal for name in _names(each)}

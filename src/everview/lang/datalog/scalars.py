@@ -17,23 +17,23 @@ _SIGNS = {"!=": "<>"}
 
 @dataclass(frozen=True, slots=True)
 class Scalars:
-    """What terms are written as."""
+    """Terms and comparisons as scalar texts over columns."""
 
-    kinds: VariableTypes
+    types: VariableTypes
     columns: Mapping[str, str]
 
     def text(self, term: Term, type_: str) -> str:
-        """A term of a type."""
+        """The text of a term, as a value of a type."""
         return scalar.canonical(self._text(term, type_))
 
     def condition(self, literal: Comparison) -> str:
         """A comparison of terms that have values."""
         operator = literal.operator
         if operator.lstrip("!") in ("match", "contains"):
-            made = self._test(operator.lstrip("!"), literal.left, literal.right)
-            return scalar.canonical(f"NOT {made}" if operator.startswith("!") else made)
+            test = self._test(operator.lstrip("!"), literal.left, literal.right)
+            return scalar.canonical(f"NOT {test}" if operator.startswith("!") else test)
         sides = (literal.left, literal.right)
-        known = (self.kinds.type_of(each) for each in sides)
+        known = (self.types.type_of(each) for each in sides)
         type_ = next((each for each in known if each is not None), "number")
         left, right = (self._text(each, type_) for each in sides)
         return scalar.canonical(f"{left} {_SIGNS.get(operator, operator)} {right}")
@@ -53,7 +53,7 @@ class Scalars:
             case Constant():
                 return literal(term, type_)
             case Call("as", (inner, _)):
-                own = self.kinds.settled(inner)
+                own = self.types.final_type(inner)
                 text = self._text(inner, own)
                 return text if own == type_ else f"CAST({text} AS {SPARK[type_].upper()})"
             case Call(name, arguments):
@@ -69,7 +69,7 @@ class Scalars:
                 raise AssertionError(term)
 
     def _same(self, call: Call) -> str:
-        known = (self.kinds.type_of(each) for each in call.arguments)
+        known = (self.types.type_of(each) for each in call.arguments)
         return next((each for each in known if each is not None), "number")
 
 

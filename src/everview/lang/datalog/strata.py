@@ -1,4 +1,4 @@
-"""The order in which relations are derived: those that depend on each other, together."""
+"""Stratification: the order in which relations are derived, mutually recursive ones together."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ Rules = Mapping[str, Iterable[Rule]]
 
 
 def strata(rules: Rules) -> tuple[tuple[tuple[str, ...], ...], frozenset[str]]:
-    """The derived relations in order, and those that depend on themselves.
+    """The strata in order, and the relations that are recursive.
 
-    A relation that is negated or aggregated must be known before: an error names the cycle.
+    A relation must not depend on a negation or an aggregate of itself: an error names the cycle.
     """
     reads = {name: tuple(dict.fromkeys(_reads(name, rules))) for name in rules}
     order = _components(reads)
@@ -36,7 +36,7 @@ def _reads(name: str, rules: Rules) -> Iterator[str]:
 
 
 def _components(reads: Mapping[str, tuple[str, ...]]) -> tuple[tuple[str, ...], ...]:
-    """The strongly connected parts, each after those it reads (Tarjan, without recursion)."""
+    """The strongly connected components, each after those it reads (Tarjan, without recursion)."""
     number: dict[str, int] = {}
     lowest: dict[str, int] = {}
     path: list[str] = []
@@ -65,9 +65,9 @@ def _components(reads: Mapping[str, tuple[str, ...]]) -> tuple[tuple[str, ...], 
 
 def _check_rule(rule: Rule, part: tuple[str, ...], reads: Mapping[str, tuple[str, ...]]) -> None:
     for literal in rule.body:
-        for atom, how in _before(literal):
+        for atom, how in _needs_earlier(literal):
             if atom.relation in part:
-                cycle = _way(atom.relation, rule.head.relation, reads)
+                cycle = _path(atom.relation, rule.head.relation, reads)
                 shown = " → ".join((*reversed(cycle), cycle[-1]))
                 raise UserError(
                     "D007",
@@ -77,8 +77,8 @@ def _check_rule(rule: Rule, part: tuple[str, ...], reads: Mapping[str, tuple[str
                 )
 
 
-def _before(node: Literal | Term) -> Iterator[tuple[Atom, str]]:
-    """The atoms that must be known before a literal is, and why."""
+def _needs_earlier(node: Literal | Term) -> Iterator[tuple[Atom, str]]:
+    """The atoms that must be in an earlier stratum than a literal, and why."""
     if isinstance(node, Negation):
         yield node.atom, "the negation"
     for each in parts(node):
@@ -88,8 +88,8 @@ def _before(node: Literal | Term) -> Iterator[tuple[Atom, str]]:
                     yield inner, f"the {each.function}"
 
 
-def _way(start: str, end: str, reads: Mapping[str, tuple[str, ...]]) -> list[str]:
-    """The shortest way from a relation to another one that it depends on."""
+def _path(start: str, end: str, reads: Mapping[str, tuple[str, ...]]) -> list[str]:
+    """The shortest path from a relation to another one that it depends on."""
     ways = [[start]]
     seen = {start}
     for way in ways:

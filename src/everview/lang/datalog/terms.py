@@ -1,4 +1,4 @@
-"""Terms of a Datalog text: how operators bind, what is a functor and what an aggregate."""
+"""The parser of terms: operator precedence, functors and aggregates."""
 
 from __future__ import annotations
 
@@ -35,8 +35,8 @@ _UNARY = {"-": "neg", "bnot": "bnot", "~": "bnot", "lnot": "lnot"}
 _ESCAPES = {"n": "\n", "t": "\t", "r": "\r"}
 
 
-class Reader:
-    """The tokens of a text and the place that reading has come to."""
+class TokenStream:
+    """The tokens of a text, and the position of the parser."""
 
     def __init__(self, text: str) -> None:
         self.text = text
@@ -91,8 +91,8 @@ class Reader:
         return Span(self.text, start.start, self.tokens[self.at - 1].span.stop)
 
 
-class Terms(Reader):
-    """The terms of a text; `body` reads what an aggregate ranges over."""
+class Terms(TokenStream):
+    """The parser of terms; `body`, of a subclass, parses the body of an aggregate."""
 
     body: Callable[[], tuple[Body, ...]]
 

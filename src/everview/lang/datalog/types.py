@@ -1,4 +1,4 @@
-"""The types of a program: what declared types come to, and what every variable of a rule is."""
+"""Types of a program: declared types resolved to base types, and inferred types of variables."""
 
 from __future__ import annotations
 
@@ -27,13 +27,13 @@ _TESTS = ("match", "contains", "!match", "!contains")
 
 
 def base_types(program: DatalogProgram) -> dict[str, str]:
-    """What every type comes to: one of the four there are."""
-    found = {name: name for name in SPARK}
+    """The base type, of the four there are, of every declared type."""
+    bases = {name: name for name in SPARK}
     declared = {each.name: each for each in program.types}
 
     def base(name: str, span: Span, under: tuple[str, ...] = ()) -> str:
-        if name in found:
-            return found[name]
+        if name in bases:
+            return bases[name]
         if name in under or name not in declared:
             raise unknown_type(name, span, declared)
         each = declared[name]
@@ -46,12 +46,12 @@ def base_types(program: DatalogProgram) -> dict[str, str]:
                 span=each.span,
                 remedy="make it of types that come to the same one",
             )
-        found[name] = kinds.pop()
-        return found[name]
+        bases[name] = kinds.pop()
+        return bases[name]
 
     for each in program.types:
         base(each.name, each.span)
-    return found
+    return bases
 
 
 def unknown_type(name: str, span: Span, known: Mapping[str, TypeDeclaration]) -> UserError:
@@ -70,7 +70,7 @@ Columns = Mapping[str, tuple[str, ...]]
 
 @dataclass(slots=True)
 class VariableTypes:
-    """The types of the variables of one rule."""
+    """The types of the variables of one rule, inferred by propagation until nothing changes."""
 
     columns: Columns
     types: Mapping[str, str]
@@ -78,18 +78,18 @@ class VariableTypes:
 
     @classmethod
     def of(cls, rule: Rule, columns: Columns, types: Mapping[str, str]) -> VariableTypes:
-        """The types in a rule, or an error where two meet."""
-        made = cls(columns, types)
+        """The types in a rule, or an error where two contradict each other."""
+        inferred = cls(columns, types)
         before = -1
-        while len(made.known) > before:
-            before = len(made.known)
-            made._spread(rule)
+        while len(inferred.known) > before:
+            before = len(inferred.known)
+            inferred._propagate(rule)
         for variable in _variables(rule):
-            made.known.setdefault(variable.name, NUMBER)
-        made._spread(rule, check=True)
-        return made
+            inferred.known.setdefault(variable.name, NUMBER)
+        inferred._propagate(rule, check=True)
+        return inferred
 
-    def _spread(self, rule: Rule, *, check: bool = False) -> None:
+    def _propagate(self, rule: Rule, *, check: bool = False) -> None:
         for literal in (rule.head, *rule.body):
             for node in parts(literal):
                 self._visit(node, check)
@@ -98,53 +98,53 @@ class VariableTypes:
         match node:
             case Atom(relation, arguments):
                 for argument, type_ in zip(arguments, self.columns[relation], strict=True):
-                    self._is(argument, type_, check)
+                    self._unify(argument, type_, check)
             case Comparison(operator, left, right):
                 together = self.type_of(left) or self.type_of(right)
                 shared = SYMBOL if operator in _TESTS else together or (NUMBER if check else None)
                 if shared is not None:
-                    self._is(left, shared, check)
-                    self._is(right, shared, check)
+                    self._unify(left, shared, check)
+                    self._unify(right, shared, check)
             case Aggregate("mean", target, _) if target is not None and check:
-                self._is(target, self.type_of(target) or NUMBER, check)
+                self._unify(target, self.type_of(target) or NUMBER, check)
             case Call("as", _) | Call("range", _):
                 pass
             case Call() if check:
-                self._is(node, self.type_of(node) or NUMBER, check)
+                self._unify(node, self.type_of(node) or NUMBER, check)
 
-    def _is(self, term: Term, type_: str, check: bool) -> None:
-        """A term has a type: so do the variables that must agree with it."""
+    def _unify(self, term: Term, type_: str, check: bool) -> None:
+        """Give a term a type, and with it the variables that must have the same."""
         match term:
             case Variable(name):
                 self.known.setdefault(name, type_)
                 if self.known[name] != type_:
-                    raise _meeting(f"{name} is a {self.known[name]}", type_, term.span)
+                    raise _mismatch(f"{name} is a {self.known[name]}", type_, term.span)
             case Constant():
                 if check:
                     _fits(term, type_)
             case Call("as", (inner, _)):
                 if check:
-                    self._is(inner, self.type_of(inner) or type_, check)
+                    self._unify(inner, self.type_of(inner) or type_, check)
             case Call(name, arguments, span):
                 functor = FUNCTORS[name]
                 gives = type_ if functor.gives == SAME else functor.gives
                 if gives != type_:
-                    raise _meeting(f"{name} gives a {gives}", type_, span)
+                    raise _mismatch(f"{name} gives a {gives}", type_, span)
                 same = type_ if functor.gives == SAME else self._same(term)
                 if same is not None and same not in functor.among and SAME in functor.takes:
-                    raise _meeting(f"{name} takes {' or '.join(functor.among)}", same, span)
+                    raise _mismatch(f"{name} takes {' or '.join(functor.among)}", same, span)
                 for index, argument in enumerate(arguments):
                     wanted = functor.parameter(index)
                     wanted = (same or (NUMBER if check else "")) if wanted == SAME else wanted
                     if wanted:
-                        self._is(argument, wanted, check)
+                        self._unify(argument, wanted, check)
             case Aggregate(function, target, _, span):
                 if function == "count" and type_ not in (NUMBER, UNSIGNED):
-                    raise _meeting("count gives a number", type_, span)
+                    raise _mismatch("count gives a number", type_, span)
                 if function == "mean" and type_ != FLOAT:
-                    raise _meeting("mean gives a float", type_, span)
+                    raise _mismatch("mean gives a float", type_, span)
                 if function in ("sum", "min", "max") and target is not None:
-                    self._is(target, type_, check)
+                    self._unify(target, type_, check)
             case _:
                 pass
 
@@ -159,7 +159,7 @@ class VariableTypes:
         return next((type_ for type_ in shared if type_ is not None), None)
 
     def type_of(self, term: Term) -> str | None:
-        """The type of a term; None for what may still be any number."""
+        """The type of a term as far as it is known; None for a number of any type."""
         match term:
             case Variable(name):
                 return self.known.get(name)
@@ -179,8 +179,8 @@ class VariableTypes:
             case _:
                 return None
 
-    def settled(self, term: Term) -> str:
-        """The type of a term when nothing more is to come."""
+    def final_type(self, term: Term) -> str:
+        """The type of a term after inference: a number where nothing says otherwise."""
         return self.type_of(term) or NUMBER
 
 
@@ -193,7 +193,7 @@ def _fits(constant: Constant, type_: str) -> None:
     if (constant.kind == SYMBOL) != (type_ == SYMBOL) or (
         constant.kind == FLOAT and type_ != FLOAT
     ):
-        raise _meeting(f"{constant.value!r} is a {constant.kind}", type_, constant.span)
+        raise _mismatch(f"{constant.value!r} is a {constant.kind}", type_, constant.span)
     if type_ in _LIMITS and isinstance(constant.value, int):
         low, high = _LIMITS[type_]
         if not low <= constant.value <= high:
@@ -205,7 +205,7 @@ def _fits(constant: Constant, type_: str) -> None:
             )
 
 
-def _meeting(what: str, type_: str, span: Span) -> UserError:
+def _mismatch(what: str, type_: str, span: Span) -> UserError:
     return UserError(
         "D005",
         f"{what}, not {type_}" if " takes " in what else f"{what}, and a {type_} is wanted here",

@@ -1,4 +1,4 @@
-"""What a statement may reach beside the store, as whoever opens it says; no view ever may."""
+"""What statements, never views, may read outside the store: what the caller of `open` allows."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ from everview.lang.sql.bind.pure_functions import NEVER
 from everview.lang.sql.parse.grammar import QUERIES
 
 FORMATS = {each.lower(): each for each in ("csv", "json", "parquet", "orc", "text", "binaryFile")}
-"""What files may be read as, by the lower-case name that a query puts before their path."""
-_ELSEWHERE = re.compile(r"[\\{}\[\]%\0]|(^|/)\.\.?(/|$)|//(?!$)")
-"""What in a path may lead to another place than it seems to name."""
+"""The formats of files, by the lower-case name that a query writes before the path."""
+_UNSAFE_PATH = re.compile(r"[\\{}\[\]%\0]|(^|/)\.\.?(/|$)|//(?!$)")
+"""Characters and parts of a path by which it may lead elsewhere: globs, `..`, escapes."""
 
 
 @dataclass(frozen=True, slots=True)
 class Allow:
-    """Tables of Spark's catalogs, files under some paths, and functions, that are named."""
+    """The tables of Spark's catalogs, path prefixes of files, and functions that are allowed."""
 
     tables: frozenset[str] = frozenset()
     files: tuple[str, ...] = ()
@@ -37,13 +37,13 @@ class Allow:
         return format_, path
 
     def reaches(self, path: str) -> bool:
-        """Whether a path is one that is named, or under it.
+        """Whether a path is an allowed one, or below it.
 
         >>> named = Allow(files=("/data",))
         >>> named.reaches("/data/a.csv"), named.reaches("/database"), named.reaches("/data/../etc")
         (True, False, False)
         """
-        if _ELSEWHERE.search(_without_scheme(path)):
+        if _UNSAFE_PATH.search(_without_scheme(path)):
             return False
         return any(path == each or path.startswith(f"{each.rstrip('/')}/") for each in self.files)
 
@@ -60,7 +60,7 @@ def allowed(given: Iterable[str]) -> Allow:
         kind, _, name = arguments.text("an entry of allow", each).partition(":")
         if kind == "table":
             tables.add(_table(each, name))
-        elif kind == "files" and name.strip("/") and not _ELSEWHERE.search(_without_scheme(name)):
+        elif kind == "files" and name.strip("/") and not _UNSAFE_PATH.search(_without_scheme(name)):
             files.append(name)
         elif kind == "function" and re.fullmatch(r"[A-Za-z_]\w*", name, re.ASCII):
             if name.lower() in NEVER:
@@ -72,15 +72,15 @@ def allowed(given: Iterable[str]) -> Allow:
 
 
 def _table(entry: str, name: str) -> str:
-    """The name that an entry gives a table, as queries are looked up by it."""
+    """The name of a table in an entry, spelled as it is looked up."""
     try:
-        found = exp.to_table(name, dialect=QUERIES)
+        table = exp.to_table(name, dialect=QUERIES)
     except (SqlglotError, ValueError):
         raise _wrong(entry, "write the name of a table after table:") from None
-    plain = all(isinstance(part, exp.Identifier) and part.name for part in found.parts)
-    if not plain or any(v for k, v in found.args.items() if k not in ("this", "db", "catalog")):
+    plain = all(isinstance(part, exp.Identifier) and part.name for part in table.parts)
+    if not plain or any(v for k, v in table.args.items() if k not in ("this", "db", "catalog")):
         raise _wrong(entry, "write the name of a table after table:")
-    return spelled(found)
+    return spelled(table)
 
 
 def _without_scheme(path: str) -> str:

@@ -1,4 +1,4 @@
-"""Which queries Spark is asked: those that reach what is declared, by functions that are pure.
+"""The text of a query for Spark: it reads only declared relations, and calls only pure functions.
 
 The text that Spark reads is written from the tree that was checked, never from the text of a user.
 """
@@ -33,12 +33,12 @@ _KINDS = (
     *(exp.Qualify, exp.Limit, exp.Offset, exp.Sort, exp.Cluster, exp.Distribute, exp.All, exp.Any),
     *(exp.In, exp.Between, exp.Hint, exp.JSONPath, exp.JSONPathPart, exp.UnpivotColumns),
 )
-"""The parts that a query may have; whatever else there is, now or later, is refused."""
+"""The kinds of nodes that a query may have; any other, also of later versions, is refused."""
 _TABLE_PARTS = frozenset(
     ("this", "alias", "db", "catalog", "joins", "laterals", "pivots", "sample")
 )
-_WITH = "everview with "
-"""How names begin that stand for those of WITH; Spark's catalogs have none with a space."""
+_CTE_PREFIX = "everview with "
+"""Names of WITH begin with this, so they hide no table: catalog names have no spaces."""
 _WORD = re.compile(r"[A-Za-z_][A-Za-z_0-9]*", re.ASCII)
 
 Names = Mapping[str, str]
@@ -46,32 +46,32 @@ Names = Mapping[str, str]
 
 
 def checked_query(text: str, names: Names, functions: frozenset[str] = frozenset()) -> str:
-    """As `checked_text`, of the text of one query."""
+    """`checked_text` of the text of one query."""
     return checked_text(parse_query(text), names, functions, text)
 
 
 def checked_text(
     tree: exp.Expr, names: Names, functions: frozenset[str] = frozenset(), text: str = ""
 ) -> str:
-    """The query as Spark may read it, or a UserError that names what it must not say.
+    """The query as text for Spark, or a UserError that names what is not allowed.
 
     `names` are all that it can read, `functions` what it may call beside those known to be pure.
     What comes out is a fixed point: read again it is the tree that was checked.
     """
-    asked = tree.copy()
-    for hint in list(asked.find_all(exp.Hint)):
+    checked = tree.copy()
+    for hint in list(checked.find_all(exp.Hint)):
         hint.pop()
-    _check_kinds(asked, text)
-    _bind(asked, names, text)
-    written = _written(asked)
+    _check_kinds(checked, text)
+    _bind(checked, names, text)
+    written = _written(checked)
     again = parse_query(written)
     _check_kinds(again, text)
-    is_same = _written(again) == written and _meant(again) == _meant(asked)
+    is_same = _written(again) == written and _meant(again) == _meant(checked)
     if not is_same or not _read(again) <= {*names.values(), *_defined(again)}:
         raise _refused("this query", tree, text, "write it in another way")
-    found = stranger(written, functions)
-    if found is not None:
-        raise _stranger(found, tree, text)
+    unknown_word = stranger(written, functions)
+    if unknown_word is not None:
+        raise _stranger(unknown_word, tree, text)
     return written
 
 
@@ -174,11 +174,11 @@ def _check_table(node: exp.Table, text: str) -> None:
 
 
 def _bind(tree: exp.Expr, names: Names, text: str) -> None:
-    """Let every table be one that we gave Spark, or of WITH under a name that nothing else has."""
-    found = [t for t in tree.find_all(exp.Table) if isinstance(t.this, exp.Identifier)]
-    of_with = {id(table): cte_of(table) for table in found}
-    fresh = {id(cte): f"{_WITH}{n}" for n, cte in enumerate(tree.find_all(exp.CTE))}
-    for table in found:
+    """Rename every table to the one that we gave Spark, or to a unique name for WITH."""
+    tables = [t for t in tree.find_all(exp.Table) if isinstance(t.this, exp.Identifier)]
+    of_with = {id(table): cte_of(table) for table in tables}
+    fresh = {id(cte): f"{_CTE_PREFIX}{n}" for n, cte in enumerate(tree.find_all(exp.CTE))}
+    for table in tables:
         cte = of_with[id(table)]
         name = fresh[id(cte)] if cte is not None else names.get(spelled(table))
         if name is None:
@@ -220,7 +220,7 @@ def _refused(what: str, node: exp.Expr, text: str, remedy: str) -> UserError:
 
 
 def _stranger(word: str, tree: exp.Expr, text: str) -> UserError:
-    """The error for a word that is not known, at the call that says it if there is one."""
+    """The error for a word that is not allowed, at the call that contains it if there is one."""
     calls = (node for node in tree.find_all(exp.Func) if _name(node) == word.lower())
     node = next(calls, tree)
     place = span_of(node, text) if text else None

@@ -1,4 +1,4 @@
-"""The words of a text that is handed to Spark: whatever is not on the list stops it.
+"""The words of a text for Spark, checked against a list of allowed words.
 
 A text of ours holds names in backquotes, strings, numbers, marks, and words of the language. Spark
 reads exactly these tokens: what hides from a parser of another make cannot hide from it here.
@@ -55,7 +55,7 @@ _TOKEN = re.compile(
 _RELATION = re.compile(r"everview_\d+", re.ASCII)
 
 
-class Token(NamedTuple):
+class Word(NamedTuple):
     """A token: what kind it is, and its text."""
 
     kind: str
@@ -63,7 +63,7 @@ class Token(NamedTuple):
 
 
 def stranger(text: str, functions: frozenset[str] = frozenset()) -> str | None:
-    """What in a text is no name in quotes, value, mark or known word; None if nothing is.
+    """The first token that is not a quoted name, a literal, a symbol or an allowed word.
 
     >>> stranger("SELECT UPPER(`a`) FROM `t` WHERE `b` = 'it\\\\'s'")
     >>> stranger("SELECT reflect('java.lang.System', 'exit')")
@@ -71,7 +71,7 @@ def stranger(text: str, functions: frozenset[str] = frozenset()) -> str | None:
     >>> stranger("SELECT TRANSFORM(`a`) USING 'sh'")
     'USING'
     """
-    tokens = [Token("start", ""), *_tokens(text), Token("end", "")]
+    tokens = [Word("start", ""), *_tokens(text), Word("end", "")]
     for at, token in enumerate(tokens[1:-1], 1):
         before, after = tokens[at - 1], tokens[at + 1]
         known = token.kind != "other"
@@ -84,7 +84,7 @@ def stranger(text: str, functions: frozenset[str] = frozenset()) -> str | None:
     return None
 
 
-def _known(token: Token, before: Token, after: Token, functions: frozenset[str]) -> bool:
+def _known(token: Word, before: Word, after: Word, functions: frozenset[str]) -> bool:
     word = token.text.lower()
     if (word == "using" and after.text != "(") or (word == "r" and after.kind == "string"):
         # The program that TRANSFORM and MAP would start, or a string that ends elsewhere.
@@ -100,7 +100,7 @@ _NAMING = ("as", "with", "recursive")
 """Words before a name that names its columns after it; elsewhere that would be a call."""
 
 
-def _names_columns(tokens: list[Token], at: int) -> bool:
+def _names_columns(tokens: list[Word], at: int) -> bool:
     """Whether a name is one of several of WITH, so that names of columns and a query follow."""
     place = at + 2
     while tokens[place].kind == "name" and tokens[place + 1].text == ",":
@@ -117,13 +117,13 @@ _BARE = frozenset(("current_date", "current_timestamp", "current_user"))
 """Functions that are called without parentheses."""
 
 
-def _tokens(text: str) -> Iterator[Token]:
+def _tokens(text: str) -> Iterator[Word]:
     place = 0
     while place < len(text):
-        found = _TOKEN.match(text, place)
-        if found is None:
-            yield Token("other", text[place])
+        match = _TOKEN.match(text, place)
+        if match is None:
+            yield Word("other", text[place])
             return
-        if found.lastgroup != "space":
-            yield Token(str(found.lastgroup), found[0])
-        place = found.end()
+        if match.lastgroup != "space":
+            yield Word(str(match.lastgroup), match[0])
+        place = match.end()

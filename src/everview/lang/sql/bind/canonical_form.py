@@ -1,4 +1,4 @@
-"""Which expressions Spark takes for one: those with the same canonical form.
+"""The canonical form of expressions: two with the same one are equal for Spark.
 
 Spark reorders the operands of commutative operators before it compares two expressions, so
 `a + b` and `b + a` are one key of GROUP BY.
@@ -11,22 +11,22 @@ from sqlglot import exp
 from everview.expr import scalar
 
 _CHAINS = (exp.Add, exp.Mul, exp.And, exp.Or, exp.BitwiseAnd, exp.BitwiseOr, exp.BitwiseXor)
-"""Operators whose operands may stand in any order, however they are grouped."""
+"""Commutative and associative operators."""
 _PAIRS = (exp.EQ, exp.NEQ, exp.NullSafeEQ)
-_TURNED: dict[type[exp.Expr], type[exp.Binary]] = {exp.GT: exp.LT, exp.GTE: exp.LTE}
-"""Comparisons that are another one with their sides exchanged."""
-_DENIED: dict[type[exp.Expr], type[exp.Binary]] = {
+_MIRRORED: dict[type[exp.Expr], type[exp.Binary]] = {exp.GT: exp.LT, exp.GTE: exp.LTE}
+"""Comparisons that are replaced by the one with exchanged sides."""
+_NEGATED: dict[type[exp.Expr], type[exp.Binary]] = {
     exp.GT: exp.LTE,
     exp.GTE: exp.LT,
     exp.LT: exp.GTE,
     exp.LTE: exp.GT,
     exp.EQ: exp.NEQ,
 }
-"""What NOT of a comparison is."""
+"""The comparison that is NOT of another."""
 
 
 def canonical_text(tree: exp.Expr) -> str:
-    """The same text for expressions that Spark takes for one.
+    """A text that is the same for expressions that are equal for Spark.
 
     >>> canonical_text(scalar.parse("b + (1 + a) > c"))
     '`c` < (1 + `a` + `b`)'
@@ -37,19 +37,19 @@ def canonical_text(tree: exp.Expr) -> str:
 def _canonical(tree: exp.Expr) -> exp.Expr:
     node = tree.unnest()
     inner = node.this.unnest() if isinstance(node, exp.Not) else node
-    if inner is not node and isinstance(inner, exp.Binary) and type(inner) in _DENIED:
-        node = _DENIED[type(inner)](this=inner.left, expression=inner.right)
-    if isinstance(node, exp.Binary) and type(node) in _TURNED:
-        node = _TURNED[type(node)](this=node.right, expression=node.left)
+    if inner is not node and isinstance(inner, exp.Binary) and type(inner) in _NEGATED:
+        node = _NEGATED[type(inner)](this=inner.left, expression=inner.right)
+    if isinstance(node, exp.Binary) and type(node) in _MIRRORED:
+        node = _MIRRORED[type(node)](this=node.right, expression=node.left)
     if isinstance(node, exp.Between) and not node.args.get("symmetric"):
         low = exp.GTE(this=node.this.copy(), expression=node.args["low"])
         node = exp.And(this=low, expression=exp.LTE(this=node.this, expression=node.args["high"]))
     if isinstance(node, _CHAINS):
         operands = sorted(map(_operand, _chained(node, type(node))), key=scalar.text)
-        made = operands[0]
+        chain = operands[0]
         for each in operands[1:]:
-            made = type(node)(this=made, expression=each)
-        return made
+            chain = type(node)(this=chain, expression=each)
+        return chain
     if isinstance(node, _PAIRS):
         left, right = sorted((_operand(node.left), _operand(node.right)), key=scalar.text)
         return type(node)(this=left, expression=right)
@@ -57,37 +57,37 @@ def _canonical(tree: exp.Expr) -> exp.Expr:
 
 
 def _with_parts(node: exp.Expr) -> exp.Expr:
-    """The node over the canonical forms of its parts."""
-    made = node.copy()
+    """The node with its parts in canonical form."""
+    result = node.copy()
     for name, value in node.args.items():
         if isinstance(value, exp.Expr):
-            made.set(name, _operand(value))
+            result.set(name, _operand(value))
         elif isinstance(value, list):
             parts = [_operand(each) if isinstance(each, exp.Expr) else each for each in value]
-            made.set(name, parts)
-    if isinstance(made, exp.Greatest | exp.Least):
-        values = (_values(each, type(made)) for each in (made.this, *made.expressions))
+            result.set(name, parts)
+    if isinstance(result, exp.Greatest | exp.Least):
+        values = (_values(each, type(result)) for each in (result.this, *result.expressions))
         first, *others = sorted((v for each in values for v in each), key=scalar.text)
-        made.set("this", first)
-        made.set("expressions", others)
-    if isinstance(made, exp.In) and made.expressions:
-        made.set("expressions", sorted(made.expressions, key=scalar.text))
-    return made
+        result.set("this", first)
+        result.set("expressions", others)
+    if isinstance(result, exp.In) and result.expressions:
+        result.set("expressions", sorted(result.expressions, key=scalar.text))
+    return result
 
 
 def _values(node: exp.Expr, kind: type[exp.Expr]) -> list[exp.Expr]:
-    """The values of one GREATEST or LEAST over another."""
+    """The arguments of a nested GREATEST or LEAST, which are merged into the outer one."""
     return [node.this, *node.expressions] if type(node) is kind else [node]
 
 
 def _operand(node: exp.Expr) -> exp.Expr:
-    made = _canonical(node)
-    operator = isinstance(made, exp.Binary | exp.Unary) and not isinstance(made, exp.Dot)
-    return exp.Paren(this=made) if operator else made
+    operand = _canonical(node)
+    operator = isinstance(operand, exp.Binary | exp.Unary) and not isinstance(operand, exp.Dot)
+    return exp.Paren(this=operand) if operator else operand
 
 
 def _chained(node: exp.Expr, kind: type[exp.Expr]) -> list[exp.Expr]:
-    """The operands of one operator over and over."""
+    """The operands of a chain of one operator: a, b, c of a + (b + c)."""
     bare = node.unnest()
     if type(bare) is not kind or not isinstance(bare, exp.Binary):
         return [bare]

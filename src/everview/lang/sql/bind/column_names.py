@@ -1,4 +1,4 @@
-"""The name of a column that the user did not name, as Spark would call it."""
+"""The names that Spark gives to columns without an alias."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is asked of nested values so that equal ones are equal whatever made them."""
+"""Rules for nested values: maps are not compared, fields must exist, collected lists are sorted."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from everview.lang.sql.bind.refuse import refused
 
 
 def refuse_maps(schema: Schema, construct: str, node: exp.Expr, text: str) -> None:
-    """Refuse to compare maps: Spark refuses it too, but for GROUP BY, where it loses nulls."""
+    """Refuse to compare maps, as Spark does; in its GROUP BY it does not, but loses NULLs."""
     for column in schema:
         if "map<" in column.type:
             name = f"{construct} of the map {column.name.rpartition('.')[2]}"
@@ -19,7 +19,7 @@ def refuse_maps(schema: Schema, construct: str, node: exp.Expr, text: str) -> No
 
 
 def refuse_unknown_fields(text: str, schema: Schema, span: Span | None) -> None:
-    """Refuse the field of a struct that has none of that name, or of what is no struct."""
+    """Refuse a field that a struct does not have, and a field of another type."""
 
     def refuse(node: Typed) -> None:
         for arg in node.args:
@@ -39,7 +39,7 @@ def refuse_unknown_fields(text: str, schema: Schema, span: Span | None) -> None:
 
 
 def with_sorted_lists(query: exp.Expr) -> exp.Expr:
-    """The query with collected values in the order that views have them in."""
+    """The query with the lists of COLLECT_LIST sorted, as they are in views."""
     tree = query.copy()
     for node in list(tree.find_all(exp.ArrayAgg, exp.ArrayUniqueAgg)):
         call = node.parent if isinstance(node.parent, exp.Filter) else node

@@ -80,4 +80,4 @@ PURE = frozenset(_NAMES.split())
 (`input_file_name`), or reads what an option names (`from_avro`, `from_protobuf`, `from_xml`)."""
 
 NEVER = frozenset({"reflect", "java_method", "try_reflect"})
-"""What no permission opens: they call any method of any class of Java."""
+"""Functions that no permission allows: they call any method of any class of Java."""

@@ -24,7 +24,7 @@ _CLAUSES_OF: dict[type[exp.Expr], frozenset[str]] = {
         ("this", "alias", "db", "catalog", "laterals", "joins", "pivots", "hints")
     ),
 }
-"""The clauses that are understood; any other is refused, and none is left out."""
+"""The clauses that are understood; any other is refused, never ignored."""
 _REFUSED_CLAUSES = {
     "sort": ("SORT BY", "order the rows where you read the view"),
     "cluster": ("CLUSTER BY", "leave it out: it does not change the rows"),
@@ -136,7 +136,7 @@ def function_name(node: exp.Expr) -> str:
 
 
 def refuse_parts(tree: exp.Expr, text: str) -> None:
-    """Refuse what cannot stand in a scalar expression of a view: the first row of the table."""
+    """Refuse what cannot stand in a scalar expression of a view, by the table `_REFUSALS`."""
     for node in tree.walk():
         for refusal in _REFUSALS:
             if refusal.applies(node):

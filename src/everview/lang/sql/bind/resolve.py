@@ -43,7 +43,7 @@ def resolve(
 
 
 def _path(node: exp.Column, scope: Scope) -> tuple[exp.Column, list[exp.Expr]]:
-    """A name with dots as a column, and the fields of its struct that the rest of it names."""
+    """A dotted name as a column, and the struct fields that the rest of the name selects."""
     parts = list(node.parts)
     if len(parts) > 1 and scope.find(node) is None:
         for length in (2, 1):
@@ -82,7 +82,7 @@ def _with_own_variables(tree: exp.Expr) -> exp.Expr:
 
 
 def _is_variable(node: exp.Identifier) -> bool:
-    """Whether an identifier stands for a value, and is no part of another name."""
+    """Whether an identifier is a value by itself, and not a part of another name."""
     parent, key = node.parent, node.arg_key
     if isinstance(parent, exp.Column | exp.ColumnDef):
         return False
@@ -119,5 +119,5 @@ def resolve_having(
 
 
 def _wrapped(tree: exp.Expr) -> exp.Expr:
-    """A copy that keeps its meaning wherever it is put."""
+    """A copy in parentheses where operators around it could bind more strongly."""
     return exp.Paren(this=tree.copy()) if isinstance(tree, exp.Binary | exp.Unary) else tree.copy()

@@ -25,8 +25,8 @@ class Item:
     columns: tuple[tuple[str, str], ...]
 
 
-class Around(Protocol):
-    """The query around a subquery."""
+class OuterQuery(Protocol):
+    """The query around a subquery, which it may read columns of."""
 
     def find(self, node: exp.Column) -> str | None:
         """The plan column that a name stands for there, None when it has no such name."""
@@ -41,7 +41,7 @@ class Scope:
     """
 
     text: str
-    around: Around | None = None
+    outer: OuterQuery | None = None
     items: list[Item] = field(default_factory=list)
     visible: list[tuple[str, str]] = field(default_factory=list)
     negations: set[str] = field(default_factory=set)
@@ -53,20 +53,20 @@ class Scope:
         """An independent copy of the scope as it is now."""
         items, visible = list(self.items), list(self.visible)
         negations, not_negatable = set(self.negations), set(self.not_negatable)
-        return Scope(self.text, self.around, items, visible, negations, not_negatable)
+        return Scope(self.text, self.outer, items, visible, negations, not_negatable)
 
     def since(self, before: Scope) -> Scope:
-        """What was added after `before` was copied, alone."""
+        """A scope of only the items that were added after `before` was copied."""
         items, visible = self.items[len(before.items) :], self.visible[len(before.visible) :]
         return Scope(self.text, None, items, visible)
 
     def common(self, other: Scope) -> list[str]:
-        """The names that both have, in the order of this one: what NATURAL compares."""
+        """The names that both scopes have, in the order of this one, for NATURAL JOIN."""
         theirs = {name.lower() for name, _ in other.visible}
         return list(dict.fromkeys(name for name, _ in self.visible if name.lower() in theirs))
 
     def merge(self, columns: list[tuple[str, str]]) -> None:
-        """Let columns stand once, before all others, for those of the same name."""
+        """Merge the columns of USING: each stands once, before all other columns."""
         merged = {name.lower() for name, _ in columns}
         rest = [(name, plan) for name, plan in self.visible if name.lower() not in merged]
         self.visible = [*columns, *rest]
@@ -98,7 +98,7 @@ class Scope:
         return negation
 
     def add(self, item: Item, node: exp.Expr) -> None:
-        """Make an item visible that `node` stands for, if its alias is new."""
+        """Make an item visible; refuse an alias that FROM has already."""
         if any(known.alias.lower() == item.alias.lower() for known in self.items):
             raise named_twice(node, "FROM", self.text, item.alias)
         self.items.append(item)
@@ -106,9 +106,9 @@ class Scope:
 
     def resolve(self, node: exp.Column) -> str:
         """The plan column that a name in the query stands for; case does not matter."""
-        found = self._own(node)
-        if len(found) > 1:
-            choices = [f"{item.alias}.{node.name}" for item, _ in found]
+        matches = self._own(node)
+        if len(matches) > 1:
+            choices = [f"{item.alias}.{node.name}" for item, _ in matches]
             apart = len(set(choices)) == len(choices)
             raise UserError(
                 "Q008",
@@ -116,29 +116,29 @@ class Scope:
                 span=span_of(node, self.text),
                 remedy=f"write {' or '.join(choices)}" if apart else "name each with AS",
             )
-        if found:
-            return found[0][1]
-        outside = self.around.find(node) if self.around else None
-        if outside is not None:
-            return outside
+        if matches:
+            return matches[0][1]
+        column = self.outer.find(node) if self.outer else None
+        if column is not None:
+            return column
         items = self._items(node)
         if node.table and not items:
             raise self.unknown_table(node)
         raise self._unknown(node, [name for item in items for name, _ in item.columns])
 
     def find(self, node: exp.Column) -> str | None:
-        """The plan column of a name here or further out, None when there is none."""
+        """The plan column of a name in this or an outer query, None when there is none."""
         if self._own(node):
             return self.resolve(node)
-        return self.around.find(node) if self.around else None
+        return self.outer.find(node) if self.outer else None
 
     def _own(self, node: exp.Column) -> list[tuple[Item, str]]:
         if node.args.get("db"):
             return []
         wanted = node.name.lower()
         if not node.table:
-            found = [plan for name, plan in self.visible if name.lower() == wanted]
-            return [(self._item_of(plan), plan) for plan in found]
+            plans = [plan for name, plan in self.visible if name.lower() == wanted]
+            return [(self._item_of(plan), plan) for plan in plans]
         return [
             (item, plan)
             for item in self._items(node)
@@ -160,13 +160,13 @@ class Scope:
         return any(alias.lower() == item.alias.lower() for item in self.items)
 
     def alias_of(self, plan: str) -> str:
-        """The name of the item that a column comes from; none where USING made it of two."""
+        """The alias of the item of a column; empty for a merged column of USING."""
         return self._item_of(plan).alias
 
     def _item_of(self, plan: str) -> Item:
-        """The item that a column comes from; USING may have made it of two."""
-        made = Item("", ())
-        return next((item for item in self.items if plan in dict(item.columns).values()), made)
+        """The item of a column; one without a name for a merged column of USING."""
+        merged = Item("", ())
+        return next((item for item in self.items if plan in dict(item.columns).values()), merged)
 
     def star(self, table: str | None, node: exp.Expr) -> list[tuple[str, str]]:
         """The columns that `*` or `table.*` stands for, as (name, plan column)."""
@@ -207,7 +207,7 @@ class Scope:
 
 
 def _is_around(table: exp.Expr, text: str) -> bool:
-    """Whether a query around the one that names a table has it in FROM."""
+    """Whether an outer query has a table in FROM, which the inner one names."""
     trees, _ = read_trees(text)
     for column in (each for tree in trees for each in tree.find_all(exp.Column)):
         place = column.args.get("table")
@@ -225,7 +225,7 @@ def _is_around(table: exp.Expr, text: str) -> bool:
 
 
 def named_twice(node: exp.Expr, clause: str, text: str, name: str = "") -> UserError:
-    """The error for a name that a clause gives to two things."""
+    """The error for a name that a clause gives twice."""
     return UserError(
         "Q008",
         f"{name or node.name} stands twice in {clause}",

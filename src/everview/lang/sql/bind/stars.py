@@ -79,7 +79,7 @@ def starred(node: exp.Expr, scope: Scope, type_of: TypeOf, schema: Schema) -> li
 def _fields(
     parts: list[exp.Expr], scope: Scope, type_of: TypeOf, schema: Schema, node: exp.Expr
 ) -> list[str]:
-    """The fields of the struct that a name stands for; none where it stands for none."""
+    """The fields of the struct that a name refers to; none if it refers to no struct."""
     if not (scope.has(parts[0].name) or scope.has_item(parts[0].name)):
         return []
     struct = resolve(_column([part.copy() for part in parts]), scope)
@@ -114,7 +114,7 @@ def _name(name: str, alias: str) -> exp.Column:
 
 
 def _column(parts: list[exp.Expr]) -> exp.Column:
-    """A name with dots before it, the last of the parts being its own."""
+    """A dotted name of these parts; the last is the column's own."""
     places = dict(zip(("this", "table", "db", "catalog"), reversed(parts), strict=False))
     return exp.Column(**places)
 

@@ -222,7 +222,7 @@ SNOWFLAKE = Meaning(
     length=SAME,
 )
 _LIKE_POSTGRES = replace(POSTGRES, casts={}, round={}, average={INTEGER: SAME, FLOAT: SAME})
-"""Engines that follow PostgreSQL, but for what they do not say."""
+"""Engines that follow PostgreSQL where their documentation says nothing else."""
 
 MEANINGS: dict[str, Meaning] = {
     "postgres": POSTGRES,

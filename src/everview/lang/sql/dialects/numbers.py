@@ -31,16 +31,16 @@ def division(site: TranslationSite) -> Rewrite:
     """x / y: a whole number, a double or a decimal, by its operands."""
     node, way = site.node, site.meaning.division
     kind = _met(site, node.this, node.expression)
-    found = way.get(kind)
-    if found is None:
+    result = way.get(kind)
+    if result is None:
         shown = f"/ of {'numbers of a type that is not known' if kind is None else f'{kind}s'}"
         site.refuse(shown, "cast an operand to DOUBLE PRECISION, or to the type you mean")
 
     def rewrite() -> exp.Expr:
         left, right = node.this, _not_zero(site, node.expression)
-        if found == WHOLE:
+        if result == WHOLE:
             return exp.IntDiv(this=left, expression=right)
-        if found == DOUBLE:
+        if result == DOUBLE:
             left, right = cast(left, "DOUBLE"), cast(right, "DOUBLE")
         return exp.Div(this=left, expression=right, typed=False, safe=False)
 
@@ -66,8 +66,8 @@ def remainder(site: TranslationSite) -> Rewrite:
 
 def _met(site: TranslationSite, *operands: exp.Expr) -> str | None:
     """The kind in which numbers meet, None where one is no number or not known; NULL has any."""
-    found = together(map(site.kinds.of, operands))
-    return INTEGER if found == NULL else found if found in NUMBERS else None
+    kind = together(map(site.kinds.of, operands))
+    return INTEGER if kind == NULL else kind if kind in NUMBERS else None
 
 
 def _not_zero(site: TranslationSite, divisor: exp.Expr) -> exp.Expr:
@@ -82,19 +82,19 @@ def average(site: TranslationSite) -> Rewrite | None:
     """AVG, which is a whole number, a decimal or a double."""
     node, way = site.node, site.meaning.average
     kind = _met(site, node.this)
-    found = way.get(kind)
+    result = way.get(kind)
     windowed = isinstance(node.parent, exp.Window)
-    if found is None or (found == WHOLE and windowed):
+    if result is None or (result == WHOLE and windowed):
         site.refuse(f"AVG of {kind or 'unknown'} numbers", "cast what is averaged to DOUBLE")
-    if found == SAME:
+    if result == SAME:
         return None
-    if found == WHOLE:
+    if result == WHOLE:
         return lambda: exp.Paren(
             this=exp.IntDiv(
                 this=exp.Sum(this=node.this), expression=exp.Count(this=node.this.copy())
             )
         )
-    type_ = "DOUBLE" if found == DOUBLE else found
+    type_ = "DOUBLE" if result == DOUBLE else result
 
     def rewrite() -> exp.Expr:
         if isinstance(node.this, exp.Distinct):
@@ -108,10 +108,10 @@ def average(site: TranslationSite) -> Rewrite | None:
 def rounded(site: TranslationSite) -> Rewrite | None:
     """ROUND, which goes away from zero or to even at a half."""
     node = site.node
-    found = site.meaning.round.get(_met(site, node.this))
-    if found is None or (found == EVEN and node.args.get("decimals")):
+    rounding = site.meaning.round.get(_met(site, node.this))
+    if rounding is None or (rounding == EVEN and node.args.get("decimals")):
         site.refuse("ROUND of this", "cast what is rounded to a DECIMAL of so many digits")
-    return None if found == SAME else lambda: called("BROUND", node.this)
+    return None if rounding == SAME else lambda: called("BROUND", node.this)
 
 
 def logarithm(site: TranslationSite) -> Rewrite | None:

@@ -1,4 +1,4 @@
-"""A construct of another dialect at its place, and how trees are built that stand for it."""
+"""A construct of another dialect with its context, and helpers to build its translation."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from everview.lang.sql.dialects.types import Kind, Kinds, kind_of_type
 from everview.lang.sql.parse.span import span_of
 
 Rewrite: TypeAlias = Callable[[], exp.Expr]
-"""Builds what stands for a node, from its parts as they are when all of them are rewritten."""
+"""Builds the translation of a node, after its parts were translated."""
 
 
 @dataclass(frozen=True, slots=True)
-class Reading:
-    """A text in a dialect, with what its constructs mean."""
+class ForeignText:
+    """A text in a dialect, with the meaning of its constructs."""
 
     dialect: str
     meaning: Meaning
@@ -39,10 +39,10 @@ class Reading:
 
 @dataclass(frozen=True, slots=True)
 class TranslationSite:
-    """A node with the reading it is of and the kinds of its parts."""
+    """A node to translate, with its dialect and the kinds of its parts."""
 
     node: exp.Expr
-    reading: Reading
+    reading: ForeignText
     kinds: Kinds
 
     @property
@@ -91,7 +91,7 @@ def bare(node: exp.Expr) -> exp.Expr:
 
 
 def templated(template: str, *args: exp.Expr) -> exp.Expr:
-    """Spark SQL in which trees stand for {0}, {1}, …"""
+    """A template of Spark SQL with trees in place of {0}, {1}, …"""
     names = [f"argument{at}" for at in range(len(args))]
     tree = exp.Paren(this=parse_one(template.format(*names), read=DIALECT))
     for column in list(tree.find_all(exp.Column)):

@@ -18,7 +18,7 @@ from everview.lang.sql.dialects.meanings import (
     WHOLE,
     Meaning,
 )
-from everview.lang.sql.dialects.site import Reading, Rewrite, TranslationSite, kind_of
+from everview.lang.sql.dialects.site import ForeignText, Rewrite, TranslationSite, kind_of
 from everview.lang.sql.dialects.types import FLOAT, INTEGER, Columns, Kinds, kind_of_type
 from everview.lang.sql.parse.grammar import QUERIES
 from everview.lang.sql.parse.parser import parse_statements
@@ -62,11 +62,11 @@ def translated(text: str, dialect: str, tables: Mapping[str, Schema]) -> str:
     if name not in AS_SPARK:
         meaning = MEANINGS.get(name, Meaning())
         for tree in trees:
-            _translate(tree, Reading(name, meaning, text), known)
+            _translate(tree, ForeignText(name, meaning, text), known)
     return ";\n".join(tree.sql(dialect=QUERIES) for tree in trees)
 
 
-def _translate(tree: exp.Expr, reading: Reading, known: dict[str, Columns]) -> None:
+def _translate(tree: exp.Expr, reading: ForeignText, known: dict[str, Columns]) -> None:
     """Rewrite a statement in place; what it declares is known to those after it."""
     _declared_types(tree, reading)
     quotient = INTEGER if reading.meaning.division.get(INTEGER) == WHOLE else FLOAT
@@ -84,12 +84,12 @@ def _translate(tree: exp.Expr, reading: Reading, known: dict[str, Columns]) -> N
         parent, key, index = node.parent, node.arg_key, node.index
         assert parent is not None
         assert key is not None
-        made = rewrite()
-        parent.set(key, made, index)
+        translation = rewrite()
+        parent.set(key, translation, index)
     known |= declared
 
 
-def _must_be_the_same(node: exp.Expr, reading: Reading) -> None:
+def _must_be_the_same(node: exp.Expr, reading: ForeignText) -> None:
     """Refuse a function of which it is not known that it means the same in the dialect."""
     if not isinstance(node, exp.Func) or type(node).__name__ in SAME_EVERYWHERE:
         return
@@ -118,7 +118,7 @@ def _declared(tree: exp.Expr, kinds: Kinds) -> dict[str, Columns]:
 _TEXTS = ("VARCHAR", "NVARCHAR", "CHAR", "NCHAR", "BPCHAR")
 
 
-def _declared_types(tree: exp.Expr, reading: Reading) -> None:
+def _declared_types(tree: exp.Expr, reading: ForeignText) -> None:
     """Give each type the name it has in Spark, where sqlglot gives it another one."""
     for convert in list(tree.find_all(exp.Convert)):
         if convert.args.get("style"):

@@ -1,4 +1,4 @@
-"""What kind of value an expression of another dialect has, as far as its tables tell.
+"""The kind of value (text, integer, …) of an expression of another dialect.
 
 A kind is coarse: it decides what an operator means, not the type of its result. An expression of
 which nothing is known has none, and what depends on it is refused.
@@ -134,8 +134,8 @@ class Kinds:
     def outputs(self, query: exp.Expr) -> Columns:
         """The columns of a query by name, those without one left out."""
         scope = self._scopes.get(id(query))
-        found = query.named_selects if isinstance(query, exp.Query) else []
-        return {name.lower(): self._output(scope, at) for at, name in enumerate(found)}
+        names = query.named_selects if isinstance(query, exp.Query) else []
+        return {name.lower(): self._output(scope, at) for at, name in enumerate(names)}
 
     def _literal(self, node: exp.Literal) -> Kind:
         if node.is_string:
@@ -234,14 +234,14 @@ def _names(scope: Scope) -> list[str]:
 
 
 def together(kinds: Iterable[Kind]) -> Kind:
-    """The kind in which values of several kinds meet; NULL says nothing, and has any."""
-    found = {*kinds} - {NULL}
-    if not found:
+    """The common kind of several values; NULL has any kind."""
+    distinct = {*kinds} - {NULL}
+    if not distinct:
         return NULL
-    if len(found) == 1:
-        return found.pop()
-    if found <= {*NUMBERS}:
-        return FLOAT if FLOAT in found else DECIMAL
+    if len(distinct) == 1:
+        return distinct.pop()
+    if distinct <= {*NUMBERS}:
+        return FLOAT if FLOAT in distinct else DECIMAL
     return None
 
 

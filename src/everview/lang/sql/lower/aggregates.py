@@ -48,7 +48,7 @@ _FUNCTIONS: dict[type[exp.Expr], str] = {
     exp.ArrayAgg: "collect_list",
     exp.ArrayUniqueAgg: "collect_list",
 }
-"""The function of a call; those that desugaring made say it themselves."""
+"""The function of a call; calls made by desugaring have it in their name."""
 
 _ANY_ROW = (exp.AnyValue, exp.First, exp.Last, exp.FirstValue, exp.LastValue)
 """Calls that give the value of some row."""

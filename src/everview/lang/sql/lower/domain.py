@@ -21,7 +21,7 @@ from everview.plan.nodes import Aggregate, Output, Plan, Ref
 from everview.plan.traverse import schema_of
 
 Translate = Callable[[str], str | None]
-"""The column of the present rows that stands for a column of the scope, None where there is none.
+"""The column of the rows so far for a column of the scope, None where there is none.
 
 Before grouping that is the column itself, afterwards the group key.
 """

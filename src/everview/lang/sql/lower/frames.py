@@ -86,9 +86,9 @@ def _of_one_unit(value: exp.Expr | str | None) -> exp.Expr | str | None:
         return value
     if isinstance(value, exp.Interval) and _unit(value):
         return value
-    found = map(_counts, value.flatten() if isinstance(value, exp.Add) else [value])
+    parts = map(_counts, value.flatten() if isinstance(value, exp.Add) else [value])
     total: dict[str, int] = {}
-    for counts in found:
+    for counts in parts:
         for base, count in (counts or {"": 0}).items():
             total[base] = total.get(base, 0) + count
     if len(total) != 1 or "" in total:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import replace
 
 from sqlglot import exp
@@ -9,7 +10,7 @@ from sqlglot import exp
 from everview.expr import scalar
 from everview.expr.types import names
 from everview.lang.sql.bind.refuse import function_name, refuse_clauses, refused
-from everview.lang.sql.bind.scope import Scope, is_negated, negated_name, qualified, unlike
+from everview.lang.sql.bind.scope import Item, Scope, is_negated, negated_name, qualified, unlike
 from everview.lang.sql.lower.columns import must_name_each, qualified_outputs
 from everview.lang.sql.lower.context import LoweringContext
 from everview.lang.sql.lower.generators import generator_of, lower_generator_item
@@ -25,46 +26,61 @@ from everview.plan.traverse import schema_of
 def lower_item(context: LoweringContext, node: exp.Expr, scope: Scope) -> Plan:
     """A FROM item, its columns named after its alias; `scope` learns them."""
     refuse_clauses(node, context.text)
-    match node:
-        case exp.Table() if isinstance(node.this, exp.Identifier):
-            plan, alias = context.relation(node), node.alias or node.name
-        case exp.Table() | exp.Lateral() if generator_of(node.this) is not None:
-            return lower_generator_item(context, node, scope)
-        case exp.Table() if (numbers := range_query(node, context.text)) is not None:
-            plan, alias = context.from_item(numbers), node.alias or f"item {len(scope.items) + 1}"
-        case exp.Subquery() if isinstance(node.this, exp.Table):
-            # Joins in parentheses that have a name are a table of all their columns.
-            joined = exp.Select(expressions=[exp.Star()]).from_(node.this)
-            plan, alias = context.from_item(joined), node.alias
-        case exp.Subquery() | exp.Values() | exp.Lateral(this=exp.Subquery()):
-            # There is nothing before the first item that LATERAL could let it read.
-            whole = node.this if isinstance(node, exp.Lateral) else node
-            inner = whole if isinstance(whole, exp.Values) else whole.this
-            plan, alias = context.from_item(inner), node.alias or f"item {len(scope.items) + 1}"
-        case _:
-            remedy = "name a table, view or subquery"
-            call = node.this if isinstance(node.this, exp.Func) else None
-            name = f"the function {function_name(call)}" if call else node.key.upper()
-            raise refused(f"{name} in FROM", node, context.text, remedy)
+    if isinstance(node, exp.Table | exp.Lateral) and generator_of(node.this) is not None:
+        return lower_generator_item(context, node, scope)
+    plan, alias = _rows(context, node), node.alias or f"item {len(scope.items) + 1}"
+    if isinstance(node, exp.Table) and isinstance(node.this, exp.Identifier):
+        alias = node.alias or node.name
     for each in node.args.get("pivots") or ():
         plan = project(plan, tuple(n for n in columns_of(plan) if not is_negated(n)))
         plan, alias = pivoted(context, plan, each), each.alias or alias
     given = tuple(column.name for column in node.args["alias"].columns) if node.alias else ()
-    schema = schema_of(plan)
-    shown = tuple(column for column in schema if not is_negated(column.name))
+    shown = tuple(column for column in schema_of(plan) if not is_negated(column.name))
     if given:
         must_name_each(given, shown, span_of(node, context.text))
     aliased = zip(unlike(given) if given else names(shown), shown, strict=True)
     item = qualified(alias, tuple(replace(column, name=name) for name, column in aliased))
     scope.add(item, node)
-    outputs = list(qualified_outputs(item, shown))
+    outputs = (*qualified_outputs(item, shown), *_negations(item, plan, names(shown), scope))
+    _learn_not_negatable(context, node, item, scope)
+    return map_(plan, outputs)
+
+
+def _rows(context: LoweringContext, node: exp.Expr) -> Plan:
+    """The rows of an item that is not a generator."""
+    match node:
+        case exp.Table() if isinstance(node.this, exp.Identifier):
+            return context.relation(node)
+        case exp.Table() if (numbers := range_query(node, context.text)) is not None:
+            return context.from_item(numbers)
+        case exp.Subquery() if isinstance(node.this, exp.Table):
+            # Joins in parentheses that have a name are a table of all their columns.
+            return context.from_item(exp.Select(expressions=[exp.Star()]).from_(node.this))
+        case exp.Subquery() | exp.Values() | exp.Lateral(this=exp.Subquery()):
+            # There is nothing before the first item that LATERAL could let it read.
+            whole = node.this if isinstance(node, exp.Lateral) else node
+            return context.from_item(whole if isinstance(whole, exp.Values) else whole.this)
+        case _:
+            remedy = "name a table, view or subquery"
+            call = node.this if isinstance(node.this, exp.Func) else None
+            name = f"the function {function_name(call)}" if call else node.key.upper()
+            raise refused(f"{name} in FROM", node, context.text, remedy)
+
+
+def _negations(item: Item, plan: Plan, shown: tuple[str, ...], scope: Scope) -> Iterator[Output]:
+    """The columns of an item that hold the negation of another; `scope` learns them."""
     for own, (_, column) in zip(shown, item.columns, strict=True):
-        if (hidden := negated_name(own.name)) in names(schema):
-            outputs.append(Output(negated_name(column), "boolean", scalar.column(hidden)))
+        if (hidden := negated_name(own)) in columns_of(plan):
             scope.negations.add(negated_name(column))
+            yield Output(negated_name(column), "boolean", scalar.column(hidden))
+
+
+def _learn_not_negatable(
+    context: LoweringContext, node: exp.Expr, item: Item, scope: Scope
+) -> None:
+    """Let `scope` know the columns of an item that hold IN (subquery) without its negation."""
     query = node.this if isinstance(node, exp.Subquery) else context.cte_query(node)
     if query is not None and not node.args.get("pivots"):
         positions = columns_without_negation(query, context.cte_query)
         columns = {item.columns[at][1] for at in positions if at < len(item.columns)}
         scope.not_negatable |= {n for n in columns if negated_name(n) not in scope.negations}
-    return map_(plan, tuple(outputs))

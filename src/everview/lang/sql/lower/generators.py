@@ -25,7 +25,7 @@ from everview.plan.traverse import schema_of
 
 
 @dataclass(frozen=True, slots=True)
-class Generator:
+class GeneratorCall:
     """A call that makes rows: of which array, with places or not, keeping rows without or not."""
 
     node: exp.Expr
@@ -35,21 +35,21 @@ class Generator:
     inline: bool = False
 
 
-def generator_of(node: exp.Expr) -> Generator | None:
+def generator_of(node: exp.Expr) -> GeneratorCall | None:
     """The generator that a node calls, None when it calls none."""
     match node:
         case exp.Posexplode():
-            return Generator(node, node.this, True, isinstance(node, exp.PosexplodeOuter))
+            return GeneratorCall(node, node.this, True, isinstance(node, exp.PosexplodeOuter))
         case exp.Explode():
-            return Generator(node, node.this, outer=isinstance(node, exp.ExplodeOuter))
+            return GeneratorCall(node, node.this, outer=isinstance(node, exp.ExplodeOuter))
         case exp.Inline():
-            return Generator(node, node.this, inline=True)
+            return GeneratorCall(node, node.this, inline=True)
         case exp.Stack() if node.expressions and (whole_number(node.this) or 0) > 0:
-            return Generator(
+            return GeneratorCall(
                 node, _stacked(whole_number(node.this) or 1, node.expressions), inline=True
             )
         case exp.Anonymous(expressions=[array]) if node.name.lower() == "inline_outer":
-            return Generator(node, array, outer=True, inline=True)
+            return GeneratorCall(node, array, outer=True, inline=True)
         case _:
             return None
 
@@ -71,7 +71,7 @@ def _row(values: list[exp.Expr]) -> exp.Expr:
 
 
 def _generated(
-    context: LoweringContext, plan: Plan, call: Generator, array: str
+    context: LoweringContext, plan: Plan, call: GeneratorCall, array: str
 ) -> tuple[Plan, tuple[Output, ...]]:
     """The rows for each element, and the columns that the generator gives, by Spark's names."""
     type_ = context.type_of(array, schema_of(plan), call.node)
@@ -105,7 +105,7 @@ def _columns(name: str, place: str, element: Type, apart: bool) -> Iterator[Outp
 
 
 def _renamed(
-    columns: tuple[Output, ...], names: list[str], call: Generator, text: str
+    columns: tuple[Output, ...], names: list[str], call: GeneratorCall, text: str
 ) -> tuple[Output, ...]:
     """The columns of a generator with the names given to them, if there are any."""
     if not names:
@@ -158,7 +158,7 @@ def exploded(
     context: LoweringContext, plan: Plan, array: exp.Expr, name: str, scope: Scope, node: exp.Expr
 ) -> Plan:
     """Each row once for each element of a resolved array; the element is the column `name`."""
-    call = Generator(node, array)
+    call = GeneratorCall(node, array)
     unnested, columns = _generated(context, plan, call, scalar.text(array))
     outputs = tuple(replace(each, name=f"{name}.{name}") for each in columns)
     scope.add(Item(name, ((name, f"{name}.{name}"),)), node)
@@ -170,7 +170,7 @@ def has_generator(tree: exp.Select) -> bool:
     return any(_call(node) for node in tree.expressions)
 
 
-def _call(node: exp.Expr) -> tuple[Generator, list[str]] | None:
+def _call(node: exp.Expr) -> tuple[GeneratorCall, list[str]] | None:
     """The generator of a projection, and the names given to its columns."""
     names: list[str] = []
     if isinstance(node, exp.Alias):
@@ -188,7 +188,7 @@ def lower_generator_select(context: LoweringContext, tree: exp.Select) -> Plan:
     inner = tree.copy()
     for clause in ("with_", "distinct", "order", "limit", "offset"):
         inner.set(clause, None)
-    calls: dict[str, tuple[Generator, list[str]]] = {}
+    calls: dict[str, tuple[GeneratorCall, list[str]]] = {}
     for at, node in enumerate(inner.expressions):
         if (call := _call(node)) is not None:
             mark = f"generated {at}"

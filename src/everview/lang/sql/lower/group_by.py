@@ -10,7 +10,7 @@ from everview.lang.sql.bind.resolve import resolve_having
 from everview.lang.sql.lower.conditions import as_boolean
 from everview.lang.sql.lower.expressions import SelectExpressions, here
 from everview.lang.sql.lower.group_keys import group_keys, has_sets, must_be_key, unlisted_key
-from everview.lang.sql.lower.grouping import Grouping, add_aggregate, group_rows
+from everview.lang.sql.lower.grouping import GroupBy, add_aggregate, group_rows
 from everview.lang.sql.lower.time_windows import with_sessions
 from everview.plan.build import filter_
 from everview.plan.nodes import Plan
@@ -53,10 +53,10 @@ def lower_group_by(expressions: SelectExpressions, plan: Plan) -> Plan:
     return groups
 
 
-def _with_keys(expressions: SelectExpressions, plan: Plan) -> tuple[Plan, Grouping]:
+def _with_keys(expressions: SelectExpressions, plan: Plan) -> tuple[Plan, GroupBy]:
     """The rows with a column for every subquery in a key, and the grouping with its keys."""
     context, tree, text = expressions.context, expressions.tree, expressions.text
-    grouping = Grouping(text)
+    grouping = GroupBy(text)
     keys, sets = group_keys(tree, expressions.scope, expressions.wanted, expressions.resolve, text)
     for node in keys:
         plan = expressions.attached(plan, [node], here)
@@ -72,9 +72,7 @@ def _with_keys(expressions: SelectExpressions, plan: Plan) -> tuple[Plan, Groupi
     return plan, grouping
 
 
-def _resolved_having(
-    expressions: SelectExpressions, tree: exp.Expr, grouping: Grouping
-) -> exp.Expr:
+def _resolved_having(expressions: SelectExpressions, tree: exp.Expr, grouping: GroupBy) -> exp.Expr:
     scope, wanted = expressions.scope, expressions.wanted
 
     def is_key(node: exp.Expr) -> bool:

@@ -23,7 +23,7 @@ from everview.plan.traverse import schema_of
 
 
 @dataclass(slots=True)
-class Grouping:
+class GroupBy:
     """What the groups of one SELECT are computed from: input columns, keys and aggregates."""
 
     text: str
@@ -97,7 +97,7 @@ class Mark:
 
 
 def add_aggregate(
-    context: LoweringContext, node: exp.AggFunc, grouping: Grouping, schema: Schema
+    context: LoweringContext, node: exp.AggFunc, grouping: GroupBy, schema: Schema
 ) -> None:
     """Have the grouping compute one aggregate call."""
     if isinstance(node, exp.Grouping | exp.GroupingId):
@@ -115,7 +115,7 @@ def add_aggregate(
     grouping.aggregates[shown] = lower_aggregate(context, node, name, grouping.inputs, schema)
 
 
-def _add_mark(node: exp.Func, grouping: Grouping, text: str) -> None:
+def _add_mark(node: exp.Func, grouping: GroupBy, text: str) -> None:
     """Have the grouping compute GROUPING or GROUPING_ID."""
     every = tuple(dict.fromkeys(grouping.keys.values()))
     arguments = [(grouping.key(each), each) for each in node.expressions]
@@ -140,7 +140,7 @@ def _add_mark(node: exp.Func, grouping: Grouping, text: str) -> None:
     grouping.marks.setdefault(scalar.text(node), mark)
 
 
-def group_rows(context: LoweringContext, plan: Plan, grouping: Grouping) -> Plan:
+def group_rows(context: LoweringContext, plan: Plan, grouping: GroupBy) -> Plan:
     """The groups of the rows, within each value of the domain."""
     schema, aggregates = schema_of(plan), tuple(grouping.aggregates.values())
     carried = tuple(o for o in identity(schema) if o.name in context.domain_columns)
@@ -162,7 +162,7 @@ def group_rows(context: LoweringContext, plan: Plan, grouping: Grouping) -> Plan
 
 
 def _one_set(
-    rows: Plan, carried: tuple[str, ...], keys: tuple[str, ...], grouping: Grouping
+    rows: Plan, carried: tuple[str, ...], keys: tuple[str, ...], grouping: GroupBy
 ) -> Plan:
     """The groups of one grouping set; keys that it leaves out are NULL.
 

@@ -24,15 +24,15 @@ def push_not(tree: exp.Expr, negation_of: NegationOf) -> exp.Expr:
 
     A condition compared with TRUE or FALSE is the condition itself or its negation.
     """
-    made = tree.copy()
+    result = tree.copy()
     # Inner ones first, so that what a NOT stands over has none left above an IN.
-    for node in reversed(list(made.walk())):
+    for node in reversed(list(result.walk())):
         pushed = _pushed(node, negation_of)
-        if node is made:
-            made = pushed
+        if node is result:
+            result = pushed
         elif pushed is not node:
             node.replace(pushed)
-    return made
+    return result
 
 
 def has_in(tree: exp.Expr) -> bool:
@@ -107,12 +107,12 @@ def _pushed(node: exp.Expr, negation_of: NegationOf) -> exp.Expr:
             return node
         case exp.Case(this=exp.Expr() as operand) if _negated(operand, negation_of) is not None:
             # CASE condition WHEN TRUE … compares the condition with each value.
-            made = node.copy()
-            made.set("this", None)
-            for branch in made.args["ifs"]:
+            searched = node.copy()
+            searched.set("this", None)
+            for branch in searched.args["ifs"]:
                 equal = exp.EQ(this=exp.Paren(this=operand.copy()), expression=branch.this)
                 branch.set("this", _pushed(equal, negation_of))
-            return made
+            return searched
         case _:
             return node
 

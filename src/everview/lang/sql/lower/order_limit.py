@@ -87,10 +87,10 @@ def without_limit(tree: _Query) -> _Query:
         return tree
     if tree.args.get("offset") or limit.args.get("limit_options"):
         return tree
-    made = tree.copy()
-    made.set("limit", None)
-    made.set("order", None)
-    return made
+    unlimited = tree.copy()
+    unlimited.set("limit", None)
+    unlimited.set("order", None)
+    return unlimited
 
 
 def order_clause(tree: exp.Expr, text: str) -> exp.Expr:
@@ -121,9 +121,9 @@ def order_items(
 
 def _with(item: exp.Expr, by: exp.Expr) -> exp.Expr:
     """The direction of an item for something else."""
-    made = item.copy()
-    made.set("this", by)
-    return made
+    copy = item.copy()
+    copy.set("this", by)
+    return copy
 
 
 def _result_order(node: exp.Expr, shown: tuple[str, ...], text: str) -> Order:

@@ -10,7 +10,7 @@ from everview.errors import UserError
 from everview.lang.sql.bind.column_names import output_name
 from everview.lang.sql.bind.refuse import refused
 from everview.lang.sql.lower.context import LoweringContext
-from everview.lang.sql.lower.desugar_aggregates import desugared
+from everview.lang.sql.lower.desugar import desugared
 from everview.lang.sql.parse.span import span_of
 from everview.plan.build import columns_of
 from everview.plan.nodes import Plan

@@ -1,4 +1,4 @@
-"""A query to a plan: names resolved, types known, every clause an operator."""
+"""A query to a plan: the entry of lowering, and the dispatch on the kind of query."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from everview.errors import Span, UserError
 from everview.lang.sql.bind.refuse import refuse_clauses
 from everview.lang.sql.lower.columns import must_have_usable_names, renamed
 from everview.lang.sql.lower.context import Analyze, LoweringContext
-from everview.lang.sql.lower.desugar_aggregates import desugared
+from everview.lang.sql.lower.desugar import desugared
 from everview.lang.sql.lower.order_limit import limit_rows
 from everview.lang.sql.lower.select import lower_select
 from everview.lang.sql.lower.set_operations import lower_set_operation

@@ -83,8 +83,8 @@ def with_in(
 ) -> Plan:
     """The rows with `left IN (subquery)` as a value: in Spark, unknown is false here."""
     rows, left_columns = _with_left_columns(plan, left, context)
-    found = _with_matches(rows, subquery, left_columns)
-    return map_(found, (*identity(schema_of(plan)), Output(name, "boolean", "`yes` > 0")))
+    matched = _with_matches(rows, subquery, left_columns)
+    return map_(matched, (*identity(schema_of(plan)), Output(name, "boolean", "`yes` > 0")))
 
 
 def with_not_in(
@@ -97,12 +97,12 @@ def with_not_in(
     """The rows with `left NOT IN (subquery)` as a value: in Spark, unknown is false here too."""
     rows, left_columns = _with_left_columns(plan, left, context)
     if len(left_columns) > 1:
-        found, text = _with_comparisons(rows, subquery, left_columns), _NONE
+        compared, text = _with_comparisons(rows, subquery, left_columns), _NONE
     else:
-        found = _with_counts(_with_matches(rows, subquery, left_columns), subquery)
+        compared = _with_counts(_with_matches(rows, subquery, left_columns), subquery)
         text = f"`yes` = 0 AND ({_is_known(left_columns[0])})"
     flag = Output(name, "boolean", scalar.canonical(text))
-    return map_(found, (*identity(schema_of(plan)), flag))
+    return map_(compared, (*identity(schema_of(plan)), flag))
 
 
 def with_null_in(plan: Plan, subquery: ComputedSubquery, name: str, *, if_empty: bool) -> Plan:
@@ -123,13 +123,13 @@ def with_unequal(
 ) -> Plan:
     """The rows with whether `left` is unequal to ALL rows of the subquery, NULL if unknown."""
     rows, left_columns = _with_left_columns(plan, left, context)
-    found = _with_counts(_with_matches(rows, subquery, left_columns), subquery)
+    compared = _with_counts(_with_matches(rows, subquery, left_columns), subquery)
     text = (
         "CASE WHEN `yes` > 0 THEN FALSE WHEN `rows` = 0 THEN TRUE "
         f"WHEN {scalar.column(left_columns[0])} IS NULL OR `rows` > `known` THEN NULL ELSE TRUE END"
     )
     flag = Output(name, "boolean", scalar.canonical(text))
-    return map_(found, (*identity(schema_of(plan)), flag))
+    return map_(compared, (*identity(schema_of(plan)), flag))
 
 
 def with_scalar(plan: Plan, subquery: ComputedSubquery, name: str, *, one_row: bool) -> Plan:
@@ -199,8 +199,8 @@ def _in_rows(rows: Plan, subquery: ComputedSubquery, left_columns: tuple[str, ..
             equal.append(scalar.canonical(f"{scalar.column(mine)} IS NOT NULL"))
         else:
             equal.append(_equal(mine, theirs))
-    found = filter_(join(rows, some, tuple(on), nulls=True), scalar.conjunction(equal))
-    return project(found, columns_of(rows))
+    pairs = filter_(join(rows, some, tuple(on), nulls=True), scalar.conjunction(equal))
+    return project(pairs, columns_of(rows))
 
 
 def _with_counts(rows: Plan, subquery: ComputedSubquery) -> Plan:
@@ -282,10 +282,10 @@ def _uncorrelated(subquery: ComputedSubquery) -> tuple[Plan, str | None] | None:
     rows, so in a recursion it would put the recursion below the subquery, where no negation may
     stand above it. Without D it is not there.
     """
-    found = _without_domain(subquery.over_leaf, subquery.domain.leaf, ())
-    if found is None:
+    uncorrelated = _without_domain(subquery.over_leaf, subquery.domain.leaf, ())
+    if uncorrelated is None:
         return None
-    rows, conditions = found
+    rows, conditions = uncorrelated
     mark = f"{subquery.domain.number}/"
     names = {name: mark + name for name in columns_of(rows)}
     names |= {theirs: mine for mine, theirs in subquery.pairs}
@@ -319,7 +319,7 @@ def _joined_without_domain(
     left: Plan, right: Plan, leaf: Ref, conditions: tuple[str, ...]
 ) -> Uncorrelated | None:
     """Rows joined with those that are joined with D; no two of their columns may have one name."""
-    found = _without_domain(left, leaf, conditions)
-    if found is None or not {*columns_of(found[0])}.isdisjoint(columns_of(right)):
+    uncorrelated = _without_domain(left, leaf, conditions)
+    if uncorrelated is None or not {*columns_of(uncorrelated[0])}.isdisjoint(columns_of(right)):
         return None
-    return join(found[0], right), found[1]
+    return join(uncorrelated[0], right), uncorrelated[1]

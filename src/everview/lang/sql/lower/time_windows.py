@@ -28,7 +28,7 @@ from everview.plan.nodes import Output, Plan
 from everview.plan.traverse import schema_of
 
 _WINDOW, _SESSION = "window", "session_window"
-"""The functions, and the columns that hold what they give."""
+"""The names of the functions, which are also those of their columns."""
 _SESSION_COLUMN = f"{_SESSION}.{_SESSION}"
 _START, _END, _FIRST, _NUMBER = (f"{_SESSION}/{i}" for i in range(4))
 _PLACES = ("expressions", "where", "group", "having", "order", "qualify", "windows")
@@ -103,7 +103,7 @@ def _with_column(
     scope: Scope,
     call: exp.Expr,
 ) -> Plan:
-    """The column of the one window, or a row for each window that slides over its time."""
+    """The rows with the one window of their time, or once for each sliding window."""
     length, slide, start = durations
     count = -(-length // slide)
     micros = scalar.text(moment)
@@ -124,11 +124,11 @@ def _with_column(
 def _with_struct(
     context: LoweringContext, plan: Plan, name: str, struct: str, scope: Scope, call: exp.Expr
 ) -> Plan:
-    """The rows with a window of their own, which `scope` learns the name of."""
+    """The rows with a window as a column; `scope` learns its name."""
     column, text = f"{name}.{name}", scalar.canonical(struct)
-    made = Output(column, context.type_of(text, schema_of(plan), call), text)
+    output = Output(column, context.type_of(text, schema_of(plan), call), text)
     scope.add(Item(name, ((name, column),)), call)
-    return map_(plan, (*identity(schema_of(plan)), made))
+    return map_(plan, (*identity(schema_of(plan)), output))
 
 
 def _with_session(context: LoweringContext, plan: Plan, call: exp.Expr, scope: Scope) -> Plan:
@@ -154,7 +154,7 @@ def _end(window: exp.Expr) -> str:
 
 
 def _moment(context: LoweringContext, plan: Plan, node: exp.Expr, scope: Scope) -> exp.Expr:
-    """The microseconds of a time; those of a window are the last that lie in it."""
+    """A time in microseconds; for a window, the last microsecond inside it."""
     if _is_call(node):
         length, slide, start = _durations(node, context.text)
         if length != slide:
@@ -226,10 +226,10 @@ def with_sessions(
 
 
 def _merged_sessions(context: LoweringContext, plan: Plan, keys: Sequence[str]) -> Plan:
-    """The rows with the session of their group that they belong to, instead of their own alone.
+    """The rows with the merged session of their group, instead of the session of each row alone.
 
-    A row begins a session if every one before it ended before; the sessions are then numbered by
-    how many began. One that begins where another ends belongs to it, as in Spark.
+    A row begins a session if all sessions before it in the group have ended. The number of sessions
+    begun so far numbers them. A session that begins where another ends is merged, as in Spark.
     """
     shown = identity(schema_of(plan))
     own = scalar.column(_SESSION_COLUMN)

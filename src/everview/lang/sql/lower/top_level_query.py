@@ -1,4 +1,4 @@
-"""A query as it is asked once: a plan, and the order and number of the rows to show."""
+"""An ad hoc query: a plan, and the ORDER BY, LIMIT and OFFSET of the rows to show."""
 
 from __future__ import annotations
 
@@ -39,10 +39,10 @@ def lower_ordered(text: str, relations: Mapping[str, Source], analyze: Analyze) 
         """Whether a name that is not shown is a column that ORDER BY may read."""
         if not isinstance(tree, exp.Select):
             return False
-        asking = tree.copy()
-        asking.append("expressions", exp.column(name))
+        trial = tree.copy()
+        trial.append("expressions", exp.column(name))
         with suppress(UserError):
-            return bool(columns_of(lower_tree(asking, text, relations, analyze)))
+            return bool(columns_of(lower_tree(trial, text, relations, analyze)))
         return False
 
     all_items = order_items(order, shown, has) if order is not None else []
@@ -64,14 +64,14 @@ def lower_recursive(
     text: str, relations: Mapping[str, Source], analyze: Analyze
 ) -> OrderedQuery | None:
     """A query with a recursion; None for any other."""
-    found = parse_query(text).find_all(exp.With)
-    if not any(clause.args.get("recursive") for clause in found):
+    clauses = parse_query(text).find_all(exp.With)
+    if not any(clause.args.get("recursive") for clause in clauses):
         return None
     return lower_ordered(text, relations, analyze)
 
 
 def _key(node: exp.Expr, number: int, shown: tuple[str, ...], text: str) -> Order:
-    """What a row is sorted by: a column shown, by position or name, or one of its own."""
+    """A key to sort by: a column shown, by position or name, or a hidden one of its own."""
     return order_of(node, shown_column(node.this, shown, text) or f"order {number}")
 
 

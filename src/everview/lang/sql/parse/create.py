@@ -1,4 +1,4 @@
-"""CREATE TABLE, VIEW and FUNCTION: what is declared."""
+"""The parser of CREATE TABLE, VIEW and FUNCTION."""
 
 from __future__ import annotations
 
@@ -39,8 +39,8 @@ def create_table(tree: exp.Create, text: str, tokens: list[Token], span: Span) -
     lenient = bool(tree.args.get("exists"))
     if query is not None and isinstance(schema, exp.Table):
         start = _query_start(tokens, query, span)
-        made = Query(text[start : span.stop], reads_of(query), Span(text, start, span.stop))
-        return CreateTable(table_name(schema, text), (), (), (), lenient, span, made)
+        as_query = Query(text[start : span.stop], reads_of(query), Span(text, start, span.stop))
+        return CreateTable(table_name(schema, text), (), (), (), lenient, span, as_query)
     if query is not None or not isinstance(schema, exp.Schema):
         raise UserError(
             "Q004",
@@ -92,7 +92,7 @@ def _with_columns(schema: exp.Schema, text: str, span: Span, *, lenient: bool) -
 
 
 def _length(column: exp.ColumnDef) -> list[tuple[str, int]]:
-    """How long the texts of a column may be, where its type says so."""
+    """The length n of a VARCHAR(n) column."""
     kind = column.args.get("kind")
     if not isinstance(kind, exp.DataType) or kind.this not in _LIMITED or not kind.expressions:
         return []
@@ -106,7 +106,7 @@ _PADDED = (exp.DataType.Type.CHAR, exp.DataType.Type.NCHAR, exp.DataType.Type.BP
 def _must_not_be_padded(
     kind: exp.Expr | None, what: str, node: exp.Expr, text: str, *, limited: bool
 ) -> None:
-    """Refuse CHAR, which Spark pads with blanks, and lengths of what is no column of a table."""
+    """Refuse CHAR, which Spark pads with blanks, and VARCHAR(n) where no length is checked."""
     for each in kind.find_all(exp.DataType) if kind is not None else ():
         length = each.this in _LIMITED and each.expressions and not (limited and each is kind)
         if not length and each.this not in _PADDED:
@@ -188,8 +188,8 @@ def _stored_type(
 ) -> str:
     _must_not_be_padded(kind, what, node, text, limited=limited)
     declared = kind.sql(dialect=DIALECT) if kind is not None else "nothing"
-    found = storable_type(declared)
-    if found is None:
+    stored = storable_type(declared)
+    if stored is None:
         raise UserError(
             "Q005",
             f"{what} has a type that is not supported: {declared}",
@@ -197,7 +197,7 @@ def _stored_type(
             remedy="use BOOLEAN, TINYINT … BIGINT, FLOAT, DOUBLE, DECIMAL(p,s), STRING, BINARY, "
             "DATE, TIMESTAMP or TIMESTAMP_NTZ, and ARRAY<…>, STRUCT<…> or MAP<…> of them",
         )
-    return found
+    return stored
 
 
 def create_view(tree: exp.Create, text: str, tokens: list[Token], span: Span) -> CreateView:
@@ -236,7 +236,7 @@ def _query_start(tokens: list[Token], query: exp.Expr | None, span: Span) -> int
 
 
 def _refresh(tree: exp.Create, text: str, span: Span) -> str:
-    """What WITH (refresh = …) or TBLPROPERTIES say."""
+    """The refresh mode of WITH (refresh = …) or TBLPROPERTIES."""
     refresh = STRICT
     properties = tree.args.get("properties")
     for part in properties.expressions if properties else ():
@@ -273,10 +273,10 @@ def create_function(tree: exp.Create, text: str, span: Span) -> CreateFunction:
     takes = tuple(Column(each.name, _column_type(each, text)) for each in taken)
     gives = _stored_type(returns[0].this, "the result", returns[0], text)
     name = table_name(declared.this, text)
-    made = Function(name, takes, gives, body.this.sql(dialect=DIALECT))
-    check_function(made, span)
+    function = Function(name, takes, gives, body.this.sql(dialect=DIALECT))
+    check_function(function, span)
     replaces, lenient = bool(tree.args.get("replace")), bool(tree.args.get("exists"))
-    return CreateFunction(made, lenient, replaces, span)
+    return CreateFunction(function, lenient, replaces, span)
 
 
 def table_name(node: exp.Expr, text: str) -> str:

@@ -18,7 +18,7 @@ from everview.lang.sql.parse.trees import read_trees
 
 @dataclass(frozen=True, slots=True)
 class Function:
-    """A scalar function: the names and types of what it takes, the type it gives, its body."""
+    """A scalar function: its parameters, the type of its result, and its body."""
 
     name: str
     takes: Schema
@@ -40,7 +40,7 @@ PARSED_FUNCTIONS = frozenset(name.lower() for name in DIALECT.Parser.FUNCTIONS)
 
 
 def check_function(function: Function, span: Span) -> None:
-    """Refuse a name that is taken, and a body that is more than an expression."""
+    """Refuse a name that Spark uses, and a body that is not an expression over the parameters."""
     known = {name.lower() for name in names(function.takes)}
     problem = None
     if len(known) < len(function.takes):
@@ -81,10 +81,10 @@ def must_be_free(name: str, span: Span | None = None) -> None:
 def _is_unknown(call: str) -> bool:
     """Whether a call is that of a function that the parser does not know."""
     try:
-        found, _ = read_trees(call)
+        trees, _ = read_trees(call)
     except UserError:
         return False
-    return isinstance(found[0], exp.Anonymous)
+    return isinstance(trees[0], exp.Anonymous)
 
 
 def body_tree(body: str) -> exp.Expr:

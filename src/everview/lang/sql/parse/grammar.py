@@ -1,4 +1,4 @@
-"""How whole queries are read and printed: Spark's clauses that sqlglot reads otherwise."""
+"""The sqlglot dialect of whole queries: clauses of Spark that sqlglot reads differently."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""SQL text to statements: what the user asked for, before any name is looked up."""
+"""SQL text to statements, before any name is resolved."""
 
 from __future__ import annotations
 
@@ -146,7 +146,7 @@ def _not_in_language(construct: str, span: Span, remedy: str) -> UserError:
 
 
 def _refuse_query_after_as(tree: exp.Expr, text: str, tokens: list[Token]) -> None:
-    """Tell what is wrong with the query of a CREATE that the parser gave up on."""
+    """Raise the syntax error of the query of a CREATE that the parser gave up on."""
     kinds = [token.token_type for token in tokens]
     if isinstance(tree, exp.Command) and TokenType.ALIAS in kinds[:-1]:
         read_tree(tokens[kinds.index(TokenType.ALIAS) + 1 :], text)

@@ -1,4 +1,4 @@
-"""Where in the text a part of a statement stands."""
+"""The span of a node in the text it was parsed from."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from everview.errors import Span
 
 
 def span_of(node: exp.Expr, text: str) -> Span | None:
-    """The stretch of `text` that `node` was read from, as far as its tokens tell."""
+    """The span of a node in `text`, None where its tokens have no places."""
     places = [
-        (found.meta["start"], found.meta["end"]) for found in node.walk() if "start" in found.meta
+        (part.meta["start"], part.meta["end"]) for part in node.walk() if "start" in part.meta
     ]
     if not places:
         return None

@@ -10,7 +10,7 @@ from everview.expr.types import Schema
 from everview.lang.sql.parse.functions import Function
 
 STRICT, AUTO = "strict", "auto"
-"""How a view is refreshed: only incrementally, or with parts recomputed where that is needed."""
+"""How a view is refreshed: only incrementally, or with blocks recomputed where needed."""
 
 
 @dataclass(frozen=True, slots=True)

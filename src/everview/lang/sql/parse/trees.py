@@ -1,4 +1,4 @@
-"""SQL text to trees, or an error that names the place where the text is not SQL."""
+"""SQL text to sqlglot trees, or a syntax error with its place."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def read_tree(tokens: list[Token], text: str) -> exp.Expr:
     """The tree of one statement; whatever goes wrong in reading it is an error in the text."""
     parser = QUERIES().parser()
     try:
-        found = parser.parse(tokens, text)[0]
+        tree = parser.parse(tokens, text)[0]
     except ParseError as problem:
         raise _syntax_error(problem, text, tokens) from None
     except RecursionError:
@@ -39,9 +39,9 @@ def read_tree(tokens: list[Token], text: str) -> exp.Expr:
     except Exception:
         reached = min(max(getattr(parser, "_index", 0), 0), len(tokens) - 1)
         raise _error(_unreadable(tokens, reached), text, tokens[reached]) from None
-    if not isinstance(found, exp.Expr):
+    if not isinstance(tree, exp.Expr):
         raise _error(_unreadable(tokens, len(tokens) - 1), text, tokens[-1])
-    return found
+    return tree
 
 
 def read_foreign(text: str, dialect: str) -> list[exp.Expr]:
@@ -69,7 +69,7 @@ def must_be_dialect(name: str) -> None:
 
 
 def too_deep(span: Span) -> UserError:
-    """The error for a statement that holds too much within itself."""
+    """The error for a statement that is nested too deep."""
     return UserError(
         "Q001",
         "the statement is nested too deep to be read",
@@ -123,7 +123,7 @@ _LISTS = (TokenType.IN, TokenType.USING, TokenType.VALUES)
 
 
 def _must_be_finished(tokens: list[Token], text: str) -> None:
-    """Refuse what the parser reads as if it were not there: a lone comma, an empty list, …"""
+    """Refuse what the parser silently ignores: a lone comma, an empty list, …"""
     kinds = [token.token_type for token in tokens]
     for token in tokens:
         if "\0" in token.text and token.token_type is not TokenType.STRING:
@@ -186,11 +186,11 @@ def _plainly(message: str, tokens: Sequence[Token], start: int) -> str:
 
 
 _NO_CALLS = ("constraints", "ddl", "dml", "query")
-"""Where sqlglot keeps what is no function."""
+"""Modules of sqlglot whose expressions are not functions."""
 
 
 def _unreadable(tokens: Sequence[Token], at: int, *, call: bool = True) -> str:
-    """What to say of a place where the parser missed something."""
+    """The message for a place where the parser misses something."""
     name = _called(tokens, at) if call else None
     if name is not None:
         return f"{name} does not have the arguments that it needs"

@@ -37,8 +37,8 @@ class RecomputedBlock:
     reason: str
 
     @property
-    def asked(self) -> Query:
-        """The query that is computed again."""
+    def as_query(self) -> Query:
+        """The query that is computed again, as a statement."""
         return Query(self.query, self.reads, Span(self.query, 0, len(self.query)))
 
     @property

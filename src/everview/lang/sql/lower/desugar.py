@@ -1,4 +1,4 @@
-"""Forms of aggregates that are other ways to write simpler ones."""
+"""Syntactic sugar removed: FILTER, COUNT_IF, ANY, aliases of aggregates, subqueries in ON."""
 
 from __future__ import annotations
 
@@ -19,21 +19,21 @@ _PERCENTILES = {exp.PercentileCont: "percentile_cont", exp.PercentileDisc: "perc
 
 
 def desugared(tree: exp.Expr) -> exp.Expr:
-    """The query without FILTER clauses, COUNT_IF and second names of aggregates."""
-    made = tree.copy()
-    # Inner ones first: what is replaced may stand inside what is replaced.
-    for node in reversed(list(made.walk())):
+    """The query in a smaller language: FILTER clauses, COUNT_IF and the like are rewritten."""
+    result = tree.copy()
+    # Inner nodes first: one that is rewritten may stand inside another.
+    for node in reversed(list(result.walk())):
         simpler = _simpler(node)
-        if node is made:
-            made = simpler
+        if node is result:
+            result = simpler
         elif simpler is not node:
             node.replace(simpler)
-    return made
+    return result
 
 
 def _simpler(node: exp.Expr) -> exp.Expr:
     match node:
-        case exp.Filter() if _over_places(node):
+        case exp.Filter() if _filters_by_position(node):
             return node
         case exp.Filter(this=exp.AggFunc() as call):
             return _filtered(call, node.expression.this)
@@ -54,24 +54,22 @@ def _simpler(node: exp.Expr) -> exp.Expr:
             node.parent, exp.Like | exp.ILike
         ):
             return exp.LogicalOr(this=node.this)
-        case exp.Predicate(expression=exp.Any(this=exp.Query() as query)) if (
-            type(node) in _OTHERWISE
-        ):
-            every = _OTHERWISE[type(node)](this=node.this, expression=exp.All(this=query))
+        case exp.Predicate(expression=exp.Any(this=exp.Query() as query)) if type(node) in _NEGATED:
+            every = _NEGATED[type(node)](this=node.this, expression=exp.All(this=query))
             return exp.Not(this=every)
         case exp.Select():
-            return _moved(node)
+            return _with_subqueries_in_where(node)
         case exp.IgnoreNulls(this=exp.AggFunc() as call) if not windowed(call):
             return call
         case exp.Median() | exp.Quantile() | exp.Mode() | exp.GroupConcat() | exp.WithinGroup():
-            made = _ordered(node)
-            made.meta.update(node.meta)
-            return made
+            ordered = _ordered(node)
+            ordered.meta.update(node.meta)
+            return ordered
         case _:
             return node
 
 
-_OTHERWISE: dict[type[exp.Expr], type[exp.Expr]] = {
+_NEGATED: dict[type[exp.Expr], type[exp.Expr]] = {
     exp.GT: exp.LTE,
     exp.GTE: exp.LT,
     exp.LT: exp.GTE,
@@ -79,11 +77,11 @@ _OTHERWISE: dict[type[exp.Expr], type[exp.Expr]] = {
     exp.NEQ: exp.EQ,
     exp.EQ: exp.NEQ,
 }
-"""A comparison holds for ANY row if the opposite one does not hold for ALL."""
+"""A comparison holds for ANY row if its negation does not hold for ALL rows."""
 
 
-def _moved(node: exp.Select) -> exp.Select:
-    """Subqueries in ON of inner joins stand in WHERE, where no later join keeps lonely rows."""
+def _with_subqueries_in_where(node: exp.Select) -> exp.Select:
+    """Subqueries in ON of inner joins moved to WHERE, if no RIGHT or FULL join follows."""
     for join in reversed(node.args.get("joins") or ()):
         if str(join.args.get("side") or "").upper() in ("RIGHT", "FULL"):
             break
@@ -102,19 +100,19 @@ def _moved(node: exp.Select) -> exp.Select:
 
 
 def _ordered(node: exp.Expr) -> exp.Expr:
-    """Aggregates of an order of values, as name(value, literal, order …)."""
+    """Ordered-set aggregates such as PERCENTILE_CONT, as name(value, constant, order …)."""
     match node:
         case exp.Median():
             return _call("percentile_cont", node.this, exp.Literal.number("0.5"))
         case exp.Quantile() if type(node) is exp.Quantile and (
-            place := _place(node.args["quantile"])
+            fraction := _fraction(node.args["quantile"])
         ):
-            return _call("percentile_cont", node.this, place)
+            return _call("percentile_cont", node.this, fraction)
         case exp.WithinGroup(
             this=exp.PercentileCont() | exp.PercentileDisc() as call,
             expression=exp.Order(expressions=[by]),
-        ) if (place := _place(call.this)) is not None:
-            return _call(_PERCENTILES[type(call)], by.this, place, by)
+        ) if (fraction := _fraction(call.this)) is not None:
+            return _call(_PERCENTILES[type(call)], by.this, fraction, by)
         case exp.WithinGroup(this=exp.Mode(), expression=exp.Order(expressions=[by])):
             return _call("mode", by.this, exp.Null(), by)
         case exp.Mode() if (
@@ -132,7 +130,7 @@ def _ordered(node: exp.Expr) -> exp.Expr:
             return node
 
 
-def _place(node: exp.Expr) -> exp.Expr | None:
+def _fraction(node: exp.Expr) -> exp.Expr | None:
     """A literal between 0 and 1, as a number."""
     if not isinstance(node, exp.Literal) or not re.fullmatch(r"0*1(\.0*)?|0*(\.\d*)?", node.name):
         return None
@@ -152,69 +150,69 @@ def _separator(node: exp.Expr) -> exp.Expr:
 
 
 def _count_all(values: list[exp.Expr]) -> exp.Expr:
-    """The number of rows in which every value is there."""
-    return exp.Count(this=_when(_all_there(values), exp.Literal.number(1)))
+    """The number of rows in which no value is NULL."""
+    return exp.Count(this=_when(_none_null(values), exp.Literal.number(1)))
 
 
 def _average_of_pairs(node: exp.Expr) -> exp.Expr:
     pair = [node.this, node.expression]
     wanted = pair[1] if isinstance(node, exp.RegrAvgx) else pair[0]
-    return exp.Avg(this=_when(_all_there(pair), wanted))
+    return exp.Avg(this=_when(_none_null(pair), wanted))
 
 
-def _all_there(values: list[exp.Expr]) -> exp.Expr:
+def _none_null(values: list[exp.Expr]) -> exp.Expr:
     return exp.and_(*(exp.Is(this=v.copy(), expression=exp.Null()).not_() for v in values))
 
 
 def _filtered(call: exp.AggFunc, condition: exp.Expr) -> exp.Expr:
-    """An aggregate of the rows that satisfy a condition: the others bring NULL."""
+    """An aggregate with FILTER: the value is NULL in rows that do not satisfy the condition."""
     if isinstance(call, exp.AnonymousAggFunc):
         first, fixed, *order = call.expressions
         kept = _kept(first, condition)
         value, whole = _value(kept), _value(first)
         moved = (by.copy() if by.this != whole else _by(by, value) for by in order)
         return _call(str(call.this), kept, fixed, *moved)
-    made = call.copy()
+    filtered = call.copy()
     for part in ("this", "expression"):
         if (argument := call.args.get(part)) is not None:
-            made.set(part, _kept(argument, condition))
-    return made
+            filtered.set(part, _kept(argument, condition))
+    return filtered
 
 
-_PLACES = (
+_BY_POSITION = (
     *(exp.RowNumber, exp.Rank, exp.DenseRank, exp.PercentRank, exp.CumeDist, exp.Ntile),
     *(exp.Lag, exp.Lead, exp.NthValue, exp.FirstValue, exp.LastValue, exp.First, exp.Last),
 )
-"""Window functions of the places of rows, for which a row that brings NULL is still a row."""
+"""Window functions that count rows: for them a row with the value NULL is still a row."""
 _VALUES = (exp.FirstValue, exp.LastValue, exp.First, exp.Last)
 
 
-def _over_places(node: exp.Filter) -> bool:
-    return isinstance(_without_nulls_clause(node.this), _PLACES)
+def _filters_by_position(node: exp.Filter) -> bool:
+    return isinstance(_without_nulls_clause(node.this), _BY_POSITION)
 
 
 def _filtered_value(node: exp.Window) -> exp.Expr | None:
     """FIRST_VALUE or LAST_VALUE of the rows of a frame that satisfy a condition.
 
-    The others bring NULL, which is left out, and those that are wanted a struct of their value,
-    which is there even where the value is NULL.
+    In the other rows it is NULL, which IGNORE NULLS skips. In these it is a struct of the value,
+    which is not NULL even where the value is.
     """
-    found = _without_nulls_clause(node.this)
-    if not isinstance(found, exp.Filter):
+    filtered = _without_nulls_clause(node.this)
+    if not isinstance(filtered, exp.Filter):
         return None
-    call = _without_nulls_clause(found.this)
+    call = _without_nulls_clause(filtered.this)
     if not isinstance(call, _VALUES):
         return None
-    skip = any(isinstance(each, exp.IgnoreNulls) for each in (node.this, found.this))
-    condition, value = found.expression.this, call.this
+    skip = any(isinstance(each, exp.IgnoreNulls) for each in (node.this, filtered.this))
+    condition, value = filtered.expression.this, call.this
     name = exp.to_identifier("held")
     pair = exp.PropertyEQ(this=name.copy(), expression=value.copy())
     held = value if skip else exp.Struct(expressions=[pair])
     wanted = call.copy()
     wanted.set("this", _when(condition, held))
-    made = node.copy()
-    made.set("this", exp.IgnoreNulls(this=wanted))
-    return made if skip else exp.Dot(this=made, expression=name)
+    window = node.copy()
+    window.set("this", exp.IgnoreNulls(this=wanted))
+    return window if skip else exp.Dot(this=window, expression=name)
 
 
 def _without_nulls_clause(node: exp.Expr) -> exp.Expr:
@@ -227,10 +225,10 @@ def _value(argument: exp.Expr) -> exp.Expr:
 
 
 def _by(ordered: exp.Expr, value: exp.Expr) -> exp.Expr:
-    """The same direction for another value."""
-    made = ordered.copy()
-    made.set("this", value.copy())
-    return made
+    """The same direction and order of NULLs for another value."""
+    moved = ordered.copy()
+    moved.set("this", value.copy())
+    return moved
 
 
 def _kept(argument: exp.Expr, condition: exp.Expr) -> exp.Expr:

@@ -1,4 +1,4 @@
-"""What a sqlglot node says: the name of a construct, and its arguments in Spark's order."""
+"""The construct of a sqlglot node: the name that Spark has for it, and its arguments in order."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from everview.expr.types import FLOATS, INTEGERS, Type, storable_type
 
 
 @dataclass(frozen=True, slots=True)
-class Call:
+class Construct:
     """A construct applied to arguments; `value` is what is fixed in the text (a unit, a name)."""
 
     name: str
@@ -20,7 +20,7 @@ class Call:
     value: str | None = None
 
 
-def call(node: exp.Expr) -> Call | None:
+def construct_of(node: exp.Expr) -> Construct | None:
     """The construct of a node, None where we do not know it."""
     special = _SPECIAL.get(type(node))
     if special is not None:
@@ -31,7 +31,7 @@ def call(node: exp.Expr) -> Call | None:
     if plain is None:
         return None
     name, keys = plain
-    return None if _says_more(node, keys) else Call(name, _arguments(node, keys))
+    return None if _says_more(node, keys) else Construct(name, _arguments(node, keys))
 
 
 def _says_more(node: exp.Expr, keys: str) -> bool:
@@ -40,12 +40,12 @@ def _says_more(node: exp.Expr, keys: str) -> bool:
     return any(isinstance(value, exp.Expr | list) and value for value in rest)
 
 
-def _named(name: str, args: tuple[exp.Expr, ...]) -> Call | None:
+def _named(name: str, args: tuple[exp.Expr, ...]) -> Construct | None:
     if name in ("date_part", "datepart") and len(args) == 2 and isinstance(args[0], exp.Literal):
         return _extracted(args[0].name, args[1])
     if name == "instr" and len(args) == 2:
-        return Call("locate", args[::-1])
-    return Call(_ALIASES.get(name, name), args)
+        return Construct("locate", args[::-1])
+    return Construct(_ALIASES.get(name, name), args)
 
 
 def cast_call(node: exp.Expr) -> tuple[exp.Expr, Type] | None:
@@ -70,7 +70,7 @@ def target_type(node: exp.Cast) -> Type | None:
     return base
 
 
-def interval_cast(node: exp.Cast) -> Call | None:
+def interval_cast(node: exp.Cast) -> Construct | None:
     """CAST('5' AS INTERVAL DAY) of a literal of one unit, which is INTERVAL '5' DAY."""
     to, unit = node.to.this, None
     if isinstance(to, exp.Interval) and isinstance(node.this, exp.Literal):
@@ -78,7 +78,7 @@ def interval_cast(node: exp.Cast) -> Call | None:
     count = re.fullmatch(r"\s*([+-]?\d{1,9})\s*", node.this.name) if unit is not None else None
     if count is None or not isinstance(unit, exp.Var):
         return None
-    return Call("interval", (), f"{int(count[1])} {unit.name.upper()}")
+    return Construct("interval", (), f"{int(count[1])} {unit.name.upper()}")
 
 
 _CAST_CALLS = {
@@ -97,11 +97,11 @@ _TYPE_NAMES: dict[object, Type] = {
 
 def _arguments(node: exp.Expr, keys: str) -> tuple[exp.Expr, ...]:
     """The arguments under `keys`, lists flattened, absent ones left out, wrappers taken off."""
-    found: list[exp.Expr] = []
+    arguments: list[exp.Expr] = []
     for key in keys.split():
         value = node.args.get(key)
-        found.extend(value if isinstance(value, list) else [value] if value is not None else [])
-    return tuple(_unwrapped(arg) for arg in found)
+        arguments.extend(value if isinstance(value, list) else [value] if value is not None else [])
+    return tuple(_unwrapped(arg) for arg in arguments)
 
 
 def _unwrapped(node: exp.Expr) -> exp.Expr:
@@ -197,26 +197,26 @@ _EXTRACTS = {
 }
 
 
-def _extract(node: exp.Expr) -> Call | None:
+def _extract(node: exp.Expr) -> Construct | None:
     return _extracted(node.this.name, node.expression)
 
 
-def _extracted(unit: str, moment: exp.Expr) -> Call | None:
+def _extracted(unit: str, moment: exp.Expr) -> Construct | None:
     name = _EXTRACTS.get(unit.upper())
-    return Call(name, (moment,)) if name else None
+    return Construct(name, (moment,)) if name else None
 
 
-def _is(node: exp.Expr) -> Call | None:
+def _is(node: exp.Expr) -> Construct | None:
     match node.expression:
         case exp.Null():
-            return Call("is null", (node.this,))
+            return Construct("is null", (node.this,))
         case exp.Boolean() as truth:
-            return Call("is true" if truth.this else "is false", (node.this,))
+            return Construct("is true" if truth.this else "is false", (node.this,))
         case _:
             return None
 
 
-def _like(node: exp.Expr) -> Call | None:
+def _like(node: exp.Expr) -> Construct | None:
     """A LIKE, with its escape character; one of ANY or ALL is several."""
     escape = "\\"
     if isinstance(node, exp.Escape):
@@ -224,98 +224,100 @@ def _like(node: exp.Expr) -> Call | None:
     if isinstance(node.expression, exp.Any | exp.All):
         return None
     name = "like" if isinstance(node, exp.Like) else "ilike"
-    return Call(("not " if node.args.get("negate") else "") + name, _pair(node), escape)
+    return Construct(("not " if node.args.get("negate") else "") + name, _pair(node), escape)
 
 
 def _pair(node: exp.Expr) -> tuple[exp.Expr, ...]:
     return _arguments(node, "this expression")
 
 
-def _trim(node: exp.Expr) -> Call:
+def _trim(node: exp.Expr) -> Construct:
     side = {"LEADING": "ltrim", "TRAILING": "rtrim"}.get(node.args.get("position") or "", "trim")
-    return Call(side, _pair(node))
+    return Construct(side, _pair(node))
 
 
-def _pad(node: exp.Expr) -> Call:
+def _pad(node: exp.Expr) -> Construct:
     side = "lpad" if node.args.get("is_left") else "rpad"
-    return Call(side, _arguments(node, "this expression fill_pattern"))
+    return Construct(side, _arguments(node, "this expression fill_pattern"))
 
 
-def _date_diff(node: exp.Expr) -> Call:
+def _date_diff(node: exp.Expr) -> Construct:
     return (
-        _by_unit("timestampdiff")(node) if node.args.get("unit") else Call("datediff", _pair(node))
+        _by_unit("timestampdiff")(node)
+        if node.args.get("unit")
+        else Construct("datediff", _pair(node))
     )
 
 
-def _by_unit(name: str) -> Callable[[exp.Expr], Call]:
-    return lambda node: Call(name, _pair(node), node.args["unit"].name.upper())
+def _by_unit(name: str) -> Callable[[exp.Expr], Construct]:
+    return lambda node: Construct(name, _pair(node), node.args["unit"].name.upper())
 
 
-def _in(node: exp.Expr) -> Call | None:
-    return Call("in", _arguments(node, "this expressions")) if node.expressions else None
+def _in(node: exp.Expr) -> Construct | None:
+    return Construct("in", _arguments(node, "this expressions")) if node.expressions else None
 
 
-def _interval(node: exp.Expr) -> Call | None:
+def _interval(node: exp.Expr) -> Construct | None:
     unit = node.args.get("unit")
     if not isinstance(unit, exp.Var) or not isinstance(node.this, exp.Literal):
         return None
-    return Call("interval", (), f"{node.this.name} {unit.name.upper().removesuffix('S')}")
+    return Construct("interval", (), f"{node.this.name} {unit.name.upper().removesuffix('S')}")
 
 
-def _item(node: exp.Expr) -> Call | None:
+def _item(node: exp.Expr) -> Construct | None:
     """x[i], or element_at, which sqlglot tells apart by where counting begins."""
     name = "[]"
     if node.args.get("offset") is not None:
         name = "try_element_at" if node.args.get("safe") else "element_at"
     items = node.expressions
-    return Call(name, (node.this, items[0])) if len(items) == 1 else None
+    return Construct(name, (node.this, items[0])) if len(items) == 1 else None
 
 
-def _struct(node: exp.Expr) -> Call | None:
+def _struct(node: exp.Expr) -> Construct | None:
     named = [each for each in node.expressions if isinstance(each, exp.PropertyEQ)]
     if len(named) != len(node.expressions):
         return None
     names = ",".join(each.this.name for each in named)
-    return Call("struct", tuple(each.expression for each in named), names)
+    return Construct("struct", tuple(each.expression for each in named), names)
 
 
-def _map(node: exp.Expr) -> Call | None:
+def _map(node: exp.Expr) -> Construct | None:
     keys, values = node.args["keys"].expressions, node.args["values"].expressions
-    return Call("map", tuple(each for pair in zip(keys, values, strict=True) for each in pair))
+    return Construct("map", tuple(each for pair in zip(keys, values, strict=True) for each in pair))
 
 
-def _sorted(node: exp.Expr) -> Call | None:
+def _sorted(node: exp.Expr) -> Construct | None:
     """sort_array has nulls first, array_sort last; the order of a comparator we do not know."""
     if node.args.get("expression") is not None:
         return None
     direction, first = node.args.get("asc"), node.args.get("nulls_first")
     if direction is not None:
-        return Call("sort_array", (node.this, direction))
+        return Construct("sort_array", (node.this, direction))
     sort = isinstance(first, exp.Boolean) and bool(first.this)
-    return Call("sort_array" if sort else "array_sort", (node.this,))
+    return Construct("sort_array" if sort else "array_sort", (node.this,))
 
 
-_SPECIAL: dict[type[exp.Expr], Callable[[exp.Expr], Call | None]] = {
+_SPECIAL: dict[type[exp.Expr], Callable[[exp.Expr], Construct | None]] = {
     exp.Extract: _extract,
     exp.Is: _is,
     exp.Like: _like,
     exp.ILike: _like,
     exp.Escape: _like,
-    exp.Initcap: lambda node: Call("initcap", (node.this,)),
+    exp.Initcap: lambda node: Construct("initcap", (node.this,)),
     exp.Trim: _trim,
     exp.Pad: _pad,
-    exp.TsOrDsAdd: lambda node: Call("date_add", _pair(node)),
+    exp.TsOrDsAdd: lambda node: Construct("date_add", _pair(node)),
     exp.DateDiff: _date_diff,
     exp.TimestampAdd: _by_unit("timestampadd"),
     exp.TimestampDiff: _by_unit("timestampdiff"),
-    exp.TsOrDsToDate: lambda node: Call("to_date", _arguments(node, "this format")),
-    exp.TimestampTrunc: lambda node: Call(
+    exp.TsOrDsToDate: lambda node: Construct("to_date", _arguments(node, "this format")),
+    exp.TimestampTrunc: lambda node: Construct(
         "date_trunc", (_unwrapped(node.this),), node.args["unit"].name.upper()
     ),
     exp.In: _in,
     exp.Interval: _interval,
     exp.Bracket: _item,
-    exp.Dot: lambda node: Call("field", (node.this,), node.expression.name),
+    exp.Dot: lambda node: Construct("field", (node.this,), node.expression.name),
     exp.Struct: _struct,
     exp.VarMap: _map,
     exp.ArraySort: _sorted,
