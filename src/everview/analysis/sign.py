@@ -1,4 +1,4 @@
-"""Which weights a plan can have: none, positive ones, or any."""
+"""The sign of a plan: which weights it can have, none, positive ones, or any."""
 
 from __future__ import annotations
 

@@ -22,8 +22,8 @@ from everview.plan.traverse import has_loops, schema_of, sources, walk
 def derive(plan: Plan, changed: Collection[str] | None = None) -> Plan:
     """Δ`plan` when every source R changes by ΔR; a source not in `changed` changes by nothing.
 
-    Q(R + ΔR) = Q(R) + ΔQ(R, ΔR). As one plan has no names for what is read more than once, its
-    text can grow with the power of its depth. The change of a loop is the difference itself.
+    Q(R + ΔR) = Q(R) + ΔQ(R, ΔR). One plan has no names for what is read more than once, so its
+    text can grow exponentially with its depth. The change of a loop is the difference itself.
     """
     return Differentiator(_Inline(), changed).change(plan)
 

@@ -1,4 +1,4 @@
-"""Rules a change must keep, verified from the change and the rows it meets."""
+"""Constraints as checks of a change: primary keys, NOT NULL, and that deleted rows exist."""
 
 from __future__ import annotations
 
@@ -30,13 +30,13 @@ def checks(
 ) -> list[Step]:
     """The checks of one table (minimal-changes §III: on the change alone, before commit)."""
     change = Ref(change_name(source.name), source.schema)
-    found: list[Step] = []
+    steps: list[Step] = []
     if not_null:
         nulls = " OR ".join(f"{scalar.column(name)} IS NULL" for name in not_null)
         bad = distinct(filter_(change, scalar.canonical(nulls)))
-        found.append(Check(NOT_NULL, source.name, not_null, bad))
+        steps.append(Check(NOT_NULL, source.name, not_null, bad))
     if not (source.key or deletes):
-        return found
+        return steps
     by = source.key or sort[:1]
     # A slice may hold rows with other keys: they keep the rules already.
     after = add(lowering.lower_lookup(source, Lookup.of(change, by)), change)
@@ -44,8 +44,8 @@ def checks(
         count = Measure("count(*)", "bigint", "count")
         counted = groups(totals(after, source.key, (count,)), source.key)
         twice = filter_(counted, scalar.canonical("`count(*)` > 1"))
-        found.append(Check(DUPLICATE_KEY, source.name, source.key, twice))
+        steps.append(Check(DUPLICATE_KEY, source.name, source.key, twice))
     if deletes:
         missing = distinct(negate(after))
-        found.append(Check(MISSING_ROW, source.name, columns_of(source), missing))
-    return found
+        steps.append(Check(MISSING_ROW, source.name, columns_of(source), missing))
+    return steps

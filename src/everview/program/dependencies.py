@@ -1,4 +1,4 @@
-"""What of a program each view needs: one program serves them all."""
+"""Which fetches and steps of a program each view depends on."""
 
 from __future__ import annotations
 
