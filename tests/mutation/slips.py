@@ -9,7 +9,16 @@ from types import ModuleType
 
 from everview import compiler
 from everview.differentiate import lifting, mergeable, range_frame, top_k
+from everview.lang.sql.lower import (
+    frames,
+    grouping,
+    grouping_sets,
+    outer_joins,
+    set_operations,
+    subquery_joins,
+)
 from everview.program import arrangements, loops, materialize, schedule
+from everview.rewrite import distinct, join_order, loop_normal_form, normalize, prune, pushdown
 from everview.sqlgen import aggregates, sql
 from mutation.planting import Fault, planted, source
 
@@ -64,14 +73,9 @@ SLIPS: dict[ModuleType, tuple[Slip, ...]] = {
             "next(iter(self._computed.values()), None)",
         ),
         (
-            "a state is looked up by another key",
-            "theirs[by.index(column)] if column is not None else None",
-            "theirs[0] if column is not None else None",
-        ),
-        (
-            "a source is looked up by another key",
-            "theirs[demand.by.index(column)]",
-            "theirs[-1]",
+            "a slice is looked up by another key",
+            "theirs = dict(reversed(pairs))",
+            "theirs = {mine: pairs[0][1] for mine, _ in pairs}",
         ),
         ("a filter is left to a state that has none", "if serving.filtered:", "if True:"),
         (
@@ -399,6 +403,125 @@ SLIPS: dict[ModuleType, tuple[Slip, ...]] = {
         ("rows are not read as far as they are touched", "(changed, 2)", "(changed, 1)"),
         ("only the cells of changed rows are touched", "(changed, 1)", "(changed, 0)"),
         ("rows that come are not near", "(add(rows, changed), rows)", "(rows, rows)"),
+    ),
+    normalize: (
+        (
+            "a join forgets that NULL equals NULL",
+            "on, residual, nulls)\n        case D",
+            "on, residual)\n        case D",
+        ),
+        ("a row without elements goes", "position, outer=outer)", "position)"),
+    ),
+    join_order: (
+        (
+            "joins are arranged and so are their columns",
+            "columns_of(plan))\n    fresh",
+            "columns_of(joined))\n    fresh",
+        ),
+    ),
+    pushdown: (
+        ("a filter passes a group by what is not its key", "<= set(keys))", "or set(keys))"),
+        (
+            "a filter passes the group without keys",
+            "if scalar.columns(p) and scalar.columns(p) <=",
+            "if scalar.columns(p) <=",
+        ),
+        ("a filter of one side of a sum", "_push(right, predicates))", "right)"),
+        (
+            "a filter of the left goes to the right",
+            "if used <= set(columns_of(node.left)):",
+            "if used <= set(columns_of(node.right)):",
+        ),
+        (
+            "a null-safe equality is a plain one",
+            "made = join(left, right, on, residual, nulls)",
+            "made = join(left, right, on, residual)",
+        ),
+    ),
+    distinct: (
+        (
+            "a distinct below a subtraction goes",
+            "positive = sign(node.child) <= Sign.POSITIVE",
+            "positive = True",
+        ),
+        ("a bag is taken for a set", "child if is_set(child) else distinct(child)", "child"),
+    ),
+    prune: (
+        ("what a filter looks at is pruned", "needed | scalar.columns(predicate)", "needed"),
+        ("what a window orders by is pruned", "{order.column for order in column.order} | ", ""),
+        (
+            "the columns of a set are pruned",
+            "Distinct(_prune(child, set(columns_of(child))))",
+            "Distinct(_prune(child, needed))",
+        ),
+    ),
+    loop_normal_form: (
+        (
+            "a body loses its distinct",
+            "equations[name] = distinct(named(body.child))",
+            "equations[name] = named(body.child)",
+        ),
+    ),
+    subquery_joins: (
+        ("NOT IN an empty list is not known", "`rows` = 0 OR ({known})", "{known}"),
+        ("a NULL in the list is passed over", "`rows` = `known` AND NOT", "NOT"),
+        ("NULL is not in a list", " AND NOT {scalar.column(asked)} IS NULL", ""),
+        ("a pair with a NULL is not in a list", "asked), _NONE), col", "asked), '`yes` = 0'), col"),
+    ),
+    outer_joins: (
+        (
+            "a left join keeps every row beside NULLs",
+            "unmatched(left, right, condition), found",
+            "left, found",
+        ),
+        ("a full join forgets the right side", 'side in ("RIGHT", "FULL")', 'side == "RIGHT"'),
+        (
+            "a condition on the left decides which rows stay",
+            "filter_(left, scalar.conjunction(ours))",
+            "left",
+        ),
+        (
+            "a condition on the right is forgotten",
+            "filter_(right, scalar.conjunction(theirs))",
+            "right",
+        ),
+    ),
+    grouping_sets: (
+        (
+            "a rollup has no total",
+            "range(len(parts), -1, -1)]\n        case exp.Cube",
+            "range(len(parts), 0, -1)]\n        case exp.Cube",
+        ),
+        (
+            "a key that is left out is shown",
+            "if name in by else null_of(type_)",
+            "if name in every else null_of(type_)",
+        ),
+        ("GROUPING tells the keys there are", "(key not in keys) <<", "(key in keys) <<"),
+    ),
+    grouping: (
+        ("values without rows have no group", "add(counted, map_(values, missing))", "counted"),
+        ("values without rows are counted", "replace(a, column=_HERE) if", "a if"),
+    ),
+    frames: (
+        (
+            "a frame ends where it begins",
+            "{kind} BETWEEN {start} AND {end}",
+            "{kind} BETWEEN {start} AND {start}",
+        ),
+        ("rows are a range", 'return f"{kind} BETWEEN', 'return f"RANGE BETWEEN'),
+    ),
+    set_operations: (
+        (
+            "EXCEPT ALL is a set",
+            "return positive(add(left, negate(right)))",
+            "return distinct(positive(add(left, negate(right))))",
+        ),
+        (
+            "INTERSECT ALL keeps the left side",
+            "add(left, negate(positive(add(left, negate(right)))))",
+            "left",
+        ),
     ),
 }
 
