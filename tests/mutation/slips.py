@@ -9,7 +9,17 @@ from types import ModuleType
 
 from everview import compiler
 from everview.differentiate import lifting, mergeable, range_frame, recursion, top_k
+from everview.lang.sql.lower import (
+    domain,
+    frames,
+    group_keys,
+    grouping,
+    outer_joins,
+    set_operations,
+    subquery_joins,
+)
 from everview.program import arrangements, loops, lowering, schedule
+from everview.rewrite import distinct, join_order, loop_normal_form, normalize, prune, pushdown
 from everview.sqlgen import aggregates, sql
 from mutation.planting import Fault, planted, source
 
@@ -410,6 +420,135 @@ SLIPS: dict[ModuleType, tuple[Slip, ...]] = {
         ("rows are not read as far as they are touched", "(changed, 2)", "(changed, 1)"),
         ("only the cells of changed rows are touched", "(changed, 1)", "(changed, 0)"),
         ("rows that come are not near", "(add(rows, changed), rows)", "(rows, rows)"),
+    ),
+    normalize: (
+        (
+            "a join forgets that NULL equals NULL",
+            "on, residual, nulls)\n        case D",
+            "on, residual)\n        case D",
+        ),
+        ("a row without elements goes", "position, outer=outer)", "position)"),
+    ),
+    join_order: (
+        (
+            "joins are arranged and so are their columns",
+            "columns_of(plan))\n    fresh",
+            "columns_of(joined))\n    fresh",
+        ),
+    ),
+    pushdown: (
+        ("a filter passes a group by what is not its key", "<= set(keys))", "or set(keys))"),
+        (
+            "a filter passes the group without keys",
+            "if scalar.columns(p) and scalar.columns(p) <=",
+            "if scalar.columns(p) <=",
+        ),
+        ("a filter of one side of a sum", "_push(right, predicates))", "right)"),
+        (
+            "a filter of the left goes to the right",
+            "if used <= set(columns_of(node.left)):",
+            "if used <= set(columns_of(node.right)):",
+        ),
+        (
+            "a null-safe equality is a plain one",
+            "made = join(left, right, on, residual, nulls)",
+            "made = join(left, right, on, residual)",
+        ),
+    ),
+    distinct: (
+        (
+            "a distinct below a subtraction goes",
+            "positive = sign(node.child) <= Sign.POSITIVE",
+            "positive = True",
+        ),
+        ("a bag is taken for a set", "child if is_set(child) else distinct(child)", "child"),
+    ),
+    prune: (
+        ("what a filter looks at is pruned", "needed | scalar.columns(predicate)", "needed"),
+        ("what a window orders by is pruned", "{order.column for order in column.order} | ", ""),
+        (
+            "the columns of a set are pruned",
+            "Distinct(_prune(child, set(columns_of(child))))",
+            "Distinct(_prune(child, needed))",
+        ),
+    ),
+    loop_normal_form: (
+        (
+            "a body loses its distinct",
+            "equations[name] = distinct(named(body.child))",
+            "equations[name] = named(body.child)",
+        ),
+    ),
+    subquery_joins: (
+        ("NOT IN an empty list is not known", "`rows` = 0 OR ({known})", "{known}"),
+        ("a NULL in the list is passed over", "`rows` = `known` AND NOT", "NOT"),
+        ("NULL is not in a list", " AND NOT {scalar.column(left)} IS NULL", ""),
+        (
+            "a pair with a NULL is not in a list",
+            "left_columns), _NONE), columns",
+            "left_columns), '`yes` = 0'), columns",
+        ),
+    ),
+    outer_joins: (
+        (
+            "a left join keeps every row beside NULLs",
+            "padded_with_nulls(anti_join_on(left, right, condition), joined)",
+            "padded_with_nulls(left, joined)",
+        ),
+        ("a full join forgets the right side", 'side in ("RIGHT", "FULL")', 'side == "RIGHT"'),
+        (
+            "a condition on the left decides which rows stay",
+            "filter_(left, scalar.conjunction(ours))",
+            "left",
+        ),
+        (
+            "a condition on the right is forgotten",
+            "filter_(right, scalar.conjunction(theirs))",
+            "right",
+        ),
+    ),
+    group_keys: (
+        (
+            "a rollup has no total",
+            "range(len(parts), -1, -1)]\n        case exp.Cube",
+            "range(len(parts), 0, -1)]\n        case exp.Cube",
+        ),
+    ),
+    grouping: (
+        (
+            "a key that is left out is shown",
+            "if name in by else null_of(type_)",
+            "if name else null_of(type_)",
+        ),
+        (
+            "GROUPING tells the keys there are",
+            "(key not in grouped_by) <<",
+            "(key in grouped_by) <<",
+        ),
+    ),
+    domain: (
+        ("values without rows have no group", "add(counted, map_(values, missing))", "counted"),
+        ("values without rows are counted", "replace(a, column=_IS_ROW) if", "a if"),
+    ),
+    frames: (
+        (
+            "a frame ends where it begins",
+            "{kind} BETWEEN {start} AND {end}",
+            "{kind} BETWEEN {start} AND {start}",
+        ),
+        ("rows are a range", 'return f"{kind} BETWEEN', 'return f"RANGE BETWEEN'),
+    ),
+    set_operations: (
+        (
+            "EXCEPT ALL is a set",
+            "return positive(add(left, negate(right)))",
+            "return distinct(positive(add(left, negate(right))))",
+        ),
+        (
+            "INTERSECT ALL keeps the left side",
+            "add(left, negate(positive(add(left, negate(right)))))",
+            "left",
+        ),
     ),
 }
 

@@ -138,3 +138,10 @@ def test_rows_with_one_key_or_none_in_common_are_told_apart():
 def monkeypatch_module():
     with pytest.MonkeyPatch.context() as patch:
         yield patch
+
+
+def test_three_rows_with_one_key_are_not_said_to_differ():
+    """The first may be the third: only neighbours are held against each other."""
+    types = [pa.int64(), pa.string(), pa.decimal128(9, 2), pa.int64()]
+    rows = [(1, "a", Decimal(value), 1) for value in (1, 2, 1)]
+    assert not all_differ(in_order(weighted(rows, types), ["k", "l", "_w"]), ["k", "l"])
