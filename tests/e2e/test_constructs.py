@@ -13,6 +13,7 @@ from e2e.constructs import BEYOND_SPARK, CONSTRUCTS
 from e2e.test_views import World
 from everview.analysis.sign import Sign, sign
 from everview.database.database import Database
+from everview.database.handle import Handle
 from everview.engines.duckdb.engine import DuckDBEngine
 from everview.expr.types import Column
 from everview.plan.build import join
@@ -48,7 +49,7 @@ def test_every_construct_equals_recomputation_after_every_transaction(world, fir
 @pytest.mark.parametrize("first", list(CONSTRUCTS)[::SOME])
 def test_every_construct_is_right_where_each_step_is_a_statement(tmp_path, first):
     store = Store.create_or_open(str(tmp_path / "store"))
-    with Database(store, DuckDBEngine(vector_max_rows=-1), store.writer_lock()) as db:
+    with Database(Handle(store, DuckDBEngine(vector_max_rows=-1), store.writer_lock())) as db:
         world = World(db, seed=6)
         world.transact(0)
         start = list(CONSTRUCTS).index(first)

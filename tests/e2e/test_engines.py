@@ -13,6 +13,7 @@ from e2e.checking import differences
 from e2e.shapes import query, shapes_for
 from e2e.test_views import World
 from everview.database.database import Database
+from everview.database.handle import Handle
 from everview.engines.duckdb.engine import DuckDBEngine
 from everview.errors import UserError
 from everview.store.store import Store
@@ -108,7 +109,7 @@ def test_more_than_the_memory_given_is_spilled(tmp_path):
     import pyarrow as pa
 
     store = Store.create_or_open(str(tmp_path))
-    with Database(store, DuckDBEngine(memory="120MB"), store.writer_lock()) as db:
+    with Database(Handle(store, DuckDBEngine(memory="120MB"), store.writer_lock())) as db:
         db.sql("CREATE TABLE t (k BIGINT, w STRING)")
         db.sql("CREATE VIEW j AS SELECT a.k, a.w FROM t a JOIN t b ON a.k = b.k AND a.w = b.w")
         rows = 300_000

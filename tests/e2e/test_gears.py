@@ -13,6 +13,7 @@ from e2e.shapes import query
 from e2e.test_engines import check_rows_that_cancel
 from e2e.test_views import World
 from everview.database.database import Database
+from everview.database.handle import Handle
 from everview.engines.spark.engine import SparkEngine
 from everview.engines.spark.relations import as_frame
 from everview.errors import UserError
@@ -34,7 +35,7 @@ CHOSEN = ("join", "three_tables", "union", "average", "global", "doubles", "spar
 
 def opened(path, spark, **settings) -> Database:
     store = Store.create_or_open(str(path))
-    return Database(store, SparkEngine(spark, **settings), store.writer_lock())
+    return Database(Handle(store, SparkEngine(spark, **settings), store.writer_lock()))
 
 
 @pytest.mark.parametrize(

@@ -100,7 +100,7 @@ SLIPS = (
         "runtime.constraints.primary_key",
         "a row that goes need not be the row that came",
         "bad[deletes] = ~_equal(rows, order[deletes - 1], order[deletes])",
-        "bad[goes] = False",
+        "bad[deletes] = False",
         "runtime/test_primary_key.py::test_every_key_that_breaks_a_rule_is_in_doubt",
     ),
     NamedSlip(

@@ -18,6 +18,7 @@ import pytest
 
 import everview as ev
 from everview.database.database import Database
+from everview.database.handle import Handle
 from everview.engines.spark.engine import SparkEngine
 from everview.errors import UserError
 from everview.store import segments
@@ -206,7 +207,7 @@ def test_embedded_no_damage_becomes_an_answer_or_is_compacted(tmp_path: Path) ->
 @pytest.mark.spark
 def test_on_spark_no_damage_becomes_an_answer(tmp_path: Path, spark: SparkSession) -> None:
     store = Store.create_or_open(tmp_path / "shop")
-    with Database(store, SparkEngine(spark, large_rows=0), None) as db:
+    with Database(Handle(store, SparkEngine(spark, large_rows=0), None)) as db:
         db.sql("CREATE TABLE t (id BIGINT, v STRING)")
         db.insert("t", [(n, f"value {n % 100}") for n in range(3_000)])
         right = sorted(db.read("t").rows())
@@ -215,7 +216,8 @@ def test_on_spark_no_damage_becomes_an_answer(tmp_path: Path, spark: SparkSessio
         beside.unlink()  # Hadoop's own checksums, which only its local file system has
     for _ in flips(path, every=path.stat().st_size // 6):
         kept = Store.open_existing(store.folder.root)
-        rows = unless_damaged(Database(kept, SparkEngine(spark, large_rows=0), None).read("t").rows)
+        handle = Handle(kept, SparkEngine(spark, large_rows=0), None)
+        rows = unless_damaged(Database(handle).read("t").rows)
         assert rows is None or sorted(rows) == right
         told += rows is None
     assert told > 4
