@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 import threading
+from contextlib import nullcontext
+from datetime import timedelta
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -11,6 +13,7 @@ from typing import Any
 import pytest
 
 import everview as ev
+from everview.database.verify import verify
 from everview.errors import UserError
 from everview.store import manifest_log
 from everview.store.filesystem import Folder
@@ -138,26 +141,40 @@ def test_retention_keeps_what_later_epochs_are_read_from(often: None, store: Sto
                     reader.read(number - 1)
 
 
-def test_a_crash_of_retention_leaves_every_epoch_readable(
-    store: Store, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize("removals", range(5))
+def test_a_crash_of_retention_leaves_what_is_retained_readable(
+    store: Store, monkeypatch: pytest.MonkeyPatch, removals: int
 ) -> None:
     for number in range(6):
         add(store, rows((number, "a", 1)))
     before = [store.read(epoch) for epoch in store.epochs()]
 
+    real, left = Folder.remove, removals
+
     def crash(self: Folder, path: str) -> None:
-        raise KeyboardInterrupt
+        nonlocal left
+        if not left:
+            raise KeyboardInterrupt
+        left -= 1
+        real(self, path)
 
     with monkeypatch.context() as patched:
         patched.setattr(Folder, "remove", crash)
         with pytest.raises(KeyboardInterrupt):
             retire(store, keep_epochs=3)
     again = Store.open_existing(store.folder.root)
-    assert [again.read(epoch) for epoch in again.epochs()] == before
+    assert again.epochs() == [4, 5, 6]
+    assert [again.read(epoch) for epoch in again.epochs()] == before[4:]
+    assert verify(again).ok
+    for epoch in range(4):
+        with pytest.raises(UserError, match=r"S006.*4 to 6") if removals else nullcontext():
+            again.read(epoch)
     add(again, rows((6, "a", 1)))
     assert value(again, Store.open_existing(again.folder.root).latest()) == {
         (number, "a"): 1 for number in range(7)
     }
+    retire(again, keep_epochs=9, grace=timedelta(hours=1))
+    assert again.folder.names("manifests") == [f"{epoch:020d}.json" for epoch in range(4, 8)]
 
 
 def test_readers_are_not_disturbed_by_retention(often: None, store: Store) -> None:

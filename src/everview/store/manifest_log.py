@@ -9,7 +9,7 @@ oldest epoch that stays. Readers may see either, since both stand for the same m
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from everview.errors import UserError
@@ -28,11 +28,20 @@ CHECKPOINT_MAX_DELTAS = 256
 READ_ATTEMPTS = 3
 """How often an epoch is read again whose deltas retention removed meanwhile."""
 _NAME = re.compile(r"(\d{20})\.json")
+_OLDEST = re.compile(r"(\d{20})\.oldest")
 
 
 def manifest_path(epoch: int) -> str:
     """Zero-padded, so that the order of the names is the order of the epochs."""
     return f"{FOLDER}/{epoch:020d}.json"
+
+
+def _mark_path(epoch: int) -> str:
+    return f"{FOLDER}/{epoch:020d}.oldest"
+
+
+def _numbers(shape: re.Pattern[str], names: Iterable[str]) -> list[int]:
+    return [int(name[1]) for name in map(shape.fullmatch, names) if name]
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,7 +101,7 @@ class ManifestLog:
         A listing is no snapshot: it may miss a new epoch and then the old one that was removed for
         it. So what seems to be empty is listed again.
         """
-        return self._listed() or self._listed()
+        return self._retained() or self._retained()
 
     def read(self, epoch: int, known: Logged | None = None) -> Logged:
         """A retained epoch, if it could be one of ours; no file up to a `known` epoch is read."""
@@ -101,7 +110,7 @@ class ManifestLog:
                 return self._read(epoch, known)
             except _Missing as problem:
                 missing = problem.epoch
-                if missing == epoch:
+                if missing == epoch or epoch not in self.epochs():
                     raise self.not_retained(f"epoch {epoch}", "read one of those epochs") from None
         shown = self.folder.absolute(manifest_path(missing))
         raise errors.damaged_manifest(shown, f"it is missing, and epoch {epoch} needs it")
@@ -142,6 +151,23 @@ class ManifestLog:
         self.folder.replace(manifest_path(epoch), content)
         return Logged(logged.manifest, epoch, len(content))
 
+    def drop_before(self, epoch: int) -> list[str]:
+        """Delete the manifests of all epochs before one; their paths.
+
+        The oldest go first, so that an epoch without a successor is the newest. On the way there
+        are deltas without their checkpoint: a mark, which a crash leaves behind, says from where on
+        epochs are retained.
+        """
+        names = self.folder.names(FOLDER)
+        paths = [manifest_path(each) for each in _numbers(_NAME, names) if each < epoch]
+        marks = [_mark_path(each) for each in _numbers(_OLDEST, names)]
+        if paths:
+            self.folder.replace(_mark_path(epoch), b"")
+            marks = [*dict.fromkeys([*marks, _mark_path(epoch)])]
+        for path in [*paths, *marks]:
+            self.folder.remove(path)
+        return paths
+
     def not_retained(self, wanted: str, remedy: str) -> Exception:
         """The error for what retention has removed, or is still to come."""
         epochs = self.epochs()
@@ -149,9 +175,10 @@ class ManifestLog:
             return errors.no_store(self.folder.shown)
         return errors.not_retained(wanted, epochs[0], epochs[-1], remedy)
 
-    def _listed(self) -> list[int]:
-        names = (_NAME.fullmatch(name) for name in self.folder.names(FOLDER))
-        return [int(name[1]) for name in names if name]
+    def _retained(self) -> list[int]:
+        names = self.folder.names(FOLDER)
+        oldest = max(_numbers(_OLDEST, names), default=0)
+        return [epoch for epoch in _numbers(_NAME, names) if epoch >= oldest]
 
     def _read(self, epoch: int, known: Logged | None) -> Logged:
         """The walk back to a checkpoint, or to what is known, and forward again."""

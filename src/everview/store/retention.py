@@ -9,7 +9,6 @@ from datetime import UTC, datetime, timedelta
 from everview.store import errors
 from everview.store.change_file import FOLDER
 from everview.store.manifest import Manifest
-from everview.store.manifest_log import manifest_path
 from everview.store.segments import epoch_of
 from everview.store.store import Store
 
@@ -31,12 +30,13 @@ def retire(store: Store, keep_epochs: int, grace: timedelta = timedelta(0)) -> l
     old = _replaced_before(store, epochs[:-keep_epochs], grace)
     kept = epochs[len(old) :]
     named = {_entry(file.path) for epoch in kept for file in store.read(epoch).files}
-    stale = [manifest_path(epoch) for epoch in old] + _abandoned(store, kept[-1])
+    stale = _abandoned(store, kept[-1])
     stale += [path for path in _written(store, kept[-1]) if path not in named]
     store.make_checkpoint(kept[0])
+    manifests = store.log.drop_before(kept[0])
     for path in stale:
         store.folder.remove(path)
-    return stale
+    return manifests + stale
 
 
 def _replaced_before(store: Store, epochs: Sequence[int], grace: timedelta) -> Sequence[int]:
