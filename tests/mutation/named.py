@@ -216,6 +216,7 @@ def fails(test: str) -> bool:
     """Whether a test fails in this process, as it is now."""
     shown = io.StringIO()
     plain = ["-q", "-x", "-p", "no:cacheprovider", "-p", "no:xdist", "-m", "not slow and not spark"]
+    plain += ["--hypothesis-profile", "quick"]  # which shrinks nothing
     with contextlib.redirect_stdout(shown):
         code = pytest.main([*plain, str(TESTS / test)])
     assert code in (pytest.ExitCode.OK, pytest.ExitCode.TESTS_FAILED), shown.getvalue()
