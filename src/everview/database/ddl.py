@@ -69,7 +69,7 @@ class CatalogChange:
     def _span(self, relation: str) -> Span:
         """The statement that names a relation, else the first one after which it is needed."""
         named = [s.span for s, _ in self.steps if _names(s, relation)]
-        needed = (s.span for s, catalog in self.steps if relation in catalog.stored())
+        needed = (s.span for s, catalog in self.steps if relation in catalog.compile().stored())
         return named[-1] if named else next(needed, self.steps[-1][0].span)
 
 
