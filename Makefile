@@ -8,7 +8,7 @@ MINUTES ?= 10
 SEED ?= 0
 UV := $(shell command -v uv 2>/dev/null)
 
-# Found anew each time it is needed, so that moving the checkout or Java breaks nothing.
+# Looked up each time it is needed, so that moving the checkout or Java breaks nothing.
 WITH_JAVA = JAVA_HOME="$$(scripts/java.sh)" && export JAVA_HOME &&
 
 .DEFAULT_GOAL := help

@@ -128,7 +128,7 @@ def _options(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument("--rounds", type=int, help="the median of so many transactions")
     parser.add_argument("--out", type=Path, default=RESULTS, help="the folder of the results")
     parser.add_argument("--data", type=Path, default=DATA, help="where generated tables are kept")
-    parser.add_argument("--fresh", action="store_true", help="load the tables anew")
+    parser.add_argument("--fresh", action="store_true", help="load the tables again")
     parser.add_argument("--headline", action="store_true", help="write the table in README")
     options = parser.parse_args(arguments)
     if options.alone == options.together:

@@ -33,7 +33,7 @@ LEFT, TOP, STEP, HEIGHT = 60, 40, 26, 260
 
 
 def write(file: Path, fresh: Sequence[Measured]) -> None:
-    """Add rows to a file, and write its table and its plots anew."""
+    """Add rows to a file, and write its table and its plots again."""
     rows = stored.write(file, fresh)
     file.with_suffix(".md").write_text(table(rows))
     for engine in sorted({row.engine for row in rows}):

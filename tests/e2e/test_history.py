@@ -136,7 +136,7 @@ def test_explain_tells_how_a_fetch_was_taken(tmp_path):
     with ev.open(str(tmp_path / "store"), engine="duckdb") as db:
         db.sql(SHOP)
         fill(db)
-        assert "rows a changed row, last time, from memory" in db.explain("revenue")
+        assert "rows per changed row, last time, from memory" in db.explain("revenue")
         assert "2 rows last time, from memory" in db.explain("revenue", "program")
 
 

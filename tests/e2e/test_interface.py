@@ -277,7 +277,7 @@ def test_explain_shows_what_the_last_transaction_fetched(db):
     db.insert("orders", [(1, 7, "1.00"), (2, 8, "1.00")])
     db.upsert("orders", [(1, 7, "3.00")])
     shown = "\n".join(row[0] for row in db.sql("EXPLAIN revenue").rows())
-    assert "(3 rows stored) by orders.customer: 0.5 rows a changed row, last time" in shown
+    assert "(3 rows stored) by orders.customer: 0.5 rows per changed row, last time" in shown
     assert "fetch orders" in db.explain("revenue", "program")
     assert "1 rows last time" in db.explain("revenue", "program")
     for stage in ("plan", "derivative", "sql"):
@@ -300,7 +300,9 @@ def test_explain_shows_what_each_operator_reads(db):
     db.insert("names", [(7, "Ann"), (8, "Bob")])
     db.insert("orders", [(1, 7, "1.00"), (2, 7, "2.00"), (3, 8, "1.00"), (4, 9, "1.00")])
     shown = db.explain("named")
-    assert "-- reads names (2 rows stored) by customer: 0.5 rows a changed row, last time" in shown
+    assert (
+        "-- reads names (2 rows stored) by customer: 0.5 rows per changed row, last time" in shown
+    )
 
 
 @pytest.mark.spark

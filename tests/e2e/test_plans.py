@@ -129,10 +129,13 @@ def test_a_recursion_by_a_plan_is_followed_and_a_while_program_is_run_anew(db):
     db.delete("move", [(1, 2)])
     assert db.read("reached").rows() == [(2, 3)]
     assert "-- stratum of t: 2 iterations, last time" in db.explain("reached")
-    assert "-- stratum of won: run anew, over all that it reads" in db.explain("won")
+    assert "-- stratum of won: run again from scratch, over all that it reads" in db.explain("won")
     assert "-- recursive: Δ(fix B) = fix B(R + ΔR) − fix B(R)" in db.explain("won")
     told = {each.name: each.refresh for each in db.status() if each.kind == "view"}
-    assert told == {"reached": "incremental", "won": "recompute: the loop of won is run anew"}
+    assert told == {
+        "reached": "incremental",
+        "won": "recompute: the loop of won is run again from scratch",
+    }
 
 
 def test_scalars_are_written_as_we_write_them(db):

@@ -49,7 +49,7 @@ def records(columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> list[dict[
         raise UserError(
             "L001",
             f"two columns are called {twice[0]}, and a JSON object holds only one",
-            remedy="name one of them anew with AS, or leave out --json",
+            remedy="rename one of them with AS, or leave out --json",
         )
     return [dict(zip(columns, row, strict=True)) for row in rows]
 

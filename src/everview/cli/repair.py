@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 def repair(ctx: click.Context, store: str, engine: str, as_json: bool) -> None:
     """Build what is damaged of STORE again, from its tables.
 
-    Views and states of the newest epoch that are damaged are built anew, in a new epoch; the feed
+    Views and states of the newest epoch that are damaged are built again, in a new epoch; the feed
     of such a view begins there. What is damaged of a table cannot be built from anything: its rows
     and the epochs that wrote them are named, and the last epoch that is whole, which
     --epoch opens. Older epochs stay as they are.

@@ -124,7 +124,11 @@ class _Checking:
             construct = not_monotone(body.child if isinstance(body, Distinct) else body, once)
             if construct:
                 problem = f"the recursion of {name} goes through {construct}"
-                raise _refused("P002", problem, "use while_, which may do anything and is run anew")
+                raise _refused(
+                    "P002",
+                    problem,
+                    "use while_, which may do anything and is run again from scratch",
+                )
         return loop
 
     def _with_scalars(self, plan: Plan) -> Plan:

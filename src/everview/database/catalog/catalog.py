@@ -148,7 +148,7 @@ class Catalog:
     def replacing(self, view: ViewDefinition) -> Catalog:
         """The catalog with another query for a view; the views that read it must still hold.
 
-        Like a view that is declared anew, it comes after all that do not read it.
+        Like a view that is declared again, it comes after all that do not read it.
         """
         name = self.relation(view.name)
         readers = self.readers(name)

@@ -65,7 +65,7 @@ class FetchCosts:
             return f"reads {what} whole, or not at all"
         cost = self.measured.get(fetch_mark(relation, by))
         if cost is not None and cost.per_changed_row is not None:
-            rows_read = f"{cost.per_changed_row:.1f} rows a changed row"
+            rows_read = f"{cost.per_changed_row:.1f} rows per changed row"
             return f"reads {what} by {by}: {rows_read}, last time{cost.suffix}"
         if cost is not None:
             how = cost.suffix.removeprefix(",")
@@ -82,7 +82,7 @@ class FetchCosts:
         rates = [c.per_changed_row for c in costs if c and c.per_changed_row is not None]
         if not rates:
             return "what it reads has not been measured yet"
-        return f"{sum(rates):.1f} rows read a changed row, last time"
+        return f"{sum(rates):.1f} rows read per changed row, last time"
 
     def of_fetches(self) -> dict[str, str]:
         """The rows that each fetch read the last time, in words."""

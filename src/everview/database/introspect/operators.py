@@ -64,7 +64,7 @@ class Stratum:
         known = "not measured yet"
         if self.iterations is not None:
             known = f"{self.iterations} iterations, last time"
-        way = "run anew, over all that it reads" if self.anew else known
+        way = "run again from scratch, over all that it reads" if self.anew else known
         return f"stratum of {', '.join(self.relations)}: {way}"
 
 

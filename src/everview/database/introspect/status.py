@@ -57,6 +57,10 @@ def refresh(catalog: Catalog, view: str) -> str:
     if (problem := catalog.beyond_reach.get(view)) is not None:
         return f"not by this engine: {problem.problem}"
     loops = (node for node in walk(catalog.compiled(view).plan) if isinstance(node, Fixpoint))
-    rerun = (f"the loop of {node.result} is run anew" for node in loops if not is_lifted(node))
+    rerun = (
+        f"the loop of {node.result} is run again from scratch"
+        for node in loops
+        if not is_lifted(node)
+    )
     reasons = dict.fromkeys([*(part.reason for part in catalog.views[view].parts), *rerun])
     return f"recompute: {'; '.join(reasons)}" if reasons else "incremental"
