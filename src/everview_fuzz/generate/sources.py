@@ -150,8 +150,12 @@ def _listed(w: QueryContext, made: From, text: str, equality: str | None) -> Fro
 
 
 def _join_using(w: QueryContext, left: From, made: From, text: str, shared: list[str]) -> From:
-    """USING some of the names that both sides have."""
-    kind = join_keyword(w)
+    """USING some of the names that both sides have.
+
+    Spark shows these columns first, after a semi join too. There DuckDB keeps the order of the left
+    side, so where both are asked the join is another one.
+    """
+    kind = join_keyword(w, semi=not w.kit.portable)
     some = w.rng.sample(shared, w.rng.randint(1, len(shared)))
     sql = f"{left.sql} {kind}{text} USING ({', '.join(map(identifier, some))})"
     return replace(left if kind in SEMI else made, sql=sql)
