@@ -12,7 +12,7 @@ UV := $(shell command -v uv 2>/dev/null)
 WITH_JAVA = JAVA_HOME="$$(scripts/java.sh)" && export JAVA_HOME &&
 
 .DEFAULT_GOAL := help
-.PHONY: help setup bench bench-full bench-choosing bench-embedded bench-growth bench-hand bench-peers bench-recursion conformance demo fuzz test test-all tpc lint clean
+.PHONY: help setup bench bench-full bench-choosing bench-driver bench-embedded bench-growth bench-hand bench-peers bench-recursion conformance demo fuzz test test-all test-cluster tpc lint clean
 
 help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | awk -F'\t' '{printf "  make %-14s %s\n", $$1, $$2}'
@@ -33,6 +33,12 @@ bench-full: bench ## the same, and scale 10
 bench-choosing: setup ## large changes as they are chosen to be followed, and in either way, on both engines
 	@$(PY) -m bench.choosing --engine duckdb
 	@$(WITH_JAVA) $(PY) -m bench.choosing --engine spark
+
+bench-driver: setup ## DataFrames in, nothing held, the first transaction, a bounded driver; on Spark
+	@$(WITH_JAVA) $(PY) -m bench.driver --measure frame,large,first,unheld --scale 1
+	@$(WITH_JAVA) $(PY) -m bench.driver --measure first --scale 3
+	@$(WITH_JAVA) $(PY) -m bench.driver --measure memory --scale 3 --memory 1GB --heap 4g
+	@$(WITH_JAVA) $(PY) -m bench.driver --measure unheld --scale 10
 
 bench-embedded: setup ## measure a transaction on DuckDB against one written by hand
 	@$(PY) -m bench.embedded
@@ -68,6 +74,9 @@ test: setup ## all tests but the slow ones, those with Spark beside the others
 
 test-all: setup ## all tests, the laws with more examples, what is sampled in full
 	@HYPOTHESIS_PROFILE=thorough scripts/test.sh $(PY)
+
+test-cluster: setup ## a Spark cluster on loopback: every kind of work, with executors and drivers killed
+	@$(WITH_JAVA) $(PY) -m pytest -q -m cluster tests/cluster
 
 tpc: setup ## the queries of TPC-H and TPC-DS as views, on every engine
 	@$(WITH_JAVA) $(PY) -m pytest -q tests/tpc

@@ -108,7 +108,7 @@ class Bench:
             ]
             with self.progress.step(f"{label}: compare"):
                 for name in texts:
-                    _must_be_equal(name, self.plain.answer(name), turn.ours.answer(name))
+                    must_be_equal(name, self.plain.answer(name), turn.ours.answer(name))
             return rows
 
     def _without_views(self, after: After | None) -> Iterator[Run]:
@@ -181,7 +181,8 @@ class Bench:
         )
 
 
-def _must_be_equal(name: str, expected: list[Row], found: list[Row]) -> None:
+def must_be_equal(name: str, expected: list[Row], found: list[Row]) -> None:
+    """Raise `Unequal` unless both are the same bag of rows."""
     missing, surplus = unequal(expected, found)
     if missing or surplus:
         raise Unequal(

@@ -20,13 +20,14 @@ import everview as ev
 from bench.compare_answers import Row
 from bench.refresh import CHANGED, MEMORY, Refresh
 from bench.tables import KEYS, declaration
-from everview.database.commit import compact_relations, install
+from everview.database.commit import install
+from everview.database.compaction import compact_relations
 from everview.database.database import Database
 from everview.database.ddl import CatalogChange
 from everview.expr.types import WEIGHT
 from everview.runtime.cache.sorted_run import PackedRun
 from everview.runtime.protocol import Snapshot
-from everview.store.compaction import Policy
+from everview.store.compaction_policy import Policy
 from everview.store.manifest import Manifest, Segment
 from everview.store.segments import NewSegment, adopt, folder_of, fresh_id
 from everview.store.store import Store
@@ -72,9 +73,15 @@ class Committed:
 class Ours:
     """A store with all tables and some views, and the engine that keeps it."""
 
-    def __init__(self, folder: Path, engine: str, session: SparkSession | None) -> None:
+    def __init__(
+        self,
+        folder: Path,
+        engine: str,
+        session: SparkSession | None,
+        memory: int | str | None = None,
+    ) -> None:
         self._session = session
-        self.db: Database = ev.open(str(folder), engine=engine, spark=session)
+        self.db: Database = _opened(folder, engine, session, memory)
 
     def load(self, tables: Path) -> None:
         """Declare and fill the tables."""
@@ -125,9 +132,11 @@ class Ours:
     def touch(self) -> None:
         """Look at all that is held in memory, as an evaluation looks at all of its tables.
 
-        The host of a virtual machine may have taken back what nobody has looked at for a minute.
+        What is still being loaded is waited for. The host of a virtual machine may have taken back
+        what nobody has looked at for a minute.
         """
         engine: Any = self.db.engine
+        engine.local.settle()
         for run in (run for held in engine.local.cache._held.values() for run in held.runs):
             columns = (chunk for column in run.rows.columns for chunk in column.chunks)
             parts = [buffer for chunk in columns for buffer in chunk.buffers() if buffer]
@@ -195,6 +204,22 @@ class Ours:
         if self._session is None:
             return 0
         return int(self._session.sparkContext._jsc.sc().dagScheduler().numTotalJobs())
+
+
+def _opened(
+    folder: Path, engine: str, session: SparkSession | None, memory: int | str | None
+) -> Database:
+    """The store in a folder, with a bound for what the driver holds; None for the default."""
+    return ev.open(str(folder), engine=engine, spark=session, memory=memory)
+
+
+def size_in_bytes(size: int | str) -> int:
+    """A size as a number: `"1GB"`, `"512MB"`, or bytes."""
+    text = str(size).upper()
+    for unit, factor in (("GB", 1 << 30), ("MB", 1 << 20), ("KB", 1 << 10)):
+        if text.endswith(unit):
+            return int(float(text.removesuffix(unit)) * factor)
+    return int(text)
 
 
 def template(

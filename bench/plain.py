@@ -199,7 +199,7 @@ class PlainSpark:
             self._session.catalog.dropTempView(name)
 
 
-def started() -> SparkSession:
+def started(heap: str = "8g") -> SparkSession:
     """A local Spark on two cores, with what a careful user would set."""
     from pyspark.sql import SparkSession
 
@@ -207,7 +207,7 @@ def started() -> SparkSession:
     builder = SparkSession.builder.master("local[2]").appName("bench")
     for key, value in {
         **SETTINGS,
-        "spark.driver.memory": "8g",
+        "spark.driver.memory": heap,
         "spark.driver.host": "127.0.0.1",
         "spark.driver.bindAddress": "127.0.0.1",
         "spark.ui.enabled": "false",

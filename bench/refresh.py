@@ -48,6 +48,12 @@ def load(folder: Path, number: int) -> Refresh:
     return Refresh(gone, come)
 
 
+def files(folder: Path, number: int) -> dict[tuple[str, str], Path]:
+    """The files of a transaction: what goes and what comes, by table."""
+    kinds = ("gone", "come")
+    return {(kind, name): _file(folder, number, kind, name) for kind in kinds for name in CHANGED}
+
+
 class Refreshes:
     """Transactions over the tables of a folder, each order touched once."""
 

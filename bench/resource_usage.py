@@ -23,6 +23,11 @@ def peak_mb(apart: Collection[int] = ()) -> float:
     return sum(_number(each, "status", "VmHWM:") for each in family) / 1024
 
 
+def own_peak_mb() -> float:
+    """The most memory that was resident in this process alone."""
+    return _number(os.getpid(), "status", "VmHWM:") / 1024
+
+
 def bytes_read() -> int:
     """Bytes read so far, from files or from each other, cached by the system or not."""
     return sum(_number(each, "io", "rchar:") for each in _family(os.getpid()))

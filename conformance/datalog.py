@@ -17,8 +17,8 @@ from typing import Any
 import everview as ev
 from conformance.maintained import REFUSED, RIGHT, WRONG, DifferenceError, Outcome
 from conformance.refusals import construct
-from everview.database.audit import TOLERANCE
 from everview.database.database import Database
+from everview.database.verdict import TOLERANCE
 from everview.errors import UserError
 from everview.lang.datalog.facts import row_of
 from everview.lang.datalog.program import Declarations, Row, declarations

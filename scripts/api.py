@@ -9,12 +9,13 @@ from dataclasses import dataclass, is_dataclass
 from types import FunctionType
 
 import everview
-from everview.database.audit import Audit, ViewAudit
+from everview.database.audit import Audit
 from everview.database.database import Database
 from everview.database.introspect.history import Entry
-from everview.database.introspect.status import RelationStatus
+from everview.database.introspect.status import MemoryStatus, RelationStatus
 from everview.database.repair import LostRows, Repair
 from everview.database.transaction import Transaction
+from everview.database.verdict import ViewAudit
 from everview.database.verify import Damaged, Verification
 from everview.errors import Span, UserError
 from everview.plan import build
@@ -54,10 +55,15 @@ PARTS = (
         "`db.transaction()`",
         frozenset({"add_weighted", "pending", "removes", "run", "wait"}),
     ),
-    Part(Result, "`db.read`, `db.changes` and `db.sql`", frozenset({"arrow", "frame"})),
+    Part(
+        Result,
+        "`db.read`, `db.changes` and `db.sql`",
+        frozenset({"arrow", "frame", "stream", "within"}),
+    ),
     Part(Audit, "`db.audit()`"),
     Part(ViewAudit, "an `Audit`"),
     Part(RelationStatus, "`db.status()`"),
+    Part(MemoryStatus, "`db.memory`"),
     Part(Entry, "`db.history()`"),
     Part(Verification, "`ev.verify(…)`"),
     Part(Damaged, "a `Verification`"),

@@ -3,6 +3,8 @@
 #
 #   scripts/test.sh PYTHON [MARKS]    MARKS chooses among the tests, such as "not slow"
 #
+# Those on a cluster with two workers are left out: `make test-cluster` runs them.
+#
 # Spark keeps little more than one core busy, so the other half runs at the same time. What that
 # half says is shown when it has ended, in one piece.
 
@@ -10,7 +12,7 @@ set -u
 # With job control, what runs in the background is interrupted as ever: some tests are about that.
 set -m
 python=$1
-marks=${2:+($2) and}
+marks="not cluster and ${2:+($2) and}"
 JAVA_HOME=$(scripts/java.sh) || exit 1
 export JAVA_HOME
 

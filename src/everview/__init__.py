@@ -21,6 +21,7 @@ def open(  # noqa: A001  (ev.open, as in io.open and gzip.open)
     *,
     engine: str = "spark",
     spark: Any = None,
+    memory: int | str | None = None,
     read_only: bool = False,
     create: bool = True,
     epoch: int | None = None,
@@ -34,6 +35,9 @@ def open(  # noqa: A001  (ev.open, as in io.open and gzip.open)
 
     - `engine`: `"spark"`, or `"duckdb"` for the embedded engine, which needs no Java.
     - `spark`: the SparkSession to use; without one, the active session or a local Spark.
+    - `memory`: how much may be held in memory between transactions, such as `"2GB"` or a number of
+      bytes; without it, a share of the machine. With 0 nothing is held: every transaction reads
+      what it needs from files, or by Spark jobs. `db.memory` shows the budget and what is held.
     - `read_only`: do not write. One process may write to a store at a time, any number may read.
     - `epoch`: open the store read-only as it was then, even if newer epochs are damaged.
     - `allow`: what statements on Spark may reach beside the store and pure functions:
@@ -55,6 +59,7 @@ def open(  # noqa: A001  (ev.open, as in io.open and gzip.open)
         epoch=epoch,
         allow=allow,
         functions=functions,
+        memory=memory,
     )
 
 
@@ -70,11 +75,17 @@ def verify(location: str) -> Verification:
     return verified(location)
 
 
-def repair(location: str, *, engine: str = "spark", spark: Any = None) -> Repair:
+def repair(
+    location: str,
+    *,
+    engine: str = "spark",
+    spark: Any = None,
+    memory: int | str | None = None,
+) -> Repair:
     """Build damaged views and states again from the tables, in a new epoch.
 
     What is damaged in tables cannot be built again: the result names it.
     """
     from everview.database.open import repaired
 
-    return repaired(location, engine=engine, spark=spark)
+    return repaired(location, engine=engine, spark=spark, memory=memory)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Iterable, Mapping
 from difflib import get_close_matches
 from operator import index
@@ -13,6 +14,7 @@ from everview.errors import UserError
 _PATH_MAX_LENGTH = 4096
 _MAX_SHOWN = 60
 """How many characters of a value an error shows."""
+_SIZE = "a number of bytes, such as 2147483648 or '2GB', or 0"
 
 
 def text(parameter: str, value: object) -> str:
@@ -43,6 +45,24 @@ def count(parameter: str, value: object, least: int = 0) -> int:
             remedy=f"give a whole number from {least}",
         )
     return number
+
+
+def size(parameter: str, value: object) -> int:
+    """A number of bytes: a whole number, or a text such as "512MB" or "2GB".
+
+    >>> size("memory", "2GB") == 2 * 2**30, size("memory", "0"), size("memory", 512)
+    (True, 0, 512)
+    """
+    if not isinstance(value, str):
+        if isinstance(value, float):
+            raise _wrong(parameter, value, _SIZE)
+        return count(parameter, value)
+    found = re.fullmatch(
+        r"\s*(\d{1,15}(?:\.\d{1,15})?)\s*([KMGT]?)(I?B)?\s*", value.upper(), re.ASCII
+    )
+    if found is None or (found[2] == "" and "." in found[1]):
+        raise _wrong(parameter, value, _SIZE)
+    return int(float(found[1]) * 1024 ** " KMGT".index(found[2] or " "))
 
 
 def flag(parameter: str, value: object) -> bool:

@@ -114,6 +114,24 @@ NO_LOCATIONS: tuple[Any, ...] = (
 )
 """A relative path may be right; these are not."""
 NO_ENGINES: tuple[Any, ...] = (*NO_TEXTS, "", "sparc", "Spark", "postgres", "\ud800", "duck db")
+NO_SIZES: tuple[Any, ...] = (
+    *(-1, -(10**30), 1.5, True, float("nan"), float("inf"), b"1GB", ["1GB"], {"1GB": 1}, object()),
+    *(
+        "",
+        " ",
+        "-1",
+        "GB",
+        "1.5",
+        "2 gigs",
+        "1e9",
+        "1GBB",
+        "\ud800",
+        "1\0",
+        "x" * 10_000,
+        "9" * 500,
+    ),
+    *(len, Hostile(), Decimal(1), 1j, "½GB", "٣GB"),
+)
 NO_SESSIONS: tuple[Any, ...] = (1, "x", object(), len, [], {}, True, Hostile())
 NO_DIALECTS: tuple[Any, ...] = (
     *(1, 1.5, True, b"spark", ["spark"], {"x": 1}, object(), len, Hostile(), ("spark", "duckdb")),
@@ -164,6 +182,7 @@ VALUES: Mapping[str, tuple[Any, ...]] = {
     "create": NO_FLAGS,
     "location": NO_LOCATIONS,
     "engine": NO_ENGINES,
+    "memory": NO_SIZES,
     "spark": NO_SESSIONS,
     "dialect": NO_DIALECTS,
     "facts": NO_MAPPINGS,
@@ -194,13 +213,14 @@ HARMLESS = frozenset(
 )
 """Values of that list which mean something in that place."""
 
-MAY_WORK = ("ev.open(location)", "Database.view(name)")
-"""A path may be there, and a view may have a name that looks odd."""
+MAY_WORK = ("ev.open(location)", "Database.view(name)", "Result.batches(rows)")
+"""A path may be there, a view may have a name that looks odd, and a row is a number there."""
 
 SKIPPED = frozenset(
     (
         *("Database.close", "Transaction.add_weighted"),
         *("Transaction.commit", "Transaction.rollback", "Transaction.run", "Transaction.wait"),
+        "Result.within",
     )
 )
 """Inner calls, and calls without arguments that end something."""

@@ -90,3 +90,18 @@ def test_what_spark_fails_on_inside_is_read_by_us(spark, tmp_path):
         assert "optimizer fails" in view.ours
         with pytest.raises(everview.UserError, match="optimizer fails on this query"):
             db.sql(query).rows()
+
+
+@pytest.mark.spark
+def test_what_spark_computes_for_rows_that_join_nothing_is_read_by_us(spark, tmp_path):
+    """From e = r AND r - 1 IN (1) Spark infers e - 1 IN (1), and overflows."""
+    with everview.open(str(tmp_path), spark=spark) as db:
+        db.sql(
+            "CREATE TABLE t (a INT, e INT); CREATE VIEW v AS SELECT a FROM t "
+            "CROSS JOIN VALUES (4, 1), (2, 6), (3, 3) AS q(r, s) WHERE t.e = q.r AND q.r - 1 IN (1)"
+        )
+        db.sql("INSERT INTO t VALUES (0, CAST('-2147483648' AS INT)), (7, 2)")
+        [view] = db.audit()
+        assert (view.ok, view.rows) == (True, 1)
+        assert view.ours.startswith("Spark cannot compute it: ")
+        assert "overflow" in view.ours

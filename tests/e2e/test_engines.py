@@ -16,6 +16,7 @@ from everview.database.database import Database
 from everview.database.handle import Handle
 from everview.engines.duckdb.engine import DuckDBEngine
 from everview.errors import UserError
+from everview.runtime import memory_budget
 from everview.store.store import Store
 
 
@@ -105,11 +106,13 @@ def _lost(_manifest, _note) -> None:
     raise UserError("S007", "another writer was first", remedy="begin again")
 
 
-def test_more_than_the_memory_given_is_spilled(tmp_path):
+def test_more_than_the_memory_given_is_spilled(tmp_path, monkeypatch):
     import pyarrow as pa
 
+    monkeypatch.setattr(memory_budget, "CALCULATING_MIN_BYTES", 0)
+    monkeypatch.setattr(memory_budget, "THREAD_MIN_BYTES", 0)
     store = Store.create_or_open(str(tmp_path))
-    with Database(Handle(store, DuckDBEngine(memory="120MB"), store.writer_lock())) as db:
+    with Database(Handle(store, DuckDBEngine(memory=120_000_000), store.writer_lock())) as db:
         db.sql("CREATE TABLE t (k BIGINT, w STRING)")
         db.sql("CREATE VIEW j AS SELECT a.k, a.w FROM t a JOIN t b ON a.k = b.k AND a.w = b.w")
         rows = 300_000

@@ -14,19 +14,21 @@ from e2e.test_engines import check_rows_that_cancel
 from e2e.test_views import World
 from everview.database.database import Database
 from everview.database.handle import Handle
+from everview.engines.spark import fetch
 from everview.engines.spark.engine import SparkEngine
 from everview.engines.spark.relations import as_frame
 from everview.errors import UserError
+from everview.store import segments
 from everview.store.store import Store
 
 pytestmark = pytest.mark.spark
 
 GEARS = {
-    "slices read by the driver": {"held_bytes": -1},
-    "slices fetched by Spark jobs": {"driver_bytes": -1, "held_bytes": -1},
+    "slices read by the driver": {"memory": 0},
+    "slices fetched by Spark jobs": {"driver_bytes": -1, "memory": 0},
     "slices fetched by jobs where the files left are large": {
         "driver_bytes": 2_500,
-        "held_bytes": -1,
+        "memory": 0,
     },
     "Spark SQL throughout": {"large_rows": -1},
 }
@@ -44,6 +46,9 @@ def opened(path, spark, **settings) -> Database:
 def test_every_gear_gives_the_answers_of_plain_spark_sql(spark, tmp_path, request, gear, files):
     if files == "own":
         request.getfixturevalue("own_files")
+        patch = request.getfixturevalue("monkeypatch")
+        patch.setattr(segments, "KEYED_ROW_GROUP_ROWS", 5)
+        patch.setattr(fetch, "TASK_BYTES", 400)
     with opened(tmp_path, spark, **GEARS[gear]) as db:
         world = World(db, seed=7)
         world.transact(0)
@@ -66,7 +71,7 @@ def test_gears_can_change_from_one_transaction_to_the_next(spark, tmp_path):
         for shape in ("group", "average", "doubles", "distinct"):
             world.view(f"v_{shape}", query(shape, "t"))
         world.transact(0)
-        settings = [{"large_rows": -1}, {}, {"driver_bytes": -1, "held_bytes": -1}, {}]
+        settings = [{"large_rows": -1}, {}, {"driver_bytes": -1, "memory": 0}, {}]
         queries, seed = world.queries, 12
     for change in settings:
         with opened(tmp_path, spark, **change) as db:

@@ -145,8 +145,8 @@ def test_explain_tells_how_a_fetch_was_taken(tmp_path):
     ("settings", "way"),
     [
         ({}, "from memory"),
-        ({"held_bytes": -1}, "in the driver"),
-        ({"driver_bytes": -1, "held_bytes": -1}, "by a Spark job"),
+        ({"memory": 0}, "in the driver"),
+        ({"driver_bytes": -1, "memory": 0}, "by a Spark job"),
         ({"large_rows": -1}, "by Spark SQL"),
     ],
 )
@@ -164,7 +164,7 @@ def test_each_way_of_a_fetch_is_told(spark, tmp_path, own_files, settings, way):
 
 
 @pytest.mark.spark
-@pytest.mark.parametrize("settings", [{"driver_bytes": -1, "held_bytes": -1}, {"large_rows": -1}])
+@pytest.mark.parametrize("settings", [{"driver_bytes": -1, "memory": 0}, {"large_rows": -1}])
 def test_jobs_are_those_that_spark_counts(spark, tmp_path, own_files, settings):
     with opened(tmp_path, spark, **settings) as db:
         db.sql(SHOP)

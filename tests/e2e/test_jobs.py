@@ -43,7 +43,7 @@ def test_a_hundred_rows_under_a_join_and_group_view_start_at_most_three_jobs(
     spark, tmp_path, own_files
 ):
     """Every slice by Spark: no file is small enough for the driver."""
-    with opened(tmp_path, spark, driver_bytes=-1, held_bytes=-1) as db:
+    with opened(tmp_path, spark, driver_bytes=-1, memory=0) as db:
         shop(db)
         with counted_jobs(spark) as jobs, db.transaction() as tx:
             tx.insert("lines", [(i, 9, "2.00") for i in range(100)])
@@ -59,7 +59,7 @@ def test_a_hundred_rows_under_a_join_and_group_view_start_at_most_three_jobs(
 
 
 def test_few_rows_that_are_no_parquet_are_read_without_any_job(spark, tmp_path):
-    with opened(tmp_path, spark, driver_bytes=-1, held_bytes=-1) as db:
+    with opened(tmp_path, spark, driver_bytes=-1, memory=0) as db:
         db.sql("CREATE TABLE orders (id BIGINT PRIMARY KEY, customer BIGINT)")
         db.insert("orders", [(i, i % 7) for i in range(200)])
         with counted_jobs(spark) as jobs:
@@ -79,7 +79,7 @@ def test_small_files_are_read_without_any_job(spark, tmp_path):
 
 
 def test_a_transaction_that_no_view_reads_runs_no_program(spark, tmp_path):
-    with opened(tmp_path, spark, driver_bytes=-1, held_bytes=-1) as db:
+    with opened(tmp_path, spark, driver_bytes=-1, memory=0) as db:
         shop(db)
         db.sql("CREATE TABLE notes (text STRING)")
         with counted_jobs(spark) as jobs:
@@ -94,7 +94,7 @@ def test_a_hundred_rows_under_all_views_of_the_demo_start_at_most_ten_jobs(
     from demo.shop import apply
     from demo.trade import Shop
 
-    with opened(tmp_path, spark, driver_bytes=-1, held_bytes=-1) as db:
+    with opened(tmp_path, spark, driver_bytes=-1, memory=0) as db:
         trading = Shop(2_000, seed=3)
         for name, rows in trading.tables().items():
             db.sql(f"CREATE TABLE {name} ({TABLES[name]})")

@@ -121,7 +121,7 @@ def expected(e: Counter[Pair], f: Counter[Pair]) -> dict[str, Counter[Pair]]:
     return found
 
 
-def _change(rng: random.Random, table: Counter[Pair], most: int) -> tuple[list[Pair], list[Pair]]:
+def change(rng: random.Random, table: Counter[Pair], most: int) -> tuple[list[Pair], list[Pair]]:
     gone = rng.sample(sorted(table.elements()), min(rng.randint(0, 2), table.total()))
     room = max(0, most - table.total())
     node = range(NODES)
@@ -145,7 +145,7 @@ def test_fifty_transactions_leave_every_recursive_view_as_python_has_it(open_db,
         for number in range(50):
             with db.transaction() as tx:
                 for name, table, most in (("e", e, 14), ("f", f, 4)):
-                    gone, came = _change(rng, table, most)
+                    gone, came = change(rng, table, most)
                     tx.delete(name, gone)
                     tx.insert(name, came)
             for name, rows in expected(e, f).items():
@@ -166,7 +166,7 @@ def test_a_view_declared_over_data_holds_what_it_would_have_followed(open_db, tm
         for _ in range(3):
             for name, rows in expected(e, f).items():
                 assert Counter(db.read(name).rows()) == rows, name
-            gone, came = _change(rng, e, 14)
+            gone, came = change(rng, e, 14)
             with db.transaction() as tx:
                 tx.delete("e", gone)
                 tx.insert("e", came)

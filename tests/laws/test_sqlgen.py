@@ -16,6 +16,8 @@ from everview.differentiate.derive import derive
 from everview.plan.build import add, groups, restrict, totals
 from everview.plan.nodes import Change, Measure, Plan, Restrict, Totals
 from everview.plan.traverse import schema_of
+from everview.sqlgen import shared
+from everview.sqlgen.shared import shared_parts
 from everview.sqlgen.sql import ring_columns
 from strategies import (
     EVERY,
@@ -52,6 +54,19 @@ def test_a_careful_query_has_the_same_answer(data, plan, world):
     derivative = derive(plan)
     careful = calculate(derivative, world, change, careful=True)
     assert careful == evaluate(derivative, world, change)
+
+
+@given(data=st.data(), plan=plans(), world=worlds())
+def test_a_query_with_common_table_expressions_has_the_same_answer(data, plan, world):
+    change = data.draw(changes(world))
+    derivative = derive(add(plan, add(plan, plan)))
+    shared_parts.cache_clear()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(shared, "TREE_MAX_NODES", 0)
+        answer = calculate(derivative, world, change)
+        careful = calculate(derivative, world, change, careful=True)
+    shared_parts.cache_clear()
+    assert answer == careful == evaluate(derivative, world, change)
 
 
 @given(data=st.data(), each=one_of_each(SIGNED, (*EVERY, "restrict")), world=worlds())

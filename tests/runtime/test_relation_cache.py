@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import random
 from collections import Counter
+from dataclasses import replace
 
 import pytest
 
 import everview as ev
+from everview.database import upkeep
 from everview.runtime.arrow_types import arrow_schema
 from everview.runtime.cache import relation_cache
 from everview.runtime.cache.sorted_run import PackedRun, SortedRun, concatenate_adjacent
-from everview.store import segments
 
 
 @pytest.fixture
@@ -87,8 +88,7 @@ def test_a_view_that_is_dropped_leaves_nothing_in_memory(db):
 def test_the_files_of_a_base_lie_together_and_are_packed_as_far_as_there_is_room(
     tmp_path, monkeypatch, rows_held, made, kind
 ):
-    monkeypatch.setattr(segments, "ROW_GROUP_ROWS", 100)
-    monkeypatch.setattr(segments.os, "cpu_count", lambda: 6)
+    monkeypatch.setattr(upkeep, "WHOLE", replace(upkeep.WHOLE, file_rows=1_000))
     given = [(number % 2_000, number) for number in range(6_000)]
     with ev.open(str(tmp_path), engine="duckdb") as db:
         db.sql("CREATE TABLE t (k INT NOT NULL, x INT NOT NULL, PRIMARY KEY (x))")
@@ -98,7 +98,8 @@ def test_the_files_of_a_base_lie_together_and_are_packed_as_far_as_there_is_room
         (segment,) = db.store.latest().relations["t"].segments
         assert len(segment.files) == 6
     with ev.open(str(tmp_path), engine="duckdb") as db:
-        db.engine.local.cache.max_bytes = 16 * rows_held  # about what so many rows take
+        cache = db.engine.local.cache
+        cache.budget = replace(cache.budget, resident=16 * rows_held)  # about what they take
         parts: list[SortedRun] = []
 
         def concatenate(runs: list[SortedRun]) -> list[SortedRun]:

@@ -143,10 +143,10 @@ def test_a_bag_is_its_sum(schema, data):
     assert _followed(schema, None, early, late) == (changes, changes)
 
 
-@given(sizes=st.lists(st.integers(1, 9), max_size=9), few=st.sampled_from((0, 12)), data=st.data())
+@given(sizes=st.lists(st.integers(1, 9), max_size=9), few=st.sampled_from((2, 32)), data=st.data())
 def test_pieces_are_taken_from_as_one(sizes, few, data):
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(chunks, "VECTOR_MAX_ROWS", few)
+        patch.setattr(chunks, "MAX_CHUNKS", few)
         _take_as_one(sizes, data)
 
 
@@ -157,6 +157,9 @@ def _take_as_one(sizes, data):
         end += size
         wanted = sorted(data.draw(st.sets(st.integers(0, end - 1), min_size=1)))
         assert pieces.take(np.array(wanted)).column("n").to_pylist() == wanted
+        first = data.draw(st.integers(0, end))
+        later = [n for rows in pieces.since(first) for n in rows.column("n").to_pylist()]
+        assert later == list(range(first, end))
     assert pieces.table().column("n").to_pylist() == list(range(end))
 
 

@@ -17,7 +17,8 @@ from everview.store.change_file import (
     UNMEASURED_MAX_ROWS,
     fits_change_file,
 )
-from everview.store.compaction import WHOLE, Policy, compact
+from everview.store.compaction import compact
+from everview.store.compaction_policy import WHOLE, Policy
 from everview.store.manifest import FORMAT, Manifest, Segment
 from everview.store.manifest_codec import decode, encode
 from everview.store.manifest_log import manifest_path

@@ -164,7 +164,7 @@ def test_compaction_that_has_no_room_fails_no_transaction(tmp_path: Path) -> Non
             def compact(*_: Any, **__: Any) -> None:
                 raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
-            without_room.setattr("everview.database.commit.compact", compact)
+            without_room.setattr("everview.database.compaction.fold_all", compact)
             for number in range(20):
                 db.insert("t", [(number, 1, "x")])
         assert len(rows(db)) == 20 + len(FIRST)

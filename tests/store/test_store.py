@@ -93,7 +93,7 @@ def test_rows_are_sorted_by_key_with_nulls_first(store: Store) -> None:
 def test_many_rows_are_files_that_follow_each_other(
     store: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(segments, "ROW_GROUP_ROWS", 2)
+    monkeypatch.setattr(segments, "PART_MIN_ROWS", 2)
     monkeypatch.setattr(os, "cpu_count", lambda: 3)
     given = rows(*((key, "x", 1) for key in (5, 3, None, 1, 4, 2, 9)))
     segment = store.write_segment("orders", 1, given, ("k",))

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from everview.cli.options import ENGINE, JSON, STORE
+from everview.cli.options import ENGINE, JSON, MEMORY, STORE
 
 if TYPE_CHECKING:
     from everview.database.database import Database
@@ -15,8 +15,9 @@ if TYPE_CHECKING:
 @click.command()
 @STORE
 @ENGINE
+@MEMORY
 @JSON
-def compact(store: str, engine: str, as_json: bool) -> None:
+def compact(store: str, engine: str, memory: str | None, as_json: bool) -> None:
     """Consolidate the segments of STORE.
 
     Every transaction adds a segment to each relation that it changes; a row that came and left is
@@ -37,7 +38,7 @@ def compact(store: str, engine: str, as_json: bool) -> None:
     from everview.cli.open_store import open_for_writing
     from everview.cli.output import print_json
 
-    with open_for_writing(store, engine, create=False) as db:
+    with open_for_writing(store, engine, memory=memory, create=False) as db:
         before = _segments(db)
         epoch = db.compact()
         after = _segments(db)

@@ -9,7 +9,7 @@ from typing import IO, TYPE_CHECKING, Any
 
 import click
 
-from everview.cli.options import ENGINE, JSON
+from everview.cli.options import ENGINE, JSON, MEMORY
 
 if TYPE_CHECKING:
     from everview.database.database import Database
@@ -26,9 +26,15 @@ if TYPE_CHECKING:
     help="Where R.facts is for each relation R with .input: a fact a line, values between tabs.",
 )
 @ENGINE
+@MEMORY
 @JSON
 def datalog(
-    file: IO[str], store: str | None, facts: Path | None, engine: str, as_json: bool
+    file: IO[str],
+    store: str | None,
+    facts: Path | None,
+    engine: str,
+    memory: str | None,
+    as_json: bool,
 ) -> None:
     """Run the Datalog program in FILE, print its relations.
 
@@ -68,9 +74,9 @@ def datalog(
 
             folder = TemporaryDirectory(prefix="everview-", ignore_cleanup_errors=True)
             location = str(Path(stack.enter_context(folder)) / "store")
-            db = stack.enter_context(everview.open(location, engine=engine))
+            db = stack.enter_context(everview.open(location, engine=engine, memory=memory))
         else:
-            db = stack.enter_context(open_for_writing(store, engine))
+            db = stack.enter_context(open_for_writing(store, engine, memory=memory))
         db.datalog(text, rows)
         _show(db, program, as_json)
 

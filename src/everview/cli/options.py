@@ -20,6 +20,13 @@ ALLOW = click.option(
     metavar="WHAT",
     help="Let statements on Spark reach table:NAME, files:PREFIX or function:NAME as well.",
 )
+MEMORY = click.option(
+    "--memory",
+    metavar="SIZE",
+    envvar="EVERVIEW_MEMORY",
+    show_envvar=True,
+    help="How much may be held in memory between transactions, such as 512MB, 2GB or 0.",
+)
 EPOCH = click.option(
     "--epoch",
     type=click.IntRange(min=0),

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from everview.cli.exit_codes import DIFFERENCE
-from everview.cli.options import ENGINE, JSON, STORE
+from everview.cli.options import ENGINE, JSON, MEMORY, STORE
 from everview.cli.verify import as_record, epoch_ranges, print_damage, progress
 
 if TYPE_CHECKING:
@@ -18,9 +18,10 @@ if TYPE_CHECKING:
 @click.command()
 @STORE
 @ENGINE
+@MEMORY
 @JSON
 @click.pass_context
-def repair(ctx: click.Context, store: str, engine: str, as_json: bool) -> None:
+def repair(ctx: click.Context, store: str, engine: str, memory: str | None, as_json: bool) -> None:
     """Build what is damaged of STORE again, from its tables.
 
     Views and states of the newest epoch that are damaged are built again, in a new epoch; the feed
@@ -41,7 +42,7 @@ def repair(ctx: click.Context, store: str, engine: str, as_json: bool) -> None:
     from everview.cli.output import print_json
     from everview.database.open import repaired
 
-    done = repaired(store, engine=engine, on_progress=progress())
+    done = repaired(store, engine=engine, memory=memory, on_progress=progress())
     if as_json:
         print_json({**asdict(done), "found": as_record(done.found), "ok": done.ok})
     else:

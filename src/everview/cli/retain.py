@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from everview.cli.options import ENGINE, JSON, STORE
+from everview.cli.options import ENGINE, JSON, MEMORY, STORE
 
 GRACE_SECONDS = 3_600
 
@@ -27,8 +27,11 @@ GRACE_SECONDS = 3_600
     help="Keep also what was the newest epoch less than SECONDS ago, for those who read it.",
 )
 @ENGINE
+@MEMORY
 @JSON
-def retain(store: str, keep: int, grace: int, engine: str, as_json: bool) -> None:
+def retain(
+    store: str, keep: int, grace: int, engine: str, memory: str | None, as_json: bool
+) -> None:
     """Delete the old epochs of STORE.
 
     The newest N epochs stay readable, with --epoch and in the change feed. Older manifests are
@@ -49,7 +52,7 @@ def retain(store: str, keep: int, grace: int, engine: str, as_json: bool) -> Non
     from everview.cli.open_store import open_for_writing
     from everview.cli.output import print_json
 
-    with open_for_writing(store, engine, create=False) as db:
+    with open_for_writing(store, engine, memory=memory, create=False) as db:
         deleted = db.retain(keep, grace=grace)
         epochs = db.store.epochs()
     oldest, newest = epochs[0], epochs[-1]

@@ -7,7 +7,7 @@ from typing import IO, TYPE_CHECKING
 
 import click
 
-from everview.cli.options import ALLOW, ENGINE, EPOCH, JSON, STORE
+from everview.cli.options import ALLOW, ENGINE, EPOCH, JSON, MEMORY, STORE
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 @click.option("--dialect", metavar="D", help="Read another dialect, such as postgres or duckdb.")
 @ENGINE
 @ALLOW
+@MEMORY
 @EPOCH
 @JSON
 def sql(
@@ -29,6 +30,7 @@ def sql(
     dialect: str | None,
     engine: str,
     allow: tuple[str, ...],
+    memory: str | None,
     epoch: int | None,
     as_json: bool,
 ) -> None:
@@ -57,9 +59,9 @@ def sql(
     show = _show_json if as_json else _show_table
     text = _text(file, command)
     if text is None:
-        statements.run_prompt(store, engine, dialect, show, allow, epoch)
+        statements.run_prompt(store, engine, dialect, show, allow, epoch, memory)
     else:
-        statements.run_text(store, engine, text, dialect, show, allow, epoch)
+        statements.run_text(store, engine, text, dialect, show, allow, epoch, memory)
 
 
 def _text(file: IO[str] | None, command: str | None) -> str | None:

@@ -30,12 +30,13 @@ def run_text(
     show: Show,
     allow: Sequence[str] = (),
     epoch: int | None = None,
+    memory: str | None = None,
 ) -> None:
     """Run all statements of a text; one that only reads takes no lock and makes no store."""
     arguments.text("the text of the statements", text)
     reads = epoch is not None or only_reads(text, dialect)
     with (
-        _opened(location, engine, allow, epoch, reads=reads) as db,
+        _opened(location, engine, allow, epoch, memory, reads=reads) as db,
         in_original_text(text, dialect),
     ):
         statements = parse_dialect(text, dialect, db.catalog.schemas)
@@ -52,11 +53,12 @@ def run_prompt(
     show: Show,
     allow: Sequence[str] = (),
     epoch: int | None = None,
+    memory: str | None = None,
 ) -> None:
     """Run statements as they are typed; an error or Ctrl-C ends the statement, not the session."""
     with suppress(ImportError):
         import readline  # noqa: F401  (line editing and history, where there is one)
-    with _opened(location, engine, allow, epoch, reads=epoch is not None) as db:
+    with _opened(location, engine, allow, epoch, memory, reads=epoch is not None) as db:
         click.echo("Statements end with a semicolon; \\q quits.", err=True)
         with cancel_on_interrupt(db.engine.local.interrupt):
             while _is_cancelled(db, dialect, show):
@@ -83,12 +85,18 @@ def _run_typed(db: Database, dialect: str | None, show: Show) -> None:
 
 
 def _opened(
-    location: str, engine: str, allow: Sequence[str], epoch: int | None, *, reads: bool
+    location: str,
+    engine: str,
+    allow: Sequence[str],
+    epoch: int | None,
+    memory: str | None,
+    *,
+    reads: bool,
 ) -> AbstractContextManager[Database]:
     """The database, to read it, at an epoch, or to write it."""
     if reads:
-        return open_for_reading(location, engine, allow, epoch)
-    return open_for_writing(location, engine, allow)
+        return open_for_reading(location, engine, allow, epoch, memory)
+    return open_for_writing(location, engine, allow, memory)
 
 
 def _typed() -> Iterator[str]:

@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING
 
 import click
 
-from everview.cli.options import ENGINE, EPOCH, JSON, STORE
+from everview.cli.options import ENGINE, EPOCH, JSON, MEMORY, STORE
 
 if TYPE_CHECKING:
     from everview.database.introspect.history import Entry
-    from everview.database.introspect.status import RelationStatus
+    from everview.database.introspect.status import MemoryStatus, RelationStatus
 
 COLUMNS = ("name", "kind", "rows", "bytes", "segments", "reads", "refresh")
 COSTS = ("epoch", "view", "how", "in", "out", "read", "jobs", "ms", "of which", "state")
@@ -28,17 +28,24 @@ COSTS = ("epoch", "view", "how", "in", "out", "read", "jobs", "ms", "of which", 
     help="With --history: how many epochs.",
 )
 @ENGINE
+@MEMORY
 @EPOCH
 @JSON
 def status(
-    store: str, history: bool, limit: int, engine: str, epoch: int | None, as_json: bool
+    store: str,
+    history: bool,
+    limit: int,
+    engine: str,
+    memory: str | None,
+    epoch: int | None,
+    as_json: bool,
 ) -> None:
     """Show the epoch, tables, views and states of STORE.
 
     A state is what is stored so that views need not be recomputed; segments are the immutable
     pieces of a relation. A view is refreshed incrementally, or by recomputing a part of it where
-    it was declared WITH (refresh = 'auto'). Works beside a writer, and as a rule without starting
-    Spark.
+    it was declared WITH (refresh = 'auto'). The memory budget is that of a writer with the same
+    --memory. Works beside a writer, and as a rule without starting Spark.
 
     With --history: for each epoch as a whole, and for each view it changed, the rows that came in,
     went out and were read, Spark jobs, milliseconds by phase, and the bytes of its states. The
@@ -53,21 +60,36 @@ def status(
     from everview.cli.open_store import open_for_reading
     from everview.cli.output import print_json
 
-    with open_for_reading(store, engine, epoch=epoch) as db:
-        shown = db.epoch
+    with open_for_reading(store, engine, epoch=epoch, memory=memory) as db:
+        shown, budget = db.epoch, db.memory
         if history:
             relations, entries = [], db.history(limit)
         else:
             relations, entries = db.status(), []
     if as_json:
         listed = {"history": entries} if history else {"relations": relations}
-        print_json({"epoch": shown, **{k: [asdict(each) for each in v] for k, v in listed.items()}})
+        print_json(
+            {
+                "epoch": shown,
+                "memory": asdict(budget),
+                **{k: [asdict(each) for each in v] for k, v in listed.items()},
+            }
+        )
         return
     click.echo(f"epoch {shown}")
+    click.echo(_memory(budget))
     if history:
         _print_costs(entries)
     else:
         _print_relations(relations)
+
+
+def _memory(memory: MemoryStatus) -> str:
+    """The budget of a writer with these options, and what this process holds of it."""
+    from everview.cli.output import human_size
+
+    share = "" if memory.given else ", a share of this machine"
+    return f"memory {human_size(memory.budget)}{share}; {human_size(memory.held)} held now"
 
 
 def _print_relations(relations: list[RelationStatus]) -> None:

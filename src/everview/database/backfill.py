@@ -13,9 +13,11 @@ from everview.database.cost.measurements import Measurement
 from everview.database.error_context import name_views, report_damage
 from everview.database.queries import recompute
 from everview.database.violations import violation
+from everview.differentiate.lifting import is_lifted, trace_of, unlifted
+from everview.differentiate.recursion import loop_sum
 from everview.lang.sql.recompute.partition_query import RecomputedBlock
-from everview.plan.build import add, negate
-from everview.plan.nodes import Plan, Source
+from everview.plan.build import add, distinct, negate
+from everview.plan.nodes import Distinct, Fixpoint, Plan, Source
 from everview.plan.traverse import children, schema_of, sources, walk, with_children
 from everview.program.steps import Program
 from everview.runtime.protocol import Engine, Snapshot
@@ -236,4 +238,18 @@ def _reading_states(plan: Plan, states: Mapping[Plan, str]) -> Plan:
     """The plan with every subplan that a state holds replaced by that state."""
     if plan in states:
         return Source(states[plan], schema_of(plan))
+    if isinstance(plan, Fixpoint) and not plan.traced and is_lifted(plan):
+        reached = _reached_in_states(plan, states)
+        if reached is not None:
+            return reached
     return with_children(plan, tuple(_reading_states(part, states) for part in children(plan)))
+
+
+def _reached_in_states(node: Fixpoint, states: Mapping[Plan, str]) -> Plan | None:
+    """What a loop reaches, from a state that holds its iterations, so that it is not run again."""
+    trace, total = trace_of(node, node.result), loop_sum(node)
+    if trace in states:
+        return unlifted(Source(states[trace], schema_of(trace)))
+    if total in states and isinstance(node.body(node.result), Distinct):
+        return distinct(unlifted(Source(states[total], schema_of(total))))
+    return None

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import pyarrow as pa
 
 from everview.errors import UserError
@@ -32,4 +34,8 @@ def change_feed(store: Store, name: str, columns: Schema, after: int) -> Result:
         stamp = pa.array([segment.epoch] * rows.num_rows, pa.int64())
         return rows.append_column(with_epoch.field(EPOCH), stamp)
 
-    return Result(arrow)
+    def stream(size: int) -> Iterator[pa.RecordBatch]:
+        for segment in store.feed(name, after):
+            yield from (each for each in rows_of(segment).to_batches(size) if each.num_rows)
+
+    return Result(arrow, stream=stream)

@@ -1,34 +1,19 @@
-"""Commits the next epoch: of a transaction, of declarations, or of a compaction."""
+"""Commits the next epoch: of a transaction, or of declarations."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from typing import Any
-
 from everview.database.backfill import backfill
+from everview.database.compaction import compact_if_due
 from everview.database.ddl import CatalogChange
 from everview.database.error_context import report_damage
 from everview.database.handle import Handle
-from everview.database.introspect.epoch_notes import (
-    declaration_note,
-    read_note,
-    time_note,
-    timestamp,
-)
+from everview.database.introspect.epoch_notes import declaration_note, timestamp
+from everview.database.recording import record
 from everview.database.replace_views import find_faulty
 from everview.database.transaction import Transaction
 from everview.errors import UserError
-from everview.runtime.arrow_types import arrow_schema
 from everview.runtime.protocol import Snapshot
 from everview.runtime.report import Clock
-from everview.store.compaction import Policy, compact, compactable
-from everview.store.errors import best_effort
-from everview.store.manifest import Manifest
-from everview.store.store import Store
-
-COMPACTION = Policy(changes=16)
-"""When the segments of a relation that changed are compacted after a commit."""
-COMPACT_ALL = Policy(0, 0.0, 0, float("inf"))
 
 
 def commit_transaction(db: Handle, tx: Transaction) -> int:
@@ -48,7 +33,7 @@ def commit_transaction(db: Handle, tx: Transaction) -> int:
         return snapshot.manifest.epoch
     following = refreshed.writes.advance(snapshot.manifest, timestamp(), note=refreshed.note)
     record(db.store, following, refreshed.clock)
-    _compact_if_due(db, refreshed.writes.changes, following)
+    compact_if_due(db, refreshed.writes.changes, following)
     return following.epoch
 
 
@@ -74,47 +59,3 @@ def install(db: Handle, change: CatalogChange) -> None:
     record(db.store, writes.advance(manifest, timestamp(), catalog.to_json(), note), clock)
     db.keep_catalog(before, catalog)
     db.engine.local.on_compacted(db.snapshot(), db.store.latest())
-
-
-def compact_all(db: Handle) -> int:
-    """Consolidate the segments of every relation; the new epoch."""
-    return compact_relations(db, tuple(db.snapshot().stored), COMPACT_ALL)
-
-
-def compact_relations(db: Handle, due: Iterable[str], policy: Policy) -> int:
-    """Consolidate segments of the relations that are due, as the policy says; the new epoch."""
-    clock, snapshot = Clock(), db.snapshot()
-    stored = {n: s for n, s in snapshot.stored.items() if n in snapshot.manifest.relations}
-    with clock.phase("compute"), report_damage(snapshot):
-        following = compact(
-            db.store,
-            snapshot.manifest,
-            [name for name in due if name in stored],
-            {name: arrow_schema(each.schema) for name, each in stored.items()},
-            lambda name, rows: db.engine.local.consolidate(rows, stored[name]),
-            created=timestamp(),
-            policy=policy,
-        )
-    record(db.store, following, clock)
-    db.engine.local.on_compacted(snapshot, following)
-    return following.epoch
-
-
-def _compact_if_due(db: Handle, changed: Iterable[str], newest: Manifest) -> None:
-    due = tuple(n for n in changed if compactable(newest.relations[n], COMPACTION))
-    if due:
-        with best_effort():
-            compact_relations(db, due, COMPACTION)
-
-
-def record(store: Store, manifest: Manifest, clock: Clock) -> None:
-    """Commit an epoch, its note with the time it took: all but writing the note itself."""
-    assert manifest.parent is not None
-    began = clock.total
-    measured = read_note(store.read(manifest.parent)).get("samples", {})
-
-    def note() -> dict[str, Any]:
-        clock.add("commit", clock.total - began)
-        return {"samples": measured, **manifest.note, **time_note(clock)}
-
-    store.commit(manifest, note)

@@ -12,22 +12,27 @@ from everview.database import datalog, queries
 from everview.database.audit import Audit, audit_all, audit_view
 from everview.database.catalog.catalog import Catalog
 from everview.database.change_feed import change_feed
-from everview.database.commit import compact_all, install
+from everview.database.commit import install
 from everview.database.ddl import CatalogChange
 from everview.database.error_context import in_original_text, rows_in_original_text
 from everview.database.execute import begin, change_alone, execute_all, explain
 from everview.database.handle import Handle
 from everview.database.introspect.history import MAX_EPOCHS, Entry, history
-from everview.database.introspect.status import RelationStatus, status
+from everview.database.introspect.status import (
+    MemoryStatus,
+    RelationStatus,
+    memory_status,
+    status,
+)
 from everview.database.python_functions import checked_function
 from everview.database.transaction import Transaction
+from everview.database.upkeep import compact_all, retain
 from everview.errors import Span
 from everview.lang.sql.dialects.translate import parse_dialect
 from everview.lang.sql.parse.statements import Statement
 from everview.plan.nodes import Plan, Source
 from everview.runtime.protocol import Engine
 from everview.runtime.results import Result
-from everview.store.retention import retire
 from everview.store.store import Store
 
 GRACE_SECONDS, GRACE_MAX_SECONDS = 3_600, 10**9
@@ -145,14 +150,16 @@ class Database:
         """
         return change_alone(self.handle, lambda tx: tx.insert(table, rows))
 
-    def delete(self, table: str, rows: Any) -> int:
+    def delete(self, table: str, rows: Any = None, *, keys: Any = None) -> int:
         """Delete rows in a transaction of their own, and return the new epoch.
 
-        Rows are given whole, and each must be there; `DELETE` in SQL deletes by a condition.
+        Rows are given whole, or by their primary keys, and each must be there; `DELETE` in SQL
+        deletes by a condition.
 
             db.delete("orders", [(1, 7, "10.00")])
+            db.delete("orders", keys=[2, 3])
         """
-        return change_alone(self.handle, lambda tx: tx.delete(table, rows))
+        return change_alone(self.handle, lambda tx: tx.delete(table, rows, keys=keys))
 
     def upsert(self, table: str, rows: Any) -> int:
         """Insert rows or replace those with the same primary key, and return the new epoch.
@@ -169,7 +176,7 @@ class Database:
         Answers, feeds and older epochs stay the same. It happens by itself as relations grow.
         """
         self.handle.must_write()
-        return self.handle.exclusively(lambda: compact_all(self.handle))
+        return compact_all(self.handle)
 
     def retain(self, epochs: int, *, grace: int = GRACE_SECONDS) -> list[str]:
         """Keep the newest `epochs` epochs, and delete the files that only older ones need.
@@ -182,7 +189,7 @@ class Database:
         self.handle.must_write()
         kept = arguments.count("epochs", epochs, least=1)
         readers = timedelta(seconds=min(arguments.count("grace", grace), GRACE_MAX_SECONDS))
-        return self.handle.exclusively(lambda: retire(self.store, kept, readers))
+        return retain(self.handle, kept, readers)
 
     # Declaring and running SQL
 
@@ -306,7 +313,17 @@ class Database:
             {each.name: each.refresh for each in db.status() if each.kind == "view"}
         """
         snapshot, catalog = self.handle.at()
-        return status(catalog, snapshot.manifest)
+        return status(catalog, snapshot.manifest, self.engine.local.held)
+
+    @property
+    def memory(self) -> MemoryStatus:
+        """How many bytes may be held in memory between transactions, and how many are held now.
+
+        For example:
+
+            assert db.memory.held <= db.memory.budget
+        """
+        return memory_status(self.engine.local, self.store)
 
     def history(self, epochs: int = MAX_EPOCHS) -> list[Entry]:
         """What the newest epochs cost, oldest first: each as a whole, and each view it changed.

@@ -207,7 +207,7 @@ def _create_table_as(
     after = Snapshot(now.store, now.manifest, grown.compile().stored())
     with report_damage(now):
         asked = f"SELECT *, CAST(1 AS BIGINT) AS `{SIGN}` FROM ({query.text}) AS q"
-        rows = engine.frames.change(select(engine, asked, reads, now, {}), columns)
+        rows = engine.frames.change(select(engine, asked, reads, now, {}), name, after)
         segment = write_change(name, rows, engine, after, now.manifest.epoch + 1)
     return CatalogChange(grown, {name: replace(segment, kind="base")})
 

@@ -172,7 +172,7 @@ def _of(alias: str, column: str) -> str:
 
 
 def _apply(tx: Transaction, table: TableDefinition, sql: str, *, removes: bool) -> None:
-    change = tx.engine.frames.change(_select(tx, sql), table.columns)
+    change = tx.engine.frames.change(_select(tx, sql), table.name, tx.snapshot)
     tx.add_weighted(table.name, change, removes=removes)
 
 

@@ -5,8 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-
-import pyarrow as pa
+from dataclasses import replace
 
 from everview.errors import Span, UserError
 from everview.lang.sql.failing_expressions import failing_expressions
@@ -86,21 +85,18 @@ def name_expressions(span: Span) -> Iterator[None]:
 def rows_with_span(result: Result, span: Span) -> Result:
     """The rows of a statement, read when asked for; an error then shows the statement."""
 
-    def arrow() -> pa.Table:
+    @contextmanager
+    def shown() -> Iterator[None]:
         with with_span(span), name_expressions(span):
-            return result.arrow()
+            yield
 
-    return Result(arrow, result.frame)
+    return replace(result.within(shown), frame=result.frame)
 
 
 def rows_in_original_text(result: Result, text: str, dialect: str | None) -> Result:
     """Rows read when asked for, whose errors show the text of another dialect."""
-
-    def arrow() -> pa.Table:
-        with in_original_text(text, dialect):
-            return result.arrow()
-
-    return Result(arrow, result.frame)
+    explained = result.within(lambda: in_original_text(text, dialect))
+    return replace(explained, frame=result.frame)
 
 
 @contextmanager

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from threading import local
-from typing import Any, TypeVar
+from typing import TypeVar
 
-import pyarrow as pa
-
+from everview.database.background import Background
 from everview.database.catalog.catalog import Catalog
 from everview.database.catalog.load import load
 from everview.database.concurrency import ExclusiveAccess, closed
@@ -53,10 +52,14 @@ class Handle:
         self._store = store
         self._engine = engine
         engine.local.confine(store)
+        store.keep_recent(engine.local.budget.recent)
         self._lock = lock
         self._read_only = read_only
         self._access = ExclusiveAccess(self.recover)
         self.thread = _ThreadState()
+        self.background = Background()
+        self.folding: Mapping[str, str] = {}
+        """By relation, the last segment of the run that is being folded in the background."""
         self.on_progress: Callable[[str], None] = lambda _: None
         """Called with what a declaration builds, as it does; with "" when that is done."""
         manifest = store.latest()
@@ -172,16 +175,7 @@ class Handle:
 
     def lazy(self, result: Result, snapshot: Snapshot) -> Result:
         """Rows that are read when asked for, with clear errors if they cannot be read then."""
-
-        def arrow() -> pa.Table:
-            with self.reading(snapshot):
-                return result.arrow()
-
-        def frame() -> Any:
-            with self.reading(snapshot):
-                return result.to_spark()
-
-        return Result(arrow, frame if result.frame else None)
+        return result.within(lambda: self.reading(snapshot))
 
     @contextmanager
     def reading(self, snapshot: Snapshot) -> Iterator[None]:
@@ -197,7 +191,12 @@ class Handle:
 
     def close(self) -> None:
         """Release the store and the engine, after the current writer; again does nothing."""
+        self.background.close()
         self._access.close(self._release)
+
+    def settle(self) -> None:
+        """Wait until nothing is done in the background."""
+        self.background.settle()
 
     def _release(self) -> None:
         try:

@@ -6,8 +6,6 @@ from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-import pyarrow as pa
-
 from everview.compiler import compile_checks, compile_program
 from everview.database.backfill import EpochWrites, rebuild, rows_read
 from everview.database.catalog.catalog import Catalog
@@ -21,7 +19,13 @@ from everview.errors import UserError
 from everview.plan.nodes import Plan
 from everview.program.dependencies import Share, shares, together
 from everview.program.steps import Fetch, Loop, Program, fetch_mark
-from everview.runtime.protocol import Changes, Engine, Snapshot
+from everview.runtime.protocol import (
+    Changes,
+    Engine,
+    LoopNotFollowedError,
+    Snapshot,
+    row_count,
+)
 from everview.runtime.report import Clock, RunReport
 from everview.runtime.retry import CalculationError
 from everview.store.manifest import Segment
@@ -95,9 +99,14 @@ class Maintainer:
             compiled = self._compile({name: name in shrinking for name in changes})
         measured = Measurements.of(read_note(snapshot.manifest))
         choice = self._choose(compiled, changes, snapshot, measured)
-        way = self._recompute if choice.way == "recompute" else self._run_program
         try:
-            writes, outcome = way(compiled, changes, snapshot)
+            if choice.way == "incremental":
+                try:
+                    writes, outcome = self._run_program(compiled, changes, snapshot)
+                except LoopNotFollowedError:
+                    choice = Choice("recompute")
+            if choice.way == "recompute":
+                writes, outcome = self._recompute(compiled, changes, snapshot)
         except CalculationError as problem:
             raise self._naming_views(problem, compiled) from problem
         except UserError as problem:
@@ -151,18 +160,14 @@ class Maintainer:
     ) -> Choice:
         """The way to refresh: a change that is small, on Spark, or not exact is maintained.
 
-        A recursion is followed in process, so a large change of one is recomputed.
+        A recursion is followed in process; one whose change turns out to move too much of it is
+        recomputed.
         """
-        in_memory = all(isinstance(r, pa.Table) for each in changes.values() for r in each)
-        if not in_memory:
-            return Choice("recompute") if compiled.has_loop else Choice()
         if not compiled.shares:
             return Choice()
-        counts = {name: sum(rows.num_rows for rows in each) for name, each in changes.items()}
+        counts = {name: sum(map(row_count, parts)) for name, parts in changes.items()}
         rows = sum(counts.values())
         large = rows > self.engine.large_rows
-        if large and compiled.has_loop:
-            return Choice("recompute")
         if rows < self.weighed_min_rows or not compiled.exact:
             return Choice()
         builds = rows_read(self.catalog, compiled.shares, snapshot, counts)

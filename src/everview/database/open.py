@@ -34,6 +34,7 @@ def open_database(
     epoch: int | None = None,
     allow: Iterable[str] = (),
     functions: object = None,
+    memory: int | str | None = None,
 ) -> Database:
     """The database at `location`; everything that can be refused is refused before Spark starts.
 
@@ -44,6 +45,7 @@ def open_database(
     arguments.flag("create", create)
     if epoch is not None:
         epoch = arguments.count("epoch", epoch)
+    held = None if memory is None else arguments.size("memory", memory)
     if arguments.text("engine", engine) not in ENGINES:
         near = arguments.did_you_mean(engine, ENGINES)
         raise UserError(
@@ -68,7 +70,7 @@ def open_database(
     store.latest()
     lock = None if read_only else store.writer_lock()
     try:
-        computes = _engine(engine, spark, reachable)
+        computes = _engine(engine, spark, reachable, held)
         for name, function, gives in python_functions:
             computes.register_function(name, function, gives)
         handle = Handle(store, computes, lock, read_only=read_only)
@@ -87,7 +89,12 @@ def verified(location: str, on_progress: Progress = no_progress) -> Verification
 
 
 def repaired(
-    location: str, *, engine: str, spark: Any = None, on_progress: Progress = no_progress
+    location: str,
+    *,
+    engine: str,
+    spark: Any = None,
+    on_progress: Progress = no_progress,
+    memory: int | str | None = None,
 ) -> Repair:
     """Build again what is damaged of the store at `location` and follows from its tables.
 
@@ -96,7 +103,9 @@ def repaired(
     found = verified(location, on_progress)
     if not all(each.relations for each in found.of_epoch(found.newest)):
         return Repair(found)
-    with open_database(location, engine=engine, spark=spark, read_only=False, create=False) as db:
+    with open_database(
+        location, engine=engine, spark=spark, read_only=False, create=False, memory=memory
+    ) as db:
         return repair(db.handle, found)
 
 
@@ -120,11 +129,11 @@ def _build_missing(db: Handle) -> None:
         db.exclusively(lambda: install(db, CatalogChange(catalog)))
 
 
-def _engine(name: str, session: Any, allow: Allow) -> Engine:
+def _engine(name: str, session: Any, allow: Allow, memory: int | None) -> Engine:
     if name == "duckdb":
         from everview.engines.duckdb.engine import DuckDBEngine
 
-        return DuckDBEngine()
+        return DuckDBEngine(memory)
     from everview.engines.spark.engine import SparkEngine
 
-    return SparkEngine(session, allow=allow)
+    return SparkEngine(session, memory=memory, allow=allow)

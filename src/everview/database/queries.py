@@ -8,7 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from typing import Any
+
+import pyarrow as pa
 
 from everview.database.audit_query import declared, inlined, written_minus_stored
 from everview.errors import UserError
@@ -18,14 +21,31 @@ from everview.lang.sql.parse.statements import Query
 from everview.plan.nodes import Plan, Source
 from everview.plan.ordered_query import OrderedQuery
 from everview.plan.traverse import schema_of
+from everview.runtime.cache.footprint import footprint
 from everview.runtime.protocol import Changes, Engine, Snapshot
 from everview.runtime.results import Result
 
 
 def read(engine: Engine, name: str, snapshot: Snapshot) -> Result:
-    """The rows of a stored relation, each as often as its weight says."""
-    schema = snapshot.stored[name].schema
-    return engine.select(OrderedQuery(Source(name, schema), names(schema)), snapshot, {})
+    """The rows of a stored relation, each as often as its weight says.
+
+    One that is beyond a given memory budget is read in batches or by Spark, and not whole.
+    """
+    schema, budget = snapshot.stored[name].schema, engine.local.budget
+    result = engine.select(OrderedQuery(Source(name, schema), names(schema)), snapshot, {})
+    size = footprint(snapshot.relation(name).segments, schema) if budget.given else 0
+    if size <= budget.readable:
+        return result
+
+    def refuse() -> pa.Table:
+        spark = ", or to_spark()" if result.frame is not None else ""
+        raise UserError(
+            "E018",
+            f"{name} takes about {size >> 20} MB, and the memory budget is {budget.held >> 20} MB",
+            remedy=f"read it with batches(){spark}, or open the store with more memory",
+        )
+
+    return replace(result, arrow=refuse)
 
 
 def select(

@@ -2,19 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any
-
-import pyarrow as pa
-
 from everview.database.catalog.catalog import Catalog
 from everview.database.queries import recompute
 from everview.plan.traverse import sources
-from everview.runtime.protocol import Changes, Engine, Snapshot
+from everview.runtime.protocol import Changes, Engine, Part, Snapshot, row_count
 
 
 def with_recomputed_blocks(
     catalog: Catalog, engine: Engine, changes: Changes, snapshot: Snapshot
-) -> dict[str, list[Any]]:
+) -> dict[str, list[Part]]:
     """The changes of tables, and of every block (`part`) that reads a changed table.
 
     The program then treats a block like a table: the views over it follow its change. A block may
@@ -24,13 +20,11 @@ def with_recomputed_blocks(
     found = {name: list(rows) for name, rows in changes.items()}
     if not any(_is_changed(catalog, part, changes) for part in catalog.parts):
         return found
-    pin = engine.frames.pin
-    found = {name: [pin(each, name, snapshot) for each in rows] for name, rows in found.items()}
     for name, part in catalog.parts.items():
         if _is_changed(catalog, name, changes):
             views = {v: catalog.compiled(v).plan for v in _changed_views(catalog, name, changes)}
             rows = recompute(engine, name, part.as_query, views, snapshot, found)
-            if not isinstance(rows, pa.Table) or rows.num_rows:
+            if row_count(rows):
                 found[name] = [rows]
     return found
 

@@ -7,9 +7,9 @@ from dataclasses import dataclass, replace
 
 from everview.database.backfill import backfill
 from everview.database.catalog.catalog import Catalog
-from everview.database.commit import record
 from everview.database.handle import Handle
 from everview.database.introspect.epoch_notes import declaration_note, timestamp
+from everview.database.recording import record
 from everview.database.verify import Damaged, Verification
 from everview.lang.sql.recompute.partition_query import RecomputedBlock
 from everview.plan.traverse import sources

@@ -34,6 +34,16 @@ def weighted(rows: Any, table: str, schema: Schema, weight: int) -> pa.Table:
     return plain.append_column(WEIGHT, weights)
 
 
+def keys(given: Any, table: str, key: Schema) -> pa.Table:
+    """Values of the key columns, each once, with weight 1; of one column they may be bare."""
+    if len(key) == 1 and isinstance(given, Sequence) and not isinstance(given, str | bytes):
+        bare = (row if isinstance(row, Sequence | Mapping) else (row,) for row in given)
+        given = [(row,) if isinstance(row, str | bytes) else row for row in bare]
+    rows = weighted(given, table, key, 1)
+    columns = list(names(key))
+    return rows.group_by(columns).aggregate([(WEIGHT, "max")]).rename_columns([*columns, WEIGHT])
+
+
 def limited(rows: pa.Table, table: str, lengths: Sequence[tuple[str, int]]) -> pa.Table:
     """Rows whose texts fit VARCHAR lengths; blanks at the end are cut off, as in Spark."""
     for name, length in lengths:

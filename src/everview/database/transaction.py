@@ -16,13 +16,13 @@ from everview import arguments
 from everview.database import rows as given
 from everview.database.catalog.catalog import Catalog
 from everview.database.catalog.definitions import TableDefinition
+from everview.database.error_context import report_damage
 from everview.errors import UserError
 from everview.expr.types import WEIGHT
 from everview.plan.build import restrict_to_keys
 from everview.plan.nodes import Ref
 from everview.runtime.calendar import must_be_in_calendar
-from everview.runtime.protocol import Engine, Snapshot
-from everview.runtime.results import Result
+from everview.runtime.protocol import Engine, Part, Snapshot, Staged, in_memory, row_count
 
 T = TypeVar("T")
 Commit = Callable[["Transaction"], int]
@@ -40,12 +40,12 @@ class _Change:
     """Weighted rows of a table."""
 
     table: str
-    rows: Any
+    rows: Part
     removes: bool
 
     @property
     def is_empty(self) -> bool:
-        return isinstance(self.rows, pa.Table) and not self.rows.num_rows
+        return not row_count(self.rows)
 
 
 class Transaction:
@@ -81,9 +81,9 @@ class Transaction:
         return self._open
 
     @property
-    def pending(self) -> Mapping[str, list[Any]]:
+    def pending(self) -> Mapping[str, list[Part]]:
         """What has been changed so far: for each table, weighted rows."""
-        pending: dict[str, list[Any]] = {}
+        pending: dict[str, list[Part]] = {}
         for change in self._changes:
             pending.setdefault(change.table, []).append(change.rows)
         return pending
@@ -96,7 +96,12 @@ class Transaction:
     def run(self, work: Callable[[], T]) -> T:
         """Do a part of the transaction, while nobody else writes."""
         self._must_be_open()
-        return self._exclusively(work, self)
+
+        def reported() -> T:
+            with report_damage(self.snapshot):
+                return work()
+
+        return self._exclusively(reported, self)
 
     def wait(self, seconds: float) -> None:
         """Return when it has ended, or after `seconds`."""
@@ -112,19 +117,30 @@ class Transaction:
         """
         self.run(lambda: self._change(self._table(table), rows, 1))
 
-    def delete(self, table: str, rows: Any) -> None:
-        """Remove rows, given whole; each must be there.
+    def delete(self, table: str, rows: Any = None, *, keys: Any = None) -> None:
+        """Remove rows, given whole or by their primary keys; each must be there.
 
         For example:
 
             tx.delete("orders", [(1, 7, "10.00")])
+            tx.delete("orders", keys=[2, 3])
         """
-        self.run(lambda: self._change(self._table(table), rows, -1))
+        if (rows is None) == (keys is None):
+            raise UserError(
+                "T013",
+                "delete takes rows or keys, one of them",
+                remedy="give the rows whole, or the values of their primary key as keys=[…]",
+            )
+        if keys is not None:
+            self.run(lambda: self._delete_keys(self._table(table), keys))
+        else:
+            self.run(lambda: self._change(self._table(table), rows, -1))
 
     def upsert(self, table: str, rows: Any) -> None:
         """Insert rows, each in the place of the row with the same primary key, if there is one.
 
-        For example:
+        Of several rows with one key the last counts. A Spark DataFrame has no order, so there a
+        key may occur only once.
 
             tx.upsert("orders", [(1, 7, "12.00")])
         """
@@ -138,23 +154,49 @@ class Transaction:
                 remedy="declare a PRIMARY KEY, or delete and insert",
             )
         fresh = self._weighted(found, rows, 1)
-        if given.is_frame(fresh):
-            fresh = self.engine.frames.change(Result(fresh.toArrow, lambda: fresh), found.columns)
-        if not isinstance(fresh, pa.Table):
-            raise UserError(
-                "T005",
-                f"the DataFrame has too many rows to be upserted into {found.name}",
-                remedy="insert it into a table of its own and MERGE that",
-            )
-        old = self._current(found, fresh)
-        place, negative = old.schema.get_field_index(WEIGHT), pc.negate(old.column(WEIGHT))
-        self._add(
-            _Change(found.name, old.set_column(place, WEIGHT, negative), removes=True),
-            _Change(found.name, _last_of_each_key(fresh, found.key), removes=False),
-        )
+        if isinstance(fresh, pa.Table):
+            fresh = _last_of_each_key(fresh, found.key)
+        else:
+            _must_have_each_key_once(fresh, found)
+        old = self._removal(found, fresh)
+        self._add(_Change(found.name, old, removes=True), _Change(found.name, fresh, removes=False))
 
-    def add_weighted(self, table: str, rows: Any, *, removes: bool) -> None:
-        """Add rows that carry their weights: an Arrow table or the engine's own frame."""
+    def _delete_keys(self, found: TableDefinition, keys: Any) -> None:
+        if not found.key:
+            raise UserError(
+                "T004",
+                f"{found.name} has no primary key, so no row can be named by one",
+                remedy="declare a PRIMARY KEY, or give the rows whole",
+            )
+        columns = tuple(column for column in found.columns if column.name in found.key)
+        if given.is_frame(keys):
+            wanted = self.engine.frames.take_keys(keys, found.name, columns)
+        else:
+            wanted = given.keys(keys, found.name, columns)
+        old = self._removal(found, wanted)
+        if isinstance(wanted, pa.Table):
+            _must_all_be_there(wanted, old, found)
+        self._add(_Change(found.name, old, removes=True))
+
+    def _removal(self, table: TableDefinition, by: Any) -> Part:
+        """Minus the rows with the keys of `by`, stored or pending in this transaction."""
+        pending = self.pending.get(table.name, [])
+        like = by.rows if isinstance(by, Staged) else by
+        before = in_memory(pending)
+        if not isinstance(like, pa.Table) or before is None:
+            return self.engine.frames.removal(table.name, table.key, by, self.snapshot, pending)
+        key_columns = tuple(c for c in table.columns if c.name in like.column_names)
+        plan = restrict_to_keys(Ref("current", table.columns), Ref("keys", key_columns), table.key)
+        stored = self.engine.lookup(
+            table.name, table.key[0], like.column(table.key[0]), self.snapshot
+        )
+        current = pa.concat_tables([stored, *before])
+        old = self.engine.local.evaluate(plan, {"current": current, "keys": like})
+        place, negative = old.schema.get_field_index(WEIGHT), pc.negate(old.column(WEIGHT))
+        return old.set_column(place, WEIGHT, negative)
+
+    def add_weighted(self, table: str, rows: Part, *, removes: bool) -> None:
+        """Add rows that carry their weights."""
         self._must_be_open()
         self._add(_Change(table, rows, removes))
 
@@ -164,9 +206,11 @@ class Transaction:
         self._changes = (*self._changes, *filled)
 
     def _checked(self, change: _Change) -> _Change:
-        if isinstance(change.rows, pa.Table):
-            must_be_in_calendar(change.rows, "a value of the column {}")
-        return replace(change, rows=self._limited(self.catalog.table(change.table), change.rows))
+        if not isinstance(change.rows, pa.Table):
+            return change
+        must_be_in_calendar(change.rows, "a value of the column {}")
+        table = self.catalog.table(change.table)
+        return replace(change, rows=given.limited(change.rows, table.name, table.lengths))
 
     def commit(self) -> int:
         """Make all changes one epoch, and return its number."""
@@ -213,31 +257,12 @@ class Transaction:
     def _change(self, table: TableDefinition, rows: Any, weight: int) -> None:
         self.add_weighted(table.name, self._weighted(table, rows, weight), removes=weight < 0)
 
-    def _weighted(self, table: TableDefinition, rows: Any, weight: int) -> Any:
-        convert = self.engine.frames.take if given.is_frame(rows) else given.weighted
-        return self._limited(table, convert(rows, table.name, table.columns, weight))
-
-    def _limited(self, table: TableDefinition, rows: Any) -> Any:
-        """The rows, their texts no longer than the table's types say."""
-        limited = given.limited if isinstance(rows, pa.Table) else self.engine.frames.limit
-        return limited(rows, table.name, table.lengths) if table.lengths else rows
-
-    def _current(self, table: TableDefinition, like: pa.Table) -> pa.Table:
-        """The rows with the same keys as `like`, stored or pending in this transaction."""
-        keys = Ref("keys", table.columns)
-        plan = restrict_to_keys(Ref("current", table.columns), keys, table.key)
-        stored = self.engine.lookup(
-            table.name, table.key[0], like.column(table.key[0]), self.snapshot
+    def _weighted(self, table: TableDefinition, rows: Any, weight: int) -> Part:
+        if given.is_frame(rows):
+            return self.engine.frames.take(rows, table.name, weight, table.lengths, self.snapshot)
+        return given.limited(
+            given.weighted(rows, table.name, table.columns, weight), table.name, table.lengths
         )
-        pending = self.pending.get(table.name, [])
-        if not all(isinstance(rows, pa.Table) for rows in pending):
-            raise UserError(
-                "T005",
-                f"{table.name} already has a change from a Spark DataFrame in this transaction",
-                remedy="commit it first, then upsert",
-            )
-        current = pa.concat_tables([stored, *pending])
-        return self.engine.local.evaluate(plan, {"current": current, "keys": like})
 
     def _must_be_open(self) -> None:
         if not self._open:
@@ -253,3 +278,42 @@ def _last_of_each_key(rows: pa.Table, key: tuple[str, ...]) -> pa.Table:
     numbered = rows.append_column("__n", pa.array(range(rows.num_rows), pa.int64()))
     last = numbered.group_by(list(key)).aggregate([("__n", "max")]).column("__n_max")
     return rows.take(last.sort())
+
+
+def _must_have_each_key_once(fresh: Staged, table: TableDefinition) -> None:
+    """Refuse a frame with two rows of one key; of one that is only in files the commit does so."""
+    if fresh.rows is None:
+        return
+    counted = fresh.rows.group_by(list(table.key)).aggregate([([], "count_all")])
+    twice = counted.filter(pc.greater(counted.column("count_all"), 1))
+    if twice.num_rows:
+        key = twice.select(list(table.key)).slice(0, 1).to_pylist()[0]
+        raise UserError(
+            "T010",
+            f"the DataFrame has {twice.num_rows} keys of {table.name} more than once, "
+            f"for instance {key}",
+            remedy="keep one row per key: a DataFrame has no order, so none of them is the last",
+        )
+
+
+def _must_all_be_there(keys: pa.Table, removed: Part, table: TableDefinition) -> None:
+    """Refuse keys that no row has; as many rows as keys means that each was found."""
+    if row_count(removed) == keys.num_rows:
+        return
+    columns, rows = list(table.key), in_memory([removed])
+    if rows is None:
+        raise UserError(
+            "T011",
+            f"{table.name} has no rows for {keys.num_rows - row_count(removed)} "
+            f"of the {keys.num_rows} keys to be deleted",
+            remedy="read the table to see its keys",
+        )
+    missing = keys.join(rows[0].select(columns), columns, join_type="left anti")
+    if missing.num_rows:
+        shown = missing.select(columns).slice(0, 3).to_pylist()
+        more = f" and {missing.num_rows - 3} more" if missing.num_rows > 3 else ""
+        raise UserError(
+            "T011",
+            f"{table.name} has no rows with these keys: {', '.join(map(str, shown))}{more}",
+            remedy="read the table to see its keys",
+        )

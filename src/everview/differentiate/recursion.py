@@ -13,6 +13,12 @@ from everview.plan.traverse import schema_of, transform
 Leaf = Callable[[Plan], Plan]
 
 
+def loop_sum(node: Fixpoint) -> Plan:
+    """The sum over all iterations that a relation of a loop depends on, as a state keeps it."""
+    each = lifted(summed(node.body(node.result)))
+    return transform(each.plan, _old(each, node))
+
+
 def difference(node: Fixpoint, d: Derive) -> Plan:
     """fix B(R + ΔR) − fix B(R): what the loop reaches after the change minus what it reached."""
 

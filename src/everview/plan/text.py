@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import re
 from collections.abc import Callable
+from functools import lru_cache
 from typing import assert_never, cast
 
 from everview.expr.types import Column, Schema
@@ -36,7 +38,7 @@ from everview.plan.nodes import (
     Values,
     Window,
 )
-from everview.plan.traverse import children
+from everview.plan.traverse import CACHE_SIZE, children
 
 INDENT = "  "
 
@@ -50,6 +52,16 @@ def print_plan(plan: Plan, depth: int = 0) -> str:
     """
     below = (print_plan(child, depth + 1) for child in children(plan))
     return "\n".join((INDENT * depth + _line(plan), *below))
+
+
+@lru_cache(maxsize=CACHE_SIZE)
+def digest(plan: Plan) -> str:
+    """A name for the content of a plan: equal for equal plans, in every process.
+
+    It is hashed part by part (a Merkle tree): the text of a plan can be too long to print.
+    """
+    text = "\n".join((_line(plan), *map(digest, children(plan))))
+    return hashlib.blake2b(text.encode(), digest_size=16).hexdigest()
 
 
 def parse_plan(text: str) -> Plan:

@@ -34,6 +34,8 @@ from everview.plan.nodes import (
 
 CACHE_SIZE = 16_384
 """The number of plans for which the answer to a question about plans is remembered."""
+TREE_MAX_NODES = 2_000
+"""A plan with more operators, written out as a tree, is treated as the graph that it is."""
 
 
 @lru_cache(maxsize=CACHE_SIZE)
@@ -111,17 +113,38 @@ def with_children(plan: Plan, parts: tuple[Plan, ...]) -> Plan:
 
 
 def transform(plan: Plan, rule: Callable[[Plan], Plan]) -> Plan:
-    """`rule` applied to every node, the leaves first."""
-    parts = children(plan)
-    fresh = tuple(transform(part, rule) for part in parts)
-    return rule(with_children(plan, fresh) if fresh != parts else plan)
+    """`rule` applied to every node, the leaves first.
+
+    Equal plans are one object, and a plan that is shared is visited once: as a tree, the same plan
+    can be thousands of times as large.
+    """
+    made: dict[Plan, Plan] = {}
+
+    def visit(node: Plan) -> Plan:
+        if node not in made:
+            parts = children(node)
+            fresh = tuple(map(visit, parts))
+            made[node] = rule(with_children(node, fresh) if fresh != parts else node)
+        return made[node]
+
+    return visit(plan)
+
+
+@lru_cache(maxsize=CACHE_SIZE)
+def tree_size(plan: Plan) -> int:
+    """How many operators a plan has when it is written out as a tree."""
+    return 1 + sum(map(tree_size, children(plan)))
 
 
 def walk(plan: Plan) -> Iterator[Plan]:
-    """Every node of the plan, the root first."""
-    yield plan
-    for part in children(plan):
-        yield from walk(part)
+    """Every node of the plan, the root first, and one that is shared only once."""
+    seen, waiting = {plan}, [plan]
+    while waiting:
+        node = waiting.pop()
+        yield node
+        fresh = [part for part in dict.fromkeys(children(node)) if part not in seen]
+        seen.update(fresh)
+        waiting += reversed(fresh)
 
 
 @lru_cache(maxsize=CACHE_SIZE)

@@ -10,8 +10,8 @@ from everview.expr import scalar
 from everview.expr.types import FLOATS, Schema, is_nested, names, type_in
 from everview.plan.build import filter_, project
 from everview.plan.nodes import Filter, Map, Plan, Source
-from everview.plan.text import print_plan
-from everview.plan.traverse import schema_of, sources
+from everview.plan.text import digest, print_plan
+from everview.plan.traverse import TREE_MAX_NODES, schema_of, sources, tree_size
 from everview.program.steps import State
 
 Columns = tuple[str, ...]
@@ -147,6 +147,7 @@ class Arrangements:
 
 def _state(plan: Plan, by: Columns) -> State:
     """A state named after what it is made from and by a digest of its content."""
-    digest = hashlib.blake2b(f"{by}\n{print_plan(plan)}".encode(), digest_size=5).hexdigest()
+    content = print_plan(plan) if tree_size(plan) <= TREE_MAX_NODES else digest(plan)
+    marked = hashlib.blake2b(f"{by}\n{content}".encode(), digest_size=5).hexdigest()
     origin = "_".join(source.name for source in sources(plan)[:3]) or "constant"
-    return State(f"{origin}__by_{'_'.join(by[:2]) or 'all'}__{digest}".replace(".", "_"), plan, by)
+    return State(f"{origin}__by_{'_'.join(by[:2]) or 'all'}__{marked}".replace(".", "_"), plan, by)

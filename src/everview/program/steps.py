@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TypeAlias
 
 from everview.differentiate.lifting import MAX_ITERATIONS
-from everview.expr.types import Schema
+from everview.expr.types import ITERATION, Column, Schema
 from everview.plan.nodes import Plan
 from everview.plan.traverse import referred
 
@@ -106,6 +106,11 @@ class Looped:
     sums: str
     changes: str
     history: Fetch | None = None
+
+    @property
+    def traced(self) -> Schema:
+        """The columns of its rows, and the iteration at which each changed."""
+        return (*self.schema, Column(ITERATION, "int"))
 
 
 @dataclass(frozen=True, slots=True)

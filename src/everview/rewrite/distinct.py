@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import cache
+
 from everview.analysis.keys import is_set
 from everview.analysis.sign import Sign, sign
 from everview.plan.build import distinct
@@ -25,11 +27,15 @@ def _simplify(node: Plan) -> Plan:
 
 def _without_inner(plan: Plan) -> Plan:
     """distinct(Q(distinct(i))) = distinct(Q(i)) for positive i and Q of σ, π, μ, +, ⋈."""
-    match plan:
-        case Distinct(child) if sign(child) <= Sign.POSITIVE:
-            return _without_inner(child)
-        case Filter() | Map() | Unnest() | Add() | Join():
-            parts = tuple(_without_inner(child) for child in children(plan))
-            return with_children(plan, parts)
-        case _:
-            return plan
+
+    @cache
+    def without(node: Plan) -> Plan:
+        match node:
+            case Distinct(child) if sign(child) <= Sign.POSITIVE:
+                return without(child)
+            case Filter() | Map() | Unnest() | Add() | Join():
+                return with_children(node, tuple(map(without, children(node))))
+            case _:
+                return node
+
+    return without(plan)

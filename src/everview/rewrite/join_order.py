@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from functools import reduce
+from collections.abc import Callable, Sequence
+from functools import cache, reduce
 
 from everview.expr import scalar
 from everview.plan.build import columns_of, filter_, join, project
@@ -13,6 +13,15 @@ from everview.plan.traverse import children, with_children
 
 def order_joins(plan: Plan) -> Plan:
     """The same joins, each relation after one that it has an equality with, as far as that goes."""
+
+    @cache
+    def order(node: Plan) -> Plan:
+        return _ordered(node, order)
+
+    return order(plan)
+
+
+def _ordered(plan: Plan, order_joins: Callable[[Plan], Plan]) -> Plan:
     parts: list[Plan] = []
     conditions: list[str] = []
     _flatten(plan, parts, conditions)

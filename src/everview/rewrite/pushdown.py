@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
+from functools import cache
 
 from everview.expr import scalar
 from everview.expr.type_inference import type_of
@@ -41,50 +43,57 @@ from everview.plan.nodes import (
 from everview.plan.traverse import children, schema_of, with_children
 
 Predicates = tuple[str, ...]
+Push = Callable[[Plan, Predicates], Plan]
+"""Moves predicates into a plan; one that is shared is looked at once for each set of them."""
 
 
 def push_filters(plan: Plan) -> Plan:
     """σ moved through every operator it commutes with (dbsp Prop. 4.4 for distinct and join)."""
-    return _push(plan, ())
+
+    @cache
+    def push(node: Plan, predicates: Predicates) -> Plan:
+        return _pushed(node, predicates, push)
+
+    return push(plan, ())
 
 
-def _push(plan: Plan, predicates: Predicates) -> Plan:
+def _pushed(plan: Plan, predicates: Predicates, push: Push) -> Plan:
     match plan:
         case Filter(child, predicate):
-            return _push(child, predicates + scalar.conjuncts(predicate))
+            return push(child, predicates + scalar.conjuncts(predicate))
         case Map(child, outputs):
             inner = {output.name: output.scalar for output in outputs}
             below = tuple(scalar.substitute(p, inner) for p in predicates)
-            return map_(_push(child, below), outputs)
+            return map_(push(child, below), outputs)
         case Add(left, right):
-            return Add(_push(left, predicates), _push(right, predicates))
+            return Add(push(left, predicates), push(right, predicates))
         case Negate(child):
-            return negate(_push(child, predicates))
+            return negate(push(child, predicates))
         case Distinct(child):
-            return distinct(_push(child, predicates))
+            return distinct(push(child, predicates))
         case Positive(child):
-            return positive(_push(child, predicates))
+            return positive(push(child, predicates))
         case Groups(Totals(child, keys, measures), _):
             below, above = _split(predicates, keys)
-            grouped = groups(totals(_push(child, below), keys, measures), keys)
+            grouped = groups(totals(push(child, below), keys, measures), keys)
             return filter_(grouped, scalar.conjunction(above))
         case Partition(child, keys, aggregates):
             below, above = _split(predicates, keys)
-            made = partition(_push(child, below), keys, aggregates)
+            made = partition(push(child, below), keys, aggregates)
             return filter_(made, scalar.conjunction(above))
         case Window(child, keys, columns):
             below, above = _split(predicates, keys)
-            made = window(_push(child, below), keys, columns)
+            made = window(push(child, below), keys, columns)
             return filter_(made, scalar.conjunction(above))
         case Unnest(child):
             # A row that stays without elements stays or goes by its own columns alone.
             below, above = _split(predicates, columns_of(child))
-            made = replace(plan, child=_push(child, below))
+            made = replace(plan, child=push(child, below))
             return filter_(made, scalar.conjunction(above))
         case Join():
-            return _push_join(plan, predicates)
+            return _push_join(plan, predicates, push)
         case _:
-            parts = tuple(_push(child, ()) for child in children(plan))
+            parts = tuple(push(child, ()) for child in children(plan))
             return filter_(with_children(plan, parts), scalar.conjunction(predicates))
 
 
@@ -106,14 +115,14 @@ class _Parts:
     right_keys: list[Output] = field(default_factory=list)
 
 
-def _push_join(node: Join, predicates: Predicates) -> Plan:
+def _push_join(node: Join, predicates: Predicates, push: Push) -> Plan:
     inherited = scalar.conjuncts(node.residual) if node.residual else ()
     parts = _Parts(on=list(node.on))
     for predicate in dict.fromkeys(inherited + predicates):
         _place(predicate, node, parts)
     nulls = node.nulls or (not parts.on and _place_null_safe(node, parts))
-    left = _with_keys(_push(node.left, tuple(parts.left)), parts.left_keys)
-    right = _with_keys(_push(node.right, tuple(parts.right)), parts.right_keys)
+    left = _with_keys(push(node.left, tuple(parts.left)), parts.left_keys)
+    right = _with_keys(push(node.right, tuple(parts.right)), parts.right_keys)
     on, residual = tuple(dict.fromkeys(parts.on)), scalar.conjunction(parts.residual)
     made = join(left, right, on, residual, nulls)
     return project(made, columns_of(node)) if parts.left_keys or parts.right_keys else made

@@ -11,10 +11,13 @@ from types import TracebackType
 import pyarrow as pa
 
 from everview.runtime.calendar import must_be_in_calendar
-from everview.runtime.protocol import Snapshot
+from everview.runtime.protocol import Part, Snapshot, Staged
 from everview.runtime.report import RunReport
 from everview.store.change_file import fits_change_file
-from everview.store.manifest import Segment
+from everview.store.manifest import Segment, joined
+
+ADOPTED_MIN_ROWS_PER_FILE = 10_000
+"""Files of fewer rows on average are written again, as fewer."""
 
 
 class EpochWriter:
@@ -38,6 +41,20 @@ class EpochWriter:
         self.report.written[name] = rows
         write = self._snapshot.store.write_segment
         self._writing[name] = _pool().submit(write, name, self._epoch, rows, sort)
+
+    def write_change(self, name: str, rows: pa.Table, parts: Sequence[Part]) -> None:
+        """The consolidated rows of a table's change; what executors wrote of it is not repeated.
+
+        As many rows as they wrote means that no two were equal and none cancelled.
+        """
+        written = [part.segment for part in parts if isinstance(part, Staged)]
+        count, files = sum(each.rows for each in written), sum(len(each.files) for each in written)
+        adopted = len(written) == len(parts) and count == rows.num_rows
+        if adopted and count >= ADOPTED_MIN_ROWS_PER_FILE * files and not fits_change_file(rows):
+            self.report.segments[name] = joined(written)
+            self.report.written[name] = rows
+        else:
+            self.write(name, rows)
 
     def __enter__(self) -> EpochWriter:
         return self

@@ -24,12 +24,13 @@ from everview.program.steps import (
     Step,
     change_name,
 )
+from everview.runtime.cache.loader import Loader
 from everview.runtime.cache.relation_cache import RelationCache
 from everview.runtime.consolidate import consolidate
 from everview.runtime.constraints.narrow import CheckNarrowing
 from everview.runtime.epoch_writer import EpochWriter
-from everview.runtime.memory_budget import EMBEDDED, part
-from everview.runtime.protocol import Changes, Gear, Snapshot, Stored, Violation
+from everview.runtime.memory_budget import MemoryBudget
+from everview.runtime.protocol import Changes, Gear, Held, Snapshot, Stored, Violation, in_memory
 from everview.runtime.recursion.incremental import run_loop
 from everview.runtime.report import RunReport
 from everview.runtime.retry import in_step
@@ -45,12 +46,23 @@ class InProcess:
     readers wait for nobody.
     """
 
-    def __init__(self, workspace: Workspace, share: float = EMBEDDED) -> None:
+    def __init__(self, workspace: Workspace, budget: MemoryBudget) -> None:
         self.workspace = workspace
-        self.cache = RelationCache(workspace, part(share))
+        self.cache = RelationCache(workspace, budget)
+        self.loader = Loader(self.cache)
         self._busy = RLock()
         self._idle: list[Workspace] = []
         self._lent: WeakSet[Workspace] = WeakSet()
+
+    @property
+    def budget(self) -> MemoryBudget:
+        """How much may be held between transactions."""
+        return self.cache.budget
+
+    @property
+    def held(self) -> Held:
+        """How much is held now; any thread may ask."""
+        return self.cache
 
     def run(
         self,
@@ -69,7 +81,31 @@ class InProcess:
             finally:
                 workspace.clear()
             self.cache.stage(report.segments, report.written)
+            self.loader.start()
         return report
+
+    def follow(
+        self,
+        gear: Gear,
+        loop: Loop,
+        given: Mapping[str, pa.Table],
+        snapshot: Snapshot,
+        report: RunReport,
+    ) -> dict[str, pa.Table]:
+        """Follow a change through one loop; what is known after it, from what is `given` before."""
+        with self._busy:
+            try:
+                for name, rows in given.items():
+                    self.workspace.register(name, rows)
+                with report.step(loop.name), in_step(loop.name):
+                    run_loop(loop, gear, self.workspace, snapshot, report)
+                return {
+                    name: self.workspace.table(name, each.traced)
+                    for each in loop.relations
+                    for name in (each.sums, each.changes)
+                }
+            finally:
+                self.workspace.clear()
 
     def lookup(
         self, gear: Gear, name: str, by: str, keys: pa.ChunkedArray, snapshot: Snapshot
@@ -84,6 +120,7 @@ class InProcess:
                 return self.workspace.table("slice", schema)
             finally:
                 self.workspace.clear()
+                self.loader.start()
 
     def evaluate(self, plan: Plan, relations: Mapping[str, pa.Table]) -> pa.Table:
         """The consolidated rows of a plan over relations in memory."""
@@ -92,8 +129,8 @@ class InProcess:
 
     def consolidate(self, rows: pa.Table, stored: Stored) -> pa.Table:
         """Weighted rows of a relation, equal ones added up and those that cancel left out."""
-        with self._busy:
-            return consolidate(rows, stored, self.workspace)
+        with self.reading() as workspace:
+            return consolidate(rows, stored, workspace)
 
     @contextmanager
     def reading(self) -> Iterator[Workspace]:
@@ -120,6 +157,7 @@ class InProcess:
     def on_compacted(self, before: Snapshot, after: Manifest) -> None:
         """Keep relations in memory whose segments were replaced by others with the same sum."""
         with self._busy:
+            self.loader.take_over()
             self.cache.on_compacted(before, after)
             self.workspace.clear()
 
@@ -131,13 +169,21 @@ class InProcess:
     def forget(self) -> None:
         """Drop all that is kept in memory, after an exception at any moment."""
         with self._busy:
+            self.loader.stop()
             self._idle = []
             workspace = self.workspace.fresh()
-            self.cache = RelationCache(workspace, self.cache.max_bytes)
+            self.cache = RelationCache(workspace, self.cache.budget)
+            self.loader = Loader(self.cache)
             self.workspace = workspace
+
+    def settle(self) -> None:
+        """Wait until what transactions have looked up is in memory, as far as it is to be."""
+        with self._busy:
+            self.loader.settle()
 
     def close(self) -> None:
         """Give the memory back."""
+        self.loader.stop()
         self.workspace.sql.close()
 
     def _run_program(
@@ -154,11 +200,12 @@ class InProcess:
         with EpochWriter(snapshot, epoch, report) as writer:
             for table, parts in changes.items():
                 with report.clock.phase("compute"):
-                    stored = snapshot.stored[table]
-                    change = consolidate(pa.concat_tables(parts), stored, workspace)
+                    stored, rows = snapshot.stored[table], in_memory(parts)
+                    assert rows is not None, "a change in files alone is for executors"
+                    change = consolidate(pa.concat_tables(rows), stored, workspace)
                     workspace.register(change_name(table), change)
                 with report.clock.phase("write"):
-                    writer.write(table, change)
+                    writer.write_change(table, change, parts)
             self._run_steps(gear, program, snapshot, violation, writer)
         return report
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeAlias
 
 import pyarrow as pa
 
@@ -13,9 +13,10 @@ from everview.expr.types import Schema, Type
 from everview.plan.nodes import Plan
 from everview.plan.ordered_query import OrderedQuery
 from everview.program.steps import Check, Fetch, Program
+from everview.runtime.memory_budget import MemoryBudget
 from everview.runtime.report import RunReport
 from everview.runtime.results import Result
-from everview.store.manifest import Manifest, Relation, Segment
+from everview.store.manifest import Manifest, Relation, Run, Segment
 from everview.store.store import Store
 
 
@@ -51,8 +52,34 @@ Violation = Callable[[Check, pa.Table], Exception]
 SIGN = "change weight"
 """The column of a query by which the rows of a change carry their weights, always the last."""
 
-Changes = Mapping[str, Sequence[Any]]
-"""For each table, weighted rows: Arrow tables, or frames of the engine's own."""
+
+@dataclass(frozen=True, slots=True)
+class Staged:
+    """A change that executors have written: the segment that it will be, once it is committed.
+
+    `rows` holds the same rows where they are few enough for this process.
+    """
+
+    segment: Segment
+    rows: pa.Table | None = None
+
+
+Part: TypeAlias = pa.Table | Staged
+"""Weighted rows that change a table: in memory, or written already."""
+
+Changes = Mapping[str, Sequence[Part]]
+"""For each table, the parts whose sum is its change."""
+
+
+def row_count(part: Part) -> int:
+    """How many weighted rows a part of a change has."""
+    return part.segment.rows if isinstance(part, Staged) else int(part.num_rows)
+
+
+def in_memory(parts: Iterable[Part]) -> list[pa.Table] | None:
+    """The rows of all parts, None where some of them are in files alone."""
+    rows = [part.rows if isinstance(part, Staged) else part for part in parts]
+    return None if any(each is None for each in rows) else rows
 
 
 class Gear(Protocol):
@@ -77,8 +104,27 @@ class Difference:
     ours: str = ""
 
 
+class Held(Protocol):
+    """What is held of relations between transactions; any thread may ask."""
+
+    @property
+    def held_bytes(self) -> int:
+        """How much is held, in memory or mapped."""
+
+    def bytes_of(self, name: str) -> int:
+        """How much of one relation is held."""
+
+
 class Local(Protocol):
     """What every engine computes in this process, in memory."""
+
+    @property
+    def budget(self) -> MemoryBudget:
+        """How much may be held between transactions."""
+
+    @property
+    def held(self) -> Held:
+        """How much is held now."""
 
     def confine(self, store: Store) -> None:
         """Let what computes in this process open the files of a store, and no others."""
@@ -102,20 +148,36 @@ class Local(Protocol):
 class Frames(Protocol):
     """Data frames of the user's, or of the engine's own, as changes of tables.
 
-    A change is an Arrow table where it is small enough for this process, else a frame.
+    A frame is computed once, when it is taken, so that a change stays the same however often it is
+    read.
     """
 
-    def take(self, rows: Any, table: str, schema: Schema, weight: int) -> Any:
-        """A frame of the user's as weighted rows of a table; no value may change by a cast."""
+    def take(
+        self,
+        rows: Any,
+        table: str,
+        weight: int,
+        lengths: Sequence[tuple[str, int]],
+        snapshot: Snapshot,
+    ) -> Part:
+        """A frame of the user's as weighted rows of a table; no value may change by a cast.
 
-    def limit(self, rows: Any, table: str, lengths: Sequence[tuple[str, int]]) -> Any:
-        """Rows whose texts are no longer than a table's types say, or an error when they run."""
+        Texts of the columns in `lengths` may be no longer than that.
+        """
 
-    def change(self, result: Result, schema: Schema) -> Any:
-        """The rows of a query as a change; its last column has the weights."""
+    def take_keys(self, rows: Any, table: str, key: Schema) -> Any:
+        """A frame of the user's as values of a table's key columns: Arrow if few, else a frame."""
 
-    def pin(self, rows: Any, table: str, snapshot: Snapshot) -> Any:
-        """A change that stays the same however often it is read: a frame is computed once."""
+    def change(self, result: Result, table: str, snapshot: Snapshot) -> Part:
+        """The rows of a query as a change of a table; its last column has the weights."""
+
+    def removal(
+        self, table: str, key: Sequence[str], by: Any, snapshot: Snapshot, pending: Sequence[Part]
+    ) -> Part:
+        """Minus the rows of a table, pending changes included, that have a key of `by`.
+
+        `by` is a part of a change or a frame; the result is computed where the rows are.
+        """
 
 
 class TextEvaluator(Protocol):
@@ -176,6 +238,17 @@ class TextEvaluator(Protocol):
         """
 
 
+class LoopNotFollowedError(UserError):
+    """A change moves more of a recursion than is followed in process: it has to be recomputed."""
+
+    def __init__(self) -> None:
+        super().__init__(
+            "E013",
+            "the change is too large to be followed through a recursion",
+            remedy="send it in smaller transactions",
+        )
+
+
 class Engine(Protocol):
     """The narrow waist between plans and programs and whatever computes them.
 
@@ -221,6 +294,9 @@ class Engine(Protocol):
 
     def build(self, name: str, plan: Plan, snapshot: Snapshot, epoch: int) -> Segment:
         """The value of a plan over stored relations, written as the base of a relation."""
+
+    def compact(self, run: Run, snapshot: Snapshot, epoch: int) -> Segment | None:
+        """The sum of a run of segments, written as one; None if it is to be done in process."""
 
     def evaluate(
         self, plan: Plan, snapshot: Snapshot, pending: Changes, *, cached: bool = True

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,13 +13,20 @@ from everview import arguments
 from everview.errors import UserError
 from everview.runtime.calendar import must_be_in_calendar
 
+BATCH_ROWS, BATCH_MAX_ROWS = 65_536, 1 << 31
+"""How many rows a batch has at most: unless another number is asked for, and whatever is."""
+
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """The rows of a relation or query at one epoch, read when one of these methods is called."""
+    """The rows of a relation or query at one epoch, read when one of these methods is called.
+
+    `stream` gives them in batches of at most so many rows; without it, all are read first.
+    """
 
     arrow: Callable[[], pa.Table]
     frame: Callable[[], Any] | None = None
+    stream: Callable[[int], Iterator[pa.RecordBatch]] | None = None
 
     def to_arrow(self) -> pa.Table:
         """All rows as an Arrow table; `polars.from_arrow` makes a Polars frame of it.
@@ -38,6 +46,39 @@ class Result:
         must_be_in_calendar(table, "a value of the column {}")
         columns = (column.to_pylist(maps_as_pydicts="strict") for column in table.columns)
         return list(zip(*columns, strict=True))
+
+    def batches(self, rows: int = BATCH_ROWS) -> Iterator[pa.RecordBatch]:
+        """The rows as Arrow record batches of at most `rows` rows, of which one is in memory.
+
+        A relation that does not fit in memory is read like this. No rows are no batches.
+
+            for batch in db.read("orders").batches(10_000):
+                print(batch.num_rows)
+        """
+        size = min(arguments.count("rows", rows, least=1), BATCH_MAX_ROWS)
+        if self.stream is not None:
+            return self.stream(size)
+        return (each for each in self.arrow().to_batches(size) if each.num_rows)
+
+    def within(self, context: Callable[[], AbstractContextManager[None]]) -> Result:
+        """The same rows, read inside a context that explains errors."""
+        inner_frame, inner_stream = self.frame, self.stream
+
+        def arrow() -> pa.Table:
+            with context():
+                return self.arrow()
+
+        def frame() -> Any:
+            assert inner_frame is not None
+            with context():
+                return inner_frame()
+
+        def stream(rows: int) -> Iterator[pa.RecordBatch]:
+            assert inner_stream is not None
+            with context():
+                yield from inner_stream(rows)
+
+        return Result(arrow, inner_frame and frame, inner_stream and stream)
 
     def to_pandas(self) -> Any:
         """All rows as a pandas DataFrame."""

@@ -18,10 +18,19 @@ from everview.analysis.sign import Sign, sign
 from everview.expr.type_inference import Typed
 from everview.expr.types import Schema
 from everview.plan.nodes import Change, Empty, Plan, Ref, Source
-from everview.plan.traverse import CACHE_SIZE, has_loops, referred, schema_of, walk
+from everview.plan.traverse import (
+    CACHE_SIZE,
+    TREE_MAX_NODES,
+    has_loops,
+    referred,
+    schema_of,
+    tree_size,
+    walk,
+)
 from everview.program.steps import Compute, KeySet, change_name
 from everview.runtime.arrow_types import arrow_schema, conform
-from everview.runtime.recursion.seminaive import Solver
+from everview.runtime.recursion.iterations import reach_in_memory
+from everview.runtime.recursion.seminaive import LoopPlans, Solver
 from everview.runtime.retry import CalculationError, retry_consolidated
 from everview.runtime.vector import aggregate
 from everview.runtime.vector.batches import (
@@ -55,7 +64,8 @@ def choose_evaluator(plan: Plan, rows: int, vector_max_rows: int = VECTOR_MAX_RO
     """
     if isinstance(plan, Empty):
         return Evaluator.NONE
-    return Evaluator.VECTOR if rows <= vector_max_rows else Evaluator.SQL
+    few = rows <= vector_max_rows and tree_size(plan) <= TREE_MAX_NODES
+    return Evaluator.VECTOR if few else Evaluator.SQL
 
 
 class SqlEvaluator(Protocol):
@@ -76,6 +86,9 @@ class SqlEvaluator(Protocol):
 
     def rows(self, sql: str) -> pa.Table:
         """The rows of a query."""
+
+    def batches(self, sql: str, size: int) -> Iterator[pa.RecordBatch]:
+        """The rows of a query in batches of at most `size`, as they are computed."""
 
     def create_table(self, name: str, sql: str) -> int:
         """Store the rows of a query as a table, whatever had the name; how many there are."""
@@ -224,9 +237,10 @@ class Workspace:
             return conform(_as_table(self._arrow[name]), schema)
         return conform(self.sql.table(name, arrow_schema(schema).names), schema)
 
-    def batch(self, name: str, schema: Schema) -> pa.RecordBatch:
-        """A relation as one batch."""
-        return select_columns(self._batches[name], arrow_schema(schema))
+    def batch(self, name: str, schema: Schema | None = None) -> pa.RecordBatch:
+        """A relation as one batch, with the columns of a schema where one is given."""
+        rows = self._batches[name]
+        return rows if schema is None else select_columns(rows, arrow_schema(schema))
 
     def column_values(self, name: str, column: str) -> pa.ChunkedArray:
         """The values of one column, each once at least."""
@@ -323,6 +337,18 @@ class Workspace:
         """Make the consolidated rows of a plan known under a name."""
         self.register(name, self.evaluate(plan))
 
+    def reach(self, loop: LoopPlans, names: Mapping[str, str]) -> None:
+        """Run a loop, and make what its relations reach known under names."""
+        reach_in_memory(loop, names, self)
+
+    def vector_rows(
+        self, plan: Plan, relations: Mapping[str, pa.RecordBatch], *, consolidated: bool
+    ) -> pa.RecordBatch | None:
+        """The rows of a plan over given batches; None where vector operators do not know them."""
+        return _unless_unknown(
+            lambda: self._vector.evaluate(plan, relations, consolidated=consolidated)
+        )
+
     def any_rows(self, plans: Sequence[Plan]) -> list[bool]:
         """Whether each plan has rows; SQL tells of all that are left to it in one statement."""
         reduced = [self.without_empty(plan) for plan in plans]
@@ -359,14 +385,17 @@ class Workspace:
         self._expose(reads)
         return self.sql.rows(sql)
 
+    def batches(self, sql: str, size: int) -> Iterator[pa.RecordBatch]:
+        """The rows of a SQL query over relations in batches of at most `size`, one at a time."""
+        self._expose(None)
+        return self.sql.batches(sql, size)
+
     def _by_vector(self, plan: Plan, *, consolidated: bool) -> pa.RecordBatch | None:
         """The rows of a plan by vector operators, None if SQL has to compute them."""
         rows = self.count_rows(ref.name for ref in referred(plan))
         if choose_evaluator(plan, rows, self._vector_max_rows) is Evaluator.SQL:
             return None
-        return _unless_unknown(
-            lambda: self._vector.evaluate(plan, self._batches, consolidated=consolidated)
-        )
+        return self.vector_rows(plan, self._batches, consolidated=consolidated)
 
     def _without_loops(self, plan: Plan) -> Plan:
         return Solver(self).solved(plan) if has_loops(plan) else plan

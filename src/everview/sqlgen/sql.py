@@ -41,6 +41,7 @@ from everview.sqlgen.aggregates import emit_aggregate, emit_order
 from everview.sqlgen.dialects import DUCKDB as DUCKDB
 from everview.sqlgen.dialects import SPARK as SPARK
 from everview.sqlgen.dialects import Dialect as Dialect
+from everview.sqlgen.shared import shared_parts
 
 Names: TypeAlias = Mapping[str, str]
 _OWN_NAMES: Names = {}
@@ -53,19 +54,21 @@ def emit(plan: Plan, dialect: Dialect, relations: Names = _OWN_NAMES, careful: b
     `careful` query consolidates the rows that an expression reads, so that no row that cancels
     can raise.
     """
-    return _Emitter(dialect, relations, careful).query(plan)
+    emitter = _emitter(plan, dialect, relations, careful)
+    return emitter.with_shared(emitter.query(plan))
 
 
 def emit_consolidated(
     plan: Plan, dialect: Dialect, relations: Names = _OWN_NAMES, careful: bool = False
 ) -> str:
     """As `emit`, equal rows added up and rows that cancel gone."""
-    emitter = _Emitter(dialect, relations, careful)
+    emitter = _emitter(plan, dialect, relations, careful)
     match plan:
         case Distinct() | Positive() | Groups() | Partition() | Totals() | Empty():
-            return emitter.query(plan)
+            rows = emitter.query(plan)
         case _:
-            return emitter.consolidate(emitter.query(plan), schema_of(plan), ())
+            rows = emitter.consolidate(emitter.query(plan), schema_of(plan), ())
+    return emitter.with_shared(rows)
 
 
 def emit_step(
@@ -86,6 +89,10 @@ def ring_columns(plan: Plan) -> tuple[str, ...]:
     return tuple(m.name for m in plan.measures) if isinstance(plan, Totals) else ()
 
 
+def _emitter(plan: Plan, dialect: Dialect, relations: Names, careful: bool) -> _Emitter:
+    return _Emitter(dialect, relations, careful, shared_parts(plan))
+
+
 _ALWAYS = " HAVING COUNT(*) >= 0"
 """Makes a SELECT without GROUP BY one group, even when it has no aggregate."""
 
@@ -95,8 +102,24 @@ class _Emitter:
     dialect: Dialect
     relations: Names
     careful: bool
+    shared: tuple[Plan, ...] = ()
+    """Parts that are written once, as common table expressions, the inner ones first."""
+
+    def with_shared(self, rows: str) -> str:
+        """A query behind the common table expressions that it reads."""
+        parts = (f"{self._part(each)} AS ({self._text(each)})" for each in self.shared)
+        return f"WITH {', '.join(parts)} {rows}" if self.shared else rows
 
     def query(self, plan: Plan) -> str:
+        """The rows of a plan, read from its common table expression where it has one."""
+        if plan in self.shared:
+            return f"SELECT {self._columns(schema_of(plan))} FROM {self._part(plan)}"
+        return self._text(plan)
+
+    def _part(self, plan: Plan) -> str:
+        return self._q(f"shared.{self.shared.index(plan)}")
+
+    def _text(self, plan: Plan) -> str:
         match plan:
             case Empty(schema):
                 return f"SELECT {self._nulls(schema)} WHERE FALSE"

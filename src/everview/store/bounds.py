@@ -86,6 +86,20 @@ def decode(bound: Bound) -> Any:
     return Decimal(value) if tag == "decimal" else value
 
 
+def as_scalar(bound: Bound, type_: pa.DataType) -> pa.Scalar:
+    """A bound as a value of the type that it is of.
+
+    >>> as_scalar(("date", 19723), pa.date32()).as_py()
+    datetime.date(2024, 1, 1)
+    """
+    value = decode(bound)
+    if types.is_date32(type_):
+        return pa.scalar(value, pa.int32()).cast(type_)
+    if types.is_timestamp(type_):
+        return pa.scalar(value, pa.int64()).cast(type_)
+    return pa.scalar(value, type_)
+
+
 def range_of_sorted(column: pa.ChunkedArray) -> Range:
     """The range of a column sorted ascending, nulls first."""
     nulls = column.null_count

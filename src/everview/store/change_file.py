@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections import OrderedDict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from threading import Lock
 
 import pyarrow as pa
 
@@ -28,7 +29,7 @@ UNMEASURED_MAX_ROWS = 100
 _END = b"\xff\xff\xff\xff\x00\x00\x00\x00"
 """The end of an Arrow IPC stream."""
 RECENT_MAX_BYTES = 64 << 20
-"""How much of what was just written is kept in memory, so that it is not read again."""
+"""How much of what was just written is kept in memory at most, so that it is not read again."""
 
 
 def fits_change_file(rows: pa.Table) -> bool:
@@ -79,18 +80,26 @@ def write(
 
 @dataclass(slots=True)
 class RecentRows:
-    """Rows of the segments that were written last, oldest out first."""
+    """Rows of the segments that were written last, oldest out first, so that nobody reads them."""
 
+    max_bytes: int = RECENT_MAX_BYTES
     _rows: OrderedDict[str, tuple[Segment, pa.Table]] = field(default_factory=OrderedDict)
     _bytes: int = 0
+    _guard: Lock = field(default_factory=Lock)
+
+    @property
+    def bytes(self) -> int:
+        """How much is kept."""
+        return self._bytes
 
     def add(self, segment: Segment, rows: pa.Table) -> None:
         """Keep the rows of a segment; the oldest may have to go."""
-        self._rows[segment.id] = segment, rows
-        self._bytes += segment.bytes
-        while self._bytes > RECENT_MAX_BYTES:
-            _, (oldest, _) = self._rows.popitem(last=False)
-            self._bytes -= oldest.bytes
+        with self._guard:
+            self._rows[segment.id] = segment, rows
+            self._bytes += segment.bytes
+            while self._bytes > self.max_bytes:
+                _, (oldest, _) = self._rows.popitem(last=False)
+                self._bytes -= oldest.bytes
 
     def rows(self, segment: Segment) -> pa.Table | None:
         """The rows of a segment, None where they are not kept."""

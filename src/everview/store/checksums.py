@@ -63,11 +63,15 @@ def opened(source: pa.NativeFile, file: DataFile) -> pq.ParquetFile:
         tail = source.read_buffer(file.tail.bytes)
         if checksum([tail]) != file.tail.checksum:
             raise Damage(NOT_AS_WRITTEN)
-        metadata = pq.read_metadata(pa.BufferReader(tail))
-        parquet = pq.ParquetFile(source, metadata=metadata, **_READING)
+        parquet = verified(source, pq.read_metadata(pa.BufferReader(tail)))
     if parquet.metadata.num_rows != file.rows:
         raise Damage(f"it has {parquet.metadata.num_rows} rows, not {file.rows}")
     return parquet
+
+
+def verified(source: pa.NativeFile, metadata: pq.FileMetaData) -> pq.ParquetFile:
+    """A Parquet file by a footer that is known to be right, whose pages are verified as read."""
+    return pq.ParquetFile(source, metadata=metadata, **_READING)
 
 
 def verify_tail(folder: Folder, file: DataFile) -> None:

@@ -6,7 +6,7 @@ and it only adds: value(next) = value(this) + changes.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Literal, TypeAlias
 
@@ -82,6 +82,11 @@ class Segment:
         return sum(file.bytes for file in self.files)
 
 
+def joined(parts: Sequence[Segment]) -> Segment:
+    """Changes of one relation and epoch that were written apart, as one segment."""
+    return replace(parts[0], files=tuple(file for part in parts for file in part.files))
+
+
 @dataclass(frozen=True, slots=True)
 class Relation:
     """A finite map from rows to weights: Σ segments.
@@ -106,6 +111,22 @@ class Relation:
         return sum(segment.rows for segment in self.segments)
 
     @property
+    def is_base(self) -> bool:
+        """Whether its value is a base, so that no row cancels another; or there are no rows."""
+        kinds = [segment.kind for segment in self.segments]
+        return kinds in ([], ["base"])
+
+    @property
+    def has_unit_weights(self) -> bool:
+        """Whether each row has the weight 1, so that a reader need not look at weights.
+
+        Condition: a segment that takes rows away is consolidated. Then the weights of a first and
+        only segment are positive, and all are 1 where they add up to the number of rows.
+        """
+        every = all(file.weight == file.rows for file in self.files)
+        return len(self.segments) <= 1 and every
+
+    @property
     def weight(self) -> int | None:
         """How many rows the relation has, equal ones and those that cancel added up.
 
@@ -114,6 +135,47 @@ class Relation:
         weights = [file.weight for file in self.files]
         known = [weight for weight in weights if weight is not None]
         return sum(known) if len(known) == len(weights) else None
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """Adjacent segments of a relation, to be replaced by one with the same sum.
+
+    The first of them is the base where `is_base`; then its files `kept` stay as they are.
+    """
+
+    name: str
+    segments: tuple[Segment, ...]
+    file_rows: int
+    """How many rows a new file has at the most, more or less."""
+    kept: tuple[DataFile, ...] = ()
+    is_base: bool = False
+
+    @property
+    def files(self) -> tuple[DataFile, ...]:
+        """The files whose rows are added up."""
+        kept = set(self.kept)
+        return tuple(file for each in self.segments for file in each.files if file not in kept)
+
+    @property
+    def rows(self) -> int:
+        """How many rows are added up."""
+        return sum(each.rows for each in self.segments) - sum(file.rows for file in self.kept)
+
+    @property
+    def bytes(self) -> int:
+        """How much is read."""
+        return sum(file.bytes for file in self.files)
+
+    @property
+    def sort_by(self) -> tuple[str, ...]:
+        """What the rows are sorted by, as the newest segment is."""
+        return self.segments[-1].sort_by
+
+    @property
+    def ids(self) -> tuple[str, ...]:
+        """The ids of the segments."""
+        return tuple(each.id for each in self.segments)
 
 
 @dataclass(frozen=True, slots=True)

@@ -46,7 +46,7 @@ class Delta:
 
     @property
     def paths(self) -> set[str]:
-        """The files that the epoch names and the one before it does not."""
+        """The files of the segments that the epoch adds; a base may keep some of one before it."""
         return {
             file.path
             for each in self.relations.values()

@@ -1,19 +1,24 @@
-"""File pruning: which files may hold a key, decided from the bounds in the manifest.
+"""Pruning: which files may hold a key, by the bounds in the manifest, and which row groups of
+them, by the statistics in their footers.
 
-A file is left out only when no wanted key can be in it: too much is slow, too little is wrong.
+One is left out only when no wanted key can be in it: too much is slow, too little is wrong.
 """
 
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Iterable
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from everview.store.bounds import decode, ordered, tag_of
-from everview.store.manifest import DataFile, Relation
+from everview.store.footers import Array, GroupRanges
+from everview.store.manifest import DataFile, Relation, Segment
+
+_INTEGERS = ("int", "date", "timestamp", "timestamp_ntz")
+"""The tags of values that are compared as integers."""
 
 
 def files_for(
@@ -23,44 +28,70 @@ def files_for(
 
     Only segments sorted by `key` first have bounds for it; the others keep all their files.
     """
-    probe = None if keys is None or key is None else _Probe(keys)
-    return tuple(
-        file
-        for segment in relation.segments
-        for file in segment.files
-        if probe is None or segment.sort_by[:1] != (key,) or probe.may_be_in(file)
-    )
+    if keys is None or key is None:
+        return relation.files
+    probe = Probe(key, keys)
+    return tuple(file for segment in relation.segments for file in probe.files_of(segment))
 
 
-def may_hold_null(relation: Relation, key: str, files: Iterable[DataFile]) -> bool:
-    """Whether the column `key` may be null in some of the files, as far as the manifest tells."""
-    sorted_by_key = all(segment.sort_by[:1] == (key,) for segment in relation.segments)
-    return not sorted_by_key or any(file.has_null for file in files)
+class Probe:
+    """The wanted keys of a column, sorted once, so that a file costs one binary search."""
 
-
-class _Probe:
-    """The wanted keys, sorted once, so that a file costs one binary search."""
-
-    def __init__(self, keys: pa.Array | pa.ChunkedArray) -> None:
+    def __init__(self, key: str, keys: pa.Array | pa.ChunkedArray) -> None:
+        self.key = key
         self.has_null = keys.null_count > 0
         self.any_value = len(keys) > keys.null_count
         self.tag = tag_of(keys.type)
         self.values = _sorted(keys) if self.tag else None
 
+    def files_of(self, segment: Segment) -> list[DataFile]:
+        """The files of a segment that may hold a key; only what it is sorted by has bounds."""
+        sorted_by_key = segment.sort_by[:1] == (self.key,)
+        return [file for file in segment.files if not sorted_by_key or self.may_be_in(file)]
+
+    def groups_of(self, ranges: GroupRanges | None, count: int) -> Array:
+        """The row groups of a file, of so many, that may hold a key."""
+        if ranges is None:
+            return np.arange(count)
+        wanted = ranges.has_null if self.has_null else np.zeros(count, np.bool_)
+        if self.any_value:
+            wanted = wanted | self._may_have_values(ranges)
+        return np.flatnonzero(wanted)
+
+    def _may_have_values(self, ranges: GroupRanges) -> Array:
+        if self.values is None or ranges.tag != self.tag:
+            return ranges.has_values
+        if self.tag in _INTEGERS:
+            values, low, high = (
+                np.array(each, np.int64) for each in (self.values, ranges.low, ranges.high)
+            )
+            first, last = values.searchsorted(low), len(values) - 1
+            within = (first <= last) & (values[np.minimum(first, last)] <= high)
+        else:
+            known = zip(ranges.bounded, ranges.low, ranges.high, strict=True)
+            found = [bool(bounded) and self._is_between(*ends) for bounded, *ends in known]
+            within = np.array(found, np.bool_)
+        return np.where(ranges.bounded, within, ranges.has_values)
+
     def may_be_in(self, file: DataFile) -> bool:
+        """Whether a file sorted by the column may hold a key."""
         if file.rows == 0:
             return False
         return (self.has_null and file.has_null) or (self.any_value and self._in_range(file))
 
     def _in_range(self, file: DataFile) -> bool:
-        """Whether some value lies between the bounds; it is the first one not below `low`."""
         tags = {bound[0] for bound in (file.low, file.high) if bound}
         if self.values is None or not tags <= {self.tag}:
             return True
-        first = 0 if file.low is None else bisect_left(self.values, decode(file.low))
+        return self._is_between(*(bound and decode(bound) for bound in (file.low, file.high)))
+
+    def _is_between(self, low: Any, high: Any) -> bool:
+        """Whether some value lies between two, None for no limit; the first not below `low`."""
+        assert self.values is not None
+        first = 0 if low is None else bisect_left(self.values, low)
         if first == len(self.values):
             return False
-        return file.high is None or self.values[first] <= decode(file.high)
+        return high is None or bool(self.values[first] <= high)
 
 
 def _sorted(keys: pa.Array | pa.ChunkedArray) -> list[Any] | None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from datetime import UTC, datetime, timedelta
 
 from everview.store import errors
@@ -29,9 +29,9 @@ def retire(store: Store, keep_epochs: int, grace: timedelta = timedelta(0)) -> l
     epochs = store.epochs()
     old = _replaced_before(store, epochs[:-keep_epochs], grace)
     kept = epochs[len(old) :]
-    named = {_entry(file.path) for epoch in kept for file in store.read(epoch).files}
+    named = {file.path for epoch in kept for file in store.read(epoch).files}
     stale = _abandoned(store, kept[-1])
-    stale += [path for path in _written(store, kept[-1]) if path not in named]
+    stale += _unnamed(store, kept[-1], named)
     store.make_checkpoint(kept[0])
     manifests = store.log.drop_before(kept[0])
     for path in stale:
@@ -55,6 +55,20 @@ def _is_before(manifest: Manifest, limit: datetime) -> bool:
     except ValueError:
         return False
     return (made if made.tzinfo else made.replace(tzinfo=UTC)) < limit
+
+
+def _unnamed(store: Store, newest: int, named: Collection[str]) -> list[str]:
+    """What was written up to an epoch and is not named: files, directories, files in directories.
+
+    Compaction may keep some of the files of a directory and replace the others.
+    """
+    entries = {_entry(path) for path in named}
+    written = _written(store, newest)
+    stale = [path for path in written if path not in entries]
+    for directory in (path for path in written if path in entries and path not in named):
+        files = (f"{directory}/{name}" for name in store.folder.names(directory))
+        stale += [path for path in files if path.endswith(".parquet") and path not in named]
+    return stale
 
 
 def _written(store: Store, newest: int) -> list[str]:

@@ -7,11 +7,12 @@ Durability: `commit` returns after the manifest and each file it newly names are
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future
 from contextlib import suppress
 from dataclasses import replace
 from datetime import UTC, datetime
+from math import inf
 from threading import Lock
 
 import pyarrow as pa
@@ -21,10 +22,13 @@ from pyarrow import fs
 from everview.store import change_file, errors, manifest_codec, segments
 from everview.store.checksums import MISSING
 from everview.store.filesystem import Folder, Location, folders_of, parent_of, resolve
+from everview.store.group_reader import KeyTest
 from everview.store.lock import WriterLock
 from everview.store.manifest import DataFile, Kind, Manifest, Opaque, Segment
+from everview.store.manifest_delta import Delta
 from everview.store.manifest_log import Logged, ManifestLog, manifest_path
-from everview.store.reader import Reader
+from everview.store.pruning import Probe
+from everview.store.reader import FileGroups, Reader
 
 _OURS = frozenset(("manifests", "segments", change_file.FOLDER, "lock"))
 
@@ -47,6 +51,8 @@ class Store:
         self._written = change_file.RecentRows()
         self._syncing: dict[str, Future[None] | None] = {}
         self._durable_folders: set[str] = set()
+        self._durable_files: set[str] = set()
+        """Files that are on disk and wait to be named by a commit."""
         self._reader = Reader(folder, self.log.last_without)
         self._lock: WriterLock | None = None
 
@@ -144,11 +150,18 @@ class Store:
 
     @errors.translated
     def write_parts(
-        self, relation: str, epoch: int, parts: Iterable[pa.Table], sort_by: Sequence[str]
+        self,
+        relation: str,
+        epoch: int,
+        parts: Iterable[pa.Table],
+        sort_by: Sequence[str],
+        *,
+        kind: Kind = "base",
+        dense: bool = False,
     ) -> Segment:
-        """Write the base of a relation that comes in parts, all of its rows in order."""
-        new = segments.NewSegment(relation, epoch, tuple(sort_by), "base")
-        return self._begin_sync(segments.write_parts(self.folder, new, parts))
+        """Write a segment that comes in parts, all of its rows in order, each as a file."""
+        new = segments.NewSegment(relation, epoch, tuple(sort_by), kind)
+        return self._begin_sync(segments.write_parts(self.folder, new, parts, dense=dense))
 
     @errors.translated
     def write_changes(
@@ -165,12 +178,39 @@ class Store:
             self._syncing[path] = self.folder.begin_sync(path)
         return {name: segment for name, (segment, _) in written.items()}
 
+    def keep_recent(self, max_bytes: int) -> None:
+        """Keep so much of the small changes that are written from now on in memory."""
+        self._written = change_file.RecentRows(max_bytes)
+
+    @property
+    def recent_bytes(self) -> int:
+        """How much of the small changes that were just written is in memory."""
+        return self._written.bytes
+
     def rows_of(self, segment: Segment, schema: pa.Schema) -> pa.Table:
         """The rows of a segment in their order, from memory where few were written here lately."""
         known = self._written.rows(segment)
         if known is None:
             return self.read_files(segment.files, schema=schema)
         return known if known.schema.equals(schema) else known.select(schema.names).cast(schema)
+
+    def batches(self, file: DataFile, schema: pa.Schema, size: int) -> Iterator[pa.Table]:
+        """The weighted rows of a file in their order, `size` at a time."""
+        return self._reader.batches(file, schema, size)
+
+    @errors.translated
+    def sync(self, segment: Segment) -> None:
+        """Wait until the files of a segment are on disk, so that its commit need not."""
+        paths = {file.path for file in segment.files}
+        self._make_durable(paths)
+        self._durable_files |= paths
+
+    def discard(self, files: Iterable[DataFile]) -> None:
+        """Delete Parquet files that no epoch names or will name, as far as that is possible."""
+        for file in files:
+            if file.start is None:
+                with suppress(OSError):
+                    self.folder.remove(file.path)
 
     def segment_directory(self, relation: str, epoch: int) -> str:
         """A fresh directory, relative and not yet made, for executors to write into."""
@@ -214,7 +254,7 @@ class Store:
         parent = self._newest()
         if parent.epoch != manifest.parent:
             raise errors.lost_race(manifest.epoch)
-        added = parent.delta_to(manifest).paths
+        added = _newly_named(parent.manifest, parent.delta_to(manifest))
         shared = {path for path in added if change_file.is_change_file(path)}
         self._make_durable(added - shared)
         if note is not None:
@@ -222,6 +262,7 @@ class Store:
         content, committed = parent.encode_next(manifest)
         self._create_manifest(manifest.epoch, content, shared)
         self._syncing.clear()
+        self._durable_files -= added
         with self._guard:
             self._last = committed
         self._committing = False
@@ -255,7 +296,8 @@ class Store:
     def forget(self) -> None:
         """Drop what is remembered of epochs and files, after an exception at any moment."""
         self._last, self._recent = None, None
-        self._written, self._syncing = change_file.RecentRows(), {}
+        self._written = change_file.RecentRows(self._written.max_bytes)
+        self._syncing = {}
 
     def writer_lock(self) -> WriterLock | None:
         """Take the right to write; None where only `single_writer=True` keeps writers apart."""
@@ -294,6 +336,22 @@ class Store:
         if key is not None and keys is not None and rows.num_columns:
             rows = rows.filter(pc.is_in(rows[key], value_set=keys.cast(rows[key].type)))
         return rows if columns is None or not rows.num_columns else rows.select(list(columns))
+
+    def row_groups(
+        self, files: Iterable[DataFile], columns: Sequence[str], probe: Probe | None
+    ) -> list[FileGroups]:
+        """Where in some Parquet files wanted keys may be, as `Reader` tells."""
+        return self._reader.row_groups(files, columns, probe)
+
+    def read_groups(
+        self,
+        found: Iterable[FileGroups],
+        schema: pa.Schema,
+        test: KeyTest | None,
+        most: float = inf,
+    ) -> pa.Table:
+        """The rows of row groups that pass a test, not consolidated, as `Reader` gives them."""
+        return self._reader.read_groups(found, schema, test, most)
 
     def require_sound(self, files: Iterable[DataFile], *, pages: bool) -> None:
         """Refuse damaged Parquet files before another program reads them, as `Reader` does."""
@@ -353,7 +411,10 @@ class Store:
     def _make_durable(self, paths: Iterable[str]) -> None:
         """What is in the files, and their names, are on disk after this."""
         waiting = {
-            path: self._syncing.pop(path, None) or self.folder.begin_sync(path) for path in paths
+            path: None
+            if path in self._durable_files
+            else self._syncing.pop(path, None) or self.folder.begin_sync(path)
+            for path in paths
         }
         for path, syncing in waiting.items():
             with suppress(FileNotFoundError):
@@ -364,3 +425,9 @@ class Store:
         fresh = {folder for path in waiting for folder in folders_of(path)} - self._durable_folders
         self.folder.sync_folders({parent_of(folder) for folder in fresh})
         self._durable_folders |= fresh
+
+
+def _newly_named(before: Manifest, delta: Delta) -> set[str]:
+    """The files that an epoch names and the one before it does not."""
+    named = (before.relations[n].files for n, each in delta.relations.items() if each.removed)
+    return delta.paths - {file.path for files in named for file in files}

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Literal, Protocol, TypeAlias
 
 import pyarrow as pa
 
-from everview.database.audit import ViewAudit, compare
+from everview.database.verdict import ViewAudit, compare
 from everview.expr.types import Schema
 from everview_fuzz.check.differences import differs
 from everview_fuzz.check.postgres import Postgres

@@ -9,7 +9,7 @@ from functools import lru_cache
 import pyarrow as pa
 from sqlglot import exp, parse_one
 
-from everview.database.audit import ViewAudit, compare
+from everview.database.verdict import ViewAudit, compare
 from everview.engines.duckdb.evaluator import duckdb_workspace
 from everview.expr.dialect import DIALECT
 from everview.expr.types import Schema

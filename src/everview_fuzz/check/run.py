@@ -12,7 +12,7 @@ from typing import Literal, TypeAlias
 
 import pyarrow as pa
 
-from everview.database.audit import ViewAudit, compare
+from everview.database.verdict import ViewAudit, compare
 from everview.errors import UserError
 from everview.lang.sql.parse.functions import Function
 from everview_fuzz.case import (

@@ -9,9 +9,10 @@ from typing import TypeAlias
 
 import everview
 from everview.database import dml
-from everview.database.audit import ViewAudit, audit_view
+from everview.database.audit import audit_view
 from everview.database.database import Database
 from everview.database.transaction import Transaction as Pending
+from everview.database.verdict import ViewAudit
 from everview.errors import UserError
 from everview.lang.sql.parse.functions import Function
 from everview.lang.sql.parse.parser import parse_statements

@@ -8,7 +8,9 @@ from everview.database.catalog.catalog import Catalog
 from everview.differentiate.lifting import is_lifted
 from everview.plan.nodes import Fixpoint
 from everview.plan.traverse import walk
+from everview.runtime.protocol import Held, Local
 from everview.store.manifest import Manifest
+from everview.store.store import Store
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,7 +20,7 @@ class RelationStatus:
     `kind` is `"table"`, `"view"`, `"part"` (a block of a view that is recomputed) or `"state"`.
     `rows` does not count deleted rows, and is None where the number is not known. `reads` are the
     tables and views that a view reads, and `refresh` says whether it is maintained incrementally,
-    or what of it is recomputed.
+    or what of it is recomputed. `held` is how many bytes of it are in memory now.
     """
 
     name: str
@@ -28,9 +30,28 @@ class RelationStatus:
     segments: int
     reads: tuple[str, ...]
     refresh: str = ""
+    held: int = 0
 
 
-def status(catalog: Catalog, manifest: Manifest) -> list[RelationStatus]:
+@dataclass(frozen=True, slots=True)
+class MemoryStatus:
+    """How many bytes may be held in memory between transactions, and how many are held now.
+
+    `given` is whether the store was opened with a budget; if not, it is a share of the machine.
+    """
+
+    budget: int
+    held: int
+    given: bool
+
+
+def memory_status(local: Local, store: Store) -> MemoryStatus:
+    """The budget, and what is held of relations and of small changes that were just written."""
+    held = local.held.held_bytes + store.recent_bytes
+    return MemoryStatus(local.budget.held, held, local.budget.given)
+
+
+def status(catalog: Catalog, manifest: Manifest, held: Held) -> list[RelationStatus]:
     """Tables, then views, then what is recomputed of them, then states."""
     kinds = dict.fromkeys(catalog.tables, "table") | dict.fromkeys(catalog.views, "view")
     kinds |= dict.fromkeys(catalog.parts, "part")
@@ -48,7 +69,9 @@ def status(catalog: Catalog, manifest: Manifest) -> list[RelationStatus]:
         if name in totals:
             rows = None
         read, how = reads.get(name, ()), refreshes.get(name, "")
-        relations.append(RelationStatus(name, kind, rows, size, len(segments), read, how))
+        relations.append(
+            RelationStatus(name, kind, rows, size, len(segments), read, how, held.bytes_of(name))
+        )
     return relations
 
 

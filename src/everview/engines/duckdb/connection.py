@@ -33,13 +33,17 @@ Database: TypeAlias = duckdb.DuckDBPyConnection
 _DATABASES: WeakValueDictionary[int, Database] = WeakValueDictionary()
 
 
-def connect(memory: str | None) -> Database:
-    """A database in memory; what does not fit goes to files that are gone when it is closed."""
+def connect(memory: int | None) -> Database:
+    """A database in memory; what does not fit goes to files that are gone when it is closed.
+
+    With a limit in bytes, it keeps nothing of the files that it reads.
+    """
     spill = Path(gettempdir()) / f"everview-{uuid4().hex}"
     connection = duckdb.connect(
         config={
             "temp_directory": str(spill),
-            "memory_limit": memory or f"{part(CALCULATING)}B",
+            "memory_limit": f"{part(CALCULATING) if memory is None else memory}B",
+            "enable_external_file_cache": memory is None,
             # A name that is not known is no variable of Python's.
             "python_enable_replacements": False,
         }

@@ -2,38 +2,44 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import pyarrow as pa
 
 from everview.engines.duckdb import queries
 from everview.engines.duckdb.evaluator import duckdb_workspace
-from everview.engines.duckdb.scan import consolidated_item, stored_item
+from everview.engines.duckdb.scan import (
+    consolidated_item,
+    stored_item,
+    stream_relation,
+    stream_rows,
+)
 from everview.engines.duckdb.scan_evaluator import ScanEvaluator
 from everview.errors import Span, UserError
 from everview.expr.quoting import duckdb_name
 from everview.expr.types import WEIGHT, Schema, Type, names
-from everview.plan.nodes import Plan
+from everview.plan.nodes import Plan, Source
 from everview.plan.ordered_query import OrderedQuery
 from everview.plan.traverse import schema_of, sources
 from everview.program.steps import Fetch, Program, change_name
 from everview.rewrite.passes import rewrite
 from everview.runtime.arrow_types import arrow_schema, conform
-from everview.runtime.cache.probe_keys import ProbeKeys
+from everview.runtime.cached_slices import fetch_in_process
 from everview.runtime.calendar import must_be_in_calendar
 from everview.runtime.interpreter import InProcess
-from everview.runtime.lookup_keys import key_rows, key_values, skip_if_idle
-from everview.runtime.protocol import Changes, Snapshot, TextEvaluator, Violation
-from everview.runtime.report import MEMORY, RunReport
+from everview.runtime.memory_budget import EMBEDDED, memory_budget
+from everview.runtime.protocol import Changes, Part, Snapshot, TextEvaluator, Violation
+from everview.runtime.report import RunReport
 from everview.runtime.results import Result
 from everview.runtime.retry import Answer, retry_consolidated
 from everview.runtime.vector.batches import VECTOR_MAX_ROWS
 from everview.runtime.workspace import Workspace
 from everview.sqlgen.parity.errors import NotAtParity
 from everview.sqlgen.sql import DUCKDB, emit_consolidated
-from everview.store.manifest import Segment
+from everview.store.manifest import Run, Segment
 from everview.store.sort_order import orderable
 
 BUILD_CHUNK_ROWS = 4_000_000
@@ -48,8 +54,9 @@ class DuckDBEngine:
     large_rows = float("inf")
     text: TextEvaluator | None = None
 
-    def __init__(self, memory: str | None = None, vector_max_rows: int = VECTOR_MAX_ROWS) -> None:
-        self.local = InProcess(duckdb_workspace(memory, vector_max_rows))
+    def __init__(self, memory: int | None = None, vector_max_rows: int = VECTOR_MAX_ROWS) -> None:
+        budget = memory_budget(memory, EMBEDDED)
+        self.local = InProcess(duckdb_workspace(budget.calculating, vector_max_rows), budget)
         self.frames = _NoFrames()
 
     def analyze(self, scalar: str, schema: Schema, span: Span | None) -> Type:
@@ -77,18 +84,8 @@ class DuckDBEngine:
             return self.local.run(self, program, changes, snapshot, epoch, violation)
 
     def fetch(self, steps: Sequence[Fetch], snapshot: Snapshot, report: RunReport) -> None:
-        """Look slices up in the relation cache."""
-        workspace, cache = self.local.workspace, self.local.cache
-        for step in steps:
-            if skip_if_idle(step, workspace, report):
-                continue
-            if step.by is None:
-                rows = conform(cache.rows(step.relation, step.schema, snapshot), step.schema)
-            else:
-                keys = ProbeKeys(key_values(step, workspace), key_rows(step, workspace))
-                rows = cache.lookup(step.relation, step.by, keys, step.schema, snapshot)
-            workspace.register(step.result, rows)
-            report.took(step, MEMORY, rows.num_rows)
+        """Look slices up in the relation cache, or in files as long as they are not in it."""
+        fetch_in_process(steps, self.local, snapshot, report)
 
     def build(self, name: str, plan: Plan, snapshot: Snapshot, epoch: int) -> Segment:
         """The value of `plan` over the stored relations, as the base of a new relation."""
@@ -103,6 +100,10 @@ class DuckDBEngine:
             rows = _in_calendar(workspace.table(_BUILT, schema))
         return store.write_segment(name, epoch, rows, sort, kind="base")
 
+    def compact(self, run: Run, snapshot: Snapshot, epoch: int) -> Segment | None:
+        """None: there is this process alone."""
+        return None
+
     def evaluate(
         self, plan: Plan, snapshot: Snapshot, pending: Changes, *, cached: bool = True
     ) -> pa.Table:
@@ -116,7 +117,13 @@ class DuckDBEngine:
         """The rows that a query shows; what is not known is refused at once."""
         queries.must_be_known(query.plan)
         kept = {name: list(parts) for name, parts in pending.items()}
-        return Result(lambda: self._shown_rows(query, snapshot, kept))
+        plan = query.plan
+        whole = isinstance(plan, Source) and query == OrderedQuery(plan, names(plan.schema))
+        if isinstance(plan, Source) and whole and not kept.get(plan.name):
+            stream = partial(stream_relation, self.local, plan.name, snapshot)
+        else:
+            stream = partial(self._shown_batches, query, snapshot, kept)
+        return Result(lambda: self._shown_rows(query, snapshot, kept), stream=stream)
 
     def lookup(self, name: str, by: str, keys: pa.ChunkedArray, snapshot: Snapshot) -> pa.Table:
         """The weighted rows of a relation whose column `by` is among `keys`."""
@@ -145,6 +152,22 @@ class DuckDBEngine:
             shown = _retry_items(rows, items, snapshot)
         schema = arrow_schema(schema_of(query.plan))
         return shown.cast(pa.schema([schema.field(name) for name in query.columns]))
+
+    def _shown_batches(
+        self, query: OrderedQuery, snapshot: Snapshot, pending: Changes, size: int
+    ) -> Iterator[pa.RecordBatch]:
+        """The rows of a query, all computed before the first is given: they lie in DuckDB."""
+        with self.local.reading() as workspace:
+            items = self._items(query.plan, snapshot, pending, workspace, cached=False)
+
+            def create(items: Mapping[str, str]) -> int:
+                plan = ScanEvaluator(workspace, items, _emit).without_loops(query.plan)
+                sql = queries.rows_sql(replace(query, plan=plan), items)
+                return workspace.create_table(_BUILT, sql)
+
+            _retry_items(create, items, snapshot)
+            schema = schema_of(query.plan)
+            yield from stream_rows(workspace, duckdb_name(_BUILT), schema, query.columns, size)
 
     def _items(
         self,
@@ -180,26 +203,39 @@ class DuckDBEngine:
 class _NoFrames:
     """Changes come as Arrow tables: there is no Spark to make a frame of."""
 
-    def take(self, rows: Any, table: str, schema: Schema, weight: int) -> Any:
+    def take(
+        self,
+        rows: Any,
+        table: str,
+        weight: int,
+        lengths: Sequence[tuple[str, int]],
+        snapshot: Snapshot,
+    ) -> Part:
         """Spark DataFrames belong to Spark."""
-        raise UserError(
-            "E012",
-            f"{table}: a Spark DataFrame cannot be taken by the embedded engine",
-            remedy="hand over df.toArrow(), or open the store with engine='spark'",
-        )
+        raise _no_frame(table)
 
-    def limit(self, rows: Any, table: str, lengths: Sequence[tuple[str, int]]) -> Any:
-        """There are no frames."""
-        raise AssertionError(type(rows))
+    def take_keys(self, rows: Any, table: str, key: Schema) -> Any:
+        """Spark DataFrames belong to Spark."""
+        raise _no_frame(table)
 
-    def change(self, result: Result, schema: Schema) -> pa.Table:
+    def change(self, result: Result, table: str, snapshot: Snapshot) -> pa.Table:
         """The rows of a query whose last column has the weights."""
-        rows = result.to_arrow()
+        rows, schema = result.to_arrow(), snapshot.stored[table].schema
         return conform(rows.rename_columns([*rows.column_names[:-1], WEIGHT]), schema)
 
-    def pin(self, rows: Any, table: str, snapshot: Snapshot) -> Any:
-        """Arrow tables stay the same."""
-        return rows
+    def removal(
+        self, table: str, key: Sequence[str], by: Any, snapshot: Snapshot, pending: Sequence[Part]
+    ) -> Part:
+        """All rows are in memory here."""
+        raise AssertionError(type(by))
+
+
+def _no_frame(table: str) -> UserError:
+    return UserError(
+        "E012",
+        f"{table}: a Spark DataFrame cannot be taken by the embedded engine",
+        remedy="hand over df.toArrow(), or open the store with engine='spark'",
+    )
 
 
 def _create_built(

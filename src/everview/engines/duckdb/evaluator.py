@@ -40,7 +40,7 @@ _NUMBERS = count()
 
 
 def duckdb_workspace(
-    memory: str | None = None,
+    memory: int | None = None,
     vector_max_rows: int = VECTOR_MAX_ROWS,
     spark: SparkEvaluator | None = None,
 ) -> Workspace:
@@ -54,7 +54,7 @@ class DuckDBEvaluator:
     Its tables are in a schema of their own, so that one statement drops them all.
     """
 
-    def __init__(self, memory: str | None = None, beside: DuckDBEvaluator | None = None) -> None:
+    def __init__(self, memory: int | None = None, beside: DuckDBEvaluator | None = None) -> None:
         self._memory = memory
         self._database: Database = beside._database if beside else connect(memory)
         self._connection = self._database.cursor()
@@ -84,6 +84,17 @@ class DuckDBEvaluator:
         self._must_be_confined()
         with explained():
             return planned(self._connection, lambda: self._connection.execute(sql).to_arrow_table())
+
+    def batches(self, sql: str, size: int) -> Iterator[pa.RecordBatch]:
+        """The rows of a query in batches of at most `size`, as they are computed."""
+        self._must_be_confined()
+        with explained():
+            reader = planned(
+                self._connection, lambda: self._connection.sql(sql).to_arrow_reader(size)
+            )
+            for batch in reader:
+                for start in range(0, batch.num_rows, size):
+                    yield batch.slice(start, size)
 
     def execute(self, sql: str) -> list[tuple[object, ...]]:
         """Run a statement that defines or changes a table, or has few rows."""

@@ -1,17 +1,17 @@
-"""Stored relations as FROM items: Parquet files in place, and small changes from memory."""
+"""Stored relations as FROM items and in batches: Parquet files in place, small changes apart."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 import pyarrow as pa
 
 from everview.expr.quoting import duckdb_name
-from everview.expr.types import WEIGHT, Schema
+from everview.expr.types import WEIGHT, Schema, names
 from everview.plan.nodes import Empty
-from everview.program.steps import KeySet
 from everview.runtime.arrow_types import arrow_schema
+from everview.runtime.interpreter import InProcess
 from everview.runtime.protocol import Snapshot
 from everview.runtime.workspace import Workspace
 from everview.sqlgen.sql import DUCKDB, consolidate, emit
@@ -21,22 +21,17 @@ from everview.store.store import Store
 
 @dataclass(frozen=True, slots=True)
 class Scan:
-    """Files of one relation, the keys wanted of them, and whether a key can be null.
+    """Files of one relation.
 
     `small` are rows that are in no file of their own; they are read under the name `small_name`.
     """
 
     paths: tuple[str, ...]
-    keys: tuple[KeySet, ...] = ()
-    nullable: bool = True
     small: pa.Table | None = None
     small_name: str = ""
 
-    def sql(self, workspace: Workspace, schema: Schema, by: str | None = None) -> str:
-        """SQL for the weighted rows: all, or those with a key in the column `by`.
-
-        It can be run until the workspace is cleared.
-        """
+    def sql(self, workspace: Workspace, schema: Schema) -> str:
+        """SQL for the weighted rows; it can be run until the workspace is cleared."""
         if self.small is not None:
             workspace.register(self.small_name, self.small)
         columns = "".join(
@@ -45,15 +40,7 @@ class Scan:
             for name in (duckdb_name(c.name),)
         )
         selects = [f"SELECT {columns}{WEIGHT} FROM {item}" for item in self._items()]
-        if by is not None:
-            selects = [_among(each, by, self.keys, nullable=self.nullable) for each in selects]
         return " UNION ALL ".join(selects) or emit(Empty(schema), DUCKDB)
-
-    def fetch(self, name: str, workspace: Workspace, schema: Schema, by: str | None) -> int:
-        """Make the rows known under a name; how many there are."""
-        sql = self.sql(workspace, schema, by)
-        reads = (self.small_name, *(key.relation for key in self.keys))
-        return workspace.create_table(name, sql, reads)
 
     def _items(self) -> list[str]:
         listed = ", ".join("'" + path.replace("'", "''") + "'" for path in self.paths)
@@ -61,15 +48,7 @@ class Scan:
         return parquet + ([duckdb_name(self.small_name)] if self.small is not None else [])
 
 
-def scan(
-    name: str,
-    files: Iterable[DataFile],
-    store: Store,
-    schema: Schema,
-    keys: tuple[KeySet, ...] = (),
-    *,
-    nullable: bool = True,
-) -> Scan:
+def scan(name: str, files: Iterable[DataFile], store: Store, schema: Schema) -> Scan:
     """Files of a store as DuckDB reads them, for the relation that is to be called `name`.
 
     DuckDB verifies no checksum, so they are verified before.
@@ -78,7 +57,7 @@ def scan(
     store.require_sound(parquet, pages=False)
     small = store.read_files(pieces, schema=arrow_schema(schema)) if pieces else None
     paths = tuple(store.absolute(file.path) for file in parquet)
-    return Scan(paths, keys, nullable, small, f"small {name}")
+    return Scan(paths, small, f"small {name}")
 
 
 def stored_item(name: str, snapshot: Snapshot, workspace: Workspace) -> str:
@@ -95,26 +74,43 @@ def consolidated_item(name: str, item: str, snapshot: Snapshot) -> str:
 
 
 def stored_items(
-    names: Iterable[str], snapshot: Snapshot, workspace: Workspace, *, consolidated: bool = False
+    relations: Iterable[str],
+    snapshot: Snapshot,
+    workspace: Workspace,
+    *,
+    consolidated: bool = False,
 ) -> dict[str, str]:
     """Relations by name as FROM items."""
-    items = {name: stored_item(name, snapshot, workspace) for name in names}
+    items = {name: stored_item(name, snapshot, workspace) for name in relations}
     if not consolidated:
         return items
     return {name: consolidated_item(name, item, snapshot) for name, item in items.items()}
 
 
-def _among(select: str, by: str, keys: tuple[KeySet, ...], *, nullable: bool) -> str:
-    """The rows whose column `by` is among the keys.
+def stream_relation(
+    local: InProcess, name: str, snapshot: Snapshot, size: int
+) -> Iterator[pa.RecordBatch]:
+    """The rows of a stored relation, each as often as its weight says, read from its files.
 
-    Null keys are a query of their own, so that the others are found by a pushed-down filter.
+    A base is read as it is. Else rows that cancel are taken out first, by an aggregation that uses
+    the disk for what exceeds the memory of DuckDB.
     """
-    wanted = " UNION ALL ".join(
-        f"SELECT {duckdb_name(k.column)} AS k FROM {duckdb_name(k.relation)}" for k in keys
-    )
-    column = duckdb_name(by)
-    some = f"{select} WHERE {column} IN (SELECT k FROM ({wanted}))"
-    if not nullable:
-        return some
-    nulls = f"EXISTS (SELECT 1 FROM ({wanted}) WHERE k IS NULL)"
-    return f"{some} UNION ALL {select} WHERE {column} IS NULL AND {nulls}"
+    schema, relation = snapshot.stored[name].schema, snapshot.relation(name)
+    with local.reading() as workspace:
+        item = stored_item(name, snapshot, workspace)
+        if not relation.has_unit_weights:
+            if not relation.is_base:
+                item = consolidated_item(name, item, snapshot)
+            item = f"(SELECT *, unnest(range({WEIGHT})) FROM {item})"
+        yield from stream_rows(workspace, item, schema, names(schema), size)
+
+
+def stream_rows(
+    workspace: Workspace, item: str, schema: Schema, columns: Sequence[str], size: int
+) -> Iterator[pa.RecordBatch]:
+    """Some columns of a FROM item, in the types of a schema."""
+    typed = arrow_schema(schema)
+    wanted = pa.schema([typed.field(column) for column in columns])
+    listed = ", ".join(map(duckdb_name, columns))
+    for batch in workspace.batches(f"SELECT {listed} FROM {item}", size):
+        yield from pa.Table.from_batches([batch]).cast(wanted).to_batches(size)

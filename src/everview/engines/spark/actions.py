@@ -4,20 +4,29 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
+from typing import Any
 from uuid import uuid4
 
 import pyarrow as pa
-from py4j.protocol import Py4JError  # type: ignore[import-untyped]
+from py4j.protocol import Py4JError, Py4JJavaError  # type: ignore[import-untyped]
+from pyspark import cloudpickle
 from pyspark.sql import DataFrame, Observation, SparkSession
 from pyspark.sql import functions as F  # noqa: N812
 
+from everview.engines.spark.errors import innermost
 from everview.engines.spark.fetch import ANSWER_TYPE, Read
 from everview.expr.quoting import spark_name
+from everview.store import group_reader
 
-ROW_GROUP_BYTES = 8 << 20
+ROW_GROUP_BYTES, ROW_GROUP_ROWS = 8 << 20, 16_384
 """Small row groups let a lookup by key skip most of a file."""
+PARTITION_ROWS, PARTITIONS_LEAST, PARTITIONS_MOST = 500_000, 2, 400
+"""How many changed rows a partition of a shuffle is planned for; how many there may be."""
+BROADCAST_BYTES = 48 << 20
+"""Files up to this size are sent to every task instead of being shuffled."""
 _WRITING = {
     "parquet.block.size": str(ROW_GROUP_BYTES),
+    "parquet.block.row.count.limit": str(ROW_GROUP_ROWS),
     "parquet.page.write-checksum.enabled": "true",
 }
 
@@ -32,25 +41,99 @@ def collect_some(frame: DataFrame, limit: int) -> pa.Table:
     return frame.limit(limit).toArrow()
 
 
-def fetch_slices(session: SparkSession, tasks: pa.Table, read: Read) -> pa.Table:
-    """Run one round of fetches as one job, a task for every few files."""
-    frame = session.createDataFrame(tasks)
-    return frame.mapInArrow(read, ANSWER_TYPE).toArrow()
+def batches(frame: DataFrame, size: int) -> Iterator[pa.RecordBatch]:
+    """The rows in batches of at most `size`: of one partition after the other, to the driver.
+
+    Executors pack them as Arrow; the function is sent by value, so it uses what it imports itself.
+    """
+
+    def pack(parts: Iterator[Any]) -> Iterator[Any]:
+        import pyarrow as arrow
+
+        for part in parts:
+            for start in range(0, part.num_rows, size):
+                sink = arrow.BufferOutputStream()
+                with arrow.ipc.new_stream(sink, part.schema) as writer:
+                    writer.write_batch(part.slice(start, size))
+                packed = arrow.array([sink.getvalue().to_pybytes()], arrow.binary())
+                yield arrow.record_batch([packed], names=["rows"])
+
+    packed = frame.mapInArrow(pack, "rows binary").toLocalIterator()
+    while True:
+        try:
+            row = next(packed, None)
+        except Py4JJavaError as problem:
+            raise innermost(problem) from problem
+        if row is None:
+            return
+        yield from pa.ipc.open_stream(bytes(row.rows))
 
 
-def write_sorted(frame: DataFrame, path: str, sort: Sequence[str]) -> int:
-    """Write rows as Parquet by executors, ranged and sorted by `sort`; how many they say it was.
+def fetch_slices(session: SparkSession, tasks: int, read: Read) -> pa.Table:
+    """Run one round of fetches as one job of so many tasks, each given its number.
 
-    They are counted as they are written, by the same job.
+    What they call is sent along: executors have nothing of ours installed.
+    """
+    cloudpickle.register_pickle_by_value(group_reader)  # type: ignore[no-untyped-call]
+    try:
+        frame = session.range(0, tasks, 1, tasks)
+        return frame.mapInArrow(read, ANSWER_TYPE).toArrow()
+    finally:
+        cloudpickle.unregister_pickle_by_value(group_reader)  # type: ignore[no-untyped-call]
+
+
+def count_rows(frame: DataFrame) -> int:
+    """How many rows a frame has."""
+    return frame.count()
+
+
+def write_sorted(frame: DataFrame, path: str, sort: Sequence[str], *, ranged: bool = False) -> int:
+    """Write rows as Parquet files by executors, each sorted; how many they say it was.
+
+    They are counted as they are written, by the same job. `ranged` files do not overlap.
     """
     unordered = {f.name for f in frame.schema.fields if "map<" in f.dataType.simpleString()}
     keys = [spark_name(column) for column in sort if column not in unordered]
     if keys:
-        frame = frame.repartitionByRange(*keys[:1]).sortWithinPartitions(*keys)
+        frame = frame.repartitionByRange(*keys[:1]) if ranged else frame
+        frame = frame.sortWithinPartitions(*keys)
     written = Observation()
     frame = frame.observe(written, F.count(F.lit(1)).alias("rows"))
     frame.write.options(**_WRITING).parquet(path)
     return int(written.get["rows"])
+
+
+def checkpointed(frame: DataFrame) -> tuple[DataFrame, int]:
+    """The rows of a frame without its lineage, in the memory of executors; how many there are."""
+    written = Observation()
+    checkpoint = frame.observe(written, F.count(F.lit(1)).alias("rows")).localCheckpoint()
+    return checkpoint, int(written.get["rows"])
+
+
+@contextmanager
+def planned_for(session: SparkSession, rows: int) -> Iterator[None]:
+    """Plan queries for a change of so many rows, for the time of the block.
+
+    Adaptive execution makes a job of every shuffle. A change knows its size, so its shuffles are
+    planned from that, and a change that fits the memory of a task is broadcast.
+    """
+    cores = getattr(session, "sparkContext", None)
+    least = cores.defaultParallelism if cores is not None else PARTITIONS_LEAST
+    partitions = min(max(least, rows // PARTITION_ROWS), PARTITIONS_MOST)
+    settings = {
+        "spark.sql.adaptive.enabled": "false",
+        "spark.sql.shuffle.partitions": str(partitions),
+        "spark.sql.autoBroadcastJoinThreshold": str(BROADCAST_BYTES),
+    }
+    before = {name: session.conf.get(name) for name in settings}
+    try:
+        for name, value in settings.items():
+            session.conf.set(name, value)
+        yield
+    finally:
+        for name, known in before.items():
+            if known is not None:
+                session.conf.set(name, known)
 
 
 @contextmanager

@@ -5,24 +5,23 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from functools import cached_property, partial
-from shutil import disk_usage
-from tempfile import gettempdir
 from typing import Any
 
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 
 from everview.engines.duckdb.evaluator import duckdb_workspace
-from everview.engines.duckdb.scan import scan, stored_items
+from everview.engines.duckdb.scan import stored_items, stream_relation
 from everview.engines.duckdb.scan_evaluator import ScanEvaluator
-from everview.engines.spark import actions, door, queries
+from everview.engines.spark import actions, compaction, door, queries
 from everview.engines.spark.door import ask
 from everview.engines.spark.errors import explained
-from everview.engines.spark.fetch import DRIVER_BYTES, TooLarge, Wanted, fetch_by_job
+from everview.engines.spark.fetch import TooLarge
 from everview.engines.spark.frames import SparkFrames
 from everview.engines.spark.large import LargeGear
 from everview.engines.spark.relations import Relations, as_frame
 from everview.engines.spark.session import session_for
+from everview.engines.spark.slices import DRIVER_BYTES, Slices
 from everview.engines.spark.text import SparkText
 from everview.errors import Span, UserError
 from everview.expr.types import Schema, Type, names
@@ -30,24 +29,27 @@ from everview.lang.sql.allowlist.allow import NOTHING, Allow
 from everview.plan.nodes import Plan, Ref, Source
 from everview.plan.ordered_query import OrderedQuery
 from everview.plan.traverse import schema_of, sources, walk
-from everview.program.steps import Fetch, Program
-from everview.runtime.arrow_types import arrow_schema, conform
-from everview.runtime.cache.probe_keys import ProbeKeys
+from everview.program.steps import Fetch, Loop, Program
+from everview.runtime.arrow_types import conform
 from everview.runtime.calendar import must_be_in_calendar
 from everview.runtime.consolidate import repeated
 from everview.runtime.interpreter import InProcess
-from everview.runtime.lookup_keys import distinct_key_values, key_rows, key_values, skip_if_idle
-from everview.runtime.memory_budget import BESIDE_SPARK
-from everview.runtime.protocol import Changes, Snapshot, TextEvaluator, Violation
-from everview.runtime.report import DRIVER, JOB, MEMORY, RunReport
+from everview.runtime.memory_budget import BESIDE_SPARK, memory_budget
+from everview.runtime.protocol import (
+    Changes,
+    Snapshot,
+    TextEvaluator,
+    Violation,
+    in_memory,
+    row_count,
+)
+from everview.runtime.report import RunReport
 from everview.runtime.results import Result
 from everview.runtime.retry import CalculationError, retry_consolidated
 from everview.runtime.workspace import Workspace
 from everview.sqlgen.parity.errors import NotAtParity
 from everview.sqlgen.sql import DUCKDB, SPARK, emit_consolidated
-from everview.store.manifest import DataFile, Segment, parquet_and_pieces
-from everview.store.pruning import files_for, may_hold_null
-from everview.store.store import Store
+from everview.store.manifest import DataFile, Run, Segment
 
 LARGE_ROWS = 2_000_000
 """A change of more rows runs as Spark SQL end to end."""
@@ -58,12 +60,6 @@ BUILT_ROWS = 16
 
 A backfill reads files as they are, and of what it reads only what it makes is held.
 """
-
-UNPACKED = 6
-"""How many bytes of memory a byte of a Parquet file becomes, more or less."""
-
-HELD_BYTES = 32 << 30
-"""Relations that are looked up by key stay in memory, or in files mapped into it, up to this."""
 
 
 class SparkEngine:
@@ -77,19 +73,21 @@ class SparkEngine:
         *,
         large_rows: int = LARGE_ROWS,
         driver_bytes: int = DRIVER_BYTES,
-        held_bytes: int | None = None,
+        memory: int | None = None,
         allow: Allow = NOTHING,
     ) -> None:
         self.large_rows: float = large_rows
-        self.local = InProcess(duckdb_workspace(spark=self._evaluate_step), BESIDE_SPARK)
+        budget = memory_budget(memory, BESIDE_SPARK)
+        self.local = InProcess(
+            duckdb_workspace(budget.calculating, spark=self._evaluate_step), budget
+        )
         self.frames = SparkFrames(lambda: self.session, large_rows)
         self.text: TextEvaluator | None = SparkText(
             lambda: self.session, allow, self.frames, self._shown_frame
         )
         self._given = spark
         self._owns = False
-        self._driver_bytes = driver_bytes
-        self._held_bytes = _held_bytes() if held_bytes is None else held_bytes
+        self._slices = Slices(self.local, lambda: self.session, driver_bytes)
 
     @cached_property
     def session(self) -> SparkSession:
@@ -123,65 +121,22 @@ class SparkEngine:
         The small gear gives up before it holds more than the driver should; then nothing counts.
         """
         with explained():
-            parts = (part for each in changes.values() for part in each)
-            if sum(map(_row_count, parts)) <= self.large_rows:
+            parts = [part for each in changes.values() for part in each]
+            if in_memory(parts) is not None and sum(map(row_count, parts)) <= self.large_rows:
                 with suppress(TooLarge):
                     return self.local.run(self, program, changes, snapshot, epoch, violation)
-            gear = LargeGear(self.session, snapshot, epoch, violation)
+
+            def follow(
+                loop: Loop, given: Mapping[str, pa.Table], report: RunReport
+            ) -> Mapping[str, pa.Table]:
+                return self.local.follow(self, loop, given, snapshot, report)
+
+            gear = LargeGear(self.session, snapshot, epoch, violation, follow)
             return retry_consolidated(partial(gear.run, program, changes))
 
     def fetch(self, steps: Sequence[Fetch], snapshot: Snapshot, report: RunReport) -> None:
-        """One round: small slices are read by the driver, the others by one Spark job together."""
-        workspace = self.local.workspace
-        by_job: list[Wanted] = []
-        for step in steps:
-            if skip_if_idle(step, workspace, report):
-                continue
-            if step.by is not None and self._is_cached(step.relation, snapshot):
-                wanted = ProbeKeys(key_values(step, workspace), key_rows(step, workspace))
-                rows = self.local.cache.lookup(
-                    step.relation, step.by, wanted, step.schema, snapshot
-                )
-                workspace.register(step.result, rows)
-                report.took(step, MEMORY, rows.num_rows)
-                continue
-            files, keys = self._pruned(step, snapshot)
-            if not parquet_and_pieces(files)[0] or _bytes(files) <= self._driver_bytes:
-                report.took(step, DRIVER, self._fetch_by_driver(step, files, snapshot))
-            else:
-                by_job.append(_wanted(step, files, keys, snapshot.store))
-        if by_job:
-            slices = fetch_by_job(by_job, partial(actions.fetch_slices, self.session))
-            report.started_job()
-            for step in steps:
-                if step.result in slices:
-                    workspace.register(step.result, slices[step.result])
-                    report.took(step, JOB, slices[step.result].num_rows)
-
-    def _is_cached(self, name: str, snapshot: Snapshot) -> bool:
-        """Whether a relation is in memory, or is small enough to be loaded."""
-        if self.local.cache.holds(name, snapshot):
-            return True
-        wanted = UNPACKED * _bytes(snapshot.relation(name).files)
-        return self.local.cache.held_bytes + wanted <= self._held_bytes
-
-    def _pruned(
-        self, step: Fetch, snapshot: Snapshot
-    ) -> tuple[tuple[DataFile, ...], pa.ChunkedArray | None]:
-        """The files that may hold the slice, and the keys they were chosen by, if any were."""
-        relation = snapshot.relation(step.relation)
-        if step.by is None or _bytes(relation.files) <= self._driver_bytes:
-            return relation.files, None
-        keys = distinct_key_values(step, self.local.workspace)
-        return files_for(relation, step.by, keys), keys
-
-    def _fetch_by_driver(self, step: Fetch, files: tuple[DataFile, ...], snapshot: Snapshot) -> int:
-        """Read a slice in the driver; how many rows it has."""
-        relation, workspace = snapshot.relation(step.relation), self.local.workspace
-        nullable = step.by is not None and may_hold_null(relation, step.by, files)
-        keys = workspace.nonempty(step.keys)
-        slice_ = scan(step.result, files, snapshot.store, step.schema, keys, nullable=nullable)
-        return slice_.fetch(step.result, workspace, step.schema, step.by)
+        """Name the slices of one round in the workspace."""
+        self._slices.fetch(steps, snapshot, report)
 
     def _evaluate_step(self, plan: Plan, workspace: Workspace) -> pa.Table:
         """A plan over relations in memory, where only Spark is known to be right."""
@@ -211,6 +166,12 @@ class SparkEngine:
         must_be_in_calendar(rows)
         return snapshot.store.write_segment(name, epoch, rows, stored.sort, kind="base")
 
+    def compact(self, run: Run, snapshot: Snapshot, epoch: int) -> Segment | None:
+        """The sum of a long run of segments, by executors; None for others."""
+        if run.rows < compaction.EXECUTORS_MIN_ROWS:
+            return None
+        return compaction.compact(self.session, run, snapshot, epoch)
+
     def _evaluate_in_process(
         self, plan: Plan, snapshot: Snapshot, consolidated: bool = False
     ) -> pa.Table:
@@ -221,8 +182,13 @@ class SparkEngine:
             raise TooLarge("a backfill")
         with self.local.reading() as workspace:
             items = stored_items(names, snapshot, workspace, consolidated=consolidated)
-            evaluator = ScanEvaluator(workspace, items, _emit)
+            evaluator = ScanEvaluator(workspace, items, _emit, self._bound)
             return evaluator.evaluate(evaluator.without_loops(plan))
+
+    def _bound(self, rows: int) -> None:
+        """Leave a recursion that reaches more rows than the driver should hold to executors."""
+        if rows > self.large_rows:
+            raise TooLarge("a recursion")
 
     def evaluate(
         self, plan: Plan, snapshot: Snapshot, pending: Changes, *, cached: bool = True
@@ -249,7 +215,8 @@ class SparkEngine:
         if isinstance(plan, Source) and whole and not pending.get(plan.name):
             return self._read(plan.name, snapshot)
         frame = self._shown_frame(query, snapshot, pending)
-        return Result(lambda: actions.collect(frame), lambda: frame)
+        stream = partial(actions.batches, frame)
+        return Result(lambda: actions.collect(frame), lambda: frame, stream)
 
     def _read(self, name: str, snapshot: Snapshot) -> Result:
         def arrow() -> pa.Table:
@@ -258,7 +225,8 @@ class SparkEngine:
                 return actions.collect(queries.plain_frame(self.session, name, snapshot, {}))
             return repeated(self._evaluate_in_process(Source(name, schema), snapshot))
 
-        return Result(arrow, lambda: queries.plain_frame(self.session, name, snapshot, {}))
+        stream = partial(stream_relation, self.local, name, snapshot)
+        return Result(arrow, lambda: queries.plain_frame(self.session, name, snapshot, {}), stream)
 
     def _shown_frame(self, query: OrderedQuery, snapshot: Snapshot, pending: Changes) -> DataFrame:
         return queries.shown(self.session, query, self.evaluate(query.plan, snapshot, pending))
@@ -278,25 +246,5 @@ def _emit(plan: Plan, items: Mapping[str, str]) -> str:
     return emit_consolidated(plan, DUCKDB, items)
 
 
-def _wanted(
-    step: Fetch, files: Iterable[DataFile], keys: pa.ChunkedArray | None, store: Store
-) -> Wanted:
-    """A slice for a job: it reads Parquet files; rows that are in none are read by the driver."""
-    parquet, pieces = parquet_and_pieces(files)
-    store.require_sound(parquet, pages=True)
-    paths = tuple(store.absolute(file.path) for file in parquet)
-    small = store.read_files(pieces, key=step.by, keys=keys, schema=arrow_schema(step.schema))
-    return Wanted(step.result, paths, step.schema, step.by, keys, small)
-
-
 def _bytes(files: Iterable[DataFile]) -> int:
     return sum(file.bytes for file in files)
-
-
-def _held_bytes() -> int:
-    """What may be held without filling the disk that mapped files lie on."""
-    return min(HELD_BYTES, disk_usage(gettempdir()).free // 2)
-
-
-def _row_count(change: Any) -> float:
-    return change.num_rows if isinstance(change, pa.Table) else float("inf")

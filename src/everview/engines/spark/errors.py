@@ -6,7 +6,9 @@ import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+from py4j.protocol import Py4JJavaError  # type: ignore[import-untyped]
 from pyspark.errors import PySparkException, QueryContextType
+from pyspark.errors.exceptions.captured import convert_exception
 
 from everview.errors import Span, UserError
 from everview.runtime.retry import not_computed
@@ -51,6 +53,15 @@ def explained() -> Iterator[None]:
         if not (problem.getSqlState() or "").startswith(DATA_EXCEPTIONS):
             raise
         raise not_computed(in_words(problem)) from problem
+
+
+def innermost(problem: Py4JJavaError) -> Exception:
+    """What first went wrong in Java, where Spark has wrapped it on the way to an iterator."""
+    cause = problem.java_exception
+    while cause.getCause() is not None:
+        cause = cause.getCause()
+    found: Exception = convert_exception(cause)
+    return found
 
 
 def ends_early(problem: Exception) -> bool:

@@ -13,8 +13,11 @@ from pyspark.sql import Column as SparkColumn
 from pyspark.sql import DataFrame, SparkSession, functions
 
 from everview.engines.spark import actions
+from everview.engines.spark.door import ask
 from everview.engines.spark.errors import explained, not_accepted
-from everview.engines.spark.large import LargeGear
+from everview.engines.spark.queries import weighted_frame
+from everview.engines.spark.relations import Relations, part_frame
+from everview.engines.spark.writing import write_segment
 from everview.errors import UserError
 from everview.expr.quoting import spark_name
 from everview.expr.types import (
@@ -27,55 +30,113 @@ from everview.expr.types import (
     is_nested,
     names,
 )
-from everview.runtime.arrow_types import conform
-from everview.runtime.protocol import SIGN, Snapshot
+from everview.runtime.arrow_types import arrow_schema, conform
+from everview.runtime.protocol import SIGN, Part, Snapshot, Staged, row_count
 from everview.runtime.results import Result
+from everview.sqlgen.sql import SPARK, consolidate
+
+COLLECTED_MAX_ROWS = 100_000
+"""The rows of a statement are brought to the driver up to so many; more are written first."""
 
 
 @dataclass(frozen=True, slots=True)
 class SparkFrames:
-    """Changes of up to `large_rows` rows are brought to the driver; others stay DataFrames."""
+    """Frames are computed once, by executors that write the segment which the change will be.
+
+    Of up to `large_rows` rows the driver reads them back, and goes on in process.
+    """
 
     session: Callable[[], SparkSession]
     large_rows: int
 
-    def take(self, rows: DataFrame, table: str, schema: Schema, weight: int) -> DataFrame:
-        """A DataFrame of the user's, cast to the table's types, with a weight; still on Spark."""
-        return _weighted(self.session(), rows, table, schema, weight)
+    def take(
+        self,
+        rows: DataFrame,
+        table: str,
+        weight: int,
+        lengths: Sequence[tuple[str, int]],
+        snapshot: Snapshot,
+    ) -> Staged:
+        """A DataFrame of the user's, cast to the table's types, with a weight."""
+        schema = snapshot.stored[table].schema
+        weighted = _weighted(self.session(), rows, table, schema, weight)
+        return self._stage(_limited(weighted, table, lengths), table, snapshot)
 
-    def limit(self, rows: DataFrame, table: str, lengths: Sequence[tuple[str, int]]) -> DataFrame:
-        """Rows whose texts are as long as they may be; blanks at the end give way, as in Spark."""
-        for name, length in lengths:
-            value = functions.col(spark_name(name))
-            bare = functions.rtrim(value)
-            problem = f"{table}: a text in {name} is longer than VARCHAR({length}) may be"
-            kept = (
-                functions.when(functions.length(value) <= length, value)
-                .when(functions.length(bare) <= length, functions.rpad(bare, length, " "))
-                .when(value.isNotNull(), functions.raise_error(functions.lit(problem)))
-            )
-            rows = rows.withColumn(name, kept)
-        return rows
-
-    def change(self, result: Result, schema: Schema) -> pa.Table | DataFrame:
-        """The rows of a query whose last column has the weights."""
-        return self.to_driver(result.to_spark().withColumnRenamed(SIGN, WEIGHT), schema)
-
-    def pin(self, rows: Any, table: str, snapshot: Snapshot) -> Any:
-        """A DataFrame computed once: to the driver, or if large to files of the next epoch."""
-        if isinstance(rows, pa.Table):
-            return rows
-        brought = self.to_driver(rows, snapshot.stored[table].schema)
-        if isinstance(brought, pa.Table):
-            return brought
-        gear = LargeGear(self.session(), snapshot, snapshot.manifest.epoch + 1, None)
-        return gear.pin(table, brought)
-
-    def to_driver(self, frame: DataFrame, schema: Schema) -> pa.Table | DataFrame:
-        """Weighted rows in memory, unless they are more than the driver should hold."""
+    def take_keys(self, rows: DataFrame, table: str, key: Schema) -> pa.Table | DataFrame:
+        """The values of key columns, each once, with weight 1."""
+        keys = _weighted(self.session(), rows, table, key, 1).distinct()
         with explained():
-            some = actions.collect_some(frame, self.large_rows + 1)
-        return frame if some.num_rows > self.large_rows else conform(some, schema)
+            some = actions.collect_some(keys, COLLECTED_MAX_ROWS + 1)
+        return keys if some.num_rows > COLLECTED_MAX_ROWS else conform(some, key)
+
+    def change(self, result: Result, table: str, snapshot: Snapshot) -> Part:
+        """The rows of a query whose last column has the weights."""
+        return self.pin(result.to_spark().withColumnRenamed(SIGN, WEIGHT), table, snapshot)
+
+    def removal(
+        self, table: str, key: Sequence[str], by: Any, snapshot: Snapshot, pending: Sequence[Part]
+    ) -> Part:
+        """Minus the rows that have a key of `by`, by a semi-join on executors."""
+        session, stored = self.session(), snapshot.stored[table]
+        by_frame = by if isinstance(by, DataFrame) else part_frame(session, by, table, snapshot)
+        with Relations(session) as relations:
+            relations.give("rows", weighted_frame(session, table, snapshot, {table: pending}))
+            relations.give("keys", by_frame)
+            columns = ", ".join(f"t.{spark_name(name)}" for name in names(stored.schema))
+            same = " AND ".join(f"t.{spark_name(k)} <=> k.{spark_name(k)}" for k in key)
+            listed = ", ".join(map(spark_name, key))
+            rows = (
+                f"SELECT {columns}, -t.{WEIGHT} AS {WEIGHT} FROM {relations.names['rows']} AS t "
+                f"LEFT SEMI JOIN (SELECT {listed} FROM {relations.names['keys']}) AS k ON {same}"
+            )
+            frame = ask(session, consolidate(rows, stored.schema, stored.rings, SPARK))
+            removed = self.pin(frame, table, snapshot)
+        if isinstance(by, DataFrame):
+            _must_all_be_there(by, row_count(removed), table)
+        return removed
+
+    def pin(self, frame: DataFrame, table: str, snapshot: Snapshot) -> Part:
+        """Weighted rows of a table, computed once: in memory if they are few, else in files."""
+        with explained():
+            some = actions.collect_some(frame, COLLECTED_MAX_ROWS + 1)
+        if some.num_rows <= COLLECTED_MAX_ROWS:
+            return conform(some, snapshot.stored[table].schema)
+        return self._stage(frame, table, snapshot)
+
+    def _stage(self, frame: DataFrame, table: str, snapshot: Snapshot) -> Staged:
+        """Let executors write weighted rows as a segment of the next epoch, by one job."""
+        segment = write_segment(frame, table, snapshot, snapshot.manifest.epoch + 1)
+        if segment.rows > self.large_rows:
+            return Staged(segment)
+        schema = snapshot.stored[table].schema
+        rows = snapshot.store.read_files(segment.files, schema=arrow_schema(schema))
+        return Staged(segment, conform(rows, schema))
+
+
+def _must_all_be_there(keys: DataFrame, removed: int, table: str) -> None:
+    """Refuse keys that no row has; each that a row has was removed once."""
+    wanted = actions.count_rows(keys)
+    if wanted != removed:
+        raise UserError(
+            "T011",
+            f"{table} has no rows for {wanted - removed} of the {wanted} keys to be deleted",
+            remedy="read the table to see its keys",
+        )
+
+
+def _limited(rows: DataFrame, table: str, lengths: Sequence[tuple[str, int]]) -> DataFrame:
+    """Rows whose texts are as long as they may be; blanks at the end give way, as in Spark."""
+    for name, length in lengths:
+        value = functions.col(spark_name(name))
+        bare = functions.rtrim(value)
+        problem = f"{table}: a text in {name} is longer than VARCHAR({length}) may be"
+        kept = (
+            functions.when(functions.length(value) <= length, value)
+            .when(functions.length(bare) <= length, functions.rpad(bare, length, " "))
+            .when(value.isNotNull(), functions.raise_error(functions.lit(problem)))
+        )
+        rows = rows.withColumn(name, kept)
+    return rows
 
 
 def _weighted(

@@ -7,32 +7,25 @@ from collections.abc import Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from functools import reduce
-from typing import Any
 
-from pyspark.sql import DataFrame, SparkSession, functions
+from pyspark.sql import DataFrame, SparkSession
 
 from everview.engines.spark import actions
 from everview.engines.spark.door import ask
 from everview.engines.spark.errors import explained
+from everview.engines.spark.loop_following import FollowLoop, follow_loop
 from everview.engines.spark.recursion import without_loops
-from everview.engines.spark.relations import (
-    Relations,
-    as_frame,
-    files_frame,
-    stored_frame,
-    weighted_ddl,
-)
-from everview.errors import UserError
+from everview.engines.spark.relations import Relations, part_frame, segment_frame, stored_frame
+from everview.engines.spark.writing import write_segment
 from everview.expr.quoting import spark_name
 from everview.expr.types import WEIGHT, names
 from everview.plan.nodes import Plan, Ref
 from everview.plan.traverse import walk
 from everview.program.steps import Add, Check, Compute, Fetch, Loop, Program, Publish, change_name
-from everview.runtime.calendar import outside_calendar, outside_on_spark
-from everview.runtime.protocol import Changes, Snapshot, Stored, Violation
+from everview.runtime.protocol import Changes, Part, Snapshot, Staged, Violation, row_count
 from everview.runtime.report import LARGE, RunReport
 from everview.sqlgen.sql import SPARK, consolidate, emit, emit_consolidated, emit_step
-from everview.store.manifest import Kind, Segment
+from everview.store.manifest import Kind, Segment, joined
 
 SHOWN_ROWS = 10
 
@@ -45,6 +38,7 @@ class LargeGear:
     snapshot: Snapshot
     epoch: int
     violation: Violation | None
+    follow: FollowLoop | None = None
 
     @explained()
     def run(self, program: Program, changes: Changes, consolidated: bool = False) -> RunReport:
@@ -54,13 +48,18 @@ class LargeGear:
         checks = [step for step in program.steps if isinstance(step, Check)]
         with Relations(self.session) as relations, ExitStack() as held:
             started = held.enter_context(actions.counted(self.session))
+            written = (row_count(part) for parts in changes.values() for part in parts)
+            held.enter_context(actions.planned_for(self.session, sum(written)))
             with report.clock.phase("write"):
                 for table, parts in changes.items():
                     self._take_in(table, parts, table in program.removing, relations, report)
             with report.clock.phase("compute"):
                 for step in program.steps:
                     if isinstance(step, Fetch):
-                        relations.give(step.result, self._fetch(step, relations))
+                        frame = self._fetch(step, relations)
+                        if uses[step.result] > 1 and step.by is not None:
+                            frame = held.enter_context(actions.kept(frame))
+                        relations.give(step.result, frame)
                         report.took(step, LARGE)
                     elif isinstance(step, Compute):
                         frame = ask(
@@ -71,11 +70,7 @@ class LargeGear:
                             frame = held.enter_context(actions.kept(frame))
                         relations.give(step.result, frame)
                     elif isinstance(step, Loop):
-                        raise UserError(
-                            "E013",
-                            "the change is too large to be followed through a recursion",
-                            remedy="send it in smaller transactions",
-                        )
+                        follow_loop(step, self.session, relations, self.follow, report)
                 self._check(checks, relations)
             with report.clock.phase("write"):
                 for step in program.steps:
@@ -98,41 +93,37 @@ class LargeGear:
         """The value of `plan`, as the base of a relation."""
         with Relations(self.session) as relations:
             relations.give_stored(plan, self.snapshot, consolidated=consolidated)
-            with without_loops(plan, self.session, relations) as left:
+            within = self.snapshot.store, self.epoch
+            with without_loops(plan, self.session, relations, within) as left:
                 frame = ask(self.session, emit_consolidated(left, SPARK, relations.names))
                 return self._write(name, frame, base=True)
-
-    def pin(self, table: str, frame: DataFrame) -> DataFrame:
-        """Rows written to files, so that they are read again as they are now."""
-        return self._frame_of(table, self._write(table, frame))
 
     def _take_in(
         self,
         table: str,
-        parts: Sequence[Any],
+        parts: Sequence[Part],
         removes: bool,
         relations: Relations,
         report: RunReport,
     ) -> None:
-        """Write the change of a table; what is computed from it reads what was written.
+        """Name the change of a table in files, which is what everything is computed from.
 
-        Rows that cancel are taken out first. Rows that are only inserted need not be added up.
+        Rows that are only inserted, and are written already, stay as they are. Rows that may cancel
+        are consolidated first.
         """
         stored = self.snapshot.stored[table]
-        frames = [as_frame(self.session, rows) for rows in parts]
-        relations.give(f"given {table}", reduce(DataFrame.unionByName, frames))
-        rows = f"SELECT * FROM {relations.names[f'given {table}']}"
-        if removes:
-            rows = consolidate(rows, stored.schema, stored.rings, SPARK)
-        segment = self._write(table, ask(self.session, rows))
+        staged = [part.segment for part in parts if isinstance(part, Staged)]
+        if removes or len(staged) < len(parts):
+            frames = [part_frame(self.session, part, table, self.snapshot) for part in parts]
+            relations.give(f"given {table}", reduce(DataFrame.unionByName, frames))
+            rows = f"SELECT * FROM {relations.names[f'given {table}']}"
+            if removes:
+                rows = consolidate(rows, stored.schema, stored.rings, SPARK)
+            staged = [self._write(table, ask(self.session, rows))]
+        segment = joined(staged)
         report.segments[table] = segment
-        relations.give(change_name(table), self._frame_of(table, segment))
-
-    def _frame_of(self, name: str, segment: Segment) -> DataFrame:
-        schema = self.snapshot.stored[name].schema
-        if not segment.files:
-            return self.session.createDataFrame([], weighted_ddl(schema))
-        return files_frame(self.session, segment.files, self.snapshot.store, schema)
+        frame = segment_frame(self.session, segment, table, self.snapshot)
+        relations.give(change_name(table), frame)
 
     def _fetch(self, step: Fetch, relations: Relations) -> DataFrame:
         frame = stored_frame(self.session, step.relation, self.snapshot)
@@ -168,27 +159,8 @@ class LargeGear:
             raise self.violation(steps[broken[0]], rows)
 
     def _write(self, name: str, frame: DataFrame, *, base: bool = False) -> Segment:
-        store, stored = self.snapshot.store, self.snapshot.stored[name]
-        sort = stored.sort
-        directory = store.segment_directory(name, self.epoch)
-        rows = actions.write_sorted(_in_calendar(frame, stored), store.absolute(directory), sort)
         kind: Kind = "base" if base else "change"
-        return store.adopt_segment(name, self.epoch, directory, sort, kind=kind, rows=rows)
-
-
-def _in_calendar(frame: DataFrame, stored: Stored) -> DataFrame:
-    """The rows, or an error where one that comes holds a moment that no one could read."""
-    for column in stored.schema:
-        name = spark_name(column.name)
-        test = outside_on_spark(name, column.type)
-        if test is not None:
-            problem = functions.raise_error(
-                functions.lit(outside_calendar("a value computed here").problem)
-            )
-            outside = functions.expr(f"{WEIGHT} > 0 AND ({test})")
-            kept = functions.when(outside, problem).otherwise(functions.col(name))
-            frame = frame.withColumn(column.name, kept)
-    return frame
+        return write_segment(frame, name, self.snapshot, self.epoch, kind=kind, ranged=base)
 
 
 def _uses(program: Program) -> Counter[str]:

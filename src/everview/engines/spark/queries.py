@@ -13,7 +13,7 @@ from everview.engines.spark import actions
 from everview.engines.spark.door import ask
 from everview.engines.spark.errors import not_accepted
 from everview.engines.spark.recursion import without_loops
-from everview.engines.spark.relations import Relations, as_frame, stored_frame
+from everview.engines.spark.relations import Relations, as_frame, part_frame, stored_frame
 from everview.errors import Span, UserError
 from everview.expr.quoting import spark_name
 from everview.expr.types import WEIGHT, Schema, Type, names
@@ -51,10 +51,17 @@ def analyze(session: SparkSession, scalar: str, schema: Schema, span: Span | Non
 def plain_frame(
     session: SparkSession, name: str, snapshot: Snapshot, pending: Changes
 ) -> DataFrame:
-    """A relation as an ordinary table: each row as often as its weight says."""
+    """A relation as an ordinary table: each row as often as its weight says.
+
+    A base is read as it is, without a shuffle: no row of it cancels another.
+    """
+    relation, schema = snapshot.relation(name), snapshot.stored[name].schema
+    is_base = relation.is_base and not pending.get(name)
+    if relation.has_unit_weights and not pending.get(name):
+        return stored_frame(session, name, snapshot).select(*map(spark_name, names(schema)))
     with Relations(session) as relations:
         relations.give(name, weighted_frame(session, name, snapshot, pending))
-        return ask(session, plain_sql(relations.names[name], snapshot.stored[name].schema))
+        return ask(session, plain_sql(relations.names[name], schema, consolidated=is_base))
 
 
 def weighted_frame(
@@ -62,14 +69,18 @@ def weighted_frame(
 ) -> DataFrame:
     """The weighted rows of a relation, with changes that are not committed yet."""
     parts = [stored_frame(session, name, snapshot)]
-    parts += [as_frame(session, rows) for rows in pending.get(name, ())]
+    parts += [part_frame(session, part, name, snapshot) for part in pending.get(name, ())]
     return reduce(DataFrame.unionByName, parts)
 
 
-def plain_sql(name: str, schema: Schema) -> str:
-    """SQL for a weighted relation as an ordinary table: each row as often as its weight says."""
+def plain_sql(name: str, schema: Schema, *, consolidated: bool = False) -> str:
+    """SQL for a weighted relation as an ordinary table: each row as often as its weight says.
+
+    Rows that cancel are taken out first, unless it is `consolidated`.
+    """
     columns = listed_names(names(schema))
-    total = consolidate(f"SELECT * FROM {name}", schema, (), SPARK)
+    rows = f"SELECT * FROM {name}"
+    total = rows if consolidated else consolidate(rows, schema, (), SPARK)
     repeated = f"explode(array_repeat(0, CAST({WEIGHT} AS INT)))"
     return f"SELECT {columns} FROM ({total}) AS q LATERAL VIEW {repeated} AS _copy"
 

@@ -16,10 +16,10 @@ from everview.expr.types import WEIGHT, Schema
 from everview.plan.nodes import Plan
 from everview.plan.traverse import sources
 from everview.runtime.arrow_types import arrow_schema
-from everview.runtime.protocol import Snapshot, Stored
+from everview.runtime.protocol import Part, Snapshot, Staged, Stored
 from everview.sqlgen.sql import SPARK
 from everview.sqlgen.sql import consolidate as consolidate_sql
-from everview.store.manifest import DataFile, parquet_and_pieces
+from everview.store.manifest import DataFile, Segment, parquet_and_pieces
 from everview.store.store import Store
 
 _NUMBERS = count()
@@ -74,13 +74,28 @@ class Relations:
             self._session.catalog.dropTempView(view)
 
 
-def as_frame(session: SparkSession, rows: pa.Table | DataFrame) -> DataFrame:
+def as_frame(session: SparkSession, rows: pa.Table) -> DataFrame:
     """Weighted rows as a DataFrame."""
-    if not isinstance(rows, pa.Table):
-        return rows
     # Spark takes a piece without rows, after one that has some, for the end.
     whole = rows.combine_chunks() if rows.num_rows else rows.schema.empty_table()
     return session.createDataFrame(whole)
+
+
+def part_frame(session: SparkSession, part: Part, name: str, snapshot: Snapshot) -> DataFrame:
+    """A part of a relation's change as a DataFrame."""
+    if isinstance(part, Staged):
+        return segment_frame(session, part.segment, name, snapshot)
+    return as_frame(session, part)
+
+
+def segment_frame(
+    session: SparkSession, segment: Segment, name: str, snapshot: Snapshot
+) -> DataFrame:
+    """The weighted rows of one segment of a relation, as executors wrote it."""
+    schema = snapshot.stored[name].schema
+    if not segment.files:
+        return session.createDataFrame([], weighted_ddl(schema))
+    return files_frame(session, segment.files, snapshot.store, schema)
 
 
 def stored_frame(session: SparkSession, name: str, snapshot: Snapshot) -> DataFrame:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 import pyarrow as pa
 from py4j.protocol import Py4JJavaError  # type: ignore[import-untyped]
@@ -29,7 +30,7 @@ from everview.lang.sql.allowlist.allow import NOTHING, Allow
 from everview.plan.nodes import Plan
 from everview.plan.ordered_query import OrderedQuery
 from everview.plan.traverse import sources
-from everview.runtime.protocol import Changes, Difference, Snapshot
+from everview.runtime.protocol import Changes, Difference, Part, Snapshot
 from everview.runtime.results import Result
 from everview.sqlgen.sql import SPARK, consolidate, emit_consolidated
 
@@ -81,25 +82,44 @@ class SparkText:
             ours = shown()
             if ours is None:
                 raise
-            return Result(lambda: actions.collect(ours), lambda: ours)
+            return Result(
+                lambda: actions.collect(ours), lambda: ours, partial(actions.batches, ours)
+            )
 
         def arrow() -> pa.Table:
             try:
                 with explained():
                     return actions.collect(frame)
             except (PySparkException, Py4JJavaError) as problem:
-                ours = shown() if ends_early(problem) else None
-                if ours is not None:
-                    return actions.collect(ours)
-                if not fails_inside(problem):
-                    raise
-                raise UserError(
-                    "E016",
-                    "Spark's optimizer fails on this query",
-                    remedy="write it in another way, or create it as a view, which Everview reads",
-                ) from problem
+                return actions.collect(instead(problem))
 
-        return Result(arrow, lambda: frame)
+        def stream(size: int) -> Iterator[pa.RecordBatch]:
+            batches = actions.batches(frame, size)
+            try:
+                with explained():
+                    first = next(batches, None)
+            except (PySparkException, Py4JJavaError) as problem:
+                batches = actions.batches(instead(problem), size)
+                first = next(batches, None)
+            with explained():
+                if first is not None:
+                    yield first
+                yield from batches
+
+        def instead(problem: Exception) -> DataFrame:
+            """Our own rows where Spark ends a recursion too early; else an error."""
+            ours = shown() if ends_early(problem) else None
+            if ours is not None:
+                return ours
+            if not fails_inside(problem):
+                raise problem
+            raise UserError(
+                "E016",
+                "Spark's optimizer fails on this query",
+                remedy="write it in another way, or create it as a view, which Everview reads",
+            ) from problem
+
+        return Result(arrow, lambda: frame, stream)
 
     def difference(
         self, name: str, texts: Mapping[str, str], tables: Sequence[str], snapshot: Snapshot
@@ -129,10 +149,10 @@ class SparkText:
         views: Mapping[str, Plan],
         snapshot: Snapshot,
         pending: Changes,
-    ) -> pa.Table | DataFrame:
+    ) -> Part:
         """A query after the pending changes minus the stored rows of `name`."""
         frame = self._recomputed(name, query, views, snapshot, pending)
-        return self.frames.to_driver(frame, snapshot.stored[name].schema)
+        return self.frames.pin(frame, name, snapshot)
 
     def _recomputed(
         self,

@@ -43,11 +43,18 @@ class SortedRun:
     """Rows sorted by the column `by`, nulls first; unsorted if it is None or has no order.
 
     A large run beyond the `room` that the memory budget leaves lies in a mapped file, so that the
-    system can evict it; otherwise it stays in memory, and `resident` is its size.
+    system can evict it; otherwise it stays in memory, and `resident` is its size. The `size` of a
+    small run may be given: to measure it costs more than to look something up in it.
     """
 
     def __init__(
-        self, rows: pa.Table, by: str | None, *, ordered: bool = False, room: float = inf
+        self,
+        rows: pa.Table,
+        by: str | None,
+        *,
+        ordered: bool = False,
+        room: float = inf,
+        size: int | None = None,
     ) -> None:
         self.by = by if _has_order(rows.schema, by) else None
         # Arrow takes rows fastest from few chunks.
@@ -55,6 +62,7 @@ class SortedRun:
         self._selections: dict[tuple[str, ...], pa.Table] = {}
         self.resident = 0
         self._keep_within(room)
+        self._size = size
 
     def _keep_within(self, room: float) -> None:
         if len(self) <= BUDGET_MIN_ROWS:
@@ -67,6 +75,11 @@ class SortedRun:
 
     def __len__(self) -> int:
         return int(self.rows.num_rows)
+
+    @cached_property
+    def size(self) -> int:
+        """How many bytes it takes, in memory or mapped."""
+        return int(self.resident or self._size or self.rows.nbytes)
 
     def take(self, positions: Ints, columns: Sequence[str]) -> pa.Table:
         """The rows at some positions."""

@@ -13,13 +13,18 @@ from everview.expr.types import ITERATION, Column, Schema
 from everview.program.steps import Compute, Fetch, Loop, Looped, refs
 from everview.runtime.arrow_types import arrow_schema
 from everview.runtime.protocol import Gear, Snapshot
+from everview.runtime.recursion.narrowed_body import NarrowedBodies
 from everview.runtime.recursion.seminaive import endless
 from everview.runtime.recursion.slice_cache import SliceCache
 from everview.runtime.recursion.worklist import Worklist
 from everview.runtime.report import RunReport
+from everview.runtime.vector.batches import VECTOR_MAX_ROWS
 from everview.runtime.vector.chunks import RowChunks
 from everview.runtime.vector.int_encoding import Ints
-from everview.runtime.workspace import Workspace
+from everview.runtime.workspace import Evaluator, Workspace
+
+INDEXED_AT_ONCE_ROWS = 100_000
+"""Where more rows have to be indexed for one iteration, SQL scans them."""
 
 
 class _Relation:
@@ -44,13 +49,14 @@ class _Run:
         self._body = [
             SliceCache(step, workspace) if isinstance(step, Fetch) else step for step in loop.body
         ]
-        plans = (step.plan for step in loop.body if isinstance(step, Compute))
-        self._read = frozenset(name for plan in plans for name in refs(plan))
+        self._growing = {each.step.before: each.changes for each in self._relations}
+        self._small = [each.now for each in loop.relations] + [step.result for step in loop.body]
+        self._bodies = NarrowedBodies(workspace, self._small, self._growing)
+        self._narrow: dict[str, bool] = {}
 
     def run(self) -> None:
         """From the first iteration that is touched until the worklists are empty."""
         for each in self._relations:
-            self._workspace.register_empty(each.step.before, each.lifted)
             self._receive(each, each.step.start)
         count = 0
         while due := [at for each in self._relations if (at := each.worklist.next) is not None]:
@@ -77,14 +83,38 @@ class _Run:
             if isinstance(step, SliceCache):
                 step.fetch(self._gear, self._snapshot, self._outcome)
             else:
-                self._outcome.computed_by(self._workspace.compute(step))
+                self._outcome.computed_by(self._compute(step))
         for each, change in zip(self._relations, changes, strict=True):
             self._receive(each, each.step.later)
             if change is None:
                 continue
             each.changes.append(change)
-            if each.step.before in self._read:
-                self._workspace.register(each.step.before, each.changes.table())
+
+    def _compute(self, step: Compute) -> Evaluator:
+        """Name the result of a step; earlier changes are looked up, or read whole by SQL."""
+        grown = self._growing.keys() & {*refs(step.plan)}
+        if not grown:
+            return self._workspace.compute(step)
+        rows = self._by_index(step)
+        if rows is not None:
+            self._workspace.register(step.result, rows)
+            return Evaluator.VECTOR
+        for name in grown:
+            self._workspace.register(name, self._growing[name].table())
+        return self._workspace.compute(step)
+
+    def _by_index(self, step: Compute) -> pa.RecordBatch | None:
+        """The rows of a step over few rows, None where SQL has to compute them."""
+        if step.result not in self._narrow:
+            self._narrow[step.result] = self._bodies.prepare(step.plan)
+        small = [name for name in self._small if name in refs(step.plan)]
+        rows = self._workspace.count_rows(small)
+        if not self._narrow[step.result] or rows > VECTOR_MAX_ROWS:
+            return None
+        if self._bodies.backlog > INDEXED_AT_ONCE_ROWS:
+            return None
+        given = {name: self._workspace.batch(name) for name in small}
+        return self._bodies.rows(step.plan, given, consolidated=step.consolidated)
 
     def _change(self, each: _Relation, iteration: int) -> pa.RecordBatch | None:
         """What the iteration adds to a relation, minus what it added before the transaction."""

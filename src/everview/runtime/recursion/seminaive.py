@@ -5,38 +5,32 @@ Xₙ₊₁ − Xₙ = B(Xₙ) − B(Xₙ₋₁) is the derivative of the body (d
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Protocol
-
-import pyarrow as pa
 
 from everview.differentiate.derive import derive
 from everview.differentiate.lifting import MAX_ITERATIONS, is_lifted, opened, summed
 from everview.errors import UserError
-from everview.expr.types import ITERATION, WEIGHT
+from everview.expr.types import Schema
 from everview.plan.build import add, columns_of, distinct, negate, restrict_to_keys
 from everview.plan.nodes import Change, Distinct, Empty, Fixpoint, Plan, Recursive, Ref, Source
 from everview.plan.traverse import children, has_loops, schema_of, transform, with_children
 from everview.rewrite.loop_normal_form import flattened
 from everview.rewrite.normalize import normalize
-from everview.runtime.arrow_types import arrow_schema
-
-MAX_CHUNKS = 64
-"""A relation of more chunks is copied into one."""
 
 
 class PlanEvaluator(Protocol):
-    """Evaluates plans without loops over relations that are registered by name."""
-
-    def evaluate(self, plan: Plan) -> pa.Table:
-        """The consolidated rows of a plan."""
+    """Evaluates plans without loops over relations that are known by name."""
 
     def materialize(self, name: str, plan: Plan) -> None:
         """Make the consolidated rows of a plan known under a name."""
 
-    def register(self, name: str, table: pa.Table) -> None:
-        """Make weighted rows known under a name."""
+    def reach(self, loop: LoopPlans, names: Mapping[str, str]) -> None:
+        """Run a loop, and make what its relations reach known under names.
+
+        Rows of a traced loop have the iteration at which they come.
+        """
 
 
 def endless(name: str, limit: int) -> UserError:
@@ -69,14 +63,11 @@ class Solver:
 
     def _solve(self, node: Fixpoint) -> None:
         """What every relation of a loop reaches, and when its rows came."""
-        loop = node if node.traced else flattened(node)
-        steps = _Loop(loop, self).steps()
-        for name in node.names:
-            each = replace(node, result=name)
-            rows = [_at(rows, n + 1) if node.traced else rows for n, rows in enumerate(steps[name])]
-            empty = arrow_schema(schema_of(each)).empty_table()
-            self._reached[each] = self._fresh(each)
-            self.evaluator.register(self._reached[each].name, pa.concat_tables([empty, *rows]))
+        loop = loop_plans(node if node.traced else flattened(node), self.value)
+        each = {name: replace(node, result=name) for name in node.names}
+        refs = {name: self._fresh(plan) for name, plan in each.items()}
+        self.evaluator.reach(loop, {name: ref.name for name, ref in refs.items()})
+        self._reached |= {each[name]: ref for name, ref in refs.items()}
 
     def _fresh(self, like: Plan) -> Ref:
         self._names += 1
@@ -91,99 +82,106 @@ class Solver:
         return ref
 
 
-def _at(rows: pa.Table, iteration: int) -> pa.Table:
-    """Rows that come at an iteration."""
-    column = pa.array([iteration] * rows.num_rows, pa.int32())
-    return rows.add_column(rows.num_columns - 1, ITERATION, column)
+@dataclass(frozen=True, slots=True)
+class RelationPlans:
+    """What the first iteration adds to one relation of a loop, and what each later one does.
+
+    Plans read what the iteration before added as `now`, and what those before that did as `before`.
+    `later` may have rows again that were reached before; `fresh` has not.
+    """
+
+    name: str
+    schema: Schema
+    first: Plan
+    later: Plan
+    is_set: bool
+
+    @property
+    def now(self) -> str:
+        """The name of what the last iteration added."""
+        return _now(self.name)
+
+    @property
+    def before(self) -> str:
+        """The name of what iterations before the last one added."""
+        return _before(self.name)
+
+    @property
+    def fresh(self) -> Plan:
+        """The rows of a later iteration that were not reached before."""
+        if not self.is_set:
+            return self.later
+        reached = add(Ref(self.before, self.schema), Ref(self.now, self.schema))
+        again = restrict_to_keys(self.later, reached, columns_of(self.later))
+        return add(self.later, negate(again))
 
 
-class _Loop:
-    """One loop, run to its end."""
+@dataclass(frozen=True, slots=True)
+class LoopPlans:
+    """A loop as the plans of its iterations."""
 
-    def __init__(self, node: Fixpoint, solver: Solver) -> None:
-        self._node = node
-        self._solver = solver
-        self._before: dict[str, pa.Table] = {}
-        self._now: dict[str, pa.Table] = {}
-        self._given: set[str] = set()
-        make = self._added if is_lifted(node) else self._difference
-        for name in node.names:
-            empty = arrow_schema(schema_of(node.body(name))).empty_table()
-            self._before[name] = self._now[name] = empty
-        self._plans = {name: make(name) for name in node.names}
+    relations: tuple[RelationPlans, ...]
+    result: str
+    limit: int
+    traced: bool
 
-    def steps(self) -> dict[str, list[pa.Table]]:
-        """What each iteration adds to each relation."""
-        node, rows = self._node, self._solver.evaluator.evaluate
-        found: dict[str, list[pa.Table]] = {name: [] for name in node.names}
-        for iteration in range((node.limit or MAX_ITERATIONS) + 1):
-            added = {name: rows(plans[iteration > 0]) for name, plans in self._plans.items()}
-            if not any(each.num_rows for each in added.values()):
-                return found
-            self._advance(added)
-            for name, each in added.items():
-                found[name].append(each)
-        raise endless(node.result, node.limit)
+    def must_not_go_on(self, iteration: int) -> None:
+        """An error if an iteration that adds rows, counted from one, is beyond the last allowed."""
+        if iteration > (self.limit or MAX_ITERATIONS):
+            raise endless(self.result, self.limit)
 
-    def _advance(self, added: Mapping[str, pa.Table]) -> None:
-        for name, rows in added.items():
-            if name in self._given and not rows.num_rows and not self._now[name].num_rows:
-                continue
-            self._given.add(name)
-            both = pa.concat_tables([self._before[name], self._now[name]])
-            chunks = both.column(WEIGHT).num_chunks
-            self._before[name] = both.combine_chunks() if chunks > MAX_CHUNKS else both
-            self._now[name] = rows
-            self._solver.evaluator.register(_before(name), self._before[name])
-            self._solver.evaluator.register(_now(name), rows)
 
-    def _added(self, name: str) -> tuple[Plan, Plan]:
-        """What the first iteration adds to a relation, and what each later one does."""
-        body = self._node.body(name)
-        found = opened(summed(body))
-        outside = {each: self._solver.value(plan) for each, plan in found.outside.items()}
+def loop_plans(node: Fixpoint, value: Callable[[Plan], Ref]) -> LoopPlans:
+    """The plans of a loop; `value` names the value of what its bodies read from outside."""
+    make = _added if is_lifted(node) else _difference
+    relations = tuple(make(node, name, value) for name in node.names)
+    return LoopPlans(relations, node.result, node.limit, node.traced)
 
-        def first(leaf: Plan) -> Plan:
-            if isinstance(leaf, Source):
-                return outside.get(leaf.name) or Empty(leaf.schema)
-            return leaf
 
-        def later(leaf: Plan) -> Plan:
-            match leaf:
-                case Source(source, schema, _):
-                    return outside.get(source) or Ref(_before(found.inside[source]), schema)
-                case Change(source, schema):
-                    return Ref(_now(found.inside[source]), schema)
-                case _:
-                    return leaf
+def _added(node: Fixpoint, name: str, value: Callable[[Plan], Ref]) -> RelationPlans:
+    """The derivative of a body, of a set without what was reached before."""
+    body = node.body(name)
+    found = opened(summed(body))
+    outside = {each: value(plan) for each, plan in found.outside.items()}
 
-        start = normalize(transform(found.plan, first))
-        moved = normalize(transform(derive(found.plan, frozenset(found.inside)), later))
-        if not isinstance(body, Distinct):
-            return start, moved
-        return distinct(start), self._fresh(distinct(moved), name)
+    def first(leaf: Plan) -> Plan:
+        if isinstance(leaf, Source):
+            return outside.get(leaf.name) or Empty(leaf.schema)
+        return leaf
 
-    def _fresh(self, plan: Plan, name: str) -> Plan:
-        """The rows of a set that were not reached before."""
-        reached = self._reached(name)
-        return add(plan, negate(restrict_to_keys(plan, reached, columns_of(plan))))
+    def later(leaf: Plan) -> Plan:
+        match leaf:
+            case Source(source, schema, _):
+                return outside.get(source) or Ref(_before(found.inside[source]), schema)
+            case Change(source, schema):
+                return Ref(_now(found.inside[source]), schema)
+            case _:
+                return leaf
 
-    def _reached(self, name: str) -> Plan:
-        schema = schema_of(self._node.body(name))
-        return add(Ref(_before(name), schema), Ref(_now(name), schema))
+    start = normalize(transform(found.plan, first))
+    moved = normalize(transform(derive(found.plan, frozenset(found.inside)), later))
+    is_set = isinstance(body, Distinct)
+    if is_set:
+        start, moved = distinct(start), distinct(moved)
+    return RelationPlans(name, schema_of(body), start, moved, is_set)
 
-    def _difference(self, name: str) -> tuple[Plan, Plan]:
-        """What any iteration makes of a relation, minus what there was."""
-        body = self._node.body(name)
 
-        def reached(leaf: Plan) -> Plan:
-            return self._reached(leaf.name) if isinstance(leaf, Recursive) else leaf
+def _difference(node: Fixpoint, name: str, _: Callable[[Plan], Ref]) -> RelationPlans:
+    """What any iteration makes of a relation, minus what there was."""
+    body = node.body(name)
 
-        def nothing(leaf: Plan) -> Plan:
-            return Empty(leaf.schema) if isinstance(leaf, Recursive) else leaf
+    def everything(each: str) -> Plan:
+        schema = schema_of(node.body(each))
+        return add(Ref(_before(each), schema), Ref(_now(each), schema))
 
-        moved = add(transform(body, reached), negate(self._reached(name)))
-        return normalize(transform(body, nothing)), normalize(moved)
+    def reached(leaf: Plan) -> Plan:
+        return everything(leaf.name) if isinstance(leaf, Recursive) else leaf
+
+    def nothing(leaf: Plan) -> Plan:
+        return Empty(leaf.schema) if isinstance(leaf, Recursive) else leaf
+
+    moved = normalize(add(transform(body, reached), negate(everything(name))))
+    return RelationPlans(name, schema_of(body), normalize(transform(body, nothing)), moved, False)
 
 
 def _before(name: str) -> str:

@@ -60,6 +60,7 @@ class Worklist:
         self._keys = RowIds()
         self._fetched = np.zeros(0, bool)
         self._when, self._weights = np.zeros((2, 0), np.int64)
+        self._learned = 0
         self._received: list[tuple[Ints, Ints, Ints]] = []
         self._most = 0
 
@@ -83,13 +84,16 @@ class Worklist:
             return
         codes, weights = _not_zero(*_add_equal(*_coded(*self._read(rows))))
         numbers, when = _decoded(codes)
-        first, known = _starts(numbers), len(self._when)
+        first, known = _starts(numbers), self._learned
         owners = numbers[first]
         self._facts[_FIRST, owners] = first + known
         self._facts[_LAST, owners[:-1]] = first[1:] + known
         self._facts[_LAST, owners[-1:]] = len(numbers) + known
-        self._when = np.concatenate((self._when, when))
-        self._weights = np.concatenate((self._weights, weights))
+        self._learned += len(numbers)
+        self._when = grow(self._when, self._learned)
+        self._weights = grow(self._weights, self._learned)
+        self._when[known : self._learned] = when
+        self._weights[known : self._learned] = weights
 
     def changes(self, iteration: int) -> Weighted:
         """How the sum changes at an iteration: rows in order, each once, with weights not zero."""

@@ -8,11 +8,13 @@ import numpy as np
 import pyarrow as pa
 from pyarrow import types
 
-from everview.runtime.vector.batches import VECTOR_MAX_ROWS, batch, unit_weights
+from everview.runtime.vector.batches import unit_weights
 from everview.runtime.vector.int_encoding import Ints, grow, int_column, is_int_column
 
 MAX_CHUNKS = 32
 """With more chunks than this, the last ones are merged: taking from many costs more."""
+MERGED_MAX_BYTES = 1 << 30
+"""A chunk does not become larger by merging: Arrow's texts have offsets of 32 bits."""
 
 
 class RowChunks:
@@ -23,11 +25,14 @@ class RowChunks:
         self._batches: list[pa.RecordBatch] = []
         self._rows = 0
 
+    def __len__(self) -> int:
+        return self._rows
+
     def append(self, rows: pa.RecordBatch) -> None:
         """Add rows at the end."""
         self._rows += rows.num_rows
         if len(self._batches) >= MAX_CHUNKS:
-            while self._batches and self._batches[-1].num_rows <= 2 * rows.num_rows:
+            while self._batches and _are_merged(self._batches[-1], rows):
                 rows = pa.concat_batches([self._batches.pop(), rows])
         self._batches.append(rows)
 
@@ -35,17 +40,43 @@ class RowChunks:
         """All rows."""
         return pa.Table.from_batches(self._batches, self._schema)
 
+    def since(self, position: int) -> list[pa.RecordBatch]:
+        """The rows from a position on."""
+        found: list[pa.RecordBatch] = []
+        end = self._rows
+        for rows in reversed(self._batches):
+            if end <= position:
+                break
+            end -= rows.num_rows
+            found.append(rows if end >= position else rows.slice(position - end))
+        return found[::-1]
+
     def take(self, positions: Ints) -> pa.RecordBatch:
-        """The rows at some positions, which must ascend."""
-        first = self._rows - self._batches[-1].num_rows
-        if positions[0] < first:
-            if self._rows > VECTOR_MAX_ROWS:
-                return batch(self.table().take(int_column(positions)))
-            self._batches, first = [pa.concat_batches(self._batches)], 0
-        last = self._batches[-1]
-        if positions[-1] - positions[0] == len(positions) - 1:
-            return last.slice(int(positions[0]) - first, len(positions))
-        return last.take(int_column(positions - first))
+        """The rows at some positions, which must ascend.
+
+        It costs by what is taken and by the number of chunks, not by the rows there are.
+        """
+        ends = np.cumsum([rows.num_rows for rows in self._batches])
+        parts: list[pa.RecordBatch] = []
+        taken = 0
+        for rows, end in zip(self._batches, ends.tolist(), strict=True):
+            stop = int(positions.searchsorted(end))
+            if stop > taken:
+                parts.append(_take(rows, positions[taken:stop] - (end - rows.num_rows)))
+                taken = stop
+        return parts[0] if len(parts) == 1 else pa.concat_batches(parts)
+
+
+def _are_merged(last: pa.RecordBatch, rows: pa.RecordBatch) -> bool:
+    small = last.num_rows <= 2 * rows.num_rows
+    return bool(small and last.nbytes + rows.nbytes <= MERGED_MAX_BYTES)
+
+
+def _take(rows: pa.RecordBatch, positions: Ints) -> pa.RecordBatch:
+    first, count = int(positions[0]), len(positions)
+    if int(positions[-1]) - first == count - 1:
+        return rows.slice(first, count)
+    return rows.take(int_column(positions))
 
 
 class AppendOnlyRows:

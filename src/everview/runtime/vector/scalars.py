@@ -19,6 +19,7 @@ from everview.runtime.arrow_types import arrow_type
 from everview.runtime.vector import decimals
 from everview.runtime.vector.casts import cast
 from everview.runtime.vector.errors import Unsupported
+from everview.runtime.vector.int_encoding import int_column
 
 Value: TypeAlias = Any
 """An Arrow array, or a scalar that stands for every row."""
@@ -118,6 +119,26 @@ def _quotient(node: Typed) -> Construct:
     if not all(map(decimal_parts, node.operands)):
         raise _unsupported(node)
     return decimals.quotient(node.operands, node.type or "")
+
+
+def _pmod(node: Typed) -> Construct:
+    """The remainder of integers by a positive number that is written out."""
+    literal = node.literals[1] or ""
+    if any(type_ not in INTEGERS for type_ in node.operands) or node.type != node.operands[0]:
+        raise _unsupported(node)
+    if not literal.isascii() or not literal.isdecimal() or int(literal) == 0:
+        raise Unsupported(node.name)
+    divisor = int(literal)
+
+    def remainder(values: Value, _divisor: Value) -> Value:
+        if not isinstance(values, pa.Array):
+            raise Unsupported(node.name)
+        if not values.null_count:
+            return int_column(values.to_numpy() % divisor)
+        filled = values.fill_null(0).to_numpy() % divisor
+        return pa.array(filled, mask=values.is_null().to_numpy(zero_copy_only=False))
+
+    return remainder
 
 
 def _comparison(compare: Construct) -> Make:
@@ -281,6 +302,7 @@ CONSTRUCTS: dict[str, Make] = {
     "-": _arithmetic(pc.subtract_checked, pc.subtract),
     "*": _arithmetic(pc.multiply_checked, pc.multiply),
     "/": _quotient,
+    "pmod": _pmod,
     "=": _comparison(pc.equal),
     "<>": _comparison(pc.not_equal),
     "<": _comparison(pc.less),
