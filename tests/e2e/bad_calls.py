@@ -106,6 +106,25 @@ NO_ROWS: tuple[Any, ...] = (
     *(np.array([[1, 2]]), np.array(1), pa.array([1]), pa.scalar(1), float("nan")),
     *(pa.chunked_array([[1], [2]]), pa.schema([("k", pa.int32())]), range(2), [{}, 1]),
 )
+NO_KEYS: tuple[Any, ...] = (
+    *(
+        None,
+        1,
+        1.5,
+        True,
+        "abc",
+        b"abc",
+        {"k": 1},
+        object(),
+        len,
+        int,
+        Hostile(),
+        Ellipsis,
+        10**400,
+    ),
+    *([None], ["ab"], [b"ab"], [object()], [()], [(1, 2)], [{"nope": 1}], [Hostile()], [10**400]),
+    *([99], [1.5], [True], [[1, 2]], pa.array(["t"]), pa.scalar("t"), np.array(["t"])),
+)
 NO_LOCATIONS: tuple[Any, ...] = (
     *(None, 1, 1.5, True, b"x", ["x"], {"x": 1}, object(), len, Ellipsis, Hostile(), 10**400),
     *("", "\0", "a\0b", "\ud800", "nope://x", "s3a://bucket/x", "http://x/y", "ftp://x", "://"),
@@ -174,6 +193,7 @@ VALUES: Mapping[str, tuple[Any, ...]] = {
     "epochs": (None, 0, *NO_COUNTS),
     "limit": NO_COUNTS,
     "rows": NO_ROWS,
+    "keys": NO_KEYS,
     "function": NO_CALLABLES,
     "functions": NO_FUNCTIONS,
     "gives": NO_TYPES,

@@ -201,6 +201,7 @@ def test_a_closed_database_refuses_everything(db, tmp_path):
         "audit": db.audit,
         "status": db.status,
         "history": db.history,
+        "memory": lambda: db.memory,
     }
     named = {name for name in dir(db) if not name.startswith("_")}
     assert named - calls.keys() <= {"close", "handle"}

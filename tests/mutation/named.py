@@ -36,8 +36,8 @@ SLIPS = (
     NamedSlip(
         "store.pruning",
         "a file that ends with the key is left out",
-        "self.values[first] <= decode(file.high)",
-        "self.values[first] < decode(file.high)",
+        "self.values[first] <= high)",
+        "self.values[first] < high)",
         "store/test_pruning.py::test_a_file_that_holds_a_key_survives",
     ),
     NamedSlip(
@@ -50,8 +50,8 @@ SLIPS = (
     NamedSlip(
         "store.pruning",
         "bounds of another column are believed",
-        "segment.sort_by[:1] != (key,) or",
-        "",
+        "segment.sort_by[:1] == (self.key,)",
+        "True",
         "store/test_pruning.py::test_bounds_speak_only_about_the_column_a_segment_is_sorted_by",
     ),
     NamedSlip(

@@ -123,7 +123,7 @@ SLIPS: dict[ModuleType, tuple[Slip, ...]] = {
             "if c.name in demand.columns",
         ),
         ("a state holds another plan", "state.plan == plan and", ""),
-        ("states of one key have one name", "{by}\\n{print_plan(plan)}", "{by}"),
+        ("states of one key have one name", "{by}\\n{content}", "{by}"),
         ("floats are looked up by their bits", "not in FLOATS", "not in ()"),
         (
             "the first reader decides for all",
@@ -443,7 +443,7 @@ SLIPS: dict[ModuleType, tuple[Slip, ...]] = {
             "if scalar.columns(p) and scalar.columns(p) <=",
             "if scalar.columns(p) <=",
         ),
-        ("a filter of one side of a sum", "_push(right, predicates))", "right)"),
+        ("a filter of one side of a sum", "push(right, predicates))", "right)"),
         (
             "a filter of the left goes to the right",
             "if used <= set(columns_of(node.left)):",
@@ -468,8 +468,8 @@ SLIPS: dict[ModuleType, tuple[Slip, ...]] = {
         ("what a window orders by is pruned", "{order.column for order in column.order} | ", ""),
         (
             "the columns of a set are pruned",
-            "Distinct(_prune(child, set(columns_of(child))))",
-            "Distinct(_prune(child, needed))",
+            "Distinct(prune(child, frozenset(columns_of(child))))",
+            "Distinct(prune(child, needed))",
         ),
     ),
     loop_normal_form: (
