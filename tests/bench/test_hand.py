@@ -25,6 +25,7 @@ def test_both_sides_agree_with_a_recomputation(tmp_path, capsys):
     assert capsys.readouterr().err == ""
 
 
+@pytest.mark.slow
 @pytest.mark.spark
 def test_all_sides_agree_on_spark(tmp_path):
     assert hand.main(["--quick", "--engine", "spark", "--results", str(tmp_path)]) == 0

@@ -29,6 +29,7 @@ def test_ours_agrees_with_a_recomputation(run):
     assert set(rows[0]["ms"]) == {"1", "1000"}
 
 
+@pytest.mark.slow
 @pytest.mark.spark
 def test_streams_agree_with_a_recomputation(run):
     code, rows = run("--only", "streaming")

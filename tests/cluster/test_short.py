@@ -24,6 +24,7 @@ def drivers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Drivers]:
         made.close()
 
 
+@pytest.mark.slow
 def test_nothing_of_ours_can_be_imported_inside_a_task(drivers):
     told = drivers.get().ask("imports", names=["everview", "pyarrow"])
     assert all(found == {"everview": False, "pyarrow": True} for found in told["found"])
@@ -40,6 +41,7 @@ def test_an_executor_that_is_killed_under_a_large_change_changes_nothing(drivers
     losing_an_executor(drivers, name, store, random.Random(1))
 
 
+@pytest.mark.slow
 def test_a_driver_that_is_killed_under_an_upsert_leaves_it_whole_or_not_at_all(
     drivers, tmp_path: Path
 ):

@@ -41,7 +41,11 @@ def opened(path, spark, **settings) -> Database:
 
 
 @pytest.mark.parametrize(
-    ("gear", "files"), [*((gear, "one file") for gear in GEARS), *((gear, "own") for gear in GEARS)]
+    ("gear", "files"),
+    [
+        *(pytest.param(gear, "one file", marks=pytest.mark.slow) for gear in GEARS),
+        *((gear, "own") for gear in GEARS),
+    ],
 )
 def test_every_gear_gives_the_answers_of_plain_spark_sql(spark, tmp_path, request, gear, files):
     if files == "own":

@@ -14,7 +14,15 @@ CHOSEN = ("join", "three_tables", "group", "average", "distinct", "doubles", "un
 BUDGETS = {"nothing": 0, "tiny": 4_000, "small": "40KB", "by default": None}
 
 
-@pytest.mark.parametrize("memory", BUDGETS.values(), ids=BUDGETS)
+@pytest.mark.parametrize(
+    "memory",
+    [
+        pytest.param(
+            size, id=name, marks=pytest.mark.slow if name in ("tiny", "by default") else ()
+        )
+        for name, size in BUDGETS.items()
+    ],
+)
 def test_any_budget_gives_the_same_answers_and_is_kept(open_db, tmp_path, memory):
     with open_db(tmp_path, memory=memory) as db:
         world = World(db, seed=3)

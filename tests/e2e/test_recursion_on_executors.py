@@ -32,7 +32,7 @@ KEYS = (
     [
         (0, 0, ("reach", "ways")),
         (4, 10, ("squared", "odd")),
-        (500_000, 3, ("allowed", "counted")),
+        pytest.param(500_000, 3, ("allowed", "counted"), marks=pytest.mark.slow),
     ],
     ids=["all on executors", "some", "few added and many reached"],
 )
