@@ -13,6 +13,7 @@ from random import Random
 from typing import Any
 
 import pyarrow as pa
+from py4j.protocol import Py4JJavaError
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 
@@ -24,6 +25,8 @@ from conformance.printed import is_printed
 from conformance.values import decode_row, difference, encode_row, rows_of
 
 Encoded = list[list[Any]]
+_SPARK_FAILS = (PySparkException, Py4JJavaError)
+_CONDITION = re.compile(r"\[([A-Z][A-Z_.]+)\]")
 _ORDER_MATTERS = re.compile(
     r"\b(over|limit|asof|first|last|first_value|last_value|any_value|collect_list|collect_set|array_agg"
     r"|listagg|string_agg|max_by|min_by|mode)\b",
@@ -219,7 +222,7 @@ class _Asked:
         self.problem = None
         try:
             self.batches.append(self._rows())
-        except (PySparkException, NotImplementedError, pa.ArrowException) as problem:
+        except (*_SPARK_FAILS, NotImplementedError, pa.ArrowException) as problem:
             self.problem = f"plain Spark fails: {_condition(problem)}"
             self.batches.append(None)
 
@@ -238,7 +241,7 @@ class _Asked:
         try:
             if last is not None and _bag(self._rows()) != _bag(last):
                 self.left_out = "a setting of the file changes the answer"
-        except PySparkException:
+        except _SPARK_FAILS:
             # The settings only let Spark read it: what it means is as they say.
             return
 
@@ -266,6 +269,9 @@ class _Asked:
 def _condition(problem: Exception) -> str:
     if isinstance(problem, PySparkException):
         return problem.getCondition() or type(problem).__name__
+    if isinstance(problem, Py4JJavaError):
+        named = _CONDITION.search(str(problem))
+        return named[1] if named else type(problem).__name__
     return str(problem)
 
 
