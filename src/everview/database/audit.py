@@ -143,10 +143,13 @@ def _difference(
     if isinstance(answer, str):
         if has_loops(plan) or in_process:
             return _plan_difference(name, plan, engine, snapshot, answer)
-        return replace(engine.text.plan_difference(name, plan, snapshot), ours=answer)
-    if not is_tie_sensitive(plan) or engine.text.is_deterministic(name, texts, tables, snapshot):
+    elif not is_tie_sensitive(plan) or engine.text.is_deterministic(name, texts, tables, snapshot):
         return answer
-    return replace(engine.text.plan_difference(name, plan, snapshot), ours=TIES)
+    ours = answer if isinstance(answer, str) else TIES
+    found = engine.text.plan_difference(name, plan, snapshot)
+    if found is None:
+        return _plan_difference(name, plan, engine, snapshot, ours)
+    return replace(found, ours=ours)
 
 
 def _plan_difference(

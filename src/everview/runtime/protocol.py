@@ -220,8 +220,11 @@ class TextEvaluator(Protocol):
     ) -> bool:
         """Whether Spark gives one answer, in whatever order the rows of tables arrive."""
 
-    def plan_difference(self, name: str, plan: Plan, snapshot: Snapshot) -> Difference:
-        """As `difference`, where `plan` is the query minus the view; Spark computes it."""
+    def plan_difference(self, name: str, plan: Plan, snapshot: Snapshot) -> Difference | None:
+        """As `difference`, where `plan` is the query minus the view; Spark computes it.
+
+        None if Spark's optimizer fails on it.
+        """
 
     def recompute(
         self,

@@ -137,8 +137,8 @@ class SparkText:
             frames = audit.stored_tables(self.session(), tables, snapshot)
             return audit.is_deterministic(self.session(), name, texts, frames, snapshot)
 
-    def plan_difference(self, name: str, plan: Plan, snapshot: Snapshot) -> Difference:
-        """The rows of `plan`, which is a view's query minus the view, by Spark."""
+    def plan_difference(self, name: str, plan: Plan, snapshot: Snapshot) -> Difference | None:
+        """The rows of a plan, a query minus its view, by Spark; None if its optimizer fails."""
         with explained():
             return audit.plan_difference(self.session(), name, plan, snapshot)
 
