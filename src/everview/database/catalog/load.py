@@ -52,6 +52,8 @@ def _problems(catalog: Catalog, stored: Mapping[str, object]) -> Iterator[str]:
         yield from _in_columns(source.name, source.schema)
         if not source.schema or {*source.key} - {*names(source.schema)}:
             yield f"{source.name!r} has no such columns"
+    for tables in catalog.known.states.values():
+        yield from _not_text(tables)
     for function in catalog.functions.values():
         yield from _not_text((function.name, function.gives, function.body))
         yield from _in_columns(function.name, function.takes)
