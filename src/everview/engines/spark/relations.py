@@ -12,7 +12,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 from everview.engines.spark.door import ask
 from everview.expr.quoting import spark_name
-from everview.expr.types import WEIGHT, Schema
+from everview.expr.types import WEIGHT, Column, Schema
 from everview.plan.nodes import Plan
 from everview.plan.traverse import sources
 from everview.runtime.arrow_types import arrow_schema
@@ -122,7 +122,7 @@ def files_frame(
 
 def weighted_ddl(schema: Schema) -> str:
     """A schema with its weight as Spark's DDL text."""
-    return f"{ddl(schema)}, {WEIGHT} bigint"
+    return ddl((*schema, Column(WEIGHT, "bigint")))
 
 
 def ddl(schema: Schema) -> str:
