@@ -151,6 +151,11 @@ NO_SIZES: tuple[Any, ...] = (
     ),
     *(len, Hostile(), Decimal(1), 1j, "½GB", "٣GB"),
 )
+NO_IDS: tuple[Any, ...] = (
+    *(1, 1.5, True, b"t", ["t"], ("t",), {"t": 1}, object(), "\ud800", "x" * 201, Hostile()),
+    *((), ("w", 1, 2), ("w", "1"), ("w", -1), ("w", 1.0), ("w", True), ("w", None), ("w", 1 << 62)),
+    *((1, "w"), (None, 1), ("", 1), ("x" * 999, 1), ("\ud800", 1), ("w", Hostile()), ["w", 1]),
+)
 NO_SESSIONS: tuple[Any, ...] = (1, "x", object(), len, [], {}, True, Hostile())
 NO_DIALECTS: tuple[Any, ...] = (
     *(1, 1.5, True, b"spark", ["spark"], {"x": 1}, object(), len, Hostile(), ("spark", "duckdb")),
@@ -210,6 +215,7 @@ VALUES: Mapping[str, tuple[Any, ...]] = {
     "stage": NO_STAGES,
     "statements": (None, 1, "SELECT 1", [1], [None], ["SELECT 1"], object(), Hostile()),
     "text": NO_STATEMENTS,
+    "id": NO_IDS,
 }
 """What is bad for a parameter, whichever call it belongs to."""
 
@@ -229,6 +235,7 @@ HARMLESS = frozenset(
         ("Database.audit", "view", None),
         ("Database.read", "epoch", None),
         ("Database.datalog", "facts", None),
+        ("Database.transaction", "id", None),
     ]
 )
 """Values of that list which mean something in that place."""
@@ -238,7 +245,7 @@ MAY_WORK = ("ev.open(location)", "Database.view(name)", "Result.batches(rows)")
 
 SKIPPED = frozenset(
     (
-        *("Database.close", "Transaction.add_weighted"),
+        *("Database.close", "Transaction.add_weighted", "Transaction.gather"),
         *("Transaction.commit", "Transaction.rollback", "Transaction.run", "Transaction.wait"),
         "Result.within",
     )

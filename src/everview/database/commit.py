@@ -2,24 +2,32 @@
 
 from __future__ import annotations
 
-from everview.database.backfill import backfill
+from everview.database.backfill import EpochWrites, backfill
 from everview.database.compaction import compact_if_due
 from everview.database.ddl import CatalogChange
 from everview.database.error_context import report_damage
 from everview.database.handle import Handle
 from everview.database.introspect.epoch_notes import declaration_note, timestamp
+from everview.database.maintain import Refresh
 from everview.database.recording import record
 from everview.database.replace_views import find_faulty
 from everview.database.transaction import Transaction
 from everview.errors import UserError
+from everview.plan.nodes import Plan
 from everview.runtime.protocol import Snapshot
 from everview.runtime.report import Clock
 
 
 def commit_transaction(db: Handle, tx: Transaction) -> int:
-    """Commit the changes of a transaction with all that follows from them; the newest epoch."""
+    """Commit the changes of a transaction with all that follows from them; the newest epoch.
+
+    A transaction with an id makes an epoch even if it changes nothing: the id has to be kept, since
+    the same statements might change something later.
+    """
     snapshot = tx.snapshot
-    if not tx.pending:
+    if tx.committed_in is not None:
+        return tx.committed_in
+    if not tx.pending and tx.id is None:
         return snapshot.manifest.epoch
     if db.store.latest().epoch != snapshot.manifest.epoch:
         raise UserError(
@@ -30,11 +38,19 @@ def commit_transaction(db: Handle, tx: Transaction) -> int:
     with report_damage(snapshot):
         refreshed = db.maintainer.refresh(tx.pending, tx.removes, snapshot)
     if refreshed is None:
-        return snapshot.manifest.epoch
-    following = refreshed.writes.advance(snapshot.manifest, timestamp(), note=refreshed.note)
+        if tx.id is None:
+            return snapshot.manifest.epoch
+        refreshed = Refresh(EpochWrites(), {"kind": "transaction"}, Clock())
+    following = refreshed.writes.advance(snapshot.manifest, db.now(), note=refreshed.note)
+    following = following.of_transaction(tx.id)
     record(db.store, following, refreshed.clock)
     compact_if_due(db, refreshed.writes.changes, following)
     return following.epoch
+
+
+def install_plan(db: Handle, name: str, plan: Plan) -> None:
+    """Commit a view by a plan that was built in Python."""
+    install(db, CatalogChange(db.catalog.with_plan(name, plan)))
 
 
 def install(db: Handle, change: CatalogChange) -> None:

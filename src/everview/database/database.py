@@ -10,12 +10,12 @@ from typing import Any, Self
 from everview import arguments
 from everview.database import datalog, queries
 from everview.database.audit import Audit, audit_all, audit_view
+from everview.database.begin import begin, change_alone
 from everview.database.catalog.catalog import Catalog
 from everview.database.change_feed import change_feed
-from everview.database.commit import install
-from everview.database.ddl import CatalogChange
+from everview.database.commit import install_plan
 from everview.database.error_context import in_original_text, rows_in_original_text
-from everview.database.execute import begin, change_alone, execute_all, explain
+from everview.database.execute import execute_all, explain
 from everview.database.handle import Handle
 from everview.database.introspect.history import MAX_EPOCHS, Entry, history
 from everview.database.introspect.status import (
@@ -129,7 +129,7 @@ class Database:
 
     # Changing
 
-    def transaction(self) -> Transaction:
+    def transaction(self, *, id: str | tuple[str, int] | None = None) -> Transaction:  # noqa: A002
         """Begin a transaction; as a context manager it commits, or rolls back on an error.
 
         For example:
@@ -137,8 +137,16 @@ class Database:
             with db.transaction() as tx:
                 tx.insert("orders", [(4, 7, "2.00")])
                 tx.delete("orders", [(1, 7, "10.00")])
+
+        With an `id` it can be sent again: if it was committed before, it is `repeated` and changes
+        nothing. The id is the name of a writer with a number that ascends, of which the last one
+        is kept for ever, or a text, which is kept for seven days at least.
+
+            with db.transaction(id=("stream", 42)) as tx:
+                tx.insert("orders", [(5, 8, "3.10")])
+            print(tx.repeated)
         """
-        return begin(self.handle)
+        return begin(self.handle, None if id is None else arguments.transaction_id(id))
 
     def insert(self, table: str, rows: Any) -> int:
         """Insert rows in a transaction of their own, and return the new epoch.
@@ -246,10 +254,7 @@ class Database:
         arguments.text("name", name)
         self.handle.must_declare()
 
-        def work() -> None:
-            install(self.handle, CatalogChange(self.catalog.with_plan(name, plan)))
-
-        self.handle.exclusively(work)
+        self.handle.exclusively(lambda: install_plan(self.handle, name, plan))
 
     def source(self, name: str) -> Source:
         """A table or view as plans read it."""

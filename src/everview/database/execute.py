@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 import pyarrow as pa
 
 from everview.database import dml, queries
-from everview.database.commit import commit_transaction, install
+from everview.database.begin import begin_or_end, change_alone
+from everview.database.commit import install
 from everview.database.ddl import Declaration, apply_declarations, group_statements
 from everview.database.error_context import name_expressions, rows_with_span, with_span
 from everview.database.handle import Handle
@@ -15,8 +16,6 @@ from everview.database.introspect.explain import explain_query, explain_view
 from everview.database.introspect.fetch_costs import measured_costs
 from everview.database.introspect.history import COLUMNS, history, history_rows
 from everview.database.introspect.system_tables import BoundQuery, SystemTable, bind_system_tables
-from everview.database.transaction import Transaction
-from everview.errors import Span, UserError
 from everview.lang.sql.bind.inline_functions import inline_calls
 from everview.lang.sql.parse.statements import (
     Delete,
@@ -50,8 +49,8 @@ def _execute(db: Handle, statement: Statement) -> Result | None:
         case Explain(what, _):
             lines = _explain(db, what).splitlines()
             return Result(lambda: pa.table({"plan": lines}))
-        case Bracket(action, span):
-            _begin_or_end(db, action, span)
+        case Bracket(action, span, id_):
+            return begin_or_end(db, action, span, id_)
         case Insert() | Delete() | Update() | Merge():
             _change(db, statement)
     return None
@@ -95,45 +94,9 @@ def explain(db: Handle, view: str, stage: str = "operators") -> str:
     return explain_view(catalog, catalog.relation(view), stage, costs)
 
 
-def _begin_or_end(db: Handle, action: str, span: Span) -> None:
-    """BEGIN, COMMIT or ROLLBACK, for the statements of this thread."""
-    if action == "begin":
-        if db.thread.transaction is not None:
-            raise UserError(
-                "T008", "a transaction is open already", span=span, remedy="COMMIT it first"
-            )
-        db.thread.transaction = begin(db)
-        return
-    db.must_be_open()
-    if db.thread.transaction is None:
-        raise UserError("T008", "no transaction is open", span=span, remedy="BEGIN one first")
-    open_, db.thread.transaction = db.thread.transaction, None
-    if action == "commit":
-        open_.commit()
-    else:
-        open_.rollback()
-
-
 def _change(db: Handle, statement: Insert | Delete | Update | Merge) -> None:
     tx = db.thread.transaction
     if tx is not None:
-        tx.run(lambda: dml.apply(tx, statement))
+        tx.gather(lambda: dml.apply(tx, statement))
     else:
         change_alone(db, lambda alone: dml.apply(alone, statement))
-
-
-def begin(db: Handle) -> Transaction:
-    """Begin a transaction, which holds up other writers until it ends."""
-    return db.begin(lambda tx: commit_transaction(db, tx))
-
-
-def change_alone(db: Handle, change: Callable[[Transaction], None]) -> int:
-    """One change as a transaction of its own; the epoch after it."""
-    db.must_write()
-
-    def work() -> int:
-        tx = db.begin_alone(lambda tx: commit_transaction(db, tx))
-        change(tx)
-        return tx.commit()
-
-    return db.exclusively(work)

@@ -89,7 +89,9 @@ class Maintainer:
     def refresh(
         self, pending: Changes, removes: frozenset[str], snapshot: Snapshot
     ) -> Refresh | None:
-        """Everything that the pending changes write; None when they cancel."""
+        """Everything that the pending changes write; None when they cancel or there are none."""
+        if not pending:
+            return None
         _must_be_maintained(self.catalog, pending)
         clock = Clock()
         with clock.phase("compute"):

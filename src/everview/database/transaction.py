@@ -23,6 +23,7 @@ from everview.plan.build import restrict_to_keys
 from everview.plan.nodes import Ref
 from everview.runtime.calendar import must_be_in_calendar
 from everview.runtime.protocol import Engine, Part, Snapshot, Staged, in_memory, row_count
+from everview.store.transaction_ids import TransactionId
 
 T = TypeVar("T")
 Commit = Callable[["Transaction"], int]
@@ -52,7 +53,7 @@ class Transaction:
     """Changes of one or more tables, which become one epoch together, or not at all.
 
     Until then only later calls of the same transaction see them. A transaction that changes
-    nothing makes no epoch.
+    nothing makes no epoch, unless it has an `id`, which is kept.
     """
 
     def __init__(
@@ -62,10 +63,14 @@ class Transaction:
         catalog: Catalog,
         commit: Commit,
         exclusively: Exclusively = lambda work, _: work(),
+        id_: TransactionId | None = None,
     ) -> None:
         self.engine = engine
         self.snapshot = snapshot
         self.catalog = catalog
+        self.id = id_
+        self.committed_in = None if id_ is None else snapshot.manifest.ids.epoch_of(id_)
+        """For an id that was committed before, an epoch in which that can be seen."""
         self.thread = get_ident()
         self._commit = commit
         self._exclusively = exclusively
@@ -79,6 +84,11 @@ class Transaction:
     def is_open(self) -> bool:
         """Whether it has neither been committed nor rolled back."""
         return self._open
+
+    @property
+    def repeated(self) -> bool:
+        """Whether a transaction with this id was committed before; then this one does nothing."""
+        return self.committed_in is not None
 
     @property
     def pending(self) -> Mapping[str, list[Part]]:
@@ -103,6 +113,13 @@ class Transaction:
 
         return self._exclusively(reported, self)
 
+    def gather(self, work: Callable[[], None]) -> None:
+        """Add to the changes; a transaction that is repeated leaves that out."""
+        if self.repeated:
+            self._must_be_open()
+        else:
+            self.run(work)
+
     def wait(self, seconds: float) -> None:
         """Return when it has ended, or after `seconds`."""
         if self._running.acquire(timeout=seconds):
@@ -115,7 +132,7 @@ class Transaction:
 
             tx.insert("orders", [(4, 7, "2.00")])
         """
-        self.run(lambda: self._change(self._table(table), rows, 1))
+        self.gather(lambda: self._change(self._table(table), rows, 1))
 
     def delete(self, table: str, rows: Any = None, *, keys: Any = None) -> None:
         """Remove rows, given whole or by their primary keys; each must be there.
@@ -132,9 +149,9 @@ class Transaction:
                 remedy="give the rows whole, or the values of their primary key as keys=[…]",
             )
         if keys is not None:
-            self.run(lambda: self._delete_keys(self._table(table), keys))
+            self.gather(lambda: self._delete_keys(self._table(table), keys))
         else:
-            self.run(lambda: self._change(self._table(table), rows, -1))
+            self.gather(lambda: self._change(self._table(table), rows, -1))
 
     def upsert(self, table: str, rows: Any) -> None:
         """Insert rows, each in the place of the row with the same primary key, if there is one.
@@ -144,7 +161,7 @@ class Transaction:
 
             tx.upsert("orders", [(1, 7, "12.00")])
         """
-        self.run(lambda: self._upsert(self._table(table), rows))
+        self.gather(lambda: self._upsert(self._table(table), rows))
 
     def _upsert(self, found: TableDefinition, rows: Any) -> None:
         if not found.key:
@@ -213,7 +230,11 @@ class Transaction:
         return replace(change, rows=given.limited(change.rows, table.name, table.lengths))
 
     def commit(self) -> int:
-        """Make all changes one epoch, and return its number."""
+        """Make all changes one epoch, and return its number.
+
+        If the transaction is `repeated`, nothing changes. The number is then that of the epoch it
+        was committed in; for a writer who has gone on since, the epoch of his last number.
+        """
 
         def committed() -> int:
             self._open = False

@@ -11,9 +11,11 @@ from dataclasses import dataclass, field, replace
 from typing import Literal, TypeAlias
 
 from everview.store.bounds import Bound
+from everview.store.transaction_ids import NO_IDS, CommittedIds, TransactionId
 
-FORMAT = 4
-"""1: Parquet only. 2: small changes share a file. 3: tails have checksums. 4: deltas."""
+FORMAT = 5
+"""1: Parquet only. 2: small changes share a file. 3: tails have checksums. 4: deltas. 5: ids of
+transactions."""
 
 Kind: TypeAlias = Literal["change", "base"]
 Opaque: TypeAlias = Mapping[str, object]
@@ -189,6 +191,7 @@ class Manifest:
     relations: Mapping[str, Relation] = field(default_factory=dict)
     note: Opaque = field(default_factory=dict)
     format: int = FORMAT
+    ids: CommittedIds = NO_IDS
 
     def advance(
         self,
@@ -224,7 +227,14 @@ class Manifest:
             catalog=self.catalog if catalog is None else catalog,
             relations=kept | touched,
             note={} if note is None else note,
+            ids=self.ids,
         )
+
+    def of_transaction(self, id_: TransactionId | None) -> Manifest:
+        """The epoch with the id of the transaction that makes it, if it has one."""
+        if id_ is None:
+            return self
+        return replace(self, ids=self.ids.after(id_, self.epoch, self.created))
 
     @property
     def files(self) -> tuple[DataFile, ...]:

@@ -39,6 +39,13 @@ class SparkQueries(Spark4):
             self._retreat(start)
             return super()._parse_join_parts()
 
+        def _parse_transaction(self) -> Any:
+            """BEGIN, which may have options in WITH (name = value, …)."""
+            tree = super()._parse_transaction()
+            if self._match(TokenType.WITH):
+                tree.set("options", self._parse_wrapped_csv(self._parse_assignment))
+            return tree
+
         def _parse_group(self, skip_group_by_token: bool = False) -> Any:
             """GROUP BY, whose first key may call WINDOW, or be a column with the name ALL."""
             place = self._index + (0 if skip_group_by_token else 1)

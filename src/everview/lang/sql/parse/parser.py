@@ -10,6 +10,7 @@ from sqlglot.tokenizer_core import Token, TokenType
 
 from everview.errors import Span, UserError
 from everview.expr.dialect import DIALECT
+from everview.lang.sql.parse.begin import begin
 from everview.lang.sql.parse.create import create_function, create_table, create_view, table_name
 from everview.lang.sql.parse.ctes import reads_of
 from everview.lang.sql.parse.grammar import QUERIES
@@ -107,6 +108,10 @@ def _update(tree: exp.Expr, source: _Source) -> Statement:
     if not pairs:
         raise _not_in_language("UPDATE without SET", source.span, "write SET column = value")
     return Update(table, alias, pairs, _where(tree), source.span)
+
+
+def _begin(tree: exp.Expr, source: _Source) -> Statement:
+    return begin(tree, source.text, source.span)
 
 
 def _bracket(action: str) -> Callable[[exp.Expr, _Source], Statement]:
@@ -252,7 +257,7 @@ _PARSERS: dict[type[exp.Expr], Callable[[exp.Expr, _Source], Statement | None]] 
     exp.Delete: _delete,
     exp.Update: _update,
     exp.Merge: _merge,
-    exp.Transaction: _bracket("begin"),
+    exp.Transaction: _begin,
     exp.Commit: _bracket("commit"),
     exp.Rollback: _bracket("rollback"),
     exp.Command: _explain,

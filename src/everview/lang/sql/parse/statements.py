@@ -120,10 +120,11 @@ class Merge:
 
 @dataclass(frozen=True, slots=True)
 class TransactionBracket:
-    """BEGIN, COMMIT or ROLLBACK."""
+    """BEGIN, COMMIT or ROLLBACK; BEGIN may give the transaction an id."""
 
     action: str
     span: Span
+    id: str | tuple[str, int] | None = None
 
 
 @dataclass(frozen=True, slots=True)
