@@ -177,7 +177,8 @@ def _apply(tx: Transaction, table: TableDefinition, sql: str, *, removes: bool) 
 
 
 def _select(tx: Transaction, sql: str) -> Result:
-    return select(tx.engine, sql, _reads(tx, sql), tx.snapshot, tx.pending)
+    reads = _reads(tx, sql)
+    return select(tx.engine, sql, reads, tx.snapshot, tx.pending_of(reads))
 
 
 def _reads(tx: Transaction, sql: str) -> tuple[str, ...]:

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 import pyarrow as pa
 
 from everview.database import dml, queries
-from everview.database.begin import begin_or_end, change_alone
+from everview.database.begin import begin_or_end, change_alone, open_transaction
 from everview.database.commit import install
 from everview.database.ddl import Declaration, apply_declarations, group_statements
 from everview.database.error_context import name_expressions, rows_with_span, with_span
@@ -20,6 +20,7 @@ from everview.lang.sql.bind.inline_functions import inline_calls
 from everview.lang.sql.parse.statements import (
     Delete,
     Explain,
+    ExplainChanges,
     Insert,
     Merge,
     Query,
@@ -46,6 +47,8 @@ def _execute(db: Handle, statement: Statement) -> Result | None:
     match statement:
         case Query(text, reads, _):
             return _select(db, text, reads)
+        case ExplainChanges(name, span):
+            return open_transaction(db, span).weighted_preview(name)
         case Explain(what, _):
             lines = _explain(db, what).splitlines()
             return Result(lambda: pa.table({"plan": lines}))
@@ -72,8 +75,8 @@ def _declare(db: Handle, statements: Sequence[Declaration]) -> None:
 def _select(db: Handle, text: str, reads: tuple[str, ...]) -> Result:
     tx = db.thread.transaction
     snapshot, catalog = (tx.snapshot, tx.catalog) if tx else db.at()
-    pending = tx.pending if tx else {}
     found = tuple(name for each in reads if (name := catalog.find(each)) is not None)
+    pending = tx.run(lambda: tx.pending_of(found)) if tx else {}
     epochs = SystemTable(COLUMNS, lambda: history_rows(history(db.store, db.catalog)))
     asked = bind_system_tables(BoundQuery(text, found, snapshot, pending), {"history": epochs})
     with db.reading(snapshot):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol, TypeAlias
 
@@ -293,6 +293,20 @@ class Engine(Protocol):
         """Run a transaction's program over one epoch and write the segments of the next.
 
         A check that finds rows raises the `violation`, and then nothing counts.
+        """
+
+    def preview(
+        self,
+        program: Program,
+        changes: Changes,
+        snapshot: Snapshot,
+        violation: Violation,
+        wanted: Collection[str],
+    ) -> Mapping[str, Part]:
+        """Run a transaction's program, checks included; the changes of the relations `wanted`.
+
+        What is computed in process is not written; what executors compute they write, and it does
+        not count.
         """
 
     def build(self, name: str, plan: Plan, snapshot: Snapshot, epoch: int) -> Segment:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -19,6 +20,7 @@ from everview.lang.sql.parse.statements import (
     Delete,
     Drop,
     Explain,
+    ExplainChanges,
     Insert,
     Merge,
     MergeClause,
@@ -121,7 +123,15 @@ def _bracket(action: str) -> Callable[[exp.Expr, _Source], Statement]:
 def _explain(tree: exp.Expr, source: _Source) -> Statement | None:
     if str(tree.this).upper() != "EXPLAIN" or not tree.expression:
         return None
-    return Explain(str(tree.expression.name).strip(), source.span)
+    what = str(tree.expression.name).strip()
+    if (changes := _CHANGES_OF.fullmatch(what)) is not None:
+        return ExplainChanges(changes["plain"] or changes["quoted"].replace("``", "`"), source.span)
+    return Explain(what, source.span)
+
+
+_CHANGES_OF = re.compile(
+    r"CHANGES\s+OF\s+(?:(?P<plain>\w+)|`(?P<quoted>(?:[^`]|``)+)`)", re.IGNORECASE
+)
 
 
 def _query(tree: exp.Expr, source: _Source) -> Statement:

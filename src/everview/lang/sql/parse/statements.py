@@ -136,6 +136,14 @@ class Explain:
 
 
 @dataclass(frozen=True, slots=True)
+class ExplainChanges:
+    """EXPLAIN CHANGES OF a view or table: what the open transaction would change of it."""
+
+    name: str
+    span: Span
+
+
+@dataclass(frozen=True, slots=True)
 class Query:
     """A SELECT over tables and views."""
 
@@ -155,5 +163,6 @@ Statement: TypeAlias = (
     | Merge
     | TransactionBracket
     | Explain
+    | ExplainChanges
     | Query
 )
