@@ -124,7 +124,7 @@ class Database:
         after = arguments.count("after", after)
         snapshot, catalog = self.handle.at()
         relation = catalog.relation(arguments.text("name", name))
-        feed = change_feed(self.store, relation, catalog.schema(relation), after)
+        feed = change_feed(self.store, catalog, relation, after)
         return self.handle.lazy(feed, snapshot)
 
     # Changing

@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
+from functools import partial
 from itertools import groupby
 from typing import TypeAlias, get_args
 
 from everview.arguments import shown
+from everview.database.alter import Alteration, alter
 from everview.database.backfill import AroundBuild, write_change
 from everview.database.catalog.catalog import Catalog
 from everview.database.catalog.definitions import TableDefinition, ViewDefinition
@@ -17,6 +19,7 @@ from everview.database.queries import describe, select
 from everview.errors import Span, UserError
 from everview.expr.types import Column, Schema, storable_type, unusable_name
 from everview.lang.sql.bind.inline_functions import inline_calls
+from everview.lang.sql.parse.alterations import Alter
 from everview.lang.sql.parse.statements import (
     CreateFunction,
     CreateTable,
@@ -25,10 +28,12 @@ from everview.lang.sql.parse.statements import (
     Query,
     Statement,
 )
+from everview.runtime.arrow_types import arrow_type
 from everview.runtime.protocol import SIGN, Engine, Snapshot
+from everview.store.layouts import packed_value
 from everview.store.manifest import Segment
 
-Declaration: TypeAlias = CreateTable | CreateView | CreateFunction | Drop
+Declaration: TypeAlias = CreateTable | CreateView | CreateFunction | Drop | Alter
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,6 +45,7 @@ class CatalogChange:
 
     catalog: Catalog
     initial_rows: Mapping[str, Segment] = field(default_factory=dict)
+    alteration: Alteration | None = None
     steps: tuple[tuple[Declaration, Catalog], ...] = ()
 
     def around_build(self, on_progress: Callable[[str], None]) -> AroundBuild:
@@ -140,6 +146,11 @@ def _apply(
             return _drop_function(statement, catalog)
         case Drop():
             return _drop_relation(statement, catalog)
+        case Alter():
+            held = frozenset(now.manifest.relations)
+            evaluate = partial(_constant, engine, now)
+            made = alter(statement, catalog, now.manifest.epoch + 1, held, evaluate)
+            return None if made is None else CatalogChange(made.catalog, alteration=made)
         case CreateFunction(function, lenient, replaces):
             if lenient and function.name.lower() in catalog.functions:
                 return None
@@ -210,6 +221,14 @@ def _create_table_as(
         rows = engine.frames.change(select(engine, asked, reads, now, {}), name, after)
         segment = write_change(name, rows, engine, after, now.manifest.epoch + 1)
     return CatalogChange(grown, {name: replace(segment, kind="base")})
+
+
+def _constant(engine: Engine, now: Snapshot, text: str, column: Column) -> bytes | None:
+    """The value of a constant as one of a column, packed; None for NULL."""
+    asked = f"SELECT CAST({text} AS {column.type}) AS value"
+    rows = select(engine, asked, (), now, {}).to_arrow()
+    value = rows["value"].cast(arrow_type(column.type))[0]
+    return packed_value(value) if value.is_valid else None
 
 
 def _storable(result: Schema, query: Query) -> Schema:

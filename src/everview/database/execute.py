@@ -25,6 +25,7 @@ from everview.lang.sql.parse.statements import (
     Merge,
     Query,
     Statement,
+    Truncate,
     Update,
 )
 from everview.lang.sql.parse.statements import TransactionBracket as Bracket
@@ -52,7 +53,7 @@ def _execute(db: Handle, statement: Statement) -> Result | None:
             return Result(lambda: pa.table({"plan": lines}))
         case Bracket(action, span):
             _begin_or_end(db, action, span)
-        case Insert() | Delete() | Update() | Merge():
+        case Insert() | Delete() | Update() | Merge() | Truncate():
             _change(db, statement)
     return None
 
@@ -114,7 +115,7 @@ def _begin_or_end(db: Handle, action: str, span: Span) -> None:
         open_.rollback()
 
 
-def _change(db: Handle, statement: Insert | Delete | Update | Merge) -> None:
+def _change(db: Handle, statement: Insert | Delete | Update | Merge | Truncate) -> None:
     tx = db.thread.transaction
     if tx is not None:
         tx.run(lambda: dml.apply(tx, statement))

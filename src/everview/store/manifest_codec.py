@@ -1,6 +1,6 @@
 """How the manifest of an epoch is written as JSON, with a checksum that makes damage visible.
 
-It is `{"format":4,"checksum":"…","body":{…}}`, the last line of its file. A body with a
+It is `{"format":5,"checksum":"…","body":{…}}`, the last line of its file. A body with a
 "checkpoint" is a delta, any other a whole manifest. The checksum covers the format and the bytes of
 the body, so checking needs no second encoding. Before format 4 every manifest was whole, and rows
 that the epoch added may lie before it in the file.
@@ -137,6 +137,7 @@ def _file(file: DataFile) -> Json:
     tail = {} if file.tail is None else {"tail": [file.tail.bytes, file.tail.checksum]}
     where = {} if file.start is None else {"start": file.start}
     where |= {} if file.weight is None else {"weight": file.weight}
+    where |= {} if file.layout is None else {"layout": file.layout}
     return (
         where
         | tail
@@ -256,6 +257,7 @@ def _read_file(raw: Json) -> DataFile:
         start=_or_none(int, raw.get("start")),
         tail=_read_tail(raw.get("tail")),
         weight=_or_none(int, raw.get("weight")),
+        layout=_or_none(int, raw.get("layout")),
     )
 
 

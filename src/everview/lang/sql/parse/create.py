@@ -178,6 +178,15 @@ def _check_columns(
             )
 
 
+def column_of(declared: exp.ColumnDef, text: str) -> tuple[Column, int | None]:
+    """One declared column, and how long its texts may be if that is limited."""
+    column = Column(declared.name, _column_type(declared, text, limited=True))
+    if problem := unusable_name(column.name):
+        remedy = "give every column a plain name of its own, other than _w and _epoch"
+        raise UserError("Q004", problem, span=span_of(declared, text), remedy=remedy)
+    return column, dict(_length(declared)).get(column.name)
+
+
 def _column_type(column: exp.ColumnDef, text: str, *, limited: bool = False) -> str:
     what = f"the column {column.name}"
     return _stored_type(column.args.get("kind"), what, column, text, limited=limited)

@@ -10,6 +10,7 @@ from sqlglot.tokenizer_core import Token, TokenType
 
 from everview.errors import Span, UserError
 from everview.expr.dialect import DIALECT
+from everview.lang.sql.parse.alter import parse_alter
 from everview.lang.sql.parse.create import create_function, create_table, create_view, table_name
 from everview.lang.sql.parse.ctes import reads_of
 from everview.lang.sql.parse.grammar import QUERIES
@@ -24,6 +25,7 @@ from everview.lang.sql.parse.statements import (
     Query,
     Statement,
     TransactionBracket,
+    Truncate,
     Update,
 )
 from everview.lang.sql.parse.trees import read_tree, read_trees
@@ -245,9 +247,21 @@ def _target(node: exp.Expr, text: str) -> tuple[str, str]:
     return name, node.alias or name
 
 
+def _alter(tree: exp.Expr, source: _Source) -> Statement | None:
+    return parse_alter(tree, source.text, source.span) if isinstance(tree, exp.Alter) else None
+
+
+def _truncate(tree: exp.Expr, source: _Source) -> Statement:
+    if any(tree.args.get(part) for part in ("partition", "cluster", "is_database", "identity")):
+        raise _not_in_language("this form of TRUNCATE", source.span, "write TRUNCATE TABLE name")
+    return Truncate(tuple(table_name(t, source.text) for t in tree.expressions), source.span)
+
+
 _PARSERS: dict[type[exp.Expr], Callable[[exp.Expr, _Source], Statement | None]] = {
     exp.Create: _create,
     exp.Drop: _drop,
+    exp.Alter: _alter,
+    exp.TruncateTable: _truncate,
     exp.Insert: _insert,
     exp.Delete: _delete,
     exp.Update: _update,

@@ -7,6 +7,7 @@ from typing import TypeAlias
 
 from everview.errors import Span
 from everview.expr.types import Schema
+from everview.lang.sql.parse.alterations import Alter
 from everview.lang.sql.parse.functions import Function
 
 STRICT, AUTO = "strict", "auto"
@@ -85,6 +86,14 @@ class Delete:
 
 
 @dataclass(frozen=True, slots=True)
+class Truncate:
+    """TRUNCATE TABLE: all rows of some tables, in one transaction."""
+
+    tables: tuple[str, ...]
+    span: Span
+
+
+@dataclass(frozen=True, slots=True)
 class Update:
     """UPDATE a table: new values for columns of the rows that satisfy a condition."""
 
@@ -148,10 +157,12 @@ Statement: TypeAlias = (
     | CreateView
     | CreateFunction
     | Drop
+    | Alter
     | Insert
     | Delete
     | Update
     | Merge
+    | Truncate
     | TransactionBracket
     | Explain
     | Query
