@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from decimal import Decimal
 from typing import Any
 
-import everview as ev
+from everview.database.database import Database
 
 WIDER = {"int": "bigint", "bigint": "decimal(20,0)", "decimal(20,0)": "decimal(24,2)"}
 Action = tuple[str, int, int]
@@ -29,7 +30,7 @@ class AlteredWorld:
     """
 
     path: str
-    options: dict[str, Any]
+    opened: Callable[[str], Database]
     columns: list[Held] = field(default_factory=list)
     rows: list[list[Any]] = field(default_factory=list)
     table: str = "t"
@@ -38,7 +39,7 @@ class AlteredWorld:
     past: dict[int, tuple[str, Counter[tuple[Any, ...]]]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        self.db = ev.open(self.path, **self.options)
+        self.db = self.opened(self.path)
         self.k, self.v = Held("k", "int"), Held("v", "int")
         self.columns = [Held("id", "int"), self.k, self.v]
         self.db.sql(
@@ -151,7 +152,7 @@ class AlteredWorld:
 
     def do_reopen(self, _: int, __: int) -> None:
         self.db.close()
-        self.db = ev.open(self.path, **self.options)
+        self.db = self.opened(self.path)
 
     def check(self) -> None:
         """The table and its views hold what the model says, and so did every epoch."""

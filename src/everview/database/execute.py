@@ -11,6 +11,7 @@ from everview.database.commit import commit_transaction, install
 from everview.database.ddl import Declaration, apply_declarations, group_statements
 from everview.database.error_context import name_expressions, rows_with_span, with_span
 from everview.database.handle import Handle
+from everview.database.introspect.declared import NAMESPACE, information_schema, show
 from everview.database.introspect.explain import explain_query, explain_view
 from everview.database.introspect.fetch_costs import measured_costs
 from everview.database.introspect.history import COLUMNS, history, history_rows
@@ -18,6 +19,7 @@ from everview.database.introspect.system_tables import BoundQuery, SystemTable, 
 from everview.database.transaction import Transaction
 from everview.errors import Span, UserError
 from everview.lang.sql.bind.inline_functions import inline_calls
+from everview.lang.sql.parse.declared_facts import Show
 from everview.lang.sql.parse.statements import (
     Delete,
     Explain,
@@ -51,6 +53,9 @@ def _execute(db: Handle, statement: Statement) -> Result | None:
         case Explain(what, _):
             lines = _explain(db, what).splitlines()
             return Result(lambda: pa.table({"plan": lines}))
+        case Show():
+            rows = show(statement, db.at()[1])
+            return Result(lambda: rows)
         case Bracket(action, span):
             _begin_or_end(db, action, span)
         case Insert() | Delete() | Update() | Merge() | Truncate():
@@ -78,6 +83,7 @@ def _select(db: Handle, text: str, reads: tuple[str, ...]) -> Result:
     found = tuple(name for each in reads if (name := catalog.find(each)) is not None)
     epochs = SystemTable(COLUMNS, lambda: history_rows(history(db.store, db.catalog)))
     asked = bind_system_tables(BoundQuery(text, found, snapshot, pending), {"history": epochs})
+    asked = bind_system_tables(asked, information_schema(catalog), NAMESPACE)
     with db.reading(snapshot):
         result = queries.select(db.engine, asked.text, asked.reads, asked.snapshot, asked.pending)
     return db.lazy(result, snapshot)

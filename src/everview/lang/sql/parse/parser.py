@@ -14,6 +14,7 @@ from everview.lang.sql.parse.alter import parse_alter
 from everview.lang.sql.parse.create import create_function, create_table, create_view, table_name
 from everview.lang.sql.parse.ctes import reads_of
 from everview.lang.sql.parse.grammar import QUERIES
+from everview.lang.sql.parse.show import parse_comment, parse_describe, parse_show
 from everview.lang.sql.parse.span import span_of
 from everview.lang.sql.parse.statements import (
     Delete,
@@ -71,8 +72,9 @@ def _statement(tree: exp.Expr, text: str, tokens: list[Token]) -> Statement:
         "Q003",
         f"not a statement of the language: {source.own_text[:40]!r}",
         span=Span(text, tokens[0].start, tokens[0].end + 1),
-        remedy="use CREATE or DROP TABLE, VIEW or FUNCTION, INSERT, DELETE, UPDATE, MERGE, "
-        "BEGIN, COMMIT, ROLLBACK, EXPLAIN or SELECT",
+        remedy="use CREATE, ALTER or DROP TABLE or VIEW, CREATE or DROP FUNCTION, INSERT, DELETE, "
+        "UPDATE, MERGE, TRUNCATE, BEGIN, COMMIT, ROLLBACK, EXPLAIN, SHOW, DESCRIBE, COMMENT or "
+        "SELECT",
     )
 
 
@@ -251,6 +253,24 @@ def _alter(tree: exp.Expr, source: _Source) -> Statement | None:
     return parse_alter(tree, source.text, source.span) if isinstance(tree, exp.Alter) else None
 
 
+def _command(tree: exp.Expr, source: _Source) -> Statement | None:
+    if str(tree.this).upper() == "SHOW":
+        return parse_show(tree, source.text, source.span)
+    kinds = [token.text.upper() for token in source.tokens[:3]]
+    if kinds == ["ALTER", "MATERIALIZED", "VIEW"]:
+        plain = read_tree([source.tokens[0], *source.tokens[2:]], source.text)
+        return _alter(plain, source)
+    return _explain(tree, source)
+
+
+def _describe(tree: exp.Expr, source: _Source) -> Statement:
+    return parse_describe(tree, source.text, source.span)
+
+
+def _comment(tree: exp.Expr, source: _Source) -> Statement | None:
+    return parse_comment(tree, source.text, source.span)
+
+
 def _truncate(tree: exp.Expr, source: _Source) -> Statement:
     if any(tree.args.get(part) for part in ("partition", "cluster", "is_database", "identity")):
         raise _not_in_language("this form of TRUNCATE", source.span, "write TRUNCATE TABLE name")
@@ -269,6 +289,8 @@ _PARSERS: dict[type[exp.Expr], Callable[[exp.Expr, _Source], Statement | None]] 
     exp.Transaction: _bracket("begin"),
     exp.Commit: _bracket("commit"),
     exp.Rollback: _bracket("rollback"),
-    exp.Command: _explain,
+    exp.Command: _command,
+    exp.Describe: _describe,
+    exp.Comment: _comment,
 }
 """How the tree of each statement but a query is read; None where it is no statement of ours."""

@@ -8,6 +8,7 @@ from typing import TypeAlias
 from everview.errors import Span
 from everview.expr.types import Schema
 from everview.lang.sql.parse.alterations import Alter
+from everview.lang.sql.parse.declared_facts import Comment, Show
 from everview.lang.sql.parse.functions import Function
 
 STRICT, AUTO = "strict", "auto"
@@ -29,6 +30,8 @@ class CreateTable:
     span: Span
     query: Query | None = None
     lengths: tuple[tuple[str, int], ...] = ()
+    comment: str = ""
+    column_comments: tuple[tuple[str, str], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,6 +46,7 @@ class CreateView:
     replaces: bool = False
     refresh: str = STRICT
     calls: tuple[str, ...] = ()
+    comment: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -158,6 +162,8 @@ Statement: TypeAlias = (
     | CreateFunction
     | Drop
     | Alter
+    | Comment
+    | Show
     | Insert
     | Delete
     | Update
