@@ -296,22 +296,18 @@ def _rename_column(action: RenameColumn, draft: _Draft) -> _Draft:
 def _set_type(action: SetType, draft: _Draft) -> _Draft:
     """A wider type, which holds every value that there is as it is."""
     place, table = draft.must_have(action.column.name, action.span), draft.table
-    old, length = table.columns[place], dict(table.lengths).get(table.columns[place].name)
-    shorter = action.length is not None and (length is None or action.length < length)
-    if not is_wider(action.column.type, old.type) or shorter:
-        asked = action.column.type if not shorter else f"varchar({action.length})"
+    old, wide = table.columns[place], action.column.type
+    if not is_wider(wide, old.type):
         raise UserError(
             "Q005",
-            f"{old.name} is {old.type.upper()}, and {asked.upper()} does not hold all its values",
+            f"{old.name} is {old.type.upper()}, and {wide.upper()} does not hold all its values",
             span=action.span,
             remedy="choose a wider type, such as BIGINT for INT, DOUBLE for FLOAT, or a DECIMAL "
             "with more digits; or add a column and UPDATE it",
         )
-    column = Column(old.name, action.column.type)
-    limits = {name: each for name, each in table.lengths if name != old.name}
-    limits |= {} if action.length is None else {old.name: action.length}
-    columns = (*table.columns[:place], column, *table.columns[place + 1 :])
-    return replace(draft, table=replace(table, columns=columns, lengths=tuple(limits.items())))
+    columns = (*table.columns[:place], Column(old.name, wide), *table.columns[place + 1 :])
+    lengths = tuple(each for each in table.lengths if each[0] != old.name)
+    return replace(draft, table=replace(table, columns=columns, lengths=lengths))
 
 
 def _set_comment(action: SetComment, draft: _Draft) -> _Draft:

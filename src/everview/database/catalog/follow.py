@@ -9,6 +9,7 @@ another type.
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 
 from everview.compiler import View
@@ -19,7 +20,7 @@ from everview.expr import scalar
 from everview.expr.quoting import spark_name
 from everview.lang import plan_text
 from everview.lang.front_end import PLAN, SQL
-from everview.lang.sql.bind.read_through import read_through
+from everview.lang.sql.bind.read_through import names_in, read_through
 from everview.plan.build import map_
 from everview.plan.nodes import Map, Output, Plan, Source, Totals
 from everview.plan.text import parse_plan
@@ -43,17 +44,13 @@ class AlteredSource:
         """Whether every column is there still, as it was."""
         return len(self.kept) == len(self.before.schema)
 
-    @property
-    def item(self) -> str:
-        """The relation as an item of FROM with the columns of before."""
-        if self._is_renamed_only:
+    def item(self, named: Collection[str]) -> str:
+        """The relation as an item of FROM with columns of before, those that are `named` there."""
+        if self.before.schema == self.after.schema:
             return spark_name(self.after.name)
-        columns = ", ".join(f"{spark_name(self.kept[n])} AS {spark_name(n)}" for n in self.kept)
+        chosen = [name for name in self.kept if name.lower() in named] or [*self.kept][:1]
+        columns = ", ".join(f"{spark_name(self.kept[n])} AS {spark_name(n)}" for n in chosen)
         return f"(SELECT {columns} FROM {spark_name(self.after.name)})"
-
-    @property
-    def _is_renamed_only(self) -> bool:
-        return self.before.schema == self.after.schema
 
     def swapped(self, plan: Plan) -> Plan:
         """A plan over the relation of now that means the same, if it reads only what stays."""
@@ -151,8 +148,13 @@ def _followed(
                 return grown, True
     if not altered.keeps_all:
         raise _reads_what_goes(name)
-    fresh = _reading(view, altered)
-    grown = catalog.redefined(catalog.tables, {**catalog.views, name: fresh}, name)
+    if view.language == SQL and not view.parts:
+        with suppress(UserError):
+            grown = _reading(catalog, view, altered, names_in(view.query))
+            if _is_same(wanted, grown.compiled(name), altered):
+                return grown, True
+    every = {column.name.lower() for column in altered.before.schema}
+    grown = _reading(catalog, view, altered, every)
     if grown.compiled(name).source != wanted.source:
         raise _reads_what_goes(name)
     return grown, not view.parts and _is_same(wanted, grown.compiled(name), altered)
@@ -169,13 +171,22 @@ def _is_same(old: View, new: View, altered: AlteredSource) -> bool:
     )
 
 
-def _reading(view: ViewDefinition, altered: AlteredSource) -> ViewDefinition:
-    """A view that reads the relation of now through a projection to the columns of before."""
+def _reading(
+    catalog: Catalog, view: ViewDefinition, altered: AlteredSource, named: Collection[str]
+) -> Catalog:
+    """The catalog with a view that reads the relation of now through a projection.
+
+    The projection has the columns of before, those that are `named`: a column that a view does not
+    name can be dropped later.
+    """
     if view.language == SQL:
-        return replace(view, query=read_through(view.query, altered.before.name, altered.item))
-    if view.language == PLAN:
-        return replace(view, query=plan_text.written(altered.projected(parse_plan(view.query))))
-    raise _reads_what_goes(view.name)
+        query = read_through(view.query, altered.before.name, altered.item(named))
+    elif view.language == PLAN:
+        query = plan_text.written(altered.projected(parse_plan(view.query)))
+    else:
+        raise _reads_what_goes(view.name)
+    views = {**catalog.views, view.name: replace(view, query=query)}
+    return catalog.redefined(catalog.tables, views, view.name)
 
 
 def _reads_what_goes(view: str) -> UserError:

@@ -9,6 +9,11 @@ from everview.lang.sql.parse.ctes import cte_of
 from everview.lang.sql.parse.parser import parse_query
 
 
+def names_in(text: str) -> set[str]:
+    """All names that a query writes, in lower case, whatever they stand for."""
+    return {node.name.lower() for node in parse_query(text).find_all(exp.Identifier)}
+
+
 def read_through(text: str, relation: str, item: str) -> str:
     """The query with another item of FROM in each place that names a relation.
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from sqlglot import exp
+from sqlglot.tokenizer_core import Token, TokenType
 
 from everview.errors import Span, UserError
 from everview.expr.dialect import DIALECT
@@ -21,10 +22,12 @@ from everview.lang.sql.parse.alterations import (
 )
 from everview.lang.sql.parse.create import column_of, table_name
 from everview.lang.sql.parse.span import span_of
+from everview.lang.sql.parse.trees import read_tree
 
 
-def parse_alter(tree: exp.Alter, text: str, span: Span) -> Alter | None:
+def parse_alter(tree: exp.Alter, tokens: list[Token], text: str, span: Span) -> Alter | None:
     """An ALTER of a table or a view; None where it alters something else."""
+    _must_not_limit_texts(tree, tokens, text)
     kind = str(tree.args.get("kind") or "").lower()
     if kind not in ("table", "view"):
         return None
@@ -40,6 +43,42 @@ def parse_alter(tree: exp.Alter, text: str, span: Span) -> Alter | None:
     cascade = bool(tree.args.get("cascade")) or any(each.args.get("cascade") for each in dropped)
     name = table_name(tree.this, text)
     return Alter(kind, name, actions, bool(tree.args.get("exists")), cascade, span)
+
+
+def merged_alter(tokens: list[Token], text: str) -> exp.Alter | None:
+    """An ALTER with actions of several kinds, which sqlglot reads one at a time only."""
+    words = [token.text.upper() for token in tokens]
+    first = 5 if words[2:4] == ["IF", "EXISTS"] else 3
+    ends = [at for at in range(first, len(words)) if words[at] in _VERBS and words[at - 1] == ","]
+    if not ends:
+        return None
+    parts = zip((first, *ends), (*(end - 1 for end in ends), len(tokens)), strict=True)
+    trees = [read_tree([*tokens[:first], *tokens[start:stop]], text) for start, stop in parts]
+    alters = [tree for tree in trees if isinstance(tree, exp.Alter)]
+    if len(alters) < len(trees):
+        return None
+    merged = alters[0]
+    for other in alters[1:]:
+        merged.args["actions"] += other.args["actions"]
+    return merged
+
+
+_VERBS = ("ADD", "DROP", "RENAME", "ALTER")
+
+
+def _must_not_limit_texts(tree: exp.Alter, tokens: list[Token], text: str) -> None:
+    """Refuse VARCHAR(n) as the new type of a column: sqlglot reads STRING instead."""
+    limited = [token for token in tokens if token.token_type in _TEXTS]
+    if limited and any(isinstance(each, exp.AlterColumn) for each in tree.args["actions"]):
+        raise UserError(
+            "Q005",
+            f"the type of a column cannot become {limited[0].text.upper()}",
+            span=Span(text, limited[0].start, limited[0].end + 1),
+            remedy="write TYPE STRING, which has no limit",
+        )
+
+
+_TEXTS = (TokenType.VARCHAR, TokenType.NVARCHAR, TokenType.CHAR, TokenType.NCHAR, TokenType.BPCHAR)
 
 
 def _must_have_known_parts(tree: exp.Alter, text: str, span: Span) -> None:
@@ -70,7 +109,7 @@ def _actions(node: exp.Expr, text: str, span: Span) -> Iterator[Action]:
         case exp.AlterColumn() if node.args.get("dtype") and not _more(node, "dtype"):
             declared = exp.ColumnDef(this=node.this.copy(), kind=node.args["dtype"].copy())
             declared.this.meta.update(node.this.meta)
-            yield SetType(*column_of(declared, text), span_of(node, text) or span)
+            yield SetType(column_of(declared, text)[0], span_of(node, text) or span)
         case exp.AlterColumn() if node.args.get("comment") and not _more(node, "comment"):
             yield SetComment(node.name, node.args["comment"].name, span_of(node, text) or span)
         case exp.AlterRename():

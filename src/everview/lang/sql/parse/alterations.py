@@ -42,10 +42,9 @@ class RenameColumn:
 
 @dataclass(frozen=True, slots=True)
 class SetType:
-    """ALTER COLUMN … TYPE."""
+    """ALTER COLUMN … TYPE; texts of a limited length have no limit after it."""
 
     column: Column
-    length: int | None
     span: Span
 
 

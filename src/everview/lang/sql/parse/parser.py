@@ -10,7 +10,7 @@ from sqlglot.tokenizer_core import Token, TokenType
 
 from everview.errors import Span, UserError
 from everview.expr.dialect import DIALECT
-from everview.lang.sql.parse.alter import parse_alter
+from everview.lang.sql.parse.alter import merged_alter, parse_alter
 from everview.lang.sql.parse.create import create_function, create_table, create_view, table_name
 from everview.lang.sql.parse.ctes import reads_of
 from everview.lang.sql.parse.grammar import QUERIES
@@ -250,7 +250,9 @@ def _target(node: exp.Expr, text: str) -> tuple[str, str]:
 
 
 def _alter(tree: exp.Expr, source: _Source) -> Statement | None:
-    return parse_alter(tree, source.text, source.span) if isinstance(tree, exp.Alter) else None
+    if not isinstance(tree, exp.Alter):
+        return None
+    return parse_alter(tree, source.tokens, source.text, source.span)
 
 
 def _command(tree: exp.Expr, source: _Source) -> Statement | None:
@@ -260,6 +262,9 @@ def _command(tree: exp.Expr, source: _Source) -> Statement | None:
     if kinds == ["ALTER", "MATERIALIZED", "VIEW"]:
         plain = read_tree([source.tokens[0], *source.tokens[2:]], source.text)
         return _alter(plain, source)
+    if kinds[:2] == ["ALTER", "TABLE"]:
+        merged = merged_alter(source.tokens, source.text)
+        return None if merged is None else _alter(merged, source)
     return _explain(tree, source)
 
 
