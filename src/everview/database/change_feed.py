@@ -9,8 +9,9 @@ from typing import NamedTuple
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from everview.database.catalog.catalog import Catalog
 from everview.errors import UserError
-from everview.expr.types import EPOCH, WEIGHT, Schema, names
+from everview.expr.types import EPOCH, WEIGHT, names
 from everview.plan.build import negate
 from everview.plan.nodes import Plan, Source
 from everview.plan.ordered_query import OrderedQuery
@@ -22,31 +23,51 @@ from everview.store.manifest import Relation, Segment
 from everview.store.store import Store
 
 
-def change_feed(store: Store, name: str, columns: Schema, after: int) -> Result:
-    """What was added to a relation after an epoch, oldest first; read when asked for."""
-    schema = arrow_schema(columns)
+def change_feed(store: Store, catalog: Catalog, name: str, after: int) -> Result:
+    """What was added to a relation after an epoch, oldest first; read when asked for.
+
+    Rows from before an ALTER of a table come with the columns of now.
+    """
+    table, schema = catalog.tables.get(name), arrow_schema(catalog.schema(name))
+    wanted = schema if table is None else table.stored.arrow()
     with_epoch = schema.append(pa.field(EPOCH, pa.int64()))
 
     def arrow() -> pa.Table:
         try:
-            segments = map(rows_of, store.feed(name, after))
+            segments = map(rows_of, fed())
             return pa.concat_tables([with_epoch.empty_table(), *segments])
         except UserError:
-            store.feed(
-                name, after
-            )  # raises the clearer error for epochs that retention removed meanwhile
+            fed()  # raises the clearer error for epochs that retention removed meanwhile
             raise
 
+    def fed() -> tuple[Segment, ...]:
+        return _segments(store, catalog, name, after)
+
     def rows_of(segment: Segment) -> pa.Table:
-        rows = store.read_files(segment.files, schema=schema)
+        rows = store.read_files(segment.files, schema=wanted)
         stamp = pa.array([segment.epoch] * rows.num_rows, pa.int64())
         return rows.append_column(with_epoch.field(EPOCH), stamp)
 
     def stream(size: int) -> Iterator[pa.RecordBatch]:
-        for segment in store.feed(name, after):
+        for segment in fed():
             yield from (each for each in rows_of(segment).to_batches(size) if each.num_rows)
 
     return Result(arrow, stream=stream)
+
+
+def _segments(
+    store: Store, catalog: Catalog, name: str, after: int, upto: int | None = None
+) -> tuple[Segment, ...]:
+    """The segments of a feed; files from before an ALTER are read with the columns of now."""
+    table = catalog.tables.get(name)
+    fed = store.feed(name, after, upto, formerly=(table or catalog.views[name]).formerly)
+    if table is None:
+        return fed
+    return tuple(
+        replace(segment, files=tuple(replace(file, layout=layout) for file in segment.files))
+        for segment in fed
+        for layout in [table.evolution.layout_at(segment.epoch)]
+    )
 
 
 class ChangePair(NamedTuple):
@@ -67,9 +88,11 @@ def pair_of_parts(
     return _pair(engine, name, _with_segments(snapshot, name, ()), parts)
 
 
-def pair_of_feed(engine: Engine, name: str, after: int, snapshot: Snapshot) -> ChangePair:
+def pair_of_feed(
+    engine: Engine, catalog: Catalog, name: str, after: int, snapshot: Snapshot
+) -> ChangePair:
     """The pair of what was added to a relation after an epoch, up to the one of the snapshot."""
-    segments = snapshot.store.feed(name, after, snapshot.manifest.epoch)
+    segments = _segments(snapshot.store, catalog, name, after, snapshot.manifest.epoch)
     return _pair(engine, name, _with_segments(snapshot, name, segments), ())
 
 
@@ -109,10 +132,10 @@ def _rows(
 ) -> Callable[[], pa.Table]:
     """The consolidated weighted rows of segments and parts, read when called."""
     stored = snapshot.stored[name]
-    schema = arrow_schema(stored.schema)
+    schema, wanted = arrow_schema(stored.schema), stored.arrow()
 
     def of(segment: Segment) -> pa.Table:
-        return snapshot.store.rows_of(segment, schema)
+        return snapshot.store.rows_of(segment, wanted)
 
     def read(part: Part) -> pa.Table:
         if isinstance(part, Staged):

@@ -136,9 +136,9 @@ class Database:
         snapshot, catalog = self.handle.at()
         relation = catalog.relation(arguments.text("name", name))
         if arguments.flag("pair", pair):
-            both = pair_of_feed(self.engine, relation, after, snapshot)
+            both = pair_of_feed(self.engine, catalog, relation, after, snapshot)
             return ChangePair(*(self.handle.lazy(each, snapshot) for each in both))
-        feed = change_feed(self.store, relation, catalog.schema(relation), after)
+        feed = change_feed(self.store, catalog, relation, after)
         return self.handle.lazy(feed, snapshot)
 
     # Changing

@@ -12,12 +12,12 @@ from everview.database.transaction import Transaction
 from everview.errors import UserError
 from everview.expr.quoting import spark_name
 from everview.lang.sql.parse.parser import parse_query
-from everview.lang.sql.parse.statements import Delete, Insert, Merge, MergeClause, Update
+from everview.lang.sql.parse.statements import Delete, Insert, Merge, MergeClause, Truncate, Update
 from everview.runtime.protocol import SIGN
 from everview.runtime.results import Result
 
 
-def apply(tx: Transaction, statement: Insert | Delete | Update | Merge) -> None:
+def apply(tx: Transaction, statement: Insert | Delete | Update | Merge | Truncate) -> None:
     """Add the change that a statement makes to a transaction."""
     match statement:
         case Insert():
@@ -28,6 +28,8 @@ def apply(tx: Transaction, statement: Insert | Delete | Update | Merge) -> None:
             update(tx, statement)
         case Merge():
             merge(tx, statement)
+        case Truncate():
+            truncate(tx, statement)
 
 
 def insert(tx: Transaction, statement: Insert) -> None:
@@ -49,6 +51,12 @@ def delete(tx: Transaction, statement: Delete) -> None:
     """DELETE: minus the rows that satisfy the condition."""
     table = tx.catalog.table(statement.table)
     _apply(tx, table, _old(table, statement.alias, statement.where), removes=True)
+
+
+def truncate(tx: Transaction, statement: Truncate) -> None:
+    """TRUNCATE: minus all rows of some tables, a change like any other."""
+    for table in [tx.catalog.table(name) for name in statement.tables]:
+        _apply(tx, table, _old(table, table.name, None), removes=True)
 
 
 def update(tx: Transaction, statement: Update) -> None:

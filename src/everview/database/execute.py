@@ -12,11 +12,13 @@ from everview.database.commit import install
 from everview.database.ddl import Declaration, apply_declarations, group_statements
 from everview.database.error_context import name_expressions, rows_with_span, with_span
 from everview.database.handle import Handle
+from everview.database.introspect.declared import NAMESPACE, information_schema, show
 from everview.database.introspect.explain import explain_query, explain_view
 from everview.database.introspect.fetch_costs import measured_costs
 from everview.database.introspect.history import COLUMNS, history, history_rows
 from everview.database.introspect.system_tables import BoundQuery, SystemTable, bind_system_tables
 from everview.lang.sql.bind.inline_functions import inline_calls
+from everview.lang.sql.parse.declared_facts import Show
 from everview.lang.sql.parse.statements import (
     Delete,
     Explain,
@@ -25,6 +27,7 @@ from everview.lang.sql.parse.statements import (
     Merge,
     Query,
     Statement,
+    Truncate,
     Update,
 )
 from everview.lang.sql.parse.statements import TransactionBracket as Bracket
@@ -52,9 +55,12 @@ def _execute(db: Handle, statement: Statement) -> Result | None:
         case Explain(what, _):
             lines = _explain(db, what).splitlines()
             return Result(lambda: pa.table({"plan": lines}))
+        case Show():
+            rows = show(statement, db.at()[1])
+            return Result(lambda: rows)
         case Bracket(action, span, id_):
             return begin_or_end(db, action, span, id_)
-        case Insert() | Delete() | Update() | Merge():
+        case Insert() | Delete() | Update() | Merge() | Truncate():
             _change(db, statement)
     return None
 
@@ -79,6 +85,7 @@ def _select(db: Handle, text: str, reads: tuple[str, ...]) -> Result:
     pending = tx.run(lambda: tx.pending_of(found)) if tx else {}
     epochs = SystemTable(COLUMNS, lambda: history_rows(history(db.store, db.catalog)))
     asked = bind_system_tables(BoundQuery(text, found, snapshot, pending), {"history": epochs})
+    asked = bind_system_tables(asked, information_schema(catalog), NAMESPACE)
     with db.reading(snapshot):
         result = queries.select(db.engine, asked.text, asked.reads, asked.snapshot, asked.pending)
     return db.lazy(result, snapshot)
@@ -97,7 +104,7 @@ def explain(db: Handle, view: str, stage: str = "operators") -> str:
     return explain_view(catalog, catalog.relation(view), stage, costs)
 
 
-def _change(db: Handle, statement: Insert | Delete | Update | Merge) -> None:
+def _change(db: Handle, statement: Insert | Delete | Update | Merge | Truncate) -> None:
     tx = db.thread.transaction
     if tx is not None:
         tx.gather(lambda: dml.apply(tx, statement))

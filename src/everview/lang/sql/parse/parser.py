@@ -11,10 +11,12 @@ from sqlglot.tokenizer_core import Token, TokenType
 
 from everview.errors import Span, UserError
 from everview.expr.dialect import DIALECT
+from everview.lang.sql.parse.alter import merged_alter, parse_alter
 from everview.lang.sql.parse.begin import begin
 from everview.lang.sql.parse.create import create_function, create_table, create_view, table_name
 from everview.lang.sql.parse.ctes import reads_of
 from everview.lang.sql.parse.grammar import QUERIES
+from everview.lang.sql.parse.show import parse_comment, parse_describe, parse_show
 from everview.lang.sql.parse.span import span_of
 from everview.lang.sql.parse.statements import (
     Delete,
@@ -27,6 +29,7 @@ from everview.lang.sql.parse.statements import (
     Query,
     Statement,
     TransactionBracket,
+    Truncate,
     Update,
 )
 from everview.lang.sql.parse.trees import read_tree, read_trees
@@ -72,8 +75,9 @@ def _statement(tree: exp.Expr, text: str, tokens: list[Token]) -> Statement:
         "Q003",
         f"not a statement of the language: {source.own_text[:40]!r}",
         span=Span(text, tokens[0].start, tokens[0].end + 1),
-        remedy="use CREATE or DROP TABLE, VIEW or FUNCTION, INSERT, DELETE, UPDATE, MERGE, "
-        "BEGIN, COMMIT, ROLLBACK, EXPLAIN or SELECT",
+        remedy="use CREATE, ALTER or DROP TABLE or VIEW, CREATE or DROP FUNCTION, INSERT, DELETE, "
+        "UPDATE, MERGE, TRUNCATE, BEGIN, COMMIT, ROLLBACK, EXPLAIN, SHOW, DESCRIBE, COMMENT or "
+        "SELECT",
     )
 
 
@@ -260,9 +264,44 @@ def _target(node: exp.Expr, text: str) -> tuple[str, str]:
     return name, node.alias or name
 
 
+def _alter(tree: exp.Expr, source: _Source) -> Statement | None:
+    if not isinstance(tree, exp.Alter):
+        return None
+    return parse_alter(tree, source.tokens, source.text, source.span)
+
+
+def _command(tree: exp.Expr, source: _Source) -> Statement | None:
+    if str(tree.this).upper() == "SHOW":
+        return parse_show(tree, source.text, source.span)
+    kinds = [token.text.upper() for token in source.tokens[:3]]
+    if kinds == ["ALTER", "MATERIALIZED", "VIEW"]:
+        plain = read_tree([source.tokens[0], *source.tokens[2:]], source.text)
+        return _alter(plain, source)
+    if kinds[:2] == ["ALTER", "TABLE"]:
+        merged = merged_alter(source.tokens, source.text)
+        return None if merged is None else _alter(merged, source)
+    return _explain(tree, source)
+
+
+def _describe(tree: exp.Expr, source: _Source) -> Statement:
+    return parse_describe(tree, source.text, source.span)
+
+
+def _comment(tree: exp.Expr, source: _Source) -> Statement | None:
+    return parse_comment(tree, source.text, source.span)
+
+
+def _truncate(tree: exp.Expr, source: _Source) -> Statement:
+    if any(tree.args.get(part) for part in ("partition", "cluster", "is_database", "identity")):
+        raise _not_in_language("this form of TRUNCATE", source.span, "write TRUNCATE TABLE name")
+    return Truncate(tuple(table_name(t, source.text) for t in tree.expressions), source.span)
+
+
 _PARSERS: dict[type[exp.Expr], Callable[[exp.Expr, _Source], Statement | None]] = {
     exp.Create: _create,
     exp.Drop: _drop,
+    exp.Alter: _alter,
+    exp.TruncateTable: _truncate,
     exp.Insert: _insert,
     exp.Delete: _delete,
     exp.Update: _update,
@@ -270,6 +309,8 @@ _PARSERS: dict[type[exp.Expr], Callable[[exp.Expr, _Source], Statement | None]] 
     exp.Transaction: _begin,
     exp.Commit: _bracket("commit"),
     exp.Rollback: _bracket("rollback"),
-    exp.Command: _explain,
+    exp.Command: _command,
+    exp.Describe: _describe,
+    exp.Comment: _comment,
 }
 """How the tree of each statement but a query is read; None where it is no statement of ours."""

@@ -7,6 +7,8 @@ from typing import TypeAlias
 
 from everview.errors import Span
 from everview.expr.types import Schema
+from everview.lang.sql.parse.alterations import Alter
+from everview.lang.sql.parse.declared_facts import Comment, Show
 from everview.lang.sql.parse.functions import Function
 
 STRICT, AUTO = "strict", "auto"
@@ -28,6 +30,8 @@ class CreateTable:
     span: Span
     query: Query | None = None
     lengths: tuple[tuple[str, int], ...] = ()
+    comment: str = ""
+    column_comments: tuple[tuple[str, str], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,6 +46,7 @@ class CreateView:
     replaces: bool = False
     refresh: str = STRICT
     calls: tuple[str, ...] = ()
+    comment: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,6 +86,14 @@ class Delete:
     table: str
     alias: str
     where: str | None
+    span: Span
+
+
+@dataclass(frozen=True, slots=True)
+class Truncate:
+    """TRUNCATE TABLE: all rows of some tables, in one transaction."""
+
+    tables: tuple[str, ...]
     span: Span
 
 
@@ -157,10 +170,14 @@ Statement: TypeAlias = (
     | CreateView
     | CreateFunction
     | Drop
+    | Alter
+    | Comment
+    | Show
     | Insert
     | Delete
     | Update
     | Merge
+    | Truncate
     | TransactionBracket
     | Explain
     | ExplainChanges
