@@ -123,5 +123,5 @@ def _typed() -> Iterator[str]:
 
 def _run(db: Database, statements: Sequence[Statement], show: Show) -> None:
     for result in db.run(statements):
-        if result is not None:
+        if result is not None and result.changed is None:
             show(result.to_arrow())

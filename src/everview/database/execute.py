@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import partial
+from typing import TypeVar
 
 import pyarrow as pa
 
@@ -10,12 +12,19 @@ from everview.database import dml, queries
 from everview.database.begin import begin_or_end, change_alone
 from everview.database.commit import install
 from everview.database.ddl import Declaration, apply_declarations, group_statements
-from everview.database.error_context import name_expressions, rows_with_span, with_span
+from everview.database.error_context import (
+    name_expressions,
+    report_removed_epoch,
+    rows_with_span,
+    with_span,
+)
 from everview.database.handle import Handle
 from everview.database.introspect.explain import explain_query, explain_view
 from everview.database.introspect.fetch_costs import measured_costs
 from everview.database.introspect.history import COLUMNS, history, history_rows
 from everview.database.introspect.system_tables import BoundQuery, SystemTable, bind_system_tables
+from everview.database.time_travel import bind_versions
+from everview.database.transaction import Transaction
 from everview.lang.sql.bind.inline_functions import inline_calls
 from everview.lang.sql.parse.statements import (
     Delete,
@@ -27,7 +36,9 @@ from everview.lang.sql.parse.statements import (
     Update,
 )
 from everview.lang.sql.parse.statements import TransactionBracket as Bracket
-from everview.runtime.results import Result
+from everview.runtime.results import Result, rows_changed
+
+T = TypeVar("T")
 
 
 def execute_all(db: Handle, statements: Iterable[Statement]) -> Iterator[Result | None]:
@@ -52,7 +63,7 @@ def _execute(db: Handle, statement: Statement) -> Result | None:
         case Bracket(action, span, id_):
             return begin_or_end(db, action, span, id_)
         case Insert() | Delete() | Update() | Merge():
-            _change(db, statement)
+            return rows_changed(_change(db, statement))
     return None
 
 
@@ -75,9 +86,12 @@ def _select(db: Handle, text: str, reads: tuple[str, ...]) -> Result:
     pending = tx.pending if tx else {}
     found = tuple(name for each in reads if (name := catalog.find(each)) is not None)
     epochs = SystemTable(COLUMNS, lambda: history_rows(history(db.store, db.catalog)))
-    asked = bind_system_tables(BoundQuery(text, found, snapshot, pending), {"history": epochs})
+    asked, travelled = bind_versions(BoundQuery(text, found, snapshot, pending), db.engine)
+    asked = bind_system_tables(asked, {"history": epochs})
     with db.reading(snapshot):
         result = queries.select(db.engine, asked.text, asked.reads, asked.snapshot, asked.pending)
+    for then in travelled:
+        result = result.within(partial(report_removed_epoch, then))
     return db.lazy(result, snapshot)
 
 
@@ -94,9 +108,16 @@ def explain(db: Handle, view: str, stage: str = "operators") -> str:
     return explain_view(catalog, catalog.relation(view), stage, costs)
 
 
-def _change(db: Handle, statement: Insert | Delete | Update | Merge) -> None:
+def _change(db: Handle, statement: Insert | Delete | Update | Merge) -> int:
+    """Change rows in the open transaction, or in one of their own; how many."""
+    return in_transaction(db, lambda tx: dml.apply(tx, statement))
+
+
+def in_transaction(db: Handle, change: Callable[[Transaction], T]) -> T:
+    """A change in the transaction that this thread has begun, else in one of its own."""
     tx = db.thread.transaction
     if tx is not None:
-        tx.gather(lambda: dml.apply(tx, statement))
-    else:
-        change_alone(db, lambda alone: dml.apply(alone, statement))
+        return tx.gather(lambda: change(tx))
+    made: list[T] = []
+    change_alone(db, lambda alone: made.append(change(alone)))
+    return made[0]

@@ -212,10 +212,10 @@ class Transaction:
         place, negative = old.schema.get_field_index(WEIGHT), pc.negate(old.column(WEIGHT))
         return old.set_column(place, WEIGHT, negative)
 
-    def add_weighted(self, table: str, rows: Part, *, removes: bool) -> None:
-        """Add rows that carry their weights."""
+    def add_weighted(self, table: str, *parts: Part, removes: bool) -> None:
+        """Add rows that carry their weights, all of them in one step."""
         self._must_be_open()
-        self._add(_Change(table, rows, removes))
+        self._add(*(_Change(table, rows, removes) for rows in parts))
 
     def _add(self, *changes: _Change) -> None:
         """Add changes, all of them in one step."""

@@ -119,11 +119,16 @@ class DuckDBEngine:
         kept = {name: list(parts) for name, parts in pending.items()}
         plan = query.plan
         whole = isinstance(plan, Source) and query == OrderedQuery(plan, names(plan.schema))
+        shown = Result(
+            lambda: self._shown_rows(query, snapshot, kept),
+            stream=partial(self._shown_batches, query, snapshot, kept),
+            named=lambda: query.columns,
+        )
         if isinstance(plan, Source) and whole and not kept.get(plan.name):
             stream = partial(stream_relation, self.local, plan.name, snapshot)
-        else:
-            stream = partial(self._shown_batches, query, snapshot, kept)
-        return Result(lambda: self._shown_rows(query, snapshot, kept), stream=stream)
+            relation = snapshot.relation(plan.name)
+            return replace(shown, stream=stream, counted=lambda: relation.weight)
+        return shown
 
     def lookup(self, name: str, by: str, keys: pa.ChunkedArray, snapshot: Snapshot) -> pa.Table:
         """The weighted rows of a relation whose column `by` is among `keys`."""

@@ -216,7 +216,13 @@ class SparkEngine:
             return self._read(plan.name, snapshot)
         frame = self._shown_frame(query, snapshot, pending)
         stream = partial(actions.batches, frame)
-        return Result(lambda: actions.collect(frame), lambda: frame, stream)
+        return Result(
+            lambda: actions.collect(frame),
+            lambda: frame,
+            stream,
+            lambda: query.columns,
+            lambda: actions.count_rows(frame),
+        )
 
     def _read(self, name: str, snapshot: Snapshot) -> Result:
         def arrow() -> pa.Table:
@@ -225,8 +231,13 @@ class SparkEngine:
                 return actions.collect(queries.plain_frame(self.session, name, snapshot, {}))
             return repeated(self._evaluate_in_process(Source(name, schema), snapshot))
 
-        stream = partial(stream_relation, self.local, name, snapshot)
-        return Result(arrow, lambda: queries.plain_frame(self.session, name, snapshot, {}), stream)
+        return Result(
+            arrow,
+            lambda: queries.plain_frame(self.session, name, snapshot, {}),
+            partial(stream_relation, self.local, name, snapshot),
+            lambda: names(snapshot.stored[name].schema),
+            lambda: snapshot.relation(name).weight,
+        )
 
     def _shown_frame(self, query: OrderedQuery, snapshot: Snapshot, pending: Changes) -> DataFrame:
         return queries.shown(self.session, query, self.evaluate(query.plan, snapshot, pending))

@@ -28,6 +28,7 @@ from everview.lang.sql.parse.statements import (
     Update,
 )
 from everview.lang.sql.parse.trees import read_tree, read_trees
+from everview.lang.sql.parse.versions import refuse_versions
 
 
 def parse_statements(text: str) -> tuple[Statement, ...]:
@@ -80,6 +81,7 @@ def _create(tree: exp.Expr, source: _Source) -> Statement | None:
         case exp.Create(kind="TABLE"):
             return create_table(tree, source.text, source.tokens, source.span)
         case exp.Create(kind="VIEW"):
+            refuse_versions(tree, source.text)
             return create_view(tree, source.text, source.tokens, source.span)
         case exp.Create(kind="FUNCTION"):
             return create_function(tree, source.text, source.span)
