@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
-from typing import TypeVar
 
 import pyarrow as pa
 
 from everview.database import dml, queries
 from everview.database.begin import begin_or_end, change_alone
 from everview.database.commit import install
+from everview.database.copy_files import copy_into, copy_to
 from everview.database.ddl import Declaration, apply_declarations, group_statements
 from everview.database.error_context import (
     name_expressions,
@@ -27,6 +27,8 @@ from everview.database.time_travel import bind_versions
 from everview.database.transaction import Transaction
 from everview.lang.sql.bind.inline_functions import inline_calls
 from everview.lang.sql.parse.statements import (
+    CopyInto,
+    CopyTo,
     Delete,
     Explain,
     Insert,
@@ -37,8 +39,6 @@ from everview.lang.sql.parse.statements import (
 )
 from everview.lang.sql.parse.statements import TransactionBracket as Bracket
 from everview.runtime.results import Result, rows_changed
-
-T = TypeVar("T")
 
 
 def execute_all(db: Handle, statements: Iterable[Statement]) -> Iterator[Result | None]:
@@ -64,6 +64,16 @@ def _execute(db: Handle, statement: Statement) -> Result | None:
             return begin_or_end(db, action, span, id_)
         case Insert() | Delete() | Update() | Merge():
             return rows_changed(_change(db, statement))
+        case CopyInto():
+            return rows_changed(
+                in_transaction(db, lambda tx: copy_into(tx, statement, db.allow, db.on_progress))
+            )
+        case CopyTo(text, reads):
+            rows = _select(db, text, reads)
+            location = db.store.folder.shown
+            return rows_changed(
+                copy_to(rows, statement, db.engine, db.allow, location, db.on_progress)
+            )
     return None
 
 
@@ -113,11 +123,19 @@ def _change(db: Handle, statement: Insert | Delete | Update | Merge) -> int:
     return in_transaction(db, lambda tx: dml.apply(tx, statement))
 
 
-def in_transaction(db: Handle, change: Callable[[Transaction], T]) -> T:
-    """A change in the transaction that this thread has begun, else in one of its own."""
-    tx = db.thread.transaction
+def in_transaction(db: Handle, change: Callable[[Transaction], int]) -> int:
+    """A change in the transaction that this thread has begun, else in one of its own.
+
+    How many rows it changed: none where the transaction is a repeated one.
+    """
+    tx, changed = db.thread.transaction, 0
+
+    def work(tx: Transaction) -> None:
+        nonlocal changed
+        changed = change(tx)
+
     if tx is not None:
-        return tx.gather(lambda: change(tx))
-    made: list[T] = []
-    change_alone(db, lambda alone: made.append(change(alone)))
-    return made[0]
+        tx.gather(lambda: work(tx))
+    else:
+        change_alone(db, work)
+    return changed

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from pathlib import Path
 from threading import Lock, get_ident
 from types import TracebackType
 from typing import Any, Protocol, TypeVar
@@ -22,6 +23,7 @@ from everview.expr.types import WEIGHT
 from everview.plan.build import restrict_to_keys
 from everview.plan.nodes import Ref
 from everview.runtime.calendar import must_be_in_calendar
+from everview.runtime.files.reading import FileRows
 from everview.runtime.protocol import Engine, Part, Snapshot, Staged, in_memory, row_count
 from everview.store.transaction_ids import TransactionId
 
@@ -275,10 +277,19 @@ class Transaction:
     def _table(self, name: str) -> TableDefinition:
         return self.catalog.table(arguments.text("table", name))
 
+    def taken(self, table: TableDefinition, rows: Any) -> Part:
+        """Rows to be inserted, checked and with weights, but not added yet."""
+        return self._weighted(table, rows, 1)
+
     def _change(self, table: TableDefinition, rows: Any, weight: int) -> None:
         self.add_weighted(table.name, self._weighted(table, rows, weight), removes=weight < 0)
 
     def _weighted(self, table: TableDefinition, rows: Any, weight: int) -> Part:
+        if isinstance(rows, Path):
+            rows = given.files(rows, table.columns)
+        if isinstance(rows, FileRows) and self.engine.files is not None:
+            with self.engine.files.explained(rows):
+                return self._weighted(table, self.engine.files.read(rows), weight)
         if given.is_frame(rows):
             return self.engine.frames.take(rows, table.name, weight, table.lengths, self.snapshot)
         return given.limited(

@@ -31,7 +31,7 @@ from everview.runtime.cached_slices import fetch_in_process
 from everview.runtime.calendar import must_be_in_calendar
 from everview.runtime.interpreter import InProcess
 from everview.runtime.memory_budget import EMBEDDED, memory_budget
-from everview.runtime.protocol import Changes, Part, Snapshot, TextEvaluator, Violation
+from everview.runtime.protocol import Changes, Files, Part, Snapshot, TextEvaluator, Violation
 from everview.runtime.report import RunReport
 from everview.runtime.results import Result
 from everview.runtime.retry import Answer, retry_consolidated
@@ -53,6 +53,7 @@ class DuckDBEngine:
     name = "duckdb"
     large_rows = float("inf")
     text: TextEvaluator | None = None
+    files: Files | None = None
 
     def __init__(self, memory: int | None = None, vector_max_rows: int = VECTOR_MAX_ROWS) -> None:
         budget = memory_budget(memory, EMBEDDED)

@@ -23,7 +23,7 @@ from everview.lang.sql.dialects.types import FLOAT, INTEGER, Columns, Kinds, kin
 from everview.lang.sql.parse.grammar import QUERIES
 from everview.lang.sql.parse.parameters import Parameters, bind_parameters, bound
 from everview.lang.sql.parse.parser import parse_statements
-from everview.lang.sql.parse.statements import Explain, Query, Statement
+from everview.lang.sql.parse.statements import CopyTo, Explain, Query, Statement
 from everview.lang.sql.parse.trees import read_foreign
 
 
@@ -48,7 +48,9 @@ def only_reads(text: str, dialect: str | None = None) -> bool:
     """Whether a text has statements, and none of them changes anything."""
     if dialect is None or _is_spark(dialect):
         statements = parse_statements(text)
-        return bool(statements) and all(isinstance(each, Query | Explain) for each in statements)
+        return bool(statements) and all(
+            isinstance(each, Query | Explain | CopyTo) for each in statements
+        )
     trees = read_foreign(text, dialect)
     return bool(trees) and all(isinstance(tree, exp.Query | exp.Values) for tree in trees)
 

@@ -11,6 +11,7 @@ from sqlglot.tokenizer_core import Token, TokenType
 from everview.errors import Span, UserError
 from everview.expr.dialect import DIALECT
 from everview.lang.sql.parse.begin import begin
+from everview.lang.sql.parse.copy import copy_statement
 from everview.lang.sql.parse.create import create_function, create_table, create_view, table_name
 from everview.lang.sql.parse.ctes import reads_of
 from everview.lang.sql.parse.grammar import QUERIES
@@ -72,7 +73,7 @@ def _statement(tree: exp.Expr, text: str, tokens: list[Token]) -> Statement:
         f"not a statement of the language: {source.own_text[:40]!r}",
         span=Span(text, tokens[0].start, tokens[0].end + 1),
         remedy="use CREATE or DROP TABLE, VIEW or FUNCTION, INSERT, DELETE, UPDATE, MERGE, "
-        "BEGIN, COMMIT, ROLLBACK, EXPLAIN or SELECT",
+        "COPY, BEGIN, COMMIT, ROLLBACK, EXPLAIN or SELECT",
     )
 
 
@@ -260,6 +261,7 @@ _PARSERS: dict[type[exp.Expr], Callable[[exp.Expr, _Source], Statement | None]] 
     exp.Update: _update,
     exp.Merge: _merge,
     exp.Transaction: _begin,
+    exp.Copy: lambda tree, source: copy_statement(tree, source.text, source.span),
     exp.Commit: _bracket("commit"),
     exp.Rollback: _bracket("rollback"),
     exp.Command: _explain,

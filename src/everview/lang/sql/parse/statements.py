@@ -119,6 +119,28 @@ class Merge:
 
 
 @dataclass(frozen=True, slots=True)
+class CopyInto:
+    """COPY INTO a table FROM files; `options` are words and values as they are written."""
+
+    table: str
+    columns: tuple[str, ...]
+    path: str
+    options: tuple[tuple[str, str], ...]
+    span: Span
+
+
+@dataclass(frozen=True, slots=True)
+class CopyTo:
+    """COPY a query TO a file."""
+
+    query: str
+    reads: tuple[str, ...]
+    path: str
+    options: tuple[tuple[str, str], ...]
+    span: Span
+
+
+@dataclass(frozen=True, slots=True)
 class TransactionBracket:
     """BEGIN, COMMIT or ROLLBACK; BEGIN may give the transaction an id."""
 
@@ -153,6 +175,8 @@ Statement: TypeAlias = (
     | Delete
     | Update
     | Merge
+    | CopyInto
+    | CopyTo
     | TransactionBracket
     | Explain
     | Query

@@ -54,11 +54,11 @@ def version_of(table: exp.Table, text: str) -> int | datetime:
 def refuse_versions(tree: exp.Expr, text: str) -> None:
     """Refuse a definition that reads an old epoch: what is kept fresh follows the newest."""
     for table in versioned_tables(tree):
-        raise _wrong(
-            table,
-            text,
+        raise UserError(
+            "Q020",
             "a view cannot read an old epoch: it follows what is there now",
-            "leave AS OF out, or keep the rows with CREATE TABLE … AS SELECT … VERSION AS OF",
+            span=span_of(table, text),
+            remedy="leave AS OF out, or keep the rows by CREATE TABLE … AS SELECT … VERSION AS OF",
         )
 
 
