@@ -29,11 +29,7 @@ _NO_TEXT = "\x01everview: no text\x01"
 """What a cell without quotes and text is read as: one with quotes is a text of no characters."""
 _GLOB = re.compile(r"([\[\]{}*?\\,^])")
 _QUOTING = {"quote": '"', "escape": '"', "multiLine": "true", "encoding": "UTF-8"}
-_MOMENTS = {
-    "dateFormat": "yyyy-MM-dd",
-    "timestampFormat": "yyyy-MM-dd'T'HH:mm:ss.SSSSSSXXX",
-    "timestampNTZFormat": "yyyy-MM-dd'T'HH:mm:ss.SSSSSS",
-}
+_MOMENT = "yyyy-MM-dd'T'HH:mm:ss.SSSSSSXXX"
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,13 +78,13 @@ class SparkFiles:
         frame = result.to_spark()
         types = [(each.name, each.dataType.simpleString()) for each in frame.schema.fields]
         must_be_writable(tuple(TableColumn(*each) for each in types), format_)
-        written = dict(_MOMENTS)
+        written: dict[str, str] = {}
         if format_ == CSV:
-            frame = _no_null_alone(frame)
+            frame = _no_null_alone(_moments_as_text(frame))
             header = str(options.header).lower()
-            written |= {**_QUOTING, "header": header, "sep": options.delimiter}
+            written = {**_QUOTING, "header": header, "sep": options.delimiter}
         elif format_ == JSON:
-            written["ignoreNullFields"] = "false"
+            frame, written = _moments_as_text(frame), {"ignoreNullFields": "false"}
         with explained():
             if is_remote(path):
                 return actions.write_files(frame, path, format_, written)
@@ -149,6 +145,20 @@ def _raised(what: str, value: Column) -> Column:
         functions.substr(value, functions.lit(1), functions.lit(60)),
     )
     return functions.raise_error(functions.concat(*parts))
+
+
+def _moments_as_text(frame: DataFrame) -> DataFrame:
+    """Moments with all of their digits, and with a zone if they have one."""
+    columns = []
+    for field in frame.schema.fields:
+        value = functions.col(spark_name(field.name))
+        match field.dataType.simpleString():
+            case "timestamp":
+                value = functions.date_format(value, _MOMENT)
+            case "timestamp_ntz":
+                value = value.cast("string")
+        columns.append(value.alias(field.name))
+    return frame.select(*columns)
 
 
 def _no_null_alone(frame: DataFrame) -> DataFrame:
