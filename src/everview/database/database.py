@@ -29,6 +29,7 @@ from everview.database.transaction import Transaction
 from everview.database.upkeep import compact_all, retain
 from everview.errors import Span
 from everview.lang.sql.dialects.translate import parse_dialect
+from everview.lang.sql.parse.parameters import Parameters
 from everview.lang.sql.parse.statements import Statement
 from everview.plan.nodes import Plan, Source
 from everview.runtime.protocol import Engine
@@ -130,7 +131,7 @@ class Database:
         With `pair=True` it is the change as a whole, as two relations: the rows that went, and
         those that came since then. A row that came and went is in neither.
 
-            deleted, inserted = db.changes("revenue", after=seen, pair=True)
+            deleted, inserted = db.changes("revenue", after=0, pair=True)
         """
         after = arguments.count("after", after)
         snapshot, catalog = self.handle.at()
@@ -215,22 +216,28 @@ class Database:
 
     # Declaring and running SQL
 
-    def sql(self, text: str, *, dialect: str | None = None) -> Result | None:
+    def sql(
+        self, text: str, params: Parameters | None = None, *, dialect: str | None = None
+    ) -> Result | None:
         """Run one or more statements, and return the rows of the last one, if it has any.
 
         Declarations that stand next to each other are one step: all of them are made, in one
-        epoch, or none. `dialect` reads a text of another database, such as `"postgres"`.
+        epoch, or none. `params` are values for `?`, in a list, or for `:name`, in a dict. `dialect`
+        reads a text of another database, such as `"postgres"`. INSERT, UPDATE, DELETE and MERGE
+        say how many rows they changed.
 
             db.sql("CREATE VIEW big AS SELECT id FROM orders WHERE amount > 5")
-            db.sql("UPDATE orders SET amount = 6 WHERE id = 3")
+            db.sql("UPDATE orders SET amount = ? WHERE id = ?", [6, 3]).changed
             db.sql("SELECT COUNT(*) AS n FROM big").show()
         """
         arguments.text("text", text)
         if dialect is not None:
             arguments.text("dialect", dialect)
-        with in_original_text(text, dialect):
-            *_, last = (None, *self.run(parse_dialect(text, dialect, self.catalog.schemas)))
-        return last if last is None else rows_in_original_text(last, text, dialect)
+        read_as = dialect or (None if params is None else "spark")
+        with in_original_text(text, read_as):
+            statements = parse_dialect(text, dialect, self.catalog.schemas, params)
+            *_, last = (None, *self.run(statements))
+        return last if last is None else rows_in_original_text(last, text, read_as)
 
     def run(self, statements: Iterable[Statement]) -> Iterator[Result | None]:
         """Run parsed statements in order; the rows of each step, as it is done."""

@@ -15,7 +15,9 @@ from everview.database.backfill import AroundBuild, write_change
 from everview.database.catalog.catalog import Catalog
 from everview.database.catalog.definitions import Comments, TableDefinition, ViewDefinition
 from everview.database.error_context import report_damage, with_span
+from everview.database.introspect.system_tables import BoundQuery
 from everview.database.queries import describe, select
+from everview.database.time_travel import bind_versions
 from everview.errors import Span, UserError
 from everview.expr.types import Column, Schema, names, storable_type, unusable_name
 from everview.lang.sql.bind.inline_functions import inline_calls
@@ -217,14 +219,16 @@ def _create_table_as(
     name: str, query: Query, catalog: Catalog, engine: Engine, now: Snapshot
 ) -> CatalogChange:
     """CREATE TABLE AS: a table with the columns and rows of a query."""
-    reads = [found for each in query.reads if (found := catalog.find(each)) is not None]
-    known = {name: catalog.schema(name) for name in reads}
-    columns = _storable(describe(engine, query.text, known, once=True), query)
+    reads = tuple(found for each in query.reads if (found := catalog.find(each)) is not None)
+    bound, _ = bind_versions(BoundQuery(query.text, reads, now, {}), engine)
+    known = {name: bound.snapshot.stored[name].schema for name in bound.reads}
+    columns = _storable(describe(engine, bound.text, known, once=True), query)
     grown = catalog.with_table(TableDefinition(name, columns, (), ()))
     after = Snapshot(now.store, now.manifest, grown.compile().stored())
     with report_damage(now):
-        asked = f"SELECT *, CAST(1 AS BIGINT) AS `{SIGN}` FROM ({query.text}) AS q"
-        rows = engine.frames.change(select(engine, asked, reads, now, {}), name, after)
+        asked = f"SELECT *, CAST(1 AS BIGINT) AS `{SIGN}` FROM ({bound.text}) AS q"
+        result = select(engine, asked, bound.reads, bound.snapshot, {})
+        rows = engine.frames.change(result, name, after)
         segment = write_change(name, rows, engine, after, now.manifest.epoch + 1)
     return CatalogChange(grown, {name: replace(segment, kind="base")})
 

@@ -7,32 +7,34 @@ from collections.abc import Mapping, Sequence
 from sqlglot import exp
 
 from everview.database.catalog.definitions import TableDefinition
+from everview.database.introspect.system_tables import BoundQuery
 from everview.database.queries import select
+from everview.database.time_travel import bind_versions
 from everview.database.transaction import Transaction
 from everview.errors import UserError
 from everview.expr.quoting import spark_name
 from everview.lang.sql.parse.parser import parse_query
 from everview.lang.sql.parse.statements import Delete, Insert, Merge, MergeClause, Truncate, Update
-from everview.runtime.protocol import SIGN
+from everview.runtime.protocol import SIGN, Part, row_count
 from everview.runtime.results import Result
 
 
-def apply(tx: Transaction, statement: Insert | Delete | Update | Merge | Truncate) -> None:
-    """Add the change that a statement makes to a transaction."""
+def apply(tx: Transaction, statement: Insert | Delete | Update | Merge | Truncate) -> int:
+    """Add the change that a statement makes to a transaction; how many rows that changes."""
     match statement:
         case Insert():
-            insert(tx, statement)
+            return insert(tx, statement)
         case Delete():
-            delete(tx, statement)
+            return delete(tx, statement)
         case Update():
-            update(tx, statement)
+            return update(tx, statement)
         case Merge():
-            merge(tx, statement)
+            return merge(tx, statement)
         case Truncate():
-            truncate(tx, statement)
+            return truncate(tx, statement)
 
 
-def insert(tx: Transaction, statement: Insert) -> None:
+def insert(tx: Transaction, statement: Insert) -> int:
     """INSERT: the rows of VALUES or of a query, cast to the table's types."""
     table = tx.catalog.table(statement.table)
     columns = _columns(table, statement.columns, statement)
@@ -44,22 +46,22 @@ def insert(tx: Transaction, statement: Insert) -> None:
         f"SELECT {_cast(table, columns)}, CAST(1 AS BIGINT) AS `{SIGN}` "
         f"FROM ({statement.query}) AS t({aliases})"
     )
-    _apply(tx, table, rows, removes=False)
+    return _apply(tx, table, rows, removes=False)
 
 
-def delete(tx: Transaction, statement: Delete) -> None:
+def delete(tx: Transaction, statement: Delete) -> int:
     """DELETE: minus the rows that satisfy the condition."""
     table = tx.catalog.table(statement.table)
-    _apply(tx, table, _old(table, statement.alias, statement.where), removes=True)
+    return _apply(tx, table, _old(table, statement.alias, statement.where), removes=True)
 
 
-def truncate(tx: Transaction, statement: Truncate) -> None:
+def truncate(tx: Transaction, statement: Truncate) -> int:
     """TRUNCATE: minus all rows of some tables, a change like any other."""
-    for table in [tx.catalog.table(name) for name in statement.tables]:
-        _apply(tx, table, _old(table, table.name, None), removes=True)
+    tables = [tx.catalog.table(name) for name in statement.tables]
+    return sum(_apply(tx, each, _old(each, each.name, None), removes=True) for each in tables)
 
 
-def update(tx: Transaction, statement: Update) -> None:
+def update(tx: Transaction, statement: Update) -> int:
     """UPDATE: minus the old rows, plus the new ones."""
     table = tx.catalog.table(statement.table)
     changed = _assigned(table, statement.assignments, statement)
@@ -69,20 +71,27 @@ def update(tx: Transaction, statement: Update) -> None:
         f"FROM {spark_name(table.name)} AS {spark_name(statement.alias)}{where}"
     )
     old = _old(table, statement.alias, statement.where)
-    _apply(tx, table, f"{old} UNION ALL {fresh}", removes=True)
+    return _apply(tx, table, f"{old} UNION ALL {fresh}", removes=True) // 2
 
 
-def merge(tx: Transaction, statement: Merge) -> None:
-    """MERGE: each row of the target or source by the first clause it satisfies."""
+def merge(tx: Transaction, statement: Merge) -> int:
+    """MERGE: each row of the target or source by the first clause it satisfies.
+
+    Rows that are updated leave and come, so they are computed apart: each pair counts once.
+    """
     table = tx.catalog.table(statement.table)
     _must_match_once(tx, table, statement)
-    parts: list[str] = []
+    updated: list[str] = []
+    others: list[str] = []
     for index, clause in enumerate(statement.clauses):
         earlier = [c for c in statement.clauses[:index] if c.matched == clause.matched]
-        parts += _merge_rows(table, statement, clause, _guard(clause, earlier))
-    if parts:
-        removes = any(clause.matched for clause in statement.clauses)
-        _apply(tx, table, " UNION ALL ".join(parts), removes=removes)
+        rows = _merge_rows(table, statement, clause, _guard(clause, earlier))
+        (updated if clause.action == "update" else others).extend(rows)
+    removes = any(clause.matched for clause in statement.clauses)
+    parts = [_change(tx, table, " UNION ALL ".join(each)) for each in (updated, others) if each]
+    tx.add_weighted(table.name, *parts, removes=removes)
+    pairs = row_count(parts[0]) // 2 if updated else 0
+    return sum(map(row_count, parts)) - pairs
 
 
 def _merge_rows(
@@ -179,14 +188,22 @@ def _of(alias: str, column: str) -> str:
     return f"{spark_name(alias)}.{spark_name(column)}"
 
 
-def _apply(tx: Transaction, table: TableDefinition, sql: str, *, removes: bool) -> None:
-    change = tx.engine.frames.change(_select(tx, sql), table.name, tx.snapshot)
+def _apply(tx: Transaction, table: TableDefinition, sql: str, *, removes: bool) -> int:
+    """Add the weighted rows of a query to the transaction; how many there are."""
+    change = _change(tx, table, sql)
     tx.add_weighted(table.name, change, removes=removes)
+    return row_count(change)
+
+
+def _change(tx: Transaction, table: TableDefinition, sql: str) -> Part:
+    return tx.engine.frames.change(_select(tx, sql), table.name, tx.snapshot)
 
 
 def _select(tx: Transaction, sql: str) -> Result:
     reads = _reads(tx, sql)
-    return select(tx.engine, sql, reads, tx.snapshot, tx.pending_of(reads))
+    query = BoundQuery(sql, reads, tx.snapshot, tx.pending_of(reads))
+    asked, _ = bind_versions(query, tx.engine)
+    return select(tx.engine, asked.text, asked.reads, asked.snapshot, asked.pending)
 
 
 def _reads(tx: Transaction, sql: str) -> tuple[str, ...]:

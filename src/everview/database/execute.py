@@ -2,24 +2,35 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import partial
 
 import pyarrow as pa
 
 from everview.database import dml, queries
 from everview.database.begin import begin_or_end, change_alone, open_transaction
 from everview.database.commit import install
+from everview.database.copy_files import copy_into, copy_to
 from everview.database.ddl import Declaration, apply_declarations, group_statements
-from everview.database.error_context import name_expressions, rows_with_span, with_span
+from everview.database.error_context import (
+    name_expressions,
+    report_removed_epoch,
+    rows_with_span,
+    with_span,
+)
 from everview.database.handle import Handle
 from everview.database.introspect.declared import NAMESPACE, information_schema, show
 from everview.database.introspect.explain import explain_query, explain_view
 from everview.database.introspect.fetch_costs import measured_costs
 from everview.database.introspect.history import COLUMNS, history, history_rows
 from everview.database.introspect.system_tables import BoundQuery, SystemTable, bind_system_tables
+from everview.database.time_travel import bind_versions
+from everview.database.transaction import Transaction
 from everview.lang.sql.bind.inline_functions import inline_calls
 from everview.lang.sql.parse.declared_facts import Show
 from everview.lang.sql.parse.statements import (
+    CopyInto,
+    CopyTo,
     Delete,
     Explain,
     ExplainChanges,
@@ -31,7 +42,7 @@ from everview.lang.sql.parse.statements import (
     Update,
 )
 from everview.lang.sql.parse.statements import TransactionBracket as Bracket
-from everview.runtime.results import Result
+from everview.runtime.results import Result, rows_changed
 
 
 def execute_all(db: Handle, statements: Iterable[Statement]) -> Iterator[Result | None]:
@@ -61,7 +72,16 @@ def _execute(db: Handle, statement: Statement) -> Result | None:
         case Bracket(action, span, id_):
             return begin_or_end(db, action, span, id_)
         case Insert() | Delete() | Update() | Merge() | Truncate():
-            _change(db, statement)
+            return rows_changed(_change(db, statement))
+        case CopyInto():
+            return rows_changed(
+                in_transaction(db, lambda tx: copy_into(tx, statement, db.allow, db.on_progress))
+            )
+        case CopyTo(text, reads):
+            shown, location = _select(db, text, reads), db.store.folder.shown
+            return rows_changed(
+                copy_to(shown, statement, db.engine, db.allow, location, db.on_progress)
+            )
     return None
 
 
@@ -84,10 +104,13 @@ def _select(db: Handle, text: str, reads: tuple[str, ...]) -> Result:
     found = tuple(name for each in reads if (name := catalog.find(each)) is not None)
     pending = tx.run(lambda: tx.pending_of(found)) if tx else {}
     epochs = SystemTable(COLUMNS, lambda: history_rows(history(db.store, db.catalog)))
-    asked = bind_system_tables(BoundQuery(text, found, snapshot, pending), {"history": epochs})
+    asked, travelled = bind_versions(BoundQuery(text, found, snapshot, pending), db.engine)
+    asked = bind_system_tables(asked, {"history": epochs})
     asked = bind_system_tables(asked, information_schema(catalog), NAMESPACE)
     with db.reading(snapshot):
         result = queries.select(db.engine, asked.text, asked.reads, asked.snapshot, asked.pending)
+    for then in travelled:
+        result = result.within(partial(report_removed_epoch, then))
     return db.lazy(result, snapshot)
 
 
@@ -104,9 +127,24 @@ def explain(db: Handle, view: str, stage: str = "operators") -> str:
     return explain_view(catalog, catalog.relation(view), stage, costs)
 
 
-def _change(db: Handle, statement: Insert | Delete | Update | Merge | Truncate) -> None:
-    tx = db.thread.transaction
+def _change(db: Handle, statement: Insert | Delete | Update | Merge | Truncate) -> int:
+    """Change rows in the open transaction, or in one of their own; how many."""
+    return in_transaction(db, lambda tx: dml.apply(tx, statement))
+
+
+def in_transaction(db: Handle, change: Callable[[Transaction], int]) -> int:
+    """A change in the transaction that this thread has begun, else in one of its own.
+
+    How many rows it changed: none where the transaction is a repeated one.
+    """
+    tx, changed = db.thread.transaction, 0
+
+    def work(tx: Transaction) -> None:
+        nonlocal changed
+        changed = change(tx)
+
     if tx is not None:
-        tx.gather(lambda: dml.apply(tx, statement))
+        tx.gather(lambda: work(tx))
     else:
-        change_alone(db, lambda alone: dml.apply(alone, statement))
+        change_alone(db, work)
+    return changed

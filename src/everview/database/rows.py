@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence, Set
+from collections.abc import Iterator, Mapping, Sequence, Set
 from decimal import InvalidOperation
 from functools import lru_cache
+from itertools import chain, islice
+from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
@@ -16,6 +18,10 @@ from everview.database.values import convert
 from everview.errors import UserError
 from everview.expr.types import WEIGHT, Column, Schema, names
 from everview.runtime.arrow_types import arrow_schema, arrow_type, must_have_sound_maps
+from everview.runtime.files.formats import FileOptions
+from everview.runtime.files.paths import files_at
+from everview.runtime.files.reading import FileRows
+from everview.runtime.files.spool import spooled
 
 _ARROW_ERRORS = (pa.ArrowException, OverflowError, TypeError, ValueError)
 """What Arrow raises for values that do not fit a column."""
@@ -26,8 +32,13 @@ def is_frame(rows: Any) -> bool:
     return type(rows).__module__.startswith("pyspark.") and hasattr(rows, "toArrow")
 
 
+def files(path: Path, schema: Schema) -> FileRows:
+    """The files at a path as rows: the caller's own, so nothing has to allow them."""
+    return FileRows(files_at(str(path), None), FileOptions(), schema)
+
+
 def weighted(rows: Any, table: str, schema: Schema, weight: int) -> pa.Table:
-    """The rows, each with `weight`: dicts, tuples, pandas, Polars or Arrow."""
+    """The rows, each with `weight`: dicts, tuples, pandas, Polars, Arrow or files."""
     plain = _table(rows, table, schema)
     must_have_sound_maps(plain, schema, table)
     weights = pa.repeat(pa.scalar(weight, pa.int64()), plain.num_rows)
@@ -65,6 +76,12 @@ def limited(rows: pa.Table, table: str, lengths: Sequence[tuple[str, int]]) -> p
 
 
 def _table(rows: Any, table: str, schema: Schema) -> pa.Table:
+    if isinstance(rows, Path):
+        rows = files(rows, schema)
+    if isinstance(rows, FileRows):
+        return _from_files(rows, table, schema)
+    if isinstance(rows, pa.RecordBatchReader):
+        rows = iter(rows)
     arrow = _as_arrow(rows, table)
     if arrow is not None:
         return _cast(arrow, table, schema)
@@ -74,12 +91,42 @@ def _table(rows: Any, table: str, schema: Schema) -> pa.Table:
         given = iter(rows)
     except Exception:
         raise _no_rows(table, rows) from None
-    return _from_python(list(given), table, schema)
+    first = list(islice(given, 1))
+    if first and isinstance(first[0], pa.RecordBatch | pa.Table):
+        batches = (_batch(each, table, schema) for each in chain(first, given))
+        return spooled(batches, _unweighted(schema))
+    return _from_python([*first, *given], table, schema)
+
+
+def _from_files(rows: FileRows, table: str, schema: Schema) -> pa.Table:
+    """The rows of files, of exactly the table's types; an error names the file."""
+
+    def batches() -> Iterator[pa.Table]:
+        for path, each in rows.tables():
+            try:
+                yield _batch(each, table, schema)
+            except UserError as problem:
+                raise UserError(
+                    problem.code, f"{path}: {problem.problem}", remedy=problem.remedy
+                ) from problem
+
+    return spooled(batches(), _unweighted(schema))
+
+
+def _batch(rows: Any, table: str, schema: Schema) -> pa.Table:
+    """Some of many rows."""
+    arrow = _as_arrow(rows, table)
+    if arrow is None:
+        problem = f"after batches of rows comes {shown(rows)}"
+        raise _wrong(table, problem, "give Arrow record batches alone")
+    return _cast(arrow, table, schema)
 
 
 def _as_arrow(rows: Any, table: str) -> pa.Table | None:
     """Rows in columns as an Arrow table whose buffers are what they say; None for other rows."""
     try:
+        if type(rows).__module__.startswith("polars.") and hasattr(rows, "collect"):
+            rows = rows.collect(engine="streaming")
         if isinstance(rows, pa.RecordBatch):
             rows = pa.Table.from_batches([rows])
         elif type(rows).__module__.startswith("pandas."):

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from pathlib import Path
 from threading import Lock, get_ident
 from types import TracebackType
 from typing import Any, Protocol, TypeVar, overload
@@ -24,6 +25,7 @@ from everview.expr.types import WEIGHT
 from everview.plan.build import restrict_to_keys
 from everview.plan.nodes import Ref
 from everview.runtime.calendar import must_be_in_calendar
+from everview.runtime.files.reading import FileRows
 from everview.runtime.protocol import Engine, Part, Snapshot, Staged, in_memory, row_count
 from everview.runtime.results import Result
 from everview.store.transaction_ids import TransactionId
@@ -287,10 +289,10 @@ class Transaction:
         place, negative = old.schema.get_field_index(WEIGHT), pc.negate(old.column(WEIGHT))
         return old.set_column(place, WEIGHT, negative)
 
-    def add_weighted(self, table: str, rows: Part, *, removes: bool) -> None:
-        """Add rows that carry their weights."""
+    def add_weighted(self, table: str, *parts: Part, removes: bool) -> None:
+        """Add rows that carry their weights, all of them in one step."""
         self._must_be_open()
-        self._add(_Change(table, rows, removes))
+        self._add(*(_Change(table, rows, removes) for rows in parts))
 
     def _add(self, *changes: _Change) -> None:
         """Add changes, all of them in one step."""
@@ -351,10 +353,19 @@ class Transaction:
     def _table(self, name: str) -> TableDefinition:
         return self.catalog.table(arguments.text("table", name))
 
+    def taken(self, table: TableDefinition, rows: Any) -> Part:
+        """Rows to be inserted, checked and with weights, but not added yet."""
+        return self._weighted(table, rows, 1)
+
     def _change(self, table: TableDefinition, rows: Any, weight: int) -> None:
         self.add_weighted(table.name, self._weighted(table, rows, weight), removes=weight < 0)
 
     def _weighted(self, table: TableDefinition, rows: Any, weight: int) -> Part:
+        if isinstance(rows, Path):
+            rows = given.files(rows, table.columns)
+        if isinstance(rows, FileRows) and self.engine.files is not None:
+            with self.engine.files.explained(rows):
+                return self._weighted(table, self.engine.files.read(rows), weight)
         if given.is_frame(rows):
             return self.engine.frames.take(rows, table.name, weight, table.lengths, self.snapshot)
         return given.limited(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import Any, Protocol, TypeAlias
 
@@ -14,6 +15,8 @@ from everview.plan.nodes import Plan
 from everview.plan.ordered_query import OrderedQuery
 from everview.program.steps import Check, Fetch, Program
 from everview.runtime.arrow_types import arrow_schema
+from everview.runtime.files.formats import FileOptions
+from everview.runtime.files.reading import FileRows
 from everview.runtime.memory_budget import MemoryBudget
 from everview.runtime.report import RunReport
 from everview.runtime.results import Result
@@ -213,6 +216,19 @@ class Frames(Protocol):
         """
 
 
+class Files(Protocol):
+    """Files that executors read and write."""
+
+    def read(self, rows: FileRows) -> Any:
+        """The rows of files as a frame whose texts are values of the columns asked for."""
+
+    def explained(self, rows: FileRows) -> AbstractContextManager[None]:
+        """Where the files are computed with: one that is not what it should be is an error."""
+
+    def write(self, result: Result, path: str, options: FileOptions) -> int:
+        """Write rows to a folder that is not there yet; how many."""
+
+
 class TextEvaluator(Protocol):
     """Spark reading SQL itself: the one way by which text, checked word by word, is evaluated.
 
@@ -304,6 +320,10 @@ class Engine(Protocol):
     @property
     def frames(self) -> Frames:
         """Data frames as changes."""
+
+    @property
+    def files(self) -> Files | None:
+        """Who reads and writes files; None where this process does."""
 
     @property
     def text(self) -> TextEvaluator | None:

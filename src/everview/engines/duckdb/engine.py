@@ -31,7 +31,7 @@ from everview.runtime.cached_slices import fetch_in_process
 from everview.runtime.calendar import must_be_in_calendar
 from everview.runtime.interpreter import InProcess
 from everview.runtime.memory_budget import EMBEDDED, memory_budget
-from everview.runtime.protocol import Changes, Part, Snapshot, TextEvaluator, Violation
+from everview.runtime.protocol import Changes, Files, Part, Snapshot, TextEvaluator, Violation
 from everview.runtime.report import RunReport
 from everview.runtime.results import Result
 from everview.runtime.retry import Answer, retry_consolidated
@@ -53,6 +53,7 @@ class DuckDBEngine:
     name = "duckdb"
     large_rows = float("inf")
     text: TextEvaluator | None = None
+    files: Files | None = None
 
     def __init__(self, memory: int | None = None, vector_max_rows: int = VECTOR_MAX_ROWS) -> None:
         budget = memory_budget(memory, EMBEDDED)
@@ -131,11 +132,16 @@ class DuckDBEngine:
         kept = {name: list(parts) for name, parts in pending.items()}
         plan = query.plan
         whole = isinstance(plan, Source) and query == OrderedQuery(plan, names(plan.schema))
+        shown = Result(
+            lambda: self._shown_rows(query, snapshot, kept),
+            stream=partial(self._shown_batches, query, snapshot, kept),
+            named=lambda: query.columns,
+        )
         if isinstance(plan, Source) and whole and not kept.get(plan.name):
             stream = partial(stream_relation, self.local, plan.name, snapshot)
-        else:
-            stream = partial(self._shown_batches, query, snapshot, kept)
-        return Result(lambda: self._shown_rows(query, snapshot, kept), stream=stream)
+            relation = snapshot.relation(plan.name)
+            return replace(shown, stream=stream, counted=lambda: relation.weight)
+        return shown
 
     def lookup(self, name: str, by: str, keys: pa.ChunkedArray, snapshot: Snapshot) -> pa.Table:
         """The weighted rows of a relation whose column `by` is among `keys`."""

@@ -105,6 +105,14 @@ def write_sorted(frame: DataFrame, path: str, sort: Sequence[str], *, ranged: bo
     return int(written.get["rows"])
 
 
+def write_files(frame: DataFrame, path: str, format_: str, options: dict[str, str]) -> int:
+    """Write rows for others to read, by executors; how many they say it was."""
+    written = Observation()
+    frame = frame.observe(written, F.count(F.lit(1)).alias("rows"))
+    frame.write.format(format_).options(**options).save(path)
+    return int(written.get["rows"])
+
+
 def checkpointed(frame: DataFrame) -> tuple[DataFrame, int]:
     """The rows of a frame without its lineage, in the memory of executors; how many there are."""
     written = Observation()

@@ -17,6 +17,7 @@ from everview.engines.spark import actions, compaction, door, queries
 from everview.engines.spark.door import ask
 from everview.engines.spark.errors import explained
 from everview.engines.spark.fetch import TooLarge
+from everview.engines.spark.files import SparkFiles
 from everview.engines.spark.frames import SparkFrames
 from everview.engines.spark.large import LargeGear
 from everview.engines.spark.relations import Relations, as_frame
@@ -37,6 +38,7 @@ from everview.runtime.interpreter import InProcess
 from everview.runtime.memory_budget import BESIDE_SPARK, memory_budget
 from everview.runtime.protocol import (
     Changes,
+    Files,
     Part,
     Snapshot,
     Staged,
@@ -84,6 +86,7 @@ class SparkEngine:
             duckdb_workspace(budget.calculating, spark=self._evaluate_step), budget
         )
         self.frames = SparkFrames(lambda: self.session, large_rows)
+        self.files: Files | None = SparkFiles(lambda: self.session)
         self.text: TextEvaluator | None = SparkText(
             lambda: self.session, allow, self.frames, self._shown_frame
         )
@@ -257,7 +260,13 @@ class SparkEngine:
         else:
             frame = self._shown_frame(query, snapshot, pending)
         stream = partial(actions.batches, frame)
-        return Result(lambda: actions.collect(frame), lambda: frame, stream)
+        return Result(
+            lambda: actions.collect(frame),
+            lambda: frame,
+            stream,
+            lambda: query.columns,
+            lambda: actions.count_rows(frame),
+        )
 
     def _read(self, name: str, snapshot: Snapshot) -> Result:
         def arrow() -> pa.Table:
@@ -266,8 +275,13 @@ class SparkEngine:
                 return actions.collect(queries.plain_frame(self.session, name, snapshot, {}))
             return repeated(self._evaluate_in_process(Source(name, schema), snapshot))
 
-        stream = partial(stream_relation, self.local, name, snapshot)
-        return Result(arrow, lambda: queries.plain_frame(self.session, name, snapshot, {}), stream)
+        return Result(
+            arrow,
+            lambda: queries.plain_frame(self.session, name, snapshot, {}),
+            partial(stream_relation, self.local, name, snapshot),
+            lambda: names(snapshot.stored[name].schema),
+            lambda: snapshot.relation(name).weight,
+        )
 
     def _shown_frame(self, query: OrderedQuery, snapshot: Snapshot, pending: Changes) -> DataFrame:
         return queries.shown(self.session, query, self.evaluate(query.plan, snapshot, pending))

@@ -13,6 +13,7 @@ from everview.lang.sql.parse.functions import Function, Functions, body_tree
 from everview.lang.sql.parse.grammar import QUERIES
 from everview.lang.sql.parse.parser import parse_query
 from everview.lang.sql.parse.statements import (
+    CopyTo,
     CreateTable,
     CreateView,
     Delete,
@@ -53,6 +54,8 @@ def inline_calls(statement: Statement, functions: Functions) -> Statement:
             query_text, calls = inline_calls_in_text(statement.query, functions)
             return replace(statement, query=query_text, calls=calls)
         case Insert():
+            return replace(statement, query=text(statement.query))
+        case CopyTo():
             return replace(statement, query=text(statement.query))
         case Delete():
             return replace(statement, where=maybe(statement.where))

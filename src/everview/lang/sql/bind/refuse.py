@@ -245,7 +245,7 @@ _REFUSALS: tuple[_Refusal, ...] = (
     _Refusal(
         _of(exp.Placeholder, exp.Parameter, exp.SessionParameter),
         lambda node: f"{node.sql(dialect='spark')} has no value here",
-        "write the value itself",
+        "write the value itself, or give it in params, which statements have and views have not",
         "Q009",
         or_whole=True,
     ),

@@ -29,6 +29,14 @@ class SparkQueries(Spark4):
             TokenType.MATCH_CONDITION,
         }
 
+        def _parse_placeholder(self) -> Any:
+            """A parameter, which knows its place in the text: values are given in its order."""
+            first = self._curr
+            found = super()._parse_placeholder()
+            if isinstance(found, exp.Placeholder) and first is not None:
+                found.meta.update(start=first.start, end=self._prev.end)
+            return found
+
         def _parse_join_parts(self) -> Any:
             """The words before JOIN; sqlglot looks for ASOF before the side only."""
             start = self._index

@@ -13,6 +13,7 @@ from everview.errors import Span, UserError
 from everview.expr.dialect import DIALECT
 from everview.lang.sql.parse.alter import merged_alter, parse_alter
 from everview.lang.sql.parse.begin import begin
+from everview.lang.sql.parse.copy import copy_statement
 from everview.lang.sql.parse.create import create_function, create_table, create_view, table_name
 from everview.lang.sql.parse.ctes import reads_of
 from everview.lang.sql.parse.grammar import QUERIES
@@ -33,6 +34,7 @@ from everview.lang.sql.parse.statements import (
     Update,
 )
 from everview.lang.sql.parse.trees import read_tree, read_trees
+from everview.lang.sql.parse.versions import refuse_versions
 
 
 def parse_statements(text: str) -> tuple[Statement, ...]:
@@ -76,8 +78,8 @@ def _statement(tree: exp.Expr, text: str, tokens: list[Token]) -> Statement:
         f"not a statement of the language: {source.own_text[:40]!r}",
         span=Span(text, tokens[0].start, tokens[0].end + 1),
         remedy="use CREATE, ALTER or DROP TABLE or VIEW, CREATE or DROP FUNCTION, INSERT, DELETE, "
-        "UPDATE, MERGE, TRUNCATE, BEGIN, COMMIT, ROLLBACK, EXPLAIN, SHOW, DESCRIBE, COMMENT or "
-        "SELECT",
+        "UPDATE, MERGE, TRUNCATE, COPY, BEGIN, COMMIT, ROLLBACK, EXPLAIN, SHOW, DESCRIBE, COMMENT "
+        "or SELECT",
     )
 
 
@@ -86,6 +88,7 @@ def _create(tree: exp.Expr, source: _Source) -> Statement | None:
         case exp.Create(kind="TABLE"):
             return create_table(tree, source.text, source.tokens, source.span)
         case exp.Create(kind="VIEW"):
+            refuse_versions(tree, source.text)
             return create_view(tree, source.text, source.tokens, source.span)
         case exp.Create(kind="FUNCTION"):
             return create_function(tree, source.text, source.span)
@@ -307,6 +310,7 @@ _PARSERS: dict[type[exp.Expr], Callable[[exp.Expr, _Source], Statement | None]] 
     exp.Update: _update,
     exp.Merge: _merge,
     exp.Transaction: _begin,
+    exp.Copy: lambda tree, source: copy_statement(tree, source.text, source.span),
     exp.Commit: _bracket("commit"),
     exp.Rollback: _bracket("rollback"),
     exp.Command: _command,

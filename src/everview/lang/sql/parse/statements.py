@@ -132,6 +132,28 @@ class Merge:
 
 
 @dataclass(frozen=True, slots=True)
+class CopyInto:
+    """COPY INTO a table FROM files; `options` are words and values as they are written."""
+
+    table: str
+    columns: tuple[str, ...]
+    path: str
+    options: tuple[tuple[str, str], ...]
+    span: Span
+
+
+@dataclass(frozen=True, slots=True)
+class CopyTo:
+    """COPY a query TO a file."""
+
+    query: str
+    reads: tuple[str, ...]
+    path: str
+    options: tuple[tuple[str, str], ...]
+    span: Span
+
+
+@dataclass(frozen=True, slots=True)
 class TransactionBracket:
     """BEGIN, COMMIT or ROLLBACK; BEGIN may give the transaction an id."""
 
@@ -178,6 +200,8 @@ Statement: TypeAlias = (
     | Update
     | Merge
     | Truncate
+    | CopyInto
+    | CopyTo
     | TransactionBracket
     | Explain
     | ExplainChanges
