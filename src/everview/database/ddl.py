@@ -32,7 +32,8 @@ from everview.lang.sql.parse.statements import (
     Statement,
 )
 from everview.runtime.protocol import SIGN, Engine, Snapshot
-from everview.store.manifest import Segment
+from everview.store.altered import altered
+from everview.store.manifest import Manifest, Segment
 
 Declaration: TypeAlias = CreateTable | CreateView | CreateFunction | Drop | Alter | Comment
 
@@ -48,6 +49,11 @@ class CatalogChange:
     initial_rows: Mapping[str, Segment] = field(default_factory=dict)
     alteration: Alteration | None = None
     steps: tuple[tuple[Declaration, Catalog], ...] = ()
+
+    def relations_of(self, manifest: Manifest) -> Manifest:
+        """An epoch with its relations as an ALTER leaves them: no file is written for it."""
+        made = self.alteration
+        return manifest if made is None else altered(manifest, made.relaid, made.moved)
 
     def around_build(self, on_progress: Callable[[str], None]) -> AroundBuild:
         """Report each relation that is built, and show errors at the statement that needs it."""
