@@ -7,28 +7,32 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import assert_never
 
 from everview.arguments import did_you_mean
 from everview.database.catalog.catalog import Catalog
 from everview.database.catalog.definitions import TableDefinition, unusable_relation
 from everview.database.catalog.follow import AlteredSource, Followed, follow, with_table
+from everview.database.queries import select
 from everview.errors import Span, UserError
 from everview.expr.types import Column, names
 from everview.expr.widening import is_wider
 from everview.lang.sql.parse.alterations import (
     Action,
     AddColumn,
-    Alter,
     DropColumn,
     RenameColumn,
     RenameTo,
     SetComment,
     SetType,
 )
+from everview.lang.sql.parse.statements import Alter
 from everview.runtime.arrow_types import arrow_type
+from everview.runtime.protocol import Engine, Snapshot
 from everview.store.altered import Relaid
 from everview.store.bounds import tag_of
+from everview.store.layouts import packed_value
 
 Evaluate = Callable[[str, Column], bytes | None]
 """The value of a constant as one of a column, packed; None for NULL."""
@@ -73,13 +77,9 @@ class _Draft:
         return place
 
 
-def alter(
-    statement: Alter, catalog: Catalog, epoch: int, held: frozenset[str], evaluate: Evaluate
-) -> Alteration | None:
-    """What a statement does in the epoch that it makes; None where it changes nothing.
-
-    `held` are the relations that the store has.
-    """
+def alter(statement: Alter, catalog: Catalog, engine: Engine, now: Snapshot) -> Alteration | None:
+    """What a statement does in the epoch after `now`; None where it changes nothing."""
+    epoch, held = now.manifest.epoch + 1, frozenset(now.manifest.relations)
     found = catalog.find(statement.name)
     if found is None:
         if statement.if_exists:
@@ -91,7 +91,16 @@ def alter(
         raise UserError("C005", problem, span=statement.span, remedy=remedy)
     if isinstance(statement.actions[0], RenameTo):
         return _rename(found, statement.actions[0], statement, catalog, epoch, held)
+    evaluate = partial(_constant, engine, now)
     return _alter_columns(found, statement, catalog, epoch, held, evaluate)
+
+
+def _constant(engine: Engine, now: Snapshot, text: str, column: Column) -> bytes | None:
+    """The value of a constant as one of a column, packed; None for NULL."""
+    asked = f"SELECT CAST({text} AS {column.type}) AS value"
+    rows = select(engine, asked, (), now, {}).to_arrow()
+    value = rows["value"].cast(arrow_type(column.type))[0]
+    return packed_value(value) if value.is_valid else None
 
 
 def _rename(

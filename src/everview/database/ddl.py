@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
-from functools import partial
 from itertools import groupby
 from typing import TypeAlias, get_args
 
@@ -14,16 +13,17 @@ from everview.database.alter import Alteration, alter
 from everview.database.backfill import AroundBuild, write_change
 from everview.database.catalog.catalog import Catalog
 from everview.database.catalog.definitions import Comments, TableDefinition, ViewDefinition
+from everview.database.comment import with_comment
 from everview.database.error_context import report_damage, with_span
 from everview.database.introspect.system_tables import BoundQuery
 from everview.database.queries import describe, select
 from everview.database.time_travel import bind_versions
 from everview.errors import Span, UserError
-from everview.expr.types import Column, Schema, names, storable_type, unusable_name
+from everview.expr.types import Column, Schema, storable_type, unusable_name
 from everview.lang.sql.bind.inline_functions import inline_calls
-from everview.lang.sql.parse.alterations import Alter
-from everview.lang.sql.parse.declared_facts import Comment
 from everview.lang.sql.parse.statements import (
+    Alter,
+    Comment,
     CreateFunction,
     CreateTable,
     CreateView,
@@ -31,10 +31,9 @@ from everview.lang.sql.parse.statements import (
     Query,
     Statement,
 )
-from everview.runtime.arrow_types import arrow_type
 from everview.runtime.protocol import SIGN, Engine, Snapshot
-from everview.store.layouts import packed_value
-from everview.store.manifest import Segment
+from everview.store.altered import altered
+from everview.store.manifest import Manifest, Segment
 
 Declaration: TypeAlias = CreateTable | CreateView | CreateFunction | Drop | Alter | Comment
 
@@ -50,6 +49,11 @@ class CatalogChange:
     initial_rows: Mapping[str, Segment] = field(default_factory=dict)
     alteration: Alteration | None = None
     steps: tuple[tuple[Declaration, Catalog], ...] = ()
+
+    def relations_of(self, manifest: Manifest) -> Manifest:
+        """An epoch with its relations as an ALTER leaves them: no file is written for it."""
+        made = self.alteration
+        return manifest if made is None else altered(manifest, made.relaid, made.moved)
 
     def around_build(self, on_progress: Callable[[str], None]) -> AroundBuild:
         """Report each relation that is built, and show errors at the statement that needs it."""
@@ -150,11 +154,9 @@ def _apply(
         case Drop():
             return _drop_relation(statement, catalog)
         case Comment():
-            return CatalogChange(_with_comment(statement, catalog))
+            return CatalogChange(with_comment(statement, catalog))
         case Alter():
-            held = frozenset(now.manifest.relations)
-            evaluate = partial(_constant, engine, now)
-            made = alter(statement, catalog, now.manifest.epoch + 1, held, evaluate)
+            made = alter(statement, catalog, engine, now)
             return None if made is None else CatalogChange(made.catalog, alteration=made)
         case CreateFunction(function, lenient, replaces):
             if lenient and function.name.lower() in catalog.functions:
@@ -231,38 +233,6 @@ def _create_table_as(
         rows = engine.frames.change(result, name, after)
         segment = write_change(name, rows, engine, after, now.manifest.epoch + 1)
     return CatalogChange(grown, {name: replace(segment, kind="base")})
-
-
-def _with_comment(statement: Comment, catalog: Catalog) -> Catalog:
-    """The catalog with another comment on a table, a view, or a column of one."""
-    name = catalog.relation(statement.relation)
-    given = catalog.tables.get(name) or catalog.views[name]
-    kind = "table" if name in catalog.tables else "view"
-    if statement.kind not in ("column", kind):
-        problem, remedy = f"{name} is a {kind}", f"write COMMENT ON {kind.upper()}"
-        raise UserError("C005", problem, span=statement.span, remedy=remedy)
-    said = Comments(statement.text, given.comments.columns)
-    if statement.column is not None:
-        every = {each.lower(): each for each in names(catalog.schema(name))}
-        if statement.column.lower() not in every:
-            problem = f"{name} has no column {statement.column}"
-            remedy = f"there are: {', '.join(every.values())}"
-            raise UserError("Q006", problem, span=statement.span, remedy=remedy)
-        said = given.comments.with_column(every[statement.column.lower()], statement.text)
-    tables, views = dict(catalog.tables), dict(catalog.views)
-    if name in tables:
-        tables[name] = replace(tables[name], comments=said)
-    else:
-        views[name] = replace(views[name], comments=said)
-    return catalog.with_definitions(tables, views)
-
-
-def _constant(engine: Engine, now: Snapshot, text: str, column: Column) -> bytes | None:
-    """The value of a constant as one of a column, packed; None for NULL."""
-    asked = f"SELECT CAST({text} AS {column.type}) AS value"
-    rows = select(engine, asked, (), now, {}).to_arrow()
-    value = rows["value"].cast(arrow_type(column.type))[0]
-    return packed_value(value) if value.is_valid else None
 
 
 def _storable(result: Schema, query: Query) -> Schema:

@@ -19,15 +19,14 @@ from everview.database.error_context import (
     with_span,
 )
 from everview.database.handle import Handle
-from everview.database.introspect.declared import NAMESPACE, information_schema, show
+from everview.database.introspect.bound_query import bind_query
+from everview.database.introspect.declared import show
 from everview.database.introspect.explain import explain_query, explain_view
 from everview.database.introspect.fetch_costs import measured_costs
-from everview.database.introspect.history import COLUMNS, history, history_rows
-from everview.database.introspect.system_tables import BoundQuery, SystemTable, bind_system_tables
+from everview.database.introspect.system_tables import BoundQuery
 from everview.database.time_travel import bind_versions
 from everview.database.transaction import Transaction
 from everview.lang.sql.bind.inline_functions import inline_calls
-from everview.lang.sql.parse.declared_facts import Show
 from everview.lang.sql.parse.statements import (
     CopyInto,
     CopyTo,
@@ -37,6 +36,7 @@ from everview.lang.sql.parse.statements import (
     Insert,
     Merge,
     Query,
+    Show,
     Statement,
     Truncate,
     Update,
@@ -103,10 +103,8 @@ def _select(db: Handle, text: str, reads: tuple[str, ...]) -> Result:
     snapshot, catalog = (tx.snapshot, tx.catalog) if tx else db.at()
     found = tuple(name for each in reads if (name := catalog.find(each)) is not None)
     pending = tx.run(lambda: tx.pending_of(found)) if tx else {}
-    epochs = SystemTable(COLUMNS, lambda: history_rows(history(db.store, db.catalog)))
     asked, travelled = bind_versions(BoundQuery(text, found, snapshot, pending), db.engine)
-    asked = bind_system_tables(asked, {"history": epochs})
-    asked = bind_system_tables(asked, information_schema(catalog), NAMESPACE)
+    asked = bind_query(asked, db.store, catalog)
     with db.reading(snapshot):
         result = queries.select(db.engine, asked.text, asked.reads, asked.snapshot, asked.pending)
     for then in travelled:

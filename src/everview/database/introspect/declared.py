@@ -16,8 +16,7 @@ from everview.expr.dialect import DIALECT
 from everview.expr.quoting import spark_name
 from everview.expr.types import Column, Schema, names
 from everview.lang.front_end import SQL
-from everview.lang.sql.parse.declared_facts import Show
-from everview.lang.sql.parse.statements import STRICT
+from everview.lang.sql.parse.statements import STRICT, Show
 from everview.runtime.arrow_types import arrow_schema
 
 NAMESPACE = "information_schema"

@@ -13,7 +13,6 @@ from everview.expr.types import unusable_name
 from everview.lang.sql.parse.alterations import (
     Action,
     AddColumn,
-    Alter,
     DropColumn,
     RenameColumn,
     RenameTo,
@@ -22,6 +21,7 @@ from everview.lang.sql.parse.alterations import (
 )
 from everview.lang.sql.parse.create import column_of, table_name
 from everview.lang.sql.parse.span import span_of
+from everview.lang.sql.parse.statements import Alter
 from everview.lang.sql.parse.trees import read_tree
 
 

@@ -1,4 +1,4 @@
-"""ALTER TABLE and ALTER VIEW, each action as data."""
+"""The actions of ALTER TABLE and ALTER VIEW, as data."""
 
 from __future__ import annotations
 
@@ -66,18 +66,3 @@ class RenameTo:
 
 
 Action: TypeAlias = AddColumn | DropColumn | RenameColumn | SetType | SetComment | RenameTo
-
-
-@dataclass(frozen=True, slots=True)
-class Alter:
-    """ALTER TABLE or ALTER VIEW: all of its actions together.
-
-    With `cascade` the views that would break are dropped.
-    """
-
-    kind: str
-    name: str
-    actions: tuple[Action, ...]
-    if_exists: bool
-    cascade: bool
-    span: Span

@@ -7,8 +7,8 @@ from sqlglot.tokenizer_core import Token, TokenType
 
 from everview.errors import Span, UserError
 from everview.lang.sql.parse.create import table_name
-from everview.lang.sql.parse.declared_facts import Comment, Show
 from everview.lang.sql.parse.grammar import QUERIES
+from everview.lang.sql.parse.statements import Comment, Show
 
 _FORMS = "SHOW TABLES, SHOW VIEWS, SHOW COLUMNS IN name, SHOW CREATE TABLE name, or DESCRIBE name"
 

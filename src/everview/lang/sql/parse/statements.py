@@ -7,8 +7,7 @@ from typing import TypeAlias
 
 from everview.errors import Span
 from everview.expr.types import Schema
-from everview.lang.sql.parse.alterations import Alter
-from everview.lang.sql.parse.declared_facts import Comment, Show
+from everview.lang.sql.parse.alterations import Action
 from everview.lang.sql.parse.functions import Function
 
 STRICT, AUTO = "strict", "auto"
@@ -67,6 +66,41 @@ class Drop:
     name: str
     if_exists: bool
     span: Span
+
+
+@dataclass(frozen=True, slots=True)
+class Alter:
+    """ALTER TABLE or ALTER VIEW: all of its actions together.
+
+    With `cascade` the views that would break are dropped.
+    """
+
+    kind: str
+    name: str
+    actions: tuple[Action, ...]
+    if_exists: bool
+    cascade: bool
+    span: Span
+
+
+@dataclass(frozen=True, slots=True)
+class Show:
+    """SHOW of all tables or views, of the columns of one, or of the statement that creates it."""
+
+    what: str
+    name: str | None
+    span: Span
+
+
+@dataclass(frozen=True, slots=True)
+class Comment:
+    """COMMENT ON a table, a view or a column; an empty text takes it away."""
+
+    relation: str
+    column: str | None
+    text: str
+    span: Span
+    kind: str
 
 
 @dataclass(frozen=True, slots=True)
