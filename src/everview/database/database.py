@@ -29,8 +29,7 @@ from everview.database.transaction import Transaction
 from everview.database.upkeep import compact_all, retain
 from everview.errors import Span
 from everview.lang.sql.dialects.translate import parse_dialect
-from everview.lang.sql.parse.parameters import Parameters
-from everview.lang.sql.parse.statements import Statement
+from everview.lang.sql.parse.statements import Parameters, Statement
 from everview.plan.nodes import Plan, Source
 from everview.runtime.protocol import Engine
 from everview.runtime.results import Result

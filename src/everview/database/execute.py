@@ -7,23 +7,20 @@ from functools import partial
 
 import pyarrow as pa
 
-from everview.database import dml, queries
+from everview.database import dml
 from everview.database.begin import begin_or_end, change_alone
 from everview.database.commit import install
 from everview.database.copy_files import copy_into, copy_to
 from everview.database.ddl import Declaration, apply_declarations, group_statements
 from everview.database.error_context import (
     name_expressions,
-    report_removed_epoch,
     rows_with_span,
     with_span,
 )
 from everview.database.handle import Handle
 from everview.database.introspect.explain import explain_query, explain_view
 from everview.database.introspect.fetch_costs import measured_costs
-from everview.database.introspect.history import COLUMNS, history, history_rows
-from everview.database.introspect.system_tables import BoundQuery, SystemTable, bind_system_tables
-from everview.database.time_travel import bind_versions
+from everview.database.select_rows import select_rows
 from everview.database.transaction import Transaction
 from everview.lang.sql.bind.inline_functions import inline_calls
 from everview.lang.sql.parse.statements import (
@@ -56,7 +53,7 @@ def execute_all(db: Handle, statements: Iterable[Statement]) -> Iterator[Result 
 def _execute(db: Handle, statement: Statement) -> Result | None:
     match statement:
         case Query(text, reads, _):
-            return _select(db, text, reads)
+            return select_rows(db, text, reads)
         case Explain(what, _):
             lines = _explain(db, what).splitlines()
             return Result(lambda: pa.table({"plan": lines}))
@@ -65,15 +62,10 @@ def _execute(db: Handle, statement: Statement) -> Result | None:
         case Insert() | Delete() | Update() | Merge():
             return rows_changed(_change(db, statement))
         case CopyInto():
-            return rows_changed(
-                in_transaction(db, lambda tx: copy_into(tx, statement, db.allow, db.on_progress))
-            )
+            return rows_changed(in_transaction(db, partial(_copy_into, db, statement)))
         case CopyTo(text, reads):
-            rows = _select(db, text, reads)
-            location = db.store.folder.shown
-            return rows_changed(
-                copy_to(rows, statement, db.engine, db.allow, location, db.on_progress)
-            )
+            rows, location = select_rows(db, text, reads), db.store.folder.shown
+            return rows_changed(copy_to(rows, statement, db.engine, location, db.on_progress))
     return None
 
 
@@ -88,21 +80,6 @@ def _declare(db: Handle, statements: Sequence[Declaration]) -> None:
             install(db, change)
 
     db.exclusively(work)
-
-
-def _select(db: Handle, text: str, reads: tuple[str, ...]) -> Result:
-    tx = db.thread.transaction
-    snapshot, catalog = (tx.snapshot, tx.catalog) if tx else db.at()
-    pending = tx.pending if tx else {}
-    found = tuple(name for each in reads if (name := catalog.find(each)) is not None)
-    epochs = SystemTable(COLUMNS, lambda: history_rows(history(db.store, db.catalog)))
-    asked, travelled = bind_versions(BoundQuery(text, found, snapshot, pending), db.engine)
-    asked = bind_system_tables(asked, {"history": epochs})
-    with db.reading(snapshot):
-        result = queries.select(db.engine, asked.text, asked.reads, asked.snapshot, asked.pending)
-    for then in travelled:
-        result = result.within(partial(report_removed_epoch, then))
-    return db.lazy(result, snapshot)
 
 
 def _explain(db: Handle, what: str) -> str:
@@ -121,6 +98,10 @@ def explain(db: Handle, view: str, stage: str = "operators") -> str:
 def _change(db: Handle, statement: Insert | Delete | Update | Merge) -> int:
     """Change rows in the open transaction, or in one of their own; how many."""
     return in_transaction(db, lambda tx: dml.apply(tx, statement))
+
+
+def _copy_into(db: Handle, statement: CopyInto, tx: Transaction) -> int:
+    return copy_into(tx, statement, db.on_progress)
 
 
 def in_transaction(db: Handle, change: Callable[[Transaction], int]) -> int:

@@ -287,9 +287,9 @@ class Transaction:
     def _weighted(self, table: TableDefinition, rows: Any, weight: int) -> Part:
         if isinstance(rows, Path):
             rows = given.files(rows, table.columns)
-        if isinstance(rows, FileRows) and self.engine.files is not None:
-            with self.engine.files.explained(rows):
-                return self._weighted(table, self.engine.files.read(rows), weight)
+        if isinstance(rows, FileRows) and self.engine.frames.files is not None:
+            with self.engine.frames.files.explained(rows):
+                return self._weighted(table, self.engine.frames.files.read(rows), weight)
         if given.is_frame(rows):
             return self.engine.frames.take(rows, table.name, weight, table.lengths, self.snapshot)
         return given.limited(
