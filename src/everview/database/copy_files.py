@@ -27,6 +27,7 @@ def copy_into(tx: Transaction, statement: CopyInto, on_progress: OnProgress) -> 
     options = _options(dict(statement.options))
     allow = tx.engine.allow
     must_be_allowed(statement.path, allow)
+    on_progress(f"copying {statement.path} into {table.name}")
     try:
         if is_remote(statement.path):
             _must_have_executors(tx.engine, statement.path)
@@ -52,6 +53,7 @@ def copy_to(
     options = _options(dict(statement.options))
     must_be_allowed(statement.path, engine.allow, writing=True)
     _must_be_outside(statement.path, store)
+    on_progress(f"copying to {statement.path}")
     try:
         if engine.frames.files is not None:
             return engine.frames.files.write(result, statement.path, options)

@@ -151,7 +151,8 @@ class Database:
     def insert(self, table: str, rows: Any) -> int:
         """Insert rows in a transaction of their own, and return the new epoch.
 
-        Rows are tuples, dicts, pandas, Arrow or Polars frames, or a Spark DataFrame.
+        Rows are tuples, dicts, pandas, Arrow or Polars frames, an iterator of Arrow batches, a
+        Spark DataFrame, or a `pathlib.Path` of files.
 
             db.insert("orders", [(4, 7, "2.00")])
             db.insert("orders", [{"id": 5, "customer": 8, "amount": "3.10"}])

@@ -128,7 +128,7 @@ class Transaction:
             self._running.release()
 
     def insert(self, table: str, rows: Any) -> None:
-        """Add rows: tuples, dicts, pandas, Arrow, Polars or a Spark DataFrame.
+        """Add rows: tuples, dicts, pandas, Arrow, Polars, a Spark DataFrame, or a Path of files.
 
         For example:
 
