@@ -9,6 +9,7 @@ from types import TracebackType
 
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.functions import col
 
 from everview.engines.spark.door import ask
 from everview.expr.quoting import spark_name
@@ -78,7 +79,12 @@ def as_frame(session: SparkSession, rows: pa.Table) -> DataFrame:
     """Weighted rows as a DataFrame."""
     # Spark takes a piece without rows, after one that has some, for the end.
     whole = rows.combine_chunks() if rows.num_rows else rows.schema.empty_table()
-    return session.createDataFrame(whole)
+    frame = session.createDataFrame(whole)
+    for field in rows.schema:  # Spark takes a moment without a zone for one of the session's
+        if pa.types.is_timestamp(field.type) and field.type.tz is None:
+            local = col(spark_name(field.name)).cast("timestamp_ntz")
+            frame = frame.withColumn(field.name, local)
+    return frame
 
 
 def part_frame(session: SparkSession, part: Part, name: str, snapshot: Snapshot) -> DataFrame:
