@@ -112,6 +112,13 @@ def mapping(parameter: str, value: object) -> Mapping[str, Any]:
     return value
 
 
+def names(parameter: str, value: object) -> list[str]:
+    """Names in a list, a tuple or a set, each once."""
+    if not isinstance(value, list | tuple | set | frozenset):
+        raise _wrong(parameter, value, "a name or a list of names")
+    return [*dict.fromkeys(text(f"a name in {parameter}", each) for each in value)]
+
+
 def location(value: object) -> str:
     """A path or URI that a file system may know."""
     if isinstance(value, os.PathLike) and not isinstance(value, type):

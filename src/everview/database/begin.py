@@ -2,21 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection, Mapping
 
 import pyarrow as pa
 
 from everview.database.commit import commit_transaction
 from everview.database.handle import Handle
-from everview.database.transaction import Transaction
+from everview.database.preview import preview
+from everview.database.transaction import Commit, Preview, Transaction
 from everview.errors import Span, UserError
+from everview.runtime.protocol import Part
 from everview.runtime.results import Result
 from everview.store.transaction_ids import TransactionId
 
 
 def begin(db: Handle, id_: TransactionId | None = None) -> Transaction:
     """Begin a transaction, which holds up other writers until it ends."""
-    return db.begin(lambda tx: commit_transaction(db, tx), id_)
+    return db.begin(*_outcomes(db), id_)
 
 
 def change_alone(db: Handle, change: Callable[[Transaction], None]) -> int:
@@ -24,7 +26,7 @@ def change_alone(db: Handle, change: Callable[[Transaction], None]) -> int:
     db.must_write()
 
     def work() -> int:
-        tx = db.begin_alone(lambda tx: commit_transaction(db, tx))
+        tx = db.begin_alone(*_outcomes(db))
         change(tx)
         return tx.commit()
 
@@ -52,3 +54,24 @@ def begin_or_end(db: Handle, action: str, span: Span, id_: TransactionId | None)
         return None
     committed = {"epoch": [open_.commit()], "repeated": [open_.repeated]}
     return None if open_.id is None else Result(lambda: pa.table(committed))
+
+
+def open_transaction(db: Handle, span: Span) -> Transaction:
+    """The transaction that this thread has begun with BEGIN."""
+    if db.thread.transaction is None:
+        raise UserError(
+            "T008",
+            "no transaction is open whose changes could be shown",
+            span=span,
+            remedy="BEGIN one first; db.changes and everview changes show what was committed",
+        )
+    return db.thread.transaction
+
+
+def _outcomes(db: Handle) -> tuple[Commit, Preview]:
+    """What a transaction can come to: to be committed, and to show what that would change."""
+
+    def shown(tx: Transaction, views: Collection[str]) -> Mapping[str, list[Part]]:
+        return preview(db.maintainer, tx.pending, tx.removes, tx.snapshot, views)
+
+    return lambda tx: commit_transaction(db, tx), shown

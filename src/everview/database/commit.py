@@ -16,6 +16,8 @@ from everview.errors import UserError
 from everview.plan.nodes import Plan
 from everview.runtime.protocol import Snapshot
 from everview.runtime.report import Clock
+from everview.store.altered import altered
+from everview.store.manifest import Manifest
 
 
 def commit_transaction(db: Handle, tx: Transaction) -> int:
@@ -53,10 +55,16 @@ def install_plan(db: Handle, name: str, plan: Plan) -> None:
     install(db, CatalogChange(db.catalog.with_plan(name, plan)))
 
 
+def _altered(manifest: Manifest, change: CatalogChange) -> Manifest:
+    """The newest epoch with its relations as an ALTER leaves them: no file is written for it."""
+    made = change.alteration
+    return manifest if made is None else altered(manifest, made.relaid, made.moved)
+
+
 def install(db: Handle, change: CatalogChange) -> None:
     """Commit another catalog: build what it needs, drop what nothing needs any more."""
-    manifest, catalog = db.store.latest(), change.catalog.compile()
-    before = db.loaded(manifest)
+    manifest, catalog = _altered(db.store.latest(), change), change.catalog.compile()
+    before = db.loaded(db.store.latest())
     clock = Clock()
     snapshot = Snapshot(db.store, manifest, catalog.stored())
     with clock.phase("compute"):
@@ -69,6 +77,7 @@ def install(db: Handle, change: CatalogChange) -> None:
             change.around_build(db.on_progress),
             faulty.relations,
             faulty.unreadable,
+            change.alteration.same if change.alteration else (),
         )
     writes.bases |= change.initial_rows
     note = declaration_note(writes, manifest, catalog)

@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from datetime import timedelta
 from types import TracebackType
-from typing import Any, Self
+from typing import Any, Literal, Self, overload
 
 from everview import arguments
 from everview.database import datalog, queries
 from everview.database.audit import Audit, audit_all, audit_view
 from everview.database.begin import begin, change_alone
 from everview.database.catalog.catalog import Catalog
-from everview.database.change_feed import change_feed
+from everview.database.change_feed import ChangePair, change_feed, pair_of_feed
 from everview.database.commit import install_plan
 from everview.database.error_context import in_original_text, rows_in_original_text
 from everview.database.execute import execute_all, explain
@@ -109,7 +109,13 @@ class Database:
             queries.read(self.engine, catalog.relation(name), snapshot), snapshot
         )
 
-    def changes(self, name: str, *, after: int = 0) -> Result:
+    @overload
+    def changes(self, name: str, *, after: int = 0, pair: Literal[False] = False) -> Result: ...
+
+    @overload
+    def changes(self, name: str, *, after: int = 0, pair: Literal[True]) -> ChangePair: ...
+
+    def changes(self, name: str, *, after: int = 0, pair: bool = False) -> Result | ChangePair:
         """The change feed of a table or view: rows with `_w` and `_epoch`, oldest first.
 
         `_w` is what was added to the weight of the row: positive for rows that came, negative for
@@ -120,11 +126,19 @@ class Database:
             db.sql("DELETE FROM orders WHERE id = 1")
             for *row, weight, epoch in db.changes("revenue", after=seen).rows():
                 print(row, weight, epoch)
+
+        With `pair=True` it is the change as a whole, as two relations: the rows that went, and
+        those that came since then. A row that came and went is in neither.
+
+            deleted, inserted = db.changes("revenue", after=seen, pair=True)
         """
         after = arguments.count("after", after)
         snapshot, catalog = self.handle.at()
         relation = catalog.relation(arguments.text("name", name))
-        feed = change_feed(self.store, relation, catalog.schema(relation), after)
+        if arguments.flag("pair", pair):
+            both = pair_of_feed(self.engine, catalog, relation, after, snapshot)
+            return ChangePair(*(self.handle.lazy(each, snapshot) for each in both))
+        feed = change_feed(self.store, catalog, relation, after)
         return self.handle.lazy(feed, snapshot)
 
     # Changing

@@ -5,20 +5,24 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
+from functools import partial
 from itertools import groupby
 from typing import TypeAlias, get_args
 
 from everview.arguments import shown
+from everview.database.alter import Alteration, alter
 from everview.database.backfill import AroundBuild, write_change
 from everview.database.catalog.catalog import Catalog
-from everview.database.catalog.definitions import TableDefinition, ViewDefinition
+from everview.database.catalog.definitions import Comments, TableDefinition, ViewDefinition
 from everview.database.error_context import report_damage, with_span
 from everview.database.introspect.system_tables import BoundQuery
 from everview.database.queries import describe, select
 from everview.database.time_travel import bind_versions
 from everview.errors import Span, UserError
-from everview.expr.types import Column, Schema, storable_type, unusable_name
+from everview.expr.types import Column, Schema, names, storable_type, unusable_name
 from everview.lang.sql.bind.inline_functions import inline_calls
+from everview.lang.sql.parse.alterations import Alter
+from everview.lang.sql.parse.declared_facts import Comment
 from everview.lang.sql.parse.statements import (
     CreateFunction,
     CreateTable,
@@ -27,10 +31,12 @@ from everview.lang.sql.parse.statements import (
     Query,
     Statement,
 )
+from everview.runtime.arrow_types import arrow_type
 from everview.runtime.protocol import SIGN, Engine, Snapshot
+from everview.store.layouts import packed_value
 from everview.store.manifest import Segment
 
-Declaration: TypeAlias = CreateTable | CreateView | CreateFunction | Drop
+Declaration: TypeAlias = CreateTable | CreateView | CreateFunction | Drop | Alter | Comment
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,6 +48,7 @@ class CatalogChange:
 
     catalog: Catalog
     initial_rows: Mapping[str, Segment] = field(default_factory=dict)
+    alteration: Alteration | None = None
     steps: tuple[tuple[Declaration, Catalog], ...] = ()
 
     def around_build(self, on_progress: Callable[[str], None]) -> AroundBuild:
@@ -142,6 +149,13 @@ def _apply(
             return _drop_function(statement, catalog)
         case Drop():
             return _drop_relation(statement, catalog)
+        case Comment():
+            return CatalogChange(_with_comment(statement, catalog))
+        case Alter():
+            held = frozenset(now.manifest.relations)
+            evaluate = partial(_constant, engine, now)
+            made = alter(statement, catalog, now.manifest.epoch + 1, held, evaluate)
+            return None if made is None else CatalogChange(made.catalog, alteration=made)
         case CreateFunction(function, lenient, replaces):
             if lenient and function.name.lower() in catalog.functions:
                 return None
@@ -152,9 +166,12 @@ def _apply(
             if statement.query is not None:
                 return _create_table_as(name, statement.query, catalog, engine, now)
             table = TableDefinition(name, columns, key, not_null, statement.lengths)
+            told = Comments(statement.comment, statement.column_comments)
+            table = replace(table, comments=told)
             return CatalogChange(catalog.with_table(table))
         case CreateView(name, query, given):
             view = ViewDefinition(name, query, given, statement.refresh, calls=statement.calls)
+            view = replace(view, comments=Comments(statement.comment))
             return CatalogChange(_create_view(view, catalog, replaces=statement.replaces))
         case _:
             raise AssertionError(statement)
@@ -214,6 +231,38 @@ def _create_table_as(
         rows = engine.frames.change(result, name, after)
         segment = write_change(name, rows, engine, after, now.manifest.epoch + 1)
     return CatalogChange(grown, {name: replace(segment, kind="base")})
+
+
+def _with_comment(statement: Comment, catalog: Catalog) -> Catalog:
+    """The catalog with another comment on a table, a view, or a column of one."""
+    name = catalog.relation(statement.relation)
+    given = catalog.tables.get(name) or catalog.views[name]
+    kind = "table" if name in catalog.tables else "view"
+    if statement.kind not in ("column", kind):
+        problem, remedy = f"{name} is a {kind}", f"write COMMENT ON {kind.upper()}"
+        raise UserError("C005", problem, span=statement.span, remedy=remedy)
+    said = Comments(statement.text, given.comments.columns)
+    if statement.column is not None:
+        every = {each.lower(): each for each in names(catalog.schema(name))}
+        if statement.column.lower() not in every:
+            problem = f"{name} has no column {statement.column}"
+            remedy = f"there are: {', '.join(every.values())}"
+            raise UserError("Q006", problem, span=statement.span, remedy=remedy)
+        said = given.comments.with_column(every[statement.column.lower()], statement.text)
+    tables, views = dict(catalog.tables), dict(catalog.views)
+    if name in tables:
+        tables[name] = replace(tables[name], comments=said)
+    else:
+        views[name] = replace(views[name], comments=said)
+    return catalog.with_definitions(tables, views)
+
+
+def _constant(engine: Engine, now: Snapshot, text: str, column: Column) -> bytes | None:
+    """The value of a constant as one of a column, packed; None for NULL."""
+    asked = f"SELECT CAST({text} AS {column.type}) AS value"
+    rows = select(engine, asked, (), now, {}).to_arrow()
+    value = rows["value"].cast(arrow_type(column.type))[0]
+    return packed_value(value) if value.is_valid else None
 
 
 def _storable(result: Schema, query: Query) -> Schema:

@@ -14,12 +14,12 @@ from everview.database.transaction import Transaction
 from everview.errors import UserError
 from everview.expr.quoting import spark_name
 from everview.lang.sql.parse.parser import parse_query
-from everview.lang.sql.parse.statements import Delete, Insert, Merge, MergeClause, Update
+from everview.lang.sql.parse.statements import Delete, Insert, Merge, MergeClause, Truncate, Update
 from everview.runtime.protocol import SIGN, Part, row_count
 from everview.runtime.results import Result
 
 
-def apply(tx: Transaction, statement: Insert | Delete | Update | Merge) -> int:
+def apply(tx: Transaction, statement: Insert | Delete | Update | Merge | Truncate) -> int:
     """Add the change that a statement makes to a transaction; how many rows that changes."""
     match statement:
         case Insert():
@@ -30,6 +30,8 @@ def apply(tx: Transaction, statement: Insert | Delete | Update | Merge) -> int:
             return update(tx, statement)
         case Merge():
             return merge(tx, statement)
+        case Truncate():
+            return truncate(tx, statement)
 
 
 def insert(tx: Transaction, statement: Insert) -> int:
@@ -51,6 +53,12 @@ def delete(tx: Transaction, statement: Delete) -> int:
     """DELETE: minus the rows that satisfy the condition."""
     table = tx.catalog.table(statement.table)
     return _apply(tx, table, _old(table, statement.alias, statement.where), removes=True)
+
+
+def truncate(tx: Transaction, statement: Truncate) -> int:
+    """TRUNCATE: minus all rows of some tables, a change like any other."""
+    tables = [tx.catalog.table(name) for name in statement.tables]
+    return sum(_apply(tx, table, _old(table, table.name, None), removes=True) for table in tables)
 
 
 def update(tx: Transaction, statement: Update) -> int:
@@ -192,7 +200,8 @@ def _change(tx: Transaction, table: TableDefinition, sql: str) -> Part:
 
 
 def _select(tx: Transaction, sql: str) -> Result:
-    query = BoundQuery(sql, _reads(tx, sql), tx.snapshot, tx.pending)
+    reads = _reads(tx, sql)
+    query = BoundQuery(sql, reads, tx.snapshot, tx.pending_of(reads))
     asked, _ = bind_versions(query, tx.engine)
     return select(tx.engine, asked.text, asked.reads, asked.snapshot, asked.pending)
 

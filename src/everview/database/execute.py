@@ -8,7 +8,7 @@ from functools import partial
 import pyarrow as pa
 
 from everview.database import dml
-from everview.database.begin import begin_or_end, change_alone
+from everview.database.begin import begin_or_end, change_alone, open_transaction
 from everview.database.commit import install
 from everview.database.copy_files import copy_into, copy_to
 from everview.database.ddl import Declaration, apply_declarations, group_statements
@@ -18,20 +18,24 @@ from everview.database.error_context import (
     with_span,
 )
 from everview.database.handle import Handle
+from everview.database.introspect.declared import show
 from everview.database.introspect.explain import explain_query, explain_view
 from everview.database.introspect.fetch_costs import measured_costs
 from everview.database.select_rows import select_rows
 from everview.database.transaction import Transaction
 from everview.lang.sql.bind.inline_functions import inline_calls
+from everview.lang.sql.parse.declared_facts import Show
 from everview.lang.sql.parse.statements import (
     CopyInto,
     CopyTo,
     Delete,
     Explain,
+    ExplainChanges,
     Insert,
     Merge,
     Query,
     Statement,
+    Truncate,
     Update,
 )
 from everview.lang.sql.parse.statements import TransactionBracket as Bracket
@@ -54,12 +58,17 @@ def _execute(db: Handle, statement: Statement) -> Result | None:
     match statement:
         case Query(text, reads, _):
             return select_rows(db, text, reads)
+        case ExplainChanges(name, span):
+            return open_transaction(db, span).weighted_preview(name)
         case Explain(what, _):
             lines = _explain(db, what).splitlines()
             return Result(lambda: pa.table({"plan": lines}))
+        case Show():
+            rows = show(statement, db.at()[1])
+            return Result(lambda: rows)
         case Bracket(action, span, id_):
             return begin_or_end(db, action, span, id_)
-        case Insert() | Delete() | Update() | Merge():
+        case Insert() | Delete() | Update() | Merge() | Truncate():
             return rows_changed(_change(db, statement))
         case CopyInto():
             return rows_changed(in_transaction(db, partial(_copy_into, db, statement)))
@@ -95,7 +104,7 @@ def explain(db: Handle, view: str, stage: str = "operators") -> str:
     return explain_view(catalog, catalog.relation(view), stage, costs)
 
 
-def _change(db: Handle, statement: Insert | Delete | Update | Merge) -> int:
+def _change(db: Handle, statement: Insert | Delete | Update | Merge | Truncate) -> int:
     """Change rows in the open transaction, or in one of their own; how many."""
     return in_transaction(db, lambda tx: dml.apply(tx, statement))
 

@@ -15,7 +15,7 @@ from everview.database.concurrency import ExclusiveAccess, closed
 from everview.database.error_context import report_damage, report_removed_epoch
 from everview.database.introspect.epoch_notes import timestamp
 from everview.database.maintain import Maintainer
-from everview.database.transaction import Transaction
+from everview.database.transaction import Commit, Preview, Transaction
 from everview.errors import Span, UserError
 from everview.runtime.protocol import Engine, Snapshot
 from everview.runtime.results import Result
@@ -135,21 +135,21 @@ class Handle:
         return self._access.run(work, turn)
 
     def begin(
-        self, commit: Callable[[Transaction], int], id_: TransactionId | None = None
+        self, commit: Commit, preview: Preview, id_: TransactionId | None = None
     ) -> Transaction:
         """Begin a transaction, which holds up other writers until it ends."""
         self.must_write()
 
         def begun() -> Transaction:
-            tx = Transaction(self.engine, *self.at(), commit, self.exclusively, id_)
+            tx = Transaction(self.engine, *self.at(), commit, self.exclusively, id_, preview)
             self._access.reserve(tx)
             return tx
 
         return self.exclusively(begun)
 
-    def begin_alone(self, commit: Callable[[Transaction], int]) -> Transaction:
+    def begin_alone(self, commit: Commit, preview: Preview = lambda *_: {}) -> Transaction:
         """Begin a transaction for who writes exclusively already."""
-        return Transaction(self.engine, *self.at(), commit)
+        return Transaction(self.engine, *self.at(), commit, preview=preview)
 
     def recover(self) -> None:
         """Drop what is in memory, to be loaded again: an exception may have left it half done."""

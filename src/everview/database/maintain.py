@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -23,6 +24,7 @@ from everview.runtime.protocol import (
     Changes,
     Engine,
     LoopNotFollowedError,
+    Part,
     Snapshot,
     row_count,
 )
@@ -92,29 +94,18 @@ class Maintainer:
         """Everything that the pending changes write; None when they cancel or there are none."""
         if not pending:
             return None
-        _must_be_maintained(self.catalog, pending)
         clock = Clock()
-        with clock.phase("compute"):
-            changes = with_recomputed_blocks(self.catalog, self.engine, pending, snapshot)
-        shrinking = {*removes, *self.catalog.parts}
-        with clock.phase("compile"):
-            compiled = self._compile({name: name in shrinking for name in changes})
+        changes, compiled = self.prepare(pending, removes, snapshot, clock)
         measured = Measurements.of(read_note(snapshot.manifest))
-        choice = self._choose(compiled, changes, snapshot, measured)
-        try:
+        choice = self.choose_way(compiled, changes, snapshot, measured)
+        with self.explained(compiled):
             if choice.way == "incremental":
                 try:
                     writes, outcome = self._run_program(compiled, changes, snapshot)
                 except LoopNotFollowedError:
                     choice = Choice("recompute")
             if choice.way == "recompute":
-                writes, outcome = self._recompute(compiled, changes, snapshot)
-        except CalculationError as problem:
-            raise self._naming_views(problem, compiled) from problem
-        except UserError as problem:
-            if problem.code != UNKNOWN_TO_ENGINE:
-                raise
-            raise self._not_maintained(problem, compiled) from problem
+                writes, outcome = self.recompute(compiled, changes, snapshot)
         rows = sum(outcome.segments[name].rows for name in changes)
         if choice.way == "recompute":
             views_ms = sum(each.milliseconds for each in writes.build_times.values())
@@ -137,6 +128,34 @@ class Maintainer:
         }
         return Refresh(writes, note, clock)
 
+    def prepare(
+        self,
+        pending: Changes,
+        removes: frozenset[str],
+        snapshot: Snapshot,
+        clock: Clock | None = None,
+    ) -> tuple[dict[str, list[Part]], CompiledProgram]:
+        """The changes of tables and recomputed blocks, and the program for them."""
+        _must_be_maintained(self.catalog, pending)
+        clock = clock or Clock()
+        with clock.phase("compute"):
+            changes = with_recomputed_blocks(self.catalog, self.engine, pending, snapshot)
+        shrinking = {*removes, *self.catalog.parts}
+        with clock.phase("compile"):
+            return changes, self._compile({name: name in shrinking for name in changes})
+
+    @contextmanager
+    def explained(self, compiled: CompiledProgram) -> Iterator[None]:
+        """Name the views in errors of a run."""
+        try:
+            yield
+        except CalculationError as problem:
+            raise self._naming_views(problem, compiled) from problem
+        except UserError as problem:
+            if problem.code != UNKNOWN_TO_ENGINE:
+                raise
+            raise self._not_maintained(problem, compiled) from problem
+
     def _compile(self, touched: Mapping[str, bool]) -> CompiledProgram:
         key = tuple(sorted(touched.items()))
         if key not in self._programs:
@@ -153,7 +172,7 @@ class Maintainer:
         state = self.catalog.maintenance.states.stored.get(name)
         return self.catalog.compiled(name).plan if state is None else state.plan
 
-    def _choose(
+    def choose_way(
         self,
         compiled: CompiledProgram,
         changes: Changes,
@@ -183,7 +202,7 @@ class Maintainer:
         outcome = self.engine.run(compiled.program, changes, snapshot, epoch, violation)
         return EpochWrites(changes=_not_empty(outcome.segments)), outcome
 
-    def _recompute(
+    def recompute(
         self, compiled: CompiledProgram, changes: Changes, snapshot: Snapshot
     ) -> tuple[EpochWrites, RunReport]:
         """Take the changes of tables in and check them, then rebuild what they move."""

@@ -26,13 +26,14 @@ from everview.runtime.protocol import Changes, Engine, Snapshot
 from everview.runtime.results import Result
 
 
-def read(engine: Engine, name: str, snapshot: Snapshot) -> Result:
-    """The rows of a stored relation, each as often as its weight says.
+def read(engine: Engine, name: str, snapshot: Snapshot, pending: Changes | None = None) -> Result:
+    """The rows of a stored relation, each as often as its weight says, after pending changes.
 
     One that is beyond a given memory budget is read in batches or by Spark, and not whole.
     """
     schema, budget = snapshot.stored[name].schema, engine.local.budget
-    result = engine.select(OrderedQuery(Source(name, schema), names(schema)), snapshot, {})
+    own = {name: pending[name]} if pending and pending.get(name) else {}
+    result = engine.select(OrderedQuery(Source(name, schema), names(schema)), snapshot, own)
     size = footprint(snapshot.relation(name).segments, schema) if budget.given else 0
     if size <= budget.readable:
         return result

@@ -7,6 +7,7 @@ from functools import partial
 from everview.database import queries
 from everview.database.error_context import report_removed_epoch
 from everview.database.handle import Handle
+from everview.database.introspect.declared import NAMESPACE, information_schema
 from everview.database.introspect.history import COLUMNS, history, history_rows
 from everview.database.introspect.system_tables import BoundQuery, SystemTable, bind_system_tables
 from everview.database.time_travel import bind_versions
@@ -17,11 +18,12 @@ def select_rows(db: Handle, text: str, reads: tuple[str, ...]) -> Result:
     """The rows of a query by the open transaction, or at the newest epoch; read when asked for."""
     tx = db.thread.transaction
     snapshot, catalog = (tx.snapshot, tx.catalog) if tx else db.at()
-    pending = tx.pending if tx else {}
     found = tuple(name for each in reads if (name := catalog.find(each)) is not None)
+    pending = tx.run(lambda: tx.pending_of(found)) if tx else {}
     epochs = SystemTable(COLUMNS, lambda: history_rows(history(db.store, db.catalog)))
     asked, travelled = bind_versions(BoundQuery(text, found, snapshot, pending), db.engine)
     asked = bind_system_tables(asked, {"history": epochs})
+    asked = bind_system_tables(asked, information_schema(catalog), NAMESPACE)
     with db.reading(snapshot):
         result = queries.select(db.engine, asked.text, asked.reads, asked.snapshot, asked.pending)
     for then in travelled:

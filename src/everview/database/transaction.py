@@ -2,21 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from threading import Lock, get_ident
 from types import TracebackType
-from typing import Any, Protocol, TypeVar
+from typing import Any, Protocol, TypeVar, overload
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from everview import arguments
+from everview.database import queries
 from everview.database import rows as given
 from everview.database.catalog.catalog import Catalog
 from everview.database.catalog.definitions import TableDefinition
+from everview.database.change_feed import ChangePair, pair_of_parts, weighted_rows
 from everview.database.error_context import report_damage
 from everview.errors import UserError
 from everview.expr.types import WEIGHT
@@ -25,10 +27,13 @@ from everview.plan.nodes import Ref
 from everview.runtime.calendar import must_be_in_calendar
 from everview.runtime.files.reading import FileRows
 from everview.runtime.protocol import Engine, Part, Snapshot, Staged, in_memory, row_count
+from everview.runtime.results import Result
 from everview.store.transaction_ids import TransactionId
 
 T = TypeVar("T")
 Commit = Callable[["Transaction"], int]
+Preview = Callable[["Transaction", Collection[str]], Mapping[str, list[Part]]]
+"""The changes of some views that a transaction would make, as it is now."""
 
 
 class Exclusively(Protocol):
@@ -66,6 +71,7 @@ class Transaction:
         commit: Commit,
         exclusively: Exclusively = lambda work, _: work(),
         id_: TransactionId | None = None,
+        preview: Preview = lambda *_: {},
     ) -> None:
         self.engine = engine
         self.snapshot = snapshot
@@ -76,8 +82,11 @@ class Transaction:
         self.thread = get_ident()
         self._commit = commit
         self._exclusively = exclusively
+        self._preview = preview
         self._changes: tuple[_Change, ...] = ()
         """Replaced in one step, so that a statement is in it wholly or not at all."""
+        self._previewed: tuple[object, Mapping[str, list[Part]]] = (self._changes, {})
+        """What was computed of views, and of which changes that is."""
         self._open = True
         self._running = Lock()
         self._running.acquire()
@@ -104,6 +113,72 @@ class Transaction:
     def removes(self) -> frozenset[str]:
         """The tables from which rows are removed."""
         return frozenset(change.table for change in self._changes if change.removes)
+
+    def pending_of(self, names: Iterable[str]) -> Mapping[str, list[Part]]:
+        """The pending changes of tables, and what follows from them for the views among `names`.
+
+        All of the views are computed by one run of the program that the commit would run, and kept
+        until something else is changed. A violation of a rule is raised as it would be then.
+        """
+        pending = self.pending
+        wanted = [
+            name
+            for name in names
+            if name in self.catalog.views and pending.keys() & {*self.catalog.tables_under(name)}
+        ]
+        of, known = self._previewed
+        known = known if of is self._changes else {}
+        missing = [name for name in wanted if name not in known]
+        if missing:
+            found = self._preview(self, missing)
+            known = {**known, **{name: found.get(name, []) for name in missing}}
+            self._previewed = self._changes, known
+        return {**pending, **{name: known[name] for name in wanted}}
+
+    @overload
+    def preview(self, names: str) -> ChangePair: ...
+
+    @overload
+    def preview(
+        self, names: list[str] | tuple[str, ...] | set[str] | None = None
+    ) -> dict[str, ChangePair]: ...
+
+    def preview(self, names: Any = None) -> Any:
+        """What the commit would change: of a view or table, the rows that leave and that come.
+
+        Nothing is committed. Of several names, or of all views, a dict has the pair of each; they
+        cost one run of the transaction's program. What the commit would refuse is refused.
+
+            deleted, inserted = tx.preview("revenue")
+            for name, (deleted, inserted) in tx.preview().items():
+                print(name, deleted.rows(), inserted.rows())
+        """
+        if isinstance(names, str):
+            return self.preview([names])[self.catalog.relation(names)]
+        chosen = [*self.catalog.views] if names is None else arguments.names("names", names)
+        relations = [self.catalog.relation(name) for name in chosen]
+        pending = self.run(lambda: self.pending_of(relations))
+        return {name: self._pair(name, pending.get(name, [])) for name in relations}
+
+    def _pair(self, name: str, parts: list[Part]) -> ChangePair:
+        return pair_of_parts(self.engine, name, parts, self.snapshot)
+
+    def weighted_preview(self, name: str) -> Result:
+        """What the commit would change of a view or table, as rows with their weights."""
+        relation = self.catalog.relation(name)
+        parts = self.run(lambda: self.pending_of([relation])).get(relation, [])
+        return weighted_rows(self.engine, relation, parts, self.snapshot)
+
+    def read(self, name: str) -> Result:
+        """The rows that a table or view will have, if the transaction is committed as it is now.
+
+        For example:
+
+            tx.read("revenue").rows()
+        """
+        relation = self.catalog.relation(arguments.text("name", name))
+        pending = self.run(lambda: self.pending_of([relation]))
+        return queries.read(self.engine, relation, self.snapshot, pending)
 
     def run(self, work: Callable[[], T]) -> T:
         """Do a part of the transaction, while nobody else writes."""
@@ -254,6 +329,7 @@ class Transaction:
     def _end(self) -> None:
         """Wake up the writers that wait for it; again does nothing."""
         self._open, self._changes = False, ()
+        self._previewed = (), {}
         if self._running.locked():
             with suppress(RuntimeError):
                 self._running.release()

@@ -15,7 +15,7 @@ from everview.store.transaction_ids import NO_IDS, CommittedIds, TransactionId
 
 FORMAT = 5
 """1: Parquet only. 2: small changes share a file. 3: tails have checksums. 4: deltas. 5: ids of
-transactions."""
+transactions, and former layouts of files."""
 
 Kind: TypeAlias = Literal["change", "base"]
 Opaque: TypeAlias = Mapping[str, object]
@@ -36,7 +36,8 @@ class DataFile:
 
     What has a `start` is a piece of a change file. A file that
     executors wrote has no checksum of all its bytes; a file of a format before 3 has no tail.
-    `weight` is the sum of the weights of its rows, where that is known.
+    `weight` is the sum of the weights of its rows, where that is known. `layout` is the number of
+    the former layout that it was written in; without one it has the columns of its relation.
     """
 
     path: str
@@ -49,6 +50,7 @@ class DataFile:
     start: int | None = None
     tail: Tail | None = None
     weight: int | None = None
+    layout: int | None = None
 
 
 def parquet_and_pieces(

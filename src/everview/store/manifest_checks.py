@@ -65,7 +65,7 @@ def _file_problem(file: DataFile) -> str | None:
     if not shape.fullmatch(file.path):
         return f"no file of a store is called {file.path!r}"
     tail = () if file.tail is None else (file.tail.bytes,)
-    for number in (file.rows, file.bytes, file.start or 0, *tail):
+    for number in (file.rows, file.bytes, file.start or 0, file.layout or 0, *tail):
         if not 0 <= number <= MAX_NUMBER:
             return f"{file.path} has {number} bytes or rows"
     if any(number > file.bytes for number in tail):

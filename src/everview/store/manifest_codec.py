@@ -146,6 +146,7 @@ def _file(file: DataFile) -> Json:
     tail = {} if file.tail is None else {"tail": [file.tail.bytes, file.tail.checksum]}
     where = {} if file.start is None else {"start": file.start}
     where |= {} if file.weight is None else {"weight": file.weight}
+    where |= {} if file.layout is None else {"layout": file.layout}
     return (
         where
         | tail
@@ -277,6 +278,7 @@ def _read_file(raw: Json) -> DataFile:
         start=_or_none(int, raw.get("start")),
         tail=_read_tail(raw.get("tail")),
         weight=_or_none(int, raw.get("weight")),
+        layout=_or_none(int, raw.get("layout")),
     )
 
 

@@ -134,15 +134,38 @@ class Catalog:
     def with_view(self, view: ViewDefinition) -> Catalog:
         """The catalog with one more view, compiled."""
         self._must_be_free(view.name)
-        if view.refresh == AUTO:
-            known = self._sources()
-            found = partition_query(
-                view.name, view.query, known, self.analyze, self.describe, view.columns
-            )
-            view = replace(view, rest=found.query if found.parts else None, parts=found.parts)
+        view = self._partitioned(view, self._sources())
         grown = self._like(self.tables, {**self.views, view.name: view})
         with recomputation_offered(view.query):
             grown._compile_view(view.name)
+        return grown
+
+    def _partitioned(self, view: ViewDefinition, known: Mapping[str, Source]) -> ViewDefinition:
+        """A view with the blocks of it that are recomputed, where it allows that."""
+        if view.refresh != AUTO:
+            return view
+        found = partition_query(
+            view.name, view.query, known, self.analyze, self.describe, view.columns
+        )
+        return replace(view, rest=found.query if found.parts else None, parts=found.parts)
+
+    def with_definitions(
+        self, tables: dict[str, TableDefinition], views: dict[str, ViewDefinition]
+    ) -> Catalog:
+        """The catalog with other definitions; views that are defined anew are not compiled yet."""
+        return self._like(tables, views)
+
+    def redefined(
+        self, tables: dict[str, TableDefinition], views: dict[str, ViewDefinition], again: str
+    ) -> Catalog:
+        """The catalog with other definitions, of which the view `again` is compiled.
+
+        The views before it must be compiled already; its blocks are found again.
+        """
+        grown = self._like(tables, {**views, again: replace(views[again], rest=None, parts=())})
+        fresh = grown._partitioned(grown.views[again], grown._sources(again))
+        grown = grown._like(tables, {**grown.views, again: fresh})
+        grown._compile_view(again)
         return grown
 
     def replacing(self, view: ViewDefinition) -> Catalog:
@@ -395,7 +418,7 @@ class Catalog:
 
     def stored(self) -> dict[str, Stored]:
         """How every stored relation is read: tables, views and states."""
-        found = {t.name: Stored(t.columns, t.sort) for t in self.tables.values()}
+        found = {table.name: table.stored for table in self.tables.values()}
         for name in self.views:
             view = self.compiled(name)
             found[name] = Stored(view.source.schema, view.sort)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import Any
@@ -88,6 +88,18 @@ class DuckDBEngine:
         """Run a transaction's program."""
         with queries.refused_by_name():
             return self.local.run(self, program, changes, snapshot, epoch, violation)
+
+    def preview(
+        self,
+        program: Program,
+        changes: Changes,
+        snapshot: Snapshot,
+        violation: Violation,
+        wanted: Collection[str],
+    ) -> Mapping[str, Part]:
+        """Run a transaction's program without writing."""
+        with queries.refused_by_name():
+            return self.local.preview(self, program, changes, snapshot, violation, wanted)
 
     def fetch(self, steps: Sequence[Fetch], snapshot: Snapshot, report: RunReport) -> None:
         """Look slices up in the relation cache, or in files as long as they are not in it."""

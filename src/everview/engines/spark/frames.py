@@ -31,7 +31,7 @@ from everview.expr.types import (
     is_nested,
     names,
 )
-from everview.runtime.arrow_types import arrow_schema, conform
+from everview.runtime.arrow_types import conform
 from everview.runtime.protocol import SIGN, Part, Snapshot, Staged, row_count
 from everview.runtime.results import Result
 from everview.sqlgen.sql import SPARK, consolidate
@@ -114,9 +114,9 @@ class SparkFrames:
         segment = write_segment(frame, table, snapshot, snapshot.manifest.epoch + 1)
         if segment.rows > self.large_rows:
             return Staged(segment)
-        schema = snapshot.stored[table].schema
-        rows = snapshot.store.read_files(segment.files, schema=arrow_schema(schema))
-        return Staged(segment, conform(rows, schema))
+        stored = snapshot.stored[table]
+        rows = snapshot.store.read_files(segment.files, schema=stored.arrow())
+        return Staged(segment, conform(rows, stored.schema))
 
 
 def _must_all_be_there(keys: DataFrame, removed: int, table: str) -> None:

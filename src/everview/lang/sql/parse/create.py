@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from itertools import pairwise
 
 from sqlglot import exp
@@ -48,7 +49,7 @@ def create_table(tree: exp.Create, text: str, tokens: list[Token], span: Span) -
             span=span,
             remedy="write CREATE TABLE name (column type, …) or CREATE TABLE name AS SELECT …",
         )
-    return _with_columns(schema, text, span, lenient=lenient)
+    return replace(_with_columns(schema, text, span, lenient=lenient), comment=_said_of(tree))
 
 
 def _with_columns(schema: exp.Schema, text: str, span: Span, *, lenient: bool) -> CreateTable:
@@ -56,6 +57,7 @@ def _with_columns(schema: exp.Schema, text: str, span: Span, *, lenient: bool) -
     keys: list[tuple[str, ...]] = []
     not_null: list[str] = []
     lengths: list[tuple[str, int]] = []
+    comments: list[tuple[str, str]] = []
     for part in schema.expressions:
         if isinstance(part, exp.ColumnDef):
             lengths += _length(part)
@@ -72,7 +74,7 @@ def _with_columns(schema: exp.Schema, text: str, span: Span, *, lenient: bool) -
                 case exp.NotNullColumnConstraint():
                     not_null += [] if rule.args.get("allow_null") else [part.name]
                 case exp.CommentColumnConstraint():
-                    pass
+                    comments += [(part.name, rule.this.name)]
                 case _:
                     raise _not_in_table(rule, text, span)
     if not columns:
@@ -88,7 +90,19 @@ def _with_columns(schema: exp.Schema, text: str, span: Span, *, lenient: bool) -
     key = tuple(spelled[each.lower()] for each in key)
     name = table_name(schema.this, text)
     required = tuple(dict.fromkeys((*key, *not_null)))
-    return CreateTable(name, tuple(columns), key, required, lenient, span, None, tuple(lengths))
+    made = CreateTable(name, tuple(columns), key, required, lenient, span, None, tuple(lengths))
+    return replace(made, column_comments=tuple(comments))
+
+
+def _said_of(tree: exp.Create) -> str:
+    """The comment on a table or view, empty where there is none."""
+    said = tree.args["properties"].find(exp.SchemaCommentProperty) if _options(tree) else None
+    return said.this.name if said is not None else ""
+
+
+def _options(tree: exp.Create) -> list[exp.Expr]:
+    properties = tree.args.get("properties")
+    return list(properties.expressions) if properties else []
 
 
 def _length(column: exp.ColumnDef) -> list[tuple[str, int]]:
@@ -178,6 +192,15 @@ def _check_columns(
             )
 
 
+def column_of(declared: exp.ColumnDef, text: str) -> tuple[Column, int | None]:
+    """One declared column, and how long its texts may be if that is limited."""
+    column = Column(declared.name, _column_type(declared, text, limited=True))
+    if problem := unusable_name(column.name):
+        remedy = "give every column a plain name of its own, other than _w and _epoch"
+        raise UserError("Q004", problem, span=span_of(declared, text), remedy=remedy)
+    return column, dict(_length(declared)).get(column.name)
+
+
 def _column_type(column: exp.ColumnDef, text: str, *, limited: bool = False) -> str:
     what = f"the column {column.name}"
     return _stored_type(column.args.get("kind"), what, column, text, limited=limited)
@@ -217,7 +240,8 @@ def create_view(tree: exp.Create, text: str, tokens: list[Token], span: Span) ->
         )
     query = text[_query_start(tokens, tree.args.get("expression"), span) : span.stop]
     name, refresh = table_name(target, text), _refresh(tree, text, span)
-    return CreateView(name, query, columns, lenient, span, replaces, refresh)
+    made = CreateView(name, query, columns, lenient, span, replaces, refresh)
+    return replace(made, comment=_said_of(tree))
 
 
 def _query_start(tokens: list[Token], query: exp.Expr | None, span: Span) -> int:
@@ -240,7 +264,7 @@ def _refresh(tree: exp.Create, text: str, span: Span) -> str:
     refresh = STRICT
     properties = tree.args.get("properties")
     for part in properties.expressions if properties else ():
-        if isinstance(part, exp.MaterializedProperty):
+        if isinstance(part, exp.MaterializedProperty | exp.SchemaCommentProperty):
             continue
         named = type(part) is exp.Property and part.this.name.lower() == "refresh"
         refresh = part.args["value"].name.lower() if named else ""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -10,22 +11,26 @@ from sqlglot.tokenizer_core import Token, TokenType
 
 from everview.errors import Span, UserError
 from everview.expr.dialect import DIALECT
+from everview.lang.sql.parse.alter import merged_alter, parse_alter
 from everview.lang.sql.parse.begin import begin
 from everview.lang.sql.parse.copy import copy_statement
 from everview.lang.sql.parse.create import create_function, create_table, create_view, table_name
 from everview.lang.sql.parse.ctes import reads_of
 from everview.lang.sql.parse.grammar import QUERIES
+from everview.lang.sql.parse.show import parse_comment, parse_describe, parse_show
 from everview.lang.sql.parse.span import span_of
 from everview.lang.sql.parse.statements import (
     Delete,
     Drop,
     Explain,
+    ExplainChanges,
     Insert,
     Merge,
     MergeClause,
     Query,
     Statement,
     TransactionBracket,
+    Truncate,
     Update,
 )
 from everview.lang.sql.parse.trees import read_tree, read_trees
@@ -72,8 +77,9 @@ def _statement(tree: exp.Expr, text: str, tokens: list[Token]) -> Statement:
         "Q003",
         f"not a statement of the language: {source.own_text[:40]!r}",
         span=Span(text, tokens[0].start, tokens[0].end + 1),
-        remedy="use CREATE or DROP TABLE, VIEW or FUNCTION, INSERT, DELETE, UPDATE, MERGE, "
-        "COPY, BEGIN, COMMIT, ROLLBACK, EXPLAIN or SELECT",
+        remedy="use CREATE, ALTER or DROP TABLE or VIEW, CREATE or DROP FUNCTION, INSERT, DELETE, "
+        "UPDATE, MERGE, TRUNCATE, COPY, BEGIN, COMMIT, ROLLBACK, EXPLAIN, SHOW, DESCRIBE, "
+        "COMMENT or SELECT",
     )
 
 
@@ -124,7 +130,15 @@ def _bracket(action: str) -> Callable[[exp.Expr, _Source], Statement]:
 def _explain(tree: exp.Expr, source: _Source) -> Statement | None:
     if str(tree.this).upper() != "EXPLAIN" or not tree.expression:
         return None
-    return Explain(str(tree.expression.name).strip(), source.span)
+    what = str(tree.expression.name).strip()
+    if (changes := _CHANGES_OF.fullmatch(what)) is not None:
+        return ExplainChanges(changes["plain"] or changes["quoted"].replace("``", "`"), source.span)
+    return Explain(what, source.span)
+
+
+_CHANGES_OF = re.compile(
+    r"CHANGES\s+OF\s+(?:(?P<plain>\w+)|`(?P<quoted>(?:[^`]|``)+)`)", re.IGNORECASE
+)
 
 
 def _query(tree: exp.Expr, source: _Source) -> Statement:
@@ -253,9 +267,44 @@ def _target(node: exp.Expr, text: str) -> tuple[str, str]:
     return name, node.alias or name
 
 
+def _alter(tree: exp.Expr, source: _Source) -> Statement | None:
+    if not isinstance(tree, exp.Alter):
+        return None
+    return parse_alter(tree, source.tokens, source.text, source.span)
+
+
+def _command(tree: exp.Expr, source: _Source) -> Statement | None:
+    if str(tree.this).upper() == "SHOW":
+        return parse_show(tree, source.text, source.span)
+    kinds = [token.text.upper() for token in source.tokens[:3]]
+    if kinds == ["ALTER", "MATERIALIZED", "VIEW"]:
+        plain = read_tree([source.tokens[0], *source.tokens[2:]], source.text)
+        return _alter(plain, source)
+    if kinds[:2] == ["ALTER", "TABLE"]:
+        merged = merged_alter(source.tokens, source.text)
+        return None if merged is None else _alter(merged, source)
+    return _explain(tree, source)
+
+
+def _describe(tree: exp.Expr, source: _Source) -> Statement:
+    return parse_describe(tree, source.text, source.span)
+
+
+def _comment(tree: exp.Expr, source: _Source) -> Statement | None:
+    return parse_comment(tree, source.text, source.span)
+
+
+def _truncate(tree: exp.Expr, source: _Source) -> Statement:
+    if any(tree.args.get(part) for part in ("partition", "cluster", "is_database", "identity")):
+        raise _not_in_language("this form of TRUNCATE", source.span, "write TRUNCATE TABLE name")
+    return Truncate(tuple(table_name(t, source.text) for t in tree.expressions), source.span)
+
+
 _PARSERS: dict[type[exp.Expr], Callable[[exp.Expr, _Source], Statement | None]] = {
     exp.Create: _create,
     exp.Drop: _drop,
+    exp.Alter: _alter,
+    exp.TruncateTable: _truncate,
     exp.Insert: _insert,
     exp.Delete: _delete,
     exp.Update: _update,
@@ -264,6 +313,8 @@ _PARSERS: dict[type[exp.Expr], Callable[[exp.Expr, _Source], Statement | None]] 
     exp.Copy: lambda tree, source: copy_statement(tree, source.text, source.span),
     exp.Commit: _bracket("commit"),
     exp.Rollback: _bracket("rollback"),
-    exp.Command: _explain,
+    exp.Command: _command,
+    exp.Describe: _describe,
+    exp.Comment: _comment,
 }
 """How the tree of each statement but a query is read; None where it is no statement of ours."""

@@ -8,6 +8,8 @@ from typing import TypeAlias
 
 from everview.errors import Span
 from everview.expr.types import Schema
+from everview.lang.sql.parse.alterations import Alter
+from everview.lang.sql.parse.declared_facts import Comment, Show
 from everview.lang.sql.parse.functions import Function
 
 Parameters: TypeAlias = Sequence[object] | Mapping[str, object]
@@ -32,6 +34,8 @@ class CreateTable:
     span: Span
     query: Query | None = None
     lengths: tuple[tuple[str, int], ...] = ()
+    comment: str = ""
+    column_comments: tuple[tuple[str, str], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,6 +50,7 @@ class CreateView:
     replaces: bool = False
     refresh: str = STRICT
     calls: tuple[str, ...] = ()
+    comment: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,6 +90,14 @@ class Delete:
     table: str
     alias: str
     where: str | None
+    span: Span
+
+
+@dataclass(frozen=True, slots=True)
+class Truncate:
+    """TRUNCATE TABLE: all rows of some tables, in one transaction."""
+
+    tables: tuple[str, ...]
     span: Span
 
 
@@ -162,6 +175,14 @@ class Explain:
 
 
 @dataclass(frozen=True, slots=True)
+class ExplainChanges:
+    """EXPLAIN CHANGES OF a view or table: what the open transaction would change of it."""
+
+    name: str
+    span: Span
+
+
+@dataclass(frozen=True, slots=True)
 class Query:
     """A SELECT over tables and views."""
 
@@ -175,13 +196,18 @@ Statement: TypeAlias = (
     | CreateView
     | CreateFunction
     | Drop
+    | Alter
+    | Comment
+    | Show
     | Insert
     | Delete
     | Update
     | Merge
     | CopyInto
     | CopyTo
+    | Truncate
     | TransactionBracket
     | Explain
+    | ExplainChanges
     | Query
 )
