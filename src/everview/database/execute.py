@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from functools import partial
+from collections.abc import Iterable, Iterator, Sequence
 
 import pyarrow as pa
 
 from everview.database import dml
-from everview.database.begin import begin_or_end, change_alone, open_transaction
+from everview.database.begin import begin_or_end, in_transaction, open_transaction
 from everview.database.commit import install
 from everview.database.copy_files import copy_into, copy_to
 from everview.database.ddl import Declaration, apply_declarations, group_statements
@@ -22,7 +21,6 @@ from everview.database.introspect.declared import show
 from everview.database.introspect.explain import explain_query, explain_view
 from everview.database.introspect.fetch_costs import measured_costs
 from everview.database.select_rows import select_rows
-from everview.database.transaction import Transaction
 from everview.lang.sql.bind.inline_functions import inline_calls
 from everview.lang.sql.parse.declared_facts import Show
 from everview.lang.sql.parse.statements import (
@@ -71,7 +69,9 @@ def _execute(db: Handle, statement: Statement) -> Result | None:
         case Insert() | Delete() | Update() | Merge() | Truncate():
             return rows_changed(_change(db, statement))
         case CopyInto():
-            return rows_changed(in_transaction(db, partial(_copy_into, db, statement)))
+            return rows_changed(
+                in_transaction(db, lambda tx: copy_into(tx, statement, db.on_progress))
+            )
         case CopyTo(text, reads):
             rows, location = select_rows(db, text, reads), db.store.folder.shown
             return rows_changed(copy_to(rows, statement, db.engine, location, db.on_progress))
@@ -107,25 +107,3 @@ def explain(db: Handle, view: str, stage: str = "operators") -> str:
 def _change(db: Handle, statement: Insert | Delete | Update | Merge | Truncate) -> int:
     """Change rows in the open transaction, or in one of their own; how many."""
     return in_transaction(db, lambda tx: dml.apply(tx, statement))
-
-
-def _copy_into(db: Handle, statement: CopyInto, tx: Transaction) -> int:
-    return copy_into(tx, statement, db.on_progress)
-
-
-def in_transaction(db: Handle, change: Callable[[Transaction], int]) -> int:
-    """A change in the transaction that this thread has begun, else in one of its own.
-
-    How many rows it changed: none where the transaction is a repeated one.
-    """
-    tx, changed = db.thread.transaction, 0
-
-    def work(tx: Transaction) -> None:
-        nonlocal changed
-        changed = change(tx)
-
-    if tx is not None:
-        tx.gather(lambda: work(tx))
-    else:
-        change_alone(db, work)
-    return changed

@@ -25,7 +25,6 @@ from everview.expr.types import WEIGHT
 from everview.plan.build import restrict_to_keys
 from everview.plan.nodes import Ref
 from everview.runtime.calendar import must_be_in_calendar
-from everview.runtime.files.reading import FileRows
 from everview.runtime.protocol import Engine, Part, Snapshot, Staged, in_memory, row_count
 from everview.runtime.results import Result
 from everview.store.transaction_ids import TransactionId
@@ -363,7 +362,7 @@ class Transaction:
     def _weighted(self, table: TableDefinition, rows: Any, weight: int) -> Part:
         if isinstance(rows, Path):
             rows = given.files(rows, table.columns)
-        if isinstance(rows, FileRows) and self.engine.frames.files is not None:
+        if given.is_files(rows) and self.engine.frames.files is not None:
             with self.engine.frames.files.explained(rows):
                 return self._weighted(table, self.engine.frames.files.read(rows), weight)
         if given.is_frame(rows):
