@@ -33,6 +33,24 @@ def change_alone(db: Handle, change: Callable[[Transaction], None]) -> int:
     return db.exclusively(work)
 
 
+def in_transaction(db: Handle, change: Callable[[Transaction], int]) -> int:
+    """A change in the transaction that this thread has begun, else in one of its own.
+
+    How many rows it changed: none where the transaction is a repeated one.
+    """
+    tx, changed = db.thread.transaction, 0
+
+    def work(tx: Transaction) -> None:
+        nonlocal changed
+        changed = change(tx)
+
+    if tx is not None:
+        tx.gather(lambda: work(tx))
+    else:
+        change_alone(db, work)
+    return changed
+
+
 def begin_or_end(db: Handle, action: str, span: Span, id_: TransactionId | None) -> Result | None:
     """BEGIN, COMMIT or ROLLBACK, for the statements of this thread.
 

@@ -9,7 +9,6 @@ from everview.arguments import shown
 from everview.database.transaction import Transaction
 from everview.errors import UserError
 from everview.expr.types import Schema
-from everview.lang.sql.allowlist.allow import Allow
 from everview.lang.sql.parse.statements import CopyInto, CopyTo
 from everview.runtime.files.formats import FileOptions, known_format
 from everview.runtime.files.paths import files_at, is_remote, local, must_be_allowed
@@ -21,12 +20,14 @@ from everview.runtime.results import Result
 OnProgress = Callable[[str], None]
 
 
-def copy_into(tx: Transaction, statement: CopyInto, allow: Allow, on_progress: OnProgress) -> int:
+def copy_into(tx: Transaction, statement: CopyInto, on_progress: OnProgress) -> int:
     """Insert the rows of files; how many. Columns that the files do not have are NULL."""
     table = tx.catalog.table(statement.table)
     columns = _columns(table.columns, statement)
     options = _options(dict(statement.options))
+    allow = tx.engine.allow
     must_be_allowed(statement.path, allow)
+    on_progress(f"copying {statement.path} into {table.name}")
     try:
         if is_remote(statement.path):
             _must_have_executors(tx.engine, statement.path)
@@ -45,17 +46,17 @@ def copy_to(
     result: Result,
     statement: CopyTo,
     engine: Engine,
-    allow: Allow,
     store: str,
     on_progress: OnProgress,
 ) -> int:
     """Write rows to a file, or by executors to a folder; how many. Nothing is replaced."""
     options = _options(dict(statement.options))
-    must_be_allowed(statement.path, allow, writing=True)
+    must_be_allowed(statement.path, engine.allow, writing=True)
     _must_be_outside(statement.path, store)
+    on_progress(f"copying to {statement.path}")
     try:
-        if engine.files is not None:
-            return engine.files.write(result, statement.path, options)
+        if engine.frames.files is not None:
+            return engine.frames.files.write(result, statement.path, options)
         _must_have_executors(engine, statement.path)
         return write_file(result, statement.path, options, on_progress)
     finally:
@@ -90,7 +91,7 @@ def _columns(columns: Schema, statement: CopyInto) -> Schema:
 
 
 def _must_have_executors(engine: Engine, path: str) -> None:
-    if engine.files is None and is_remote(path):
+    if engine.frames.files is None and is_remote(path):
         raise UserError(
             "E012",
             f"the embedded engine reads and writes files of this machine, not {shown(path)}",

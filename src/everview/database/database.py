@@ -29,8 +29,7 @@ from everview.database.transaction import Transaction
 from everview.database.upkeep import compact_all, retain
 from everview.errors import Span
 from everview.lang.sql.dialects.translate import parse_dialect
-from everview.lang.sql.parse.parameters import Parameters
-from everview.lang.sql.parse.statements import Statement
+from everview.lang.sql.parse.statements import Parameters, Statement
 from everview.plan.nodes import Plan, Source
 from everview.runtime.protocol import Engine
 from everview.runtime.results import Result
@@ -166,7 +165,8 @@ class Database:
     def insert(self, table: str, rows: Any) -> int:
         """Insert rows in a transaction of their own, and return the new epoch.
 
-        Rows are tuples, dicts, pandas, Arrow or Polars frames, or a Spark DataFrame.
+        Rows are tuples, dicts, pandas, Arrow or Polars frames, an iterator of Arrow batches, a
+        Spark DataFrame, or a `pathlib.Path` of files.
 
             db.insert("orders", [(4, 7, "2.00")])
             db.insert("orders", [{"id": 5, "customer": 8, "amount": "3.10"}])

@@ -15,9 +15,8 @@ from everview.database.catalog.catalog import Catalog
 from everview.database.catalog.definitions import Comments, TableDefinition, ViewDefinition
 from everview.database.comment import with_comment
 from everview.database.error_context import report_damage, with_span
-from everview.database.introspect.system_tables import BoundQuery
 from everview.database.queries import describe, select
-from everview.database.time_travel import bind_versions
+from everview.database.time_travel import bind_query
 from everview.errors import Span, UserError
 from everview.expr.types import Column, Schema, storable_type, unusable_name
 from everview.lang.sql.bind.inline_functions import inline_calls
@@ -222,7 +221,7 @@ def _create_table_as(
 ) -> CatalogChange:
     """CREATE TABLE AS: a table with the columns and rows of a query."""
     reads = tuple(found for each in query.reads if (found := catalog.find(each)) is not None)
-    bound, _ = bind_versions(BoundQuery(query.text, reads, now, {}), engine)
+    bound = bind_query(query.text, reads, now, engine)
     known = {name: bound.snapshot.stored[name].schema for name in bound.reads}
     columns = _storable(describe(engine, bound.text, known, once=True), query)
     grown = catalog.with_table(TableDefinition(name, columns, (), ()))

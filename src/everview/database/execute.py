@@ -2,30 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from functools import partial
+from collections.abc import Iterable, Iterator, Sequence
 
 import pyarrow as pa
 
-from everview.database import dml, queries
-from everview.database.begin import begin_or_end, change_alone, open_transaction
+from everview.database import dml
+from everview.database.begin import begin_or_end, in_transaction, open_transaction
 from everview.database.commit import install
 from everview.database.copy_files import copy_into, copy_to
 from everview.database.ddl import Declaration, apply_declarations, group_statements
 from everview.database.error_context import (
     name_expressions,
-    report_removed_epoch,
     rows_with_span,
     with_span,
 )
 from everview.database.handle import Handle
-from everview.database.introspect.bound_query import bind_query
 from everview.database.introspect.declared import show
 from everview.database.introspect.explain import explain_query, explain_view
 from everview.database.introspect.fetch_costs import measured_costs
-from everview.database.introspect.system_tables import BoundQuery
-from everview.database.time_travel import bind_versions
-from everview.database.transaction import Transaction
+from everview.database.select_rows import select_rows
 from everview.lang.sql.bind.inline_functions import inline_calls
 from everview.lang.sql.parse.statements import (
     CopyInto,
@@ -60,7 +55,7 @@ def execute_all(db: Handle, statements: Iterable[Statement]) -> Iterator[Result 
 def _execute(db: Handle, statement: Statement) -> Result | None:
     match statement:
         case Query(text, reads, _):
-            return _select(db, text, reads)
+            return select_rows(db, text, reads)
         case ExplainChanges(name, span):
             return open_transaction(db, span).weighted_preview(name)
         case Explain(what, _):
@@ -75,13 +70,11 @@ def _execute(db: Handle, statement: Statement) -> Result | None:
             return rows_changed(_change(db, statement))
         case CopyInto():
             return rows_changed(
-                in_transaction(db, lambda tx: copy_into(tx, statement, db.allow, db.on_progress))
+                in_transaction(db, lambda tx: copy_into(tx, statement, db.on_progress))
             )
         case CopyTo(text, reads):
-            shown, location = _select(db, text, reads), db.store.folder.shown
-            return rows_changed(
-                copy_to(shown, statement, db.engine, db.allow, location, db.on_progress)
-            )
+            rows, location = select_rows(db, text, reads), db.store.folder.shown
+            return rows_changed(copy_to(rows, statement, db.engine, location, db.on_progress))
     return None
 
 
@@ -96,20 +89,6 @@ def _declare(db: Handle, statements: Sequence[Declaration]) -> None:
             install(db, change)
 
     db.exclusively(work)
-
-
-def _select(db: Handle, text: str, reads: tuple[str, ...]) -> Result:
-    tx = db.thread.transaction
-    snapshot, catalog = (tx.snapshot, tx.catalog) if tx else db.at()
-    found = tuple(name for each in reads if (name := catalog.find(each)) is not None)
-    pending = tx.run(lambda: tx.pending_of(found)) if tx else {}
-    asked, travelled = bind_versions(BoundQuery(text, found, snapshot, pending), db.engine)
-    asked = bind_query(asked, db.store, catalog)
-    with db.reading(snapshot):
-        result = queries.select(db.engine, asked.text, asked.reads, asked.snapshot, asked.pending)
-    for then in travelled:
-        result = result.within(partial(report_removed_epoch, then))
-    return db.lazy(result, snapshot)
 
 
 def _explain(db: Handle, what: str) -> str:
@@ -128,21 +107,3 @@ def explain(db: Handle, view: str, stage: str = "operators") -> str:
 def _change(db: Handle, statement: Insert | Delete | Update | Merge | Truncate) -> int:
     """Change rows in the open transaction, or in one of their own; how many."""
     return in_transaction(db, lambda tx: dml.apply(tx, statement))
-
-
-def in_transaction(db: Handle, change: Callable[[Transaction], int]) -> int:
-    """A change in the transaction that this thread has begun, else in one of its own.
-
-    How many rows it changed: none where the transaction is a repeated one.
-    """
-    tx, changed = db.thread.transaction, 0
-
-    def work(tx: Transaction) -> None:
-        nonlocal changed
-        changed = change(tx)
-
-    if tx is not None:
-        tx.gather(lambda: work(tx))
-    else:
-        change_alone(db, work)
-    return changed

@@ -17,7 +17,6 @@ from everview.database.introspect.epoch_notes import timestamp
 from everview.database.maintain import Maintainer
 from everview.database.transaction import Commit, Preview, Transaction
 from everview.errors import Span, UserError
-from everview.lang.sql.allowlist.allow import NOTHING, Allow
 from everview.runtime.protocol import Engine, Snapshot
 from everview.runtime.results import Result
 from everview.store.lock import WriterLock
@@ -50,16 +49,8 @@ class Handle:
     """An open store, for any number of threads of one process."""
 
     def __init__(
-        self,
-        store: Store,
-        engine: Engine,
-        lock: WriterLock | None,
-        *,
-        read_only: bool = False,
-        allow: Allow = NOTHING,
+        self, store: Store, engine: Engine, lock: WriterLock | None, *, read_only: bool = False
     ) -> None:
-        self.allow = allow
-        """What statements may reach beside the store."""
         self._store = store
         self._engine = engine
         engine.local.confine(store)

@@ -73,7 +73,7 @@ def open_database(
         computes = _engine(engine, spark, reachable, held)
         for name, function, gives in python_functions:
             computes.register_function(name, function, gives)
-        handle = Handle(store, computes, lock, read_only=read_only, allow=reachable)
+        handle = Handle(store, computes, lock, read_only=read_only)
         if not read_only:
             _build_missing(handle)
         return Database(handle)
@@ -133,7 +133,7 @@ def _engine(name: str, session: Any, allow: Allow, memory: int | None) -> Engine
     if name == "duckdb":
         from everview.engines.duckdb.engine import DuckDBEngine
 
-        return DuckDBEngine(memory)
+        return DuckDBEngine(memory, allow=allow)
     from everview.engines.spark.engine import SparkEngine
 
     return SparkEngine(session, memory=memory, allow=allow)

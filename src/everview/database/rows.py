@@ -32,6 +32,11 @@ def is_frame(rows: Any) -> bool:
     return type(rows).__module__.startswith("pyspark.") and hasattr(rows, "toArrow")
 
 
+def is_files(rows: Any) -> bool:
+    """Whether the rows are those of files."""
+    return isinstance(rows, FileRows)
+
+
 def files(path: Path, schema: Schema) -> FileRows:
     """The files at a path as rows: the caller's own, so nothing has to allow them."""
     return FileRows(files_at(str(path), None), FileOptions(), schema)

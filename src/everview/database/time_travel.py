@@ -51,6 +51,11 @@ def bind_versions(query: BoundQuery, engine: Engine) -> tuple[BoundQuery, tuple[
     return bound, tuple(travelled.values())
 
 
+def bind_query(text: str, reads: tuple[str, ...], snapshot: Snapshot, engine: Engine) -> BoundQuery:
+    """A query over an epoch with nothing pending, each AS OF in it bound."""
+    return bind_versions(BoundQuery(text, reads, snapshot, {}), engine)[0]
+
+
 def _at(epoch: int, store: Store, engine: Engine) -> Snapshot:
     manifest = store.read(epoch)
     catalog = load(manifest, engine, store.folder.shown).compile()

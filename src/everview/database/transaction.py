@@ -25,7 +25,6 @@ from everview.expr.types import WEIGHT
 from everview.plan.build import restrict_to_keys
 from everview.plan.nodes import Ref
 from everview.runtime.calendar import must_be_in_calendar
-from everview.runtime.files.reading import FileRows
 from everview.runtime.protocol import Engine, Part, Snapshot, Staged, in_memory, row_count
 from everview.runtime.results import Result
 from everview.store.transaction_ids import TransactionId
@@ -203,7 +202,7 @@ class Transaction:
             self._running.release()
 
     def insert(self, table: str, rows: Any) -> None:
-        """Add rows: tuples, dicts, pandas, Arrow, Polars or a Spark DataFrame.
+        """Add rows: tuples, dicts, pandas, Arrow, Polars, a Spark DataFrame, or a Path of files.
 
         For example:
 
@@ -363,9 +362,9 @@ class Transaction:
     def _weighted(self, table: TableDefinition, rows: Any, weight: int) -> Part:
         if isinstance(rows, Path):
             rows = given.files(rows, table.columns)
-        if isinstance(rows, FileRows) and self.engine.files is not None:
-            with self.engine.files.explained(rows):
-                return self._weighted(table, self.engine.files.read(rows), weight)
+        if given.is_files(rows) and self.engine.frames.files is not None:
+            with self.engine.frames.files.explained(rows):
+                return self._weighted(table, self.engine.frames.files.read(rows), weight)
         if given.is_frame(rows):
             return self.engine.frames.take(rows, table.name, weight, table.lengths, self.snapshot)
         return given.limited(

@@ -11,6 +11,7 @@ import pyarrow as pa
 
 from everview.errors import Span, UserError
 from everview.expr.types import WEIGHT, Column, Schema, Type
+from everview.lang.sql.allowlist.allow import Allow
 from everview.plan.nodes import Plan
 from everview.plan.ordered_query import OrderedQuery
 from everview.program.steps import Check, Fetch, Program
@@ -181,12 +182,29 @@ class Local(Protocol):
         """Drop all that is kept in memory, after an exception at any moment."""
 
 
+class Files(Protocol):
+    """Files that executors read and write."""
+
+    def read(self, rows: FileRows) -> Any:
+        """The rows of files as a frame whose texts are values of the columns asked for."""
+
+    def explained(self, rows: FileRows) -> AbstractContextManager[None]:
+        """Where the files are computed with: one that is not what it should be is an error."""
+
+    def write(self, result: Result, path: str, options: FileOptions) -> int:
+        """Write rows to a folder that is not there yet; how many."""
+
+
 class Frames(Protocol):
     """Data frames of the user's, or of the engine's own, as changes of tables.
 
     A frame is computed once, when it is taken, so that a change stays the same however often it is
     read.
     """
+
+    @property
+    def files(self) -> Files | None:
+        """Who reads files as frames, and writes frames as files; None where this process does."""
 
     def take(
         self,
@@ -214,19 +232,6 @@ class Frames(Protocol):
 
         `by` is a part of a change or a frame; the result is computed where the rows are.
         """
-
-
-class Files(Protocol):
-    """Files that executors read and write."""
-
-    def read(self, rows: FileRows) -> Any:
-        """The rows of files as a frame whose texts are values of the columns asked for."""
-
-    def explained(self, rows: FileRows) -> AbstractContextManager[None]:
-        """Where the files are computed with: one that is not what it should be is an error."""
-
-    def write(self, result: Result, path: str, options: FileOptions) -> int:
-        """Write rows to a folder that is not there yet; how many."""
 
 
 class TextEvaluator(Protocol):
@@ -312,6 +317,8 @@ class Engine(Protocol):
     name: str
     large_rows: float
     """A change of more rows is computed by Spark SQL throughout."""
+    allow: Allow
+    """What statements may reach beside the store."""
 
     @property
     def local(self) -> Local:
@@ -320,10 +327,6 @@ class Engine(Protocol):
     @property
     def frames(self) -> Frames:
         """Data frames as changes."""
-
-    @property
-    def files(self) -> Files | None:
-        """Who reads and writes files; None where this process does."""
 
     @property
     def text(self) -> TextEvaluator | None:

@@ -21,6 +21,7 @@ from everview.engines.duckdb.scan_evaluator import ScanEvaluator
 from everview.errors import Span, UserError
 from everview.expr.quoting import duckdb_name
 from everview.expr.types import WEIGHT, Schema, Type, names
+from everview.lang.sql.allowlist.allow import NOTHING, Allow
 from everview.plan.nodes import Plan, Source
 from everview.plan.ordered_query import OrderedQuery
 from everview.plan.traverse import schema_of, sources
@@ -35,7 +36,6 @@ from everview.runtime.protocol import Changes, Files, Part, Snapshot, TextEvalua
 from everview.runtime.report import RunReport
 from everview.runtime.results import Result
 from everview.runtime.retry import Answer, retry_consolidated
-from everview.runtime.vector.batches import VECTOR_MAX_ROWS
 from everview.runtime.workspace import Workspace
 from everview.sqlgen.parity.errors import NotAtParity
 from everview.sqlgen.sql import DUCKDB, emit_consolidated
@@ -53,9 +53,14 @@ class DuckDBEngine:
     name = "duckdb"
     large_rows = float("inf")
     text: TextEvaluator | None = None
-    files: Files | None = None
 
-    def __init__(self, memory: int | None = None, vector_max_rows: int = VECTOR_MAX_ROWS) -> None:
+    def __init__(
+        self,
+        memory: int | None = None,
+        vector_max_rows: int | None = None,
+        allow: Allow = NOTHING,
+    ) -> None:
+        self.allow = allow
         budget = memory_budget(memory, EMBEDDED)
         self.local = InProcess(duckdb_workspace(budget.calculating, vector_max_rows), budget)
         self.frames = _NoFrames()
@@ -220,6 +225,8 @@ class DuckDBEngine:
 
 class _NoFrames:
     """Changes come as Arrow tables: there is no Spark to make a frame of."""
+
+    files: Files | None = None
 
     def take(
         self,

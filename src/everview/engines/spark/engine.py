@@ -17,7 +17,6 @@ from everview.engines.spark import actions, compaction, door, queries
 from everview.engines.spark.door import ask
 from everview.engines.spark.errors import explained
 from everview.engines.spark.fetch import TooLarge
-from everview.engines.spark.files import SparkFiles
 from everview.engines.spark.frames import SparkFrames
 from everview.engines.spark.large import LargeGear
 from everview.engines.spark.relations import Relations, as_frame
@@ -38,7 +37,6 @@ from everview.runtime.interpreter import InProcess
 from everview.runtime.memory_budget import BESIDE_SPARK, memory_budget
 from everview.runtime.protocol import (
     Changes,
-    Files,
     Part,
     Snapshot,
     Staged,
@@ -86,7 +84,7 @@ class SparkEngine:
             duckdb_workspace(budget.calculating, spark=self._evaluate_step), budget
         )
         self.frames = SparkFrames(lambda: self.session, large_rows)
-        self.files: Files | None = SparkFiles(lambda: self.session)
+        self.allow = allow
         self.text: TextEvaluator | None = SparkText(
             lambda: self.session, allow, self.frames, self._shown_frame
         )

@@ -15,6 +15,7 @@ from pyspark.sql import DataFrame, SparkSession, functions
 from everview.engines.spark import actions
 from everview.engines.spark.door import ask
 from everview.engines.spark.errors import explained, not_accepted
+from everview.engines.spark.files import SparkFiles
 from everview.engines.spark.queries import weighted_frame
 from everview.engines.spark.relations import Relations, part_frame
 from everview.engines.spark.writing import write_segment
@@ -48,6 +49,11 @@ class SparkFrames:
 
     session: Callable[[], SparkSession]
     large_rows: int
+
+    @property
+    def files(self) -> SparkFiles:
+        """Executors read and write files."""
+        return SparkFiles(self.session)
 
     def take(
         self,

@@ -78,7 +78,12 @@ def as_frame(session: SparkSession, rows: pa.Table) -> DataFrame:
     """Weighted rows as a DataFrame."""
     # Spark takes a piece without rows, after one that has some, for the end.
     whole = rows.combine_chunks() if rows.num_rows else rows.schema.empty_table()
-    return session.createDataFrame(whole)
+    frame = session.createDataFrame(whole)
+    for field in rows.schema:  # Spark takes a moment without a zone for one of the session's
+        if pa.types.is_timestamp(field.type) and field.type.tz is None:
+            local = functions.col(spark_name(field.name)).cast("timestamp_ntz")
+            frame = frame.withColumn(field.name, local)
+    return frame
 
 
 def part_frame(session: SparkSession, part: Part, name: str, snapshot: Snapshot) -> DataFrame:

@@ -13,7 +13,7 @@ from everview.expr.types import FLOATS, INTEGERS, Type, decimal_parts
 from everview.runtime.arrow_types import arrow_type
 
 _DAY = "[0-9]{4}-[0-9]{2}-[0-9]{2}"
-_MOMENT = _DAY + r"[ T][0-9]{2}:[0-9]{2}(:[0-9]{2}(\.[0-9]{1,6})?)?"
+_MOMENT = _DAY + r"[ T][0-9]{2}:[0-9]{2}:[0-9]{2}(\.[0-9]{1,6})?"
 _ZONE = "(Z|[+-][0-9]{2}:[0-9]{2})"
 ZONED = rf"{_ZONE}\z"
 """The end of a moment that names its zone; others are in UTC."""

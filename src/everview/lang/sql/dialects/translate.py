@@ -21,9 +21,9 @@ from everview.lang.sql.dialects.meanings import (
 from everview.lang.sql.dialects.site import ForeignText, Rewrite, TranslationSite, kind_of
 from everview.lang.sql.dialects.types import FLOAT, INTEGER, Columns, Kinds, kind_of_type
 from everview.lang.sql.parse.grammar import QUERIES
-from everview.lang.sql.parse.parameters import Parameters, bind_parameters, bound
+from everview.lang.sql.parse.parameters import bind_parameters, bound
 from everview.lang.sql.parse.parser import parse_statements
-from everview.lang.sql.parse.statements import CopyTo, Explain, Query, Statement
+from everview.lang.sql.parse.statements import CopyTo, Explain, Parameters, Query, Statement
 from everview.lang.sql.parse.trees import read_foreign
 
 

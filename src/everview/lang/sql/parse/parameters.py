@@ -18,10 +18,8 @@ from everview import arguments
 from everview.errors import Span, UserError
 from everview.expr.dialect import DIALECT
 from everview.lang.sql.parse.grammar import QUERIES
+from everview.lang.sql.parse.statements import Parameters
 from everview.lang.sql.parse.trees import read_trees
-
-Parameters: TypeAlias = Sequence[object] | Mapping[str, object]
-"""Values by position, or by name."""
 
 _INT_MAX, _BIGINT_MAX, _DECIMAL_DIGITS = 2**31 - 1, 2**63 - 1, 38
 _KEYS = (exp.Ordered, exp.Group)

@@ -41,6 +41,8 @@ def without_row_values(tree: exp.Expr, text: str) -> exp.Expr:
 
 def _written_out(node: exp.Expr, text: str) -> exp.Expr | None:
     match node:
+        case exp.In() if isinstance(node.parent, exp.Pivot):  # names columns, and compares none
+            return None
         case exp.In() if isinstance(node.this, exp.Tuple) and node.expressions:
             if not all(isinstance(each, exp.Tuple) for each in node.expressions):
                 return None

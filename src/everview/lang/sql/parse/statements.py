@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
 
@@ -9,6 +10,9 @@ from everview.errors import Span
 from everview.expr.types import Schema
 from everview.lang.sql.parse.alterations import Action
 from everview.lang.sql.parse.functions import Function
+
+Parameters: TypeAlias = Sequence[object] | Mapping[str, object]
+"""Values for the parameters of statements, by position or by name."""
 
 STRICT, AUTO = "strict", "auto"
 """How a view is refreshed: only incrementally, or with blocks recomputed where needed."""
