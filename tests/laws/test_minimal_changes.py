@@ -6,6 +6,7 @@ active relational expressions.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import replace
 from itertools import chain, combinations, product
@@ -13,6 +14,8 @@ from random import Random
 
 import pytest
 
+from evaluation import evaluate as evaluate_plan
+from everview.differentiate.derive import derive
 from everview.differentiate.sets.nabla import changes_of, delta, nabla
 from everview.differentiate.sets.propagate import carry_delete, carry_insert, propagated
 from everview.differentiate.sets.slices import Slices
@@ -24,7 +27,9 @@ from everview.differentiate.sets.transaction import (
     pre,
     transaction,
 )
+from everview.expr.types import Column
 from everview.lang.relalg.build import NOTHING
+from everview.lang.relalg.lower import Leaf, lower_expression
 from everview.lang.relalg.nodes import (
     Add,
     Deleted,
@@ -43,8 +48,11 @@ from everview.lang.relalg.nodes import (
 )
 from everview.lang.relalg.parse import parse_query
 from everview.lang.relalg.printer import print_expression
+from everview.plan.build import distinct, negate, positive
+from everview.plan.nodes import Plan, Source
 from set_evaluation import Rows, State, evaluate, holds
 from set_worlds import COLUMNS, EVERY_ROW, cases, some
+from strategies import Bag, total
 
 EVERYTHING = transaction(COLUMNS)
 R, S = Relation("r"), Relation("s")
@@ -302,3 +310,45 @@ def test_a_query_is_what_its_text_says():
         bound = parse_query(print_expression(query))
         assert bound == query
         assert parse_query(print_expression(bound)) == bound
+
+
+def int_source(name: str) -> Source:
+    """A relation of whole numbers, which may be a bag."""
+    return Source(name, tuple(Column(each, "int") for each in COLUMNS[name]))
+
+
+def bags(state: State, rng: Random) -> tuple[dict[str, Bag], dict[str, Bag]]:
+    """Tables with some rows twice, of which one copy may go; changes that take and add copies."""
+    tables, changes = {}, {}
+    for name, rows in state.rows.items():
+        bag = Counter({row: rng.choice([1, 1, 2]) for row in rows})
+        change = Counter(dict.fromkeys(state.inserted(name), 1))
+        change.update({row: -rng.randint(1, bag[row]) for row in state.deleted(name)})
+        if rows:
+            change[rng.choice(sorted(rows, key=repr))] += 1
+        tables[name] = bag
+        changes[name] = Counter({row: weight for row, weight in change.items() if weight})
+    return tables, changes
+
+
+def test_the_plan_of_a_query_is_the_query_and_its_derivative_is_the_pair():
+    """ΔQ − ∇Q over the changes of sets, which δ makes minimal, is what programs compute."""
+    sources = {name: int_source(name) for name in COLUMNS}
+    leaves: dict[Leaf, Plan] = {}
+    for name, source in sources.items():
+        moved = derive(distinct(source))
+        leaves[Relation(name)] = distinct(source)
+        leaves[Deleted(name)] = positive(negate(moved))
+        leaves[Inserted(name)] = positive(moved)
+    for at, (query, state) in enumerate(cases(minimal=True, number=100)):
+        tables, change = bags(state, Random(at))
+        plan = lower_expression(query, leaves)
+        assert evaluate_plan(plan, tables, change) == Counter(evaluate(query, state)), query
+        pair = changes_of(EVERYTHING, query)
+        gone, come = (
+            evaluate_plan(lower_expression(each, leaves), tables, change)
+            for each in (pair.deleted, pair.inserted)
+        )
+        moved = evaluate_plan(derive(plan), tables, change)
+        assert total(come, Counter(dict.fromkeys(gone, -1))) == moved, query
+        assert set(gone.values()) | set(come.values()) <= {1}

@@ -318,7 +318,8 @@ class Database:
         """How a view is kept fresh, as text.
 
         `stage` is `"operators"` (each with its law, its state and what it read the last time),
-        `"plan"`, `"derivative"`, `"program"` or `"sql"`.
+        `"plan"`, `"derivative"`, `"nabla"` (what leaves a view in relational algebra and what comes
+        into it), `"program"` or `"sql"`.
 
             print(db.explain("revenue"))
         """
