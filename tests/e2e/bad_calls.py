@@ -219,6 +219,19 @@ VALUES: Mapping[str, tuple[Any, ...]] = {
 }
 """What is bad for a parameter, whichever call it belongs to."""
 
+NO_EXPRESSIONS: tuple[Any, ...] = (
+    *NO_TEXTS,
+    *("t ∪", "∪ t", "t t", "(t", "t)", "σ(t)", "σ[k > 1]", "σ[k >](t)", "σ[k > 1)(t", "σ[](t)"),
+    *("Π(t)", "Π[](t)", "Π[k,](t)", "Π[k + 1](t)", "Π[k AS](t)", "Π[nope](t)", "Π[k, v AS K](t)"),
+    *("nope", "t ∪ u", "t × u", "t ∩ Π[k AS v, v AS k](u)", "t ⋈ Π[k, v AS s](u)", "t -- ∪ t\n u"),
+    *("σ[nope = 1](t)", "σ[t.k = 1](t)", "σ[k](t)", "σ[k = 'x' AND](t)", "σ[SUM(k) > 1](t)"),
+    *("σ[k IN (SELECT k FROM u)](t)", "σ[RAND() > 0](t)", "σ[ROW_NUMBER() OVER () = 1](t)"),
+    *("σ[k = 1; DROP TABLE t](t)", "SELECT * FROM t", "t; DROP TABLE t", "σ['](t)", "`t", "/* t"),
+    *("Π[k AS _w](t)", "Π[k AS `a/b`](t)", "(" * 3000 + "t" + ")" * 3000, "t" + " ∪ t" * 3000),
+    *("∇t", "Δt", "mod(t)", "∅", "σ[reflect('java.lang.System', 'exit') = 1](t)", "σ[k = 1, v](t)"),
+)
+"""Texts that are no views of relational algebra."""
+
 GOOD: Mapping[str, Any] = {
     "name": "t",
     "table": "u",
@@ -240,7 +253,12 @@ HARMLESS = frozenset(
 )
 """Values of that list which mean something in that place."""
 
-MAY_WORK = ("ev.open(location)", "Database.view(name)", "Result.batches(rows)")
+MAY_WORK = (
+    "ev.open(location)",
+    "Database.view(name)",
+    "Database.relalg(name)",
+    "Result.batches(rows)",
+)
 """A path may be there, a view may have a name that looks odd, and a row is a number there."""
 
 SKIPPED = frozenset(
@@ -299,6 +317,8 @@ def _product(label: str, signature: inspect.Signature, apply: Apply) -> Iterator
         values = VALUES.get(parameter.name, NO_TEXTS)
         if label == "Database.datalog" and parameter.name == "text":
             values = NO_PROGRAMS
+        if label == "Database.relalg" and parameter.name == "text":
+            values = NO_EXPRESSIONS
         for number, value in enumerate(values):
             if any(_is(label, parameter.name, value, each) for each in HARMLESS):
                 continue
@@ -322,8 +342,10 @@ def _good(label: str, name: str) -> Any:
         return lambda world: world.db.source("t")
     if label == "Database.datalog" and name == "text":
         return ".decl e(x: number)\n.input e\n"
-    if label == "Database.view" and name == "name":
+    if label in ("Database.view", "Database.relalg") and name == "name":
         return "fresh"
+    if label == "Database.relalg" and name == "text":
+        return "t"
     return GOOD[name]
 
 

@@ -5,14 +5,14 @@ from __future__ import annotations
 from everview.database.backfill import EpochWrites, backfill
 from everview.database.compaction import compact_if_due
 from everview.database.ddl import CatalogChange
-from everview.database.error_context import report_damage
+from everview.database.error_context import report_damage, with_span
 from everview.database.handle import Handle
 from everview.database.introspect.epoch_notes import declaration_note, timestamp
 from everview.database.maintain import Refresh
 from everview.database.recording import record
 from everview.database.replace_views import find_faulty
 from everview.database.transaction import Transaction
-from everview.errors import UserError
+from everview.errors import Span, UserError
 from everview.plan.nodes import Plan
 from everview.runtime.protocol import Snapshot
 from everview.runtime.report import Clock
@@ -51,6 +51,13 @@ def commit_transaction(db: Handle, tx: Transaction) -> int:
 def install_plan(db: Handle, name: str, plan: Plan) -> None:
     """Commit a view by a plan that was built in Python."""
     install(db, CatalogChange(db.catalog.with_plan(name, plan)))
+
+
+def install_relalg(db: Handle, name: str, text: Span) -> None:
+    """Commit a view by an expression of relational algebra."""
+    db.catalog.must_be_free(name)  # what is wrong with the name has no place in the text
+    with with_span(text):
+        install(db, CatalogChange(db.catalog.with_relalg(name, text.text)))
 
 
 def install(db: Handle, change: CatalogChange) -> None:

@@ -13,7 +13,7 @@ from everview.database.audit import Audit, audit_all, audit_view
 from everview.database.begin import begin, change_alone
 from everview.database.catalog.catalog import Catalog
 from everview.database.change_feed import ChangePair, change_feed, pair_of_feed
-from everview.database.commit import install_plan
+from everview.database.commit import install_plan, install_relalg
 from everview.database.error_context import in_original_text, rows_in_original_text
 from everview.database.execute import execute_all, explain
 from everview.database.handle import Handle
@@ -264,6 +264,20 @@ class Database:
         program = self.handle.exclusively(lambda: datalog.declare(self.handle, text, rows))
         return program.outputs
 
+    def relalg(self, name: str, text: str) -> None:
+        """Declare a view by an expression of relational algebra on sets.
+
+        There are σ[condition], Π[columns], ×, ∪, ∩, − and ⋈, or in words `select`, `project`,
+        `times`, `union`, `intersect`, `minus` and `join`. Tables are read as sets of rows.
+
+            db.relalg("large", "Π[customer](σ[amount > 5](orders))")
+            db.relalg("others", "project[customer](orders) minus large")
+        """
+        arguments.text("name", name)
+        whole = Span(arguments.text("text", text), 0, len(text))
+        self.handle.must_declare(whole)
+        self.handle.exclusively(lambda: install_relalg(self.handle, name, whole))
+
     def view(self, name: str, plan: Plan) -> None:
         """Declare a view by a plan that was built in Python, over what `source` gives.
 
@@ -304,7 +318,8 @@ class Database:
         """How a view is kept fresh, as text.
 
         `stage` is `"operators"` (each with its law, its state and what it read the last time),
-        `"plan"`, `"derivative"`, `"program"` or `"sql"`.
+        `"plan"`, `"derivative"`, `"nabla"` (what leaves a view in relational algebra and what comes
+        into it), `"program"` or `"sql"`.
 
             print(db.explain("revenue"))
         """

@@ -1,4 +1,4 @@
-"""Which front end reads the text of a view: SQL, Datalog, or a plan that was built in Python."""
+"""Which front end reads the text of a view: SQL, Datalog, relational algebra, or that of plans."""
 
 from __future__ import annotations
 
@@ -9,13 +9,15 @@ from functools import lru_cache
 from everview.lang import plan_text
 from everview.lang.datalog import program as datalog
 from everview.lang.datalog.lower import StoredRelation
+from everview.lang.relalg import view as relalg
 from everview.lang.sql.lower.context import Analyze
 from everview.lang.sql.lower.query import lower_query
 from everview.lang.sql.parse.ctes import reads_of
 from everview.lang.sql.parse.parser import parse_query
 from everview.plan.nodes import Plan
 
-SQL, DATALOG, PLAN = "sql", "datalog", "plan"
+SQL, DATALOG, PLAN, RELALG = "sql", "datalog", "plan", "relalg"
+LANGUAGES = (SQL, DATALOG, PLAN, RELALG)
 """The languages that the query of a view may be written in."""
 
 
@@ -34,6 +36,8 @@ def names_read(text: str, language: str) -> tuple[str, ...]:
     """The relations that the query of a view names, as it spells them."""
     if language == PLAN:
         return plan_text.reads_of(text)
+    if language == RELALG:
+        return relalg.reads_of(text)
     return datalog.reads_of(text) if language == DATALOG else reads_of(parse_query(text))
 
 
@@ -44,4 +48,6 @@ def lower_view(view: ViewText, known: Mapping[str, StoredRelation], analyze: Ana
     sources = {name: each.source for name, each in known.items()}
     if view.language == PLAN:
         return plan_text.lower_view(view.text, sources, analyze)
+    if view.language == RELALG:
+        return relalg.lower_view(view.text, sources, analyze)
     return lower_query(view.text, sources, analyze, view.columns)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import nullcontext
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -27,7 +28,15 @@ from everview.expr.dialect import DIALECT
 from everview.expr.types import Schema, names
 from everview.lang import plan_text
 from everview.lang.datalog.lower import StoredRelation as KnownSource
-from everview.lang.front_end import DATALOG, PLAN, ViewText, lower_view, names_read
+from everview.lang.front_end import (
+    DATALOG,
+    PLAN,
+    RELALG,
+    SQL,
+    ViewText,
+    lower_view,
+    names_read,
+)
 from everview.lang.sql.bind.inline_functions import inline_calls_in_tree
 from everview.lang.sql.lower.context import Analyze
 from everview.lang.sql.parse.functions import Function
@@ -124,19 +133,23 @@ class Catalog:
 
     def with_table(self, table: TableDefinition) -> Catalog:
         """The catalog with one more table."""
-        self._must_be_free(table.name)
+        self.must_be_free(table.name)
         return self._like({**self.tables, table.name: table}, self.views)
 
     def with_plan(self, name: str, plan: Plan) -> Catalog:
         """The catalog with one more view, of a plan that was built in Python."""
         return self.with_view(ViewDefinition(name, plan_text.written(plan), language=PLAN))
 
+    def with_relalg(self, name: str, text: str) -> Catalog:
+        """The catalog with one more view, an expression of relational algebra."""
+        return self.with_view(ViewDefinition(name, text, language=RELALG))
+
     def with_view(self, view: ViewDefinition) -> Catalog:
         """The catalog with one more view, compiled."""
-        self._must_be_free(view.name)
+        self.must_be_free(view.name)
         view = self._partitioned(view, self._sources())
         grown = self._like(self.tables, {**self.views, view.name: view})
-        with recomputation_offered(view.query):
+        with recomputation_offered(view.query) if view.language == SQL else nullcontext():
             grown._compile_view(view.name)
         return grown
 
@@ -273,7 +286,8 @@ class Catalog:
         views = {key: value for key, value in self.views.items() if key != name}
         return self._like(tables, views)
 
-    def _must_be_free(self, name: str) -> None:
+    def must_be_free(self, name: str) -> None:
+        """Refuse a name that no table or view can have, or that one has already."""
         if problem := unusable_relation(name):
             raise UserError("Q011", problem, remedy="choose another name")
         taken = self.find(name)

@@ -96,7 +96,7 @@ class ViewDefinition:
 
     With parts that are recomputed, `rest` is the query in which they stand for their blocks. The
     functions that the query `calls` are written out in it. In Datalog, the query is a stratum;
-    built in Python, it is the text of a plan.
+    in relational algebra, an expression; built in Python, it is the text of a plan.
     """
 
     name: str

@@ -7,6 +7,7 @@ from everview.compiler import compile_program
 from everview.database.catalog.catalog import Catalog
 from everview.database.catalog.definitions import ViewDefinition
 from everview.database.introspect.fetch_costs import FetchCosts
+from everview.database.introspect.nabla import explain_nabla
 from everview.database.introspect.operators import Stratum, explain_operators, strata
 from everview.differentiate.definitions import print_derivative
 from everview.errors import UserError
@@ -15,7 +16,7 @@ from everview.program.explain import explain
 from everview.program.steps import Compute, Program, change_name
 from everview.sqlgen.sql import SPARK, emit_step
 
-STAGES = ("operators", "plan", "derivative", "program", "sql")
+STAGES = ("operators", "plan", "derivative", "nabla", "program", "sql")
 
 
 def explain_view(catalog: Catalog, name: str, stage: str, known: FetchCosts) -> str:
@@ -39,6 +40,8 @@ def explain_view(catalog: Catalog, name: str, stage: str, known: FetchCosts) -> 
         return print_plan(plan)
     if stage == "derivative":
         return print_derivative(plan)
+    if stage == "nabla":
+        return explain_nabla(catalog.views[name])
     program = _program(catalog, name)
     if stage == "program":
         return "\n".join([*_recomputed(catalog, name), explain(program, known.of_fetches())])
