@@ -20,6 +20,7 @@ from everview.database.catalog.catalog import Catalog
 from everview.database.catalog.definitions import TableDefinition
 from everview.database.change_feed import ChangePair, pair_of_parts, weighted_rows
 from everview.database.error_context import report_damage
+from everview.database.minimal import minimized
 from everview.errors import UserError
 from everview.expr.types import WEIGHT
 from everview.plan.build import restrict_to_keys
@@ -50,6 +51,8 @@ class _Change:
     table: str
     rows: Part
     removes: bool
+    minimal: bool = False
+    """Whether what it deletes may be absent, and what it inserts present."""
 
     @property
     def is_empty(self) -> bool:
@@ -240,6 +243,28 @@ class Transaction:
         """
         self.gather(lambda: self._upsert(self._table(table), rows))
 
+    def apply(
+        self, table: str, *, deleted: Any = (), inserted: Any = (), minimal: bool = False
+    ) -> None:
+        """Delete rows and insert others, as one change: inserts win.
+
+        With `minimal=True`, rows to be deleted may be absent and rows to be inserted may be there
+        already: those change nothing. So a change that comes from outside may say too much.
+
+            tx.apply("orders", deleted=[(1, 7, "10.00")], inserted=[(4, 7, "2.00")], minimal=True)
+        """
+        arguments.flag("minimal", minimal)
+
+        def work() -> None:
+            found = self._table(table)
+            gone, fresh = self._weighted(found, deleted, -1), self._weighted(found, inserted, 1)
+            self._add(
+                _Change(found.name, gone, removes=True, minimal=minimal),
+                _Change(found.name, fresh, removes=False, minimal=minimal),
+            )
+
+        self.gather(work)
+
     def _upsert(self, found: TableDefinition, rows: Any) -> None:
         if not found.key:
             raise UserError(
@@ -296,8 +321,21 @@ class Transaction:
 
     def _add(self, *changes: _Change) -> None:
         """Add changes, all of them in one step."""
-        filled = tuple(self._checked(each) for each in changes if not each.is_empty)
-        self._changes = (*self._changes, *filled)
+        gathered = self._changes
+        for change in changes:
+            if not change.is_empty:
+                filled = self._minimized(self._checked(change), gathered)
+                gathered = (*gathered, filled) if not filled.is_empty else gathered
+        self._changes = gathered
+
+    def _minimized(self, change: _Change, before: tuple[_Change, ...]) -> _Change:
+        """Of a change that need not be minimal, what has an effect after those before it."""
+        table = self.catalog.table(change.table)
+        if not change.minimal and not table.is_set:
+            return change
+        pending = [each.rows for each in before if each.table == change.table]
+        rows = minimized(self.engine, table, change.rows, self.snapshot, pending)
+        return replace(change, rows=rows)
 
     def _checked(self, change: _Change) -> _Change:
         if not isinstance(change.rows, pa.Table):

@@ -95,6 +95,32 @@ class SparkFrames:
             _must_all_be_there(by, row_count(removed), table)
         return removed
 
+    def minimized(
+        self, table: str, change: Part, snapshot: Snapshot, pending: Sequence[Part], *, once: bool
+    ) -> Part:
+        """The part of a change that has an effect, by one aggregation on executors."""
+        session, stored = self.session(), snapshot.stored[table]
+        counts = tuple(Column(f"__{count}", "bigint") for count in ("deleted", "inserted"))
+        columns = ", ".join(map(spark_name, names(stored.schema)))
+        with Relations(session) as relations:
+            relations.give("there", weighted_frame(session, table, snapshot, {table: pending}))
+            relations.give("change", part_frame(session, change, table, snapshot))
+            rows = (
+                f"SELECT {columns}, 0L AS __deleted, 0L AS __inserted, {WEIGHT} "
+                f"FROM {relations.names['there']} UNION ALL "
+                f"SELECT {columns}, GREATEST(-{WEIGHT}, 0L), GREATEST({WEIGHT}, 0L), 0L "
+                f"FROM {relations.names['change']}"
+            )
+            total = consolidate(rows, (*stored.schema, *counts), names(counts), SPARK)
+            wanted = "LEAST(__inserted, 1L)" if once else "__inserted"
+            after = f"GREATEST({WEIGHT} - __deleted, 0L, {wanted})"
+            effect = (
+                f"SELECT {columns}, CAST({after} - {WEIGHT} AS BIGINT) AS {WEIGHT} "
+                f"FROM ({total}) AS q "
+                f"WHERE __deleted + __inserted > 0 AND {after} <> {WEIGHT}"
+            )
+            return self.pin(ask(session, effect), table, snapshot)
+
     def pin(self, frame: DataFrame, table: str, snapshot: Snapshot) -> Part:
         """Weighted rows of a table, computed once: in memory if they are few, else in files."""
         with explained():
