@@ -55,7 +55,9 @@ def test_the_example_of_the_readme_runs_as_written(spark, tmp_path, monkeypatch,
         assert each in printed
 
 
-@pytest.mark.parametrize("page", ["plans", "transactions", "files", "sql"])
+@pytest.mark.parametrize(
+    "page", ["plans", "transactions", "preview", "minimal-changes", "files", "sql"]
+)
 def test_the_example_of_a_page_runs_as_written(page, tmp_path, monkeypatch, capsys):
     text = (ROOT / f"docs/{page}.md").read_text()
     [example] = re.findall(r"```python\n(.*?)```", text, re.DOTALL)
