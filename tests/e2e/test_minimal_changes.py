@@ -248,6 +248,22 @@ def test_conflicts_with_columns_named_and_rows_of_a_query(db):
     assert bag(db.read("keyed")) == Counter([(1, "A"), (2, "B"), (3, None)])
 
 
+def test_a_set_is_shown_as_one_and_keeps_the_columns_that_make_its_rows_differ(tmp_path):
+    with ev.open(str(tmp_path / "store"), engine="duckdb") as db:
+        db.sql(SETUP)
+        [(shown,)] = db.sql("SHOW CREATE TABLE one").rows()
+        db.sql(shown.replace("one", "two", 1))
+        for _ in range(2):
+            db.insert("two", [(1, "a")])
+        assert db.read("two").rows() == [(1, "a")]
+        with pytest.raises(ev.UserError, match="C008") as refused:
+            db.sql("ALTER TABLE two DROP COLUMN y")
+        assert refused.value.remedy
+        db.sql("ALTER TABLE two ADD COLUMN z INT; INSERT INTO two VALUES (1, 'a', NULL)")
+        assert db.read("two").rows() == [(1, "a", None)]
+        db.sql("ALTER TABLE keyed DROP COLUMN y")
+
+
 BAD = {
     "INSERT INTO keyed VALUES (1, 'a'), (1, 'b') ON CONFLICT DO NOTHING": "T006",
     "INSERT INTO bag VALUES (1, 'a') ON CONFLICT DO NOTHING": "T004",

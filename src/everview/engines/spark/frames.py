@@ -100,24 +100,25 @@ class SparkFrames:
     ) -> Part:
         """The part of a change that has an effect, by one aggregation on executors."""
         session, stored = self.session(), snapshot.stored[table]
-        counts = tuple(Column(f"__{count}", "bigint") for count in ("deleted", "inserted"))
+        counts = (Column("__deleted", "bigint"), Column("__inserted", "bigint"))
         columns = ", ".join(map(spark_name, names(stored.schema)))
+        deleted, inserted = map(spark_name, names(counts))
         with Relations(session) as relations:
             relations.give("there", weighted_frame(session, table, snapshot, {table: pending}))
             relations.give("change", part_frame(session, change, table, snapshot))
             rows = (
-                f"SELECT {columns}, 0L AS __deleted, 0L AS __inserted, {WEIGHT} "
+                f"SELECT {columns}, 0 AS {deleted}, 0 AS {inserted}, {WEIGHT} "
                 f"FROM {relations.names['there']} UNION ALL "
-                f"SELECT {columns}, GREATEST(-{WEIGHT}, 0L), GREATEST({WEIGHT}, 0L), 0L "
+                f"SELECT {columns}, GREATEST(-{WEIGHT}, 0), GREATEST({WEIGHT}, 0), 0 "
                 f"FROM {relations.names['change']}"
             )
             total = consolidate(rows, (*stored.schema, *counts), names(counts), SPARK)
-            wanted = "LEAST(__inserted, 1L)" if once else "__inserted"
-            after = f"GREATEST({WEIGHT} - __deleted, 0L, {wanted})"
+            wanted = f"LEAST({inserted}, 1)" if once else inserted
+            after = f"GREATEST({WEIGHT} - {deleted}, 0, {wanted})"
             effect = (
                 f"SELECT {columns}, CAST({after} - {WEIGHT} AS BIGINT) AS {WEIGHT} "
                 f"FROM ({total}) AS q "
-                f"WHERE __deleted + __inserted > 0 AND {after} <> {WEIGHT}"
+                f"WHERE {deleted} + {inserted} > 0 AND {after} <> {WEIGHT}"
             )
             return self.pin(ask(session, effect), table, snapshot)
 
