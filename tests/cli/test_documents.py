@@ -67,7 +67,20 @@ def test_the_example_of_the_readme_runs_as_written(spark, tmp_path, monkeypatch,
         assert each in printed
 
 
-@pytest.mark.parametrize("page", ["plans", "relalg", "schemas", "transactions", "files", "sql"])
+PAGES = (
+    "files",
+    "minimal-changes",
+    "plans",
+    "preview",
+    "relalg",
+    "schemas",
+    "sql",
+    "transactions",
+)
+"""Pages with one example in Python."""
+
+
+@pytest.mark.parametrize("page", PAGES)
 def test_the_example_of_a_page_runs_as_written(page, tmp_path, monkeypatch, capsys):
     text = (ROOT / f"docs/{page}.md").read_text()
     [example] = re.findall(r"```python\n(.*?)```", text, re.DOTALL)

@@ -156,6 +156,10 @@ NO_IDS: tuple[Any, ...] = (
     *((), ("w", 1, 2), ("w", "1"), ("w", -1), ("w", 1.0), ("w", True), ("w", None), ("w", 1 << 62)),
     *((1, "w"), (None, 1), ("", 1), ("x" * 999, 1), ("\ud800", 1), ("w", Hostile()), ["w", 1]),
 )
+NO_PREVIEWS: tuple[Any, ...] = (
+    *(1, 1.5, True, b"t", {"t": 1}, object(), len, Ellipsis, Hostile(), ["t", 1], [None], [[]]),
+    *(["nowhere"], ("t", "nowhere"), {"nowhere"}, pa.array(["t"]), np.array(["t"]), iter(["t"])),
+)
 NO_SESSIONS: tuple[Any, ...] = (1, "x", object(), len, [], {}, True, Hostile())
 NO_DIALECTS: tuple[Any, ...] = (
     *(1, 1.5, True, b"spark", ["spark"], {"x": 1}, object(), len, Hostile(), ("spark", "duckdb")),
@@ -216,6 +220,11 @@ VALUES: Mapping[str, tuple[Any, ...]] = {
     "statements": (None, 1, "SELECT 1", [1], [None], ["SELECT 1"], object(), Hostile()),
     "text": NO_STATEMENTS,
     "id": NO_IDS,
+    "pair": NO_FLAGS,
+    "minimal": NO_FLAGS,
+    "deleted": NO_ROWS,
+    "inserted": NO_ROWS,
+    "names": (*NO_PREVIEWS, *NO_NAMES),
 }
 """What is bad for a parameter, whichever call it belongs to."""
 
@@ -264,6 +273,7 @@ MAY_WORK = (
 SKIPPED = frozenset(
     (
         *("Database.close", "Transaction.add_weighted", "Transaction.gather"),
+        *("Transaction.pending_of", "Transaction.weighted_preview"),
         *("Transaction.commit", "Transaction.rollback", "Transaction.run", "Transaction.wait"),
         "Result.within",
     )

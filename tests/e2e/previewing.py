@@ -8,34 +8,35 @@ and the pair with the feed. All as bags of rows.
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Mapping
 from pathlib import Path
 from random import Random
 from typing import Any
 
-SETUP = """
+TABLES = """
 CREATE TABLE item (id INT PRIMARY KEY, kind INT, price INT);
-CREATE TABLE kind (kind INT, parent INT);
-CREATE VIEW joined AS SELECT i.id, k.parent FROM item i JOIN kind k ON i.kind = k.kind;
-CREATE VIEW left_joined AS SELECT i.id, k.parent FROM item i LEFT JOIN kind k ON i.kind = k.kind;
-CREATE VIEW grouped AS SELECT kind, COUNT(*) AS n, SUM(price) AS s, MAX(price) AS m
-  FROM item GROUP BY kind;
-CREATE VIEW kinds AS SELECT DISTINCT kind FROM item;
-CREATE VIEW both AS SELECT kind FROM item UNION SELECT parent FROM kind;
-CREATE VIEW neither AS SELECT kind FROM kind EXCEPT SELECT kind FROM item;
-CREATE VIEW ranked AS SELECT id, kind, ROW_NUMBER() OVER (PARTITION BY kind ORDER BY price, id) AS n
-  FROM item;
-CREATE VIEW best AS SELECT id, price FROM item ORDER BY price DESC, id LIMIT 2;
-CREATE VIEW above AS WITH RECURSIVE up(kind, parent) AS (
-  SELECT kind, parent FROM kind UNION SELECT up.kind, k.parent FROM up JOIN kind k
-  ON up.parent = k.kind) SELECT kind, parent FROM up;
-CREATE VIEW per_count AS SELECT n, COUNT(*) AS groups FROM grouped GROUP BY n
+CREATE TABLE kind (kind INT, parent INT)
 """
+VIEWS = {
+    "joined": "SELECT i.id, k.parent FROM item i JOIN kind k ON i.kind = k.kind",
+    "left_joined": "SELECT i.id, k.parent FROM item i LEFT JOIN kind k ON i.kind = k.kind",
+    "grouped": "SELECT kind, COUNT(*) AS n, SUM(price) AS s, MAX(price) AS m "
+    "FROM item GROUP BY kind",
+    "kinds": "SELECT DISTINCT kind FROM item",
+    "both": "SELECT kind FROM item UNION SELECT parent FROM kind",
+    "neither": "SELECT kind FROM kind EXCEPT SELECT kind FROM item",
+    "ranked": "SELECT id, kind, ROW_NUMBER() OVER (PARTITION BY kind ORDER BY price, id) AS n "
+    "FROM item",
+    "best": "SELECT id, price FROM item ORDER BY price DESC, id LIMIT 2",
+    "above": "WITH RECURSIVE up(kind, parent) AS (SELECT kind, parent FROM kind "
+    "UNION SELECT up.kind, k.parent FROM up JOIN kind k ON up.parent = k.kind) "
+    "SELECT kind, parent FROM up",
+    "per_count": "SELECT n, COUNT(*) AS groups FROM grouped GROUP BY n",
+}
+SKETCH = {"sketch": "SELECT kind, approx_count_distinct(price) AS z FROM item GROUP BY kind"}
+"""A view that only Spark answers, by recomputing it."""
 SETS = ("grouped", "kinds", "both", "neither", "ranked", "best", "above", "per_count", "sketch")
 """Views of which no row is there twice."""
-SKETCH = """
-CREATE VIEW sketch WITH (refresh = 'auto') AS
-  SELECT kind, approx_count_distinct(price) AS z FROM item GROUP BY kind
-"""
 VALUES = (None, 0, 1, 2)
 
 
@@ -47,9 +48,10 @@ def bag(result: Any) -> Counter:
 class Previewed:
     """A database on which one random transaction after the other is previewed and committed."""
 
-    def __init__(self, db: Any, seed: int, *, recomputed: bool = False) -> None:
+    def __init__(self, db: Any, seed: int, views: Mapping[str, str] = VIEWS) -> None:
         self.db, self.chance = db, Random(seed)
-        db.sql(SETUP + (";" + SKETCH if recomputed else ""))
+        declared = (f"CREATE VIEW {n} WITH (refresh = 'auto') AS {q}" for n, q in views.items())
+        db.sql(";".join((TABLES, *declared)))
         self.views = [*db.catalog.views]
         self.folder = Path(db.store.absolute(""))
 
@@ -113,7 +115,7 @@ class Previewed:
         elif which == 3:
             self.db.sql(f"DELETE FROM kind WHERE kind = {chance.randrange(3)}")
         elif which == 4:
-            self.db.sql("INSERT INTO kind SELECT kind, 1 FROM kinds WHERE kind > 0")
+            self.db.sql("INSERT INTO kind SELECT kind, 1 FROM grouped WHERE kind > 0")
         elif free:
             tx.upsert("item", [row])
 

@@ -265,6 +265,10 @@ def _drop_column(action: DropColumn, draft: _Draft) -> _Draft:
     if name in table.key:
         problem = f"{name} is in the primary key of {table.name}"
         raise UserError("C008", problem, span=action.span, remedy="drop other columns only")
+    if table.is_set and not table.key:
+        problem = f"{table.name} is a set, and without {name} rows of it might be equal"
+        remedy = "create another table, and INSERT INTO it what the rows become"
+        raise UserError("C008", problem, span=action.span, remedy=remedy)
     if len(table.columns) == 1:
         problem = f"{name} is the only column of {table.name}"
         raise UserError("Q004", problem, span=action.span, remedy="DROP TABLE instead")

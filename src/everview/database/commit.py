@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from everview.database.backfill import EpochWrites, backfill
+from everview.database.backfill import backfill
 from everview.database.compaction import compact_if_due
 from everview.database.ddl import CatalogChange
 from everview.database.error_context import report_damage, with_span
 from everview.database.handle import Handle
 from everview.database.introspect.epoch_notes import declaration_note, timestamp
-from everview.database.maintain import Refresh
 from everview.database.recording import record
 from everview.database.replace_views import find_faulty
 from everview.database.transaction import Transaction
@@ -36,11 +35,9 @@ def commit_transaction(db: Handle, tx: Transaction) -> int:
             remedy="begin the transaction again",
         )
     with report_damage(snapshot):
-        refreshed = db.maintainer.refresh(tx.pending, tx.removes, snapshot)
+        refreshed = db.maintainer.refresh(tx.pending, tx.removes, snapshot, tx.id is not None)
     if refreshed is None:
-        if tx.id is None:
-            return snapshot.manifest.epoch
-        refreshed = Refresh(EpochWrites(), {"kind": "transaction"}, Clock())
+        return snapshot.manifest.epoch
     following = refreshed.writes.advance(snapshot.manifest, db.now(), note=refreshed.note)
     following = following.of_transaction(tx.id)
     record(db.store, following, refreshed.clock)

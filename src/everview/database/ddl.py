@@ -168,7 +168,7 @@ def _apply(
                 return _create_table_as(name, statement.query, catalog, engine, now)
             table = TableDefinition(name, columns, key, not_null, statement.lengths)
             told = Comments(statement.comment, statement.column_comments)
-            table = replace(table, comments=told)
+            table = replace(table, comments=told, is_set=statement.is_set)
             return CatalogChange(catalog.with_table(table))
         case CreateView(name, query, given):
             view = ViewDefinition(name, query, given, statement.refresh, calls=statement.calls)

@@ -14,7 +14,15 @@ from everview.database.transaction import Transaction
 from everview.errors import UserError
 from everview.expr.quoting import spark_name
 from everview.lang.sql.parse.parser import parse_query
-from everview.lang.sql.parse.statements import Delete, Insert, Merge, MergeClause, Truncate, Update
+from everview.lang.sql.parse.statements import (
+    Delete,
+    Insert,
+    Merge,
+    MergeClause,
+    OnConflict,
+    Truncate,
+    Update,
+)
 from everview.runtime.protocol import SIGN, Part, row_count
 from everview.runtime.results import Result
 
@@ -46,7 +54,56 @@ def insert(tx: Transaction, statement: Insert) -> int:
         f"SELECT {_cast(table, columns)}, CAST(1 AS BIGINT) AS `{SIGN}` "
         f"FROM ({statement.query}) AS t({aliases})"
     )
+    if statement.conflict is not None:
+        given = f"SELECT {_cast(table, columns)} FROM ({statement.query}) AS t({aliases})"
+        return _insert_or_update(tx, table, given, statement, statement.conflict)
     return _apply(tx, table, rows, removes=False)
+
+
+def _insert_or_update(
+    tx: Transaction, table: TableDefinition, given: str, statement: Insert, conflict: OnConflict
+) -> int:
+    """INSERT … ON CONFLICT as the MERGE that it is; the rows given are called `excluded`."""
+    key = _columns(table, conflict.columns, statement) if conflict.columns else table.key
+    if not table.key or {*key} != {*table.key}:
+        which = f"key ({', '.join(key)})" if conflict.columns else "primary key"
+        raise UserError(
+            "T004",
+            f"{table.name} has no {which} that a row could be in conflict with",
+            span=statement.span,
+            remedy="name the columns of its PRIMARY KEY, or of a set leave ON CONFLICT out",
+        )
+    source = f"(SELECT DISTINCT * FROM ({given}) AS g) AS {EXCLUDED}"
+    _must_be_given_once(tx, table, source, statement)
+    on = " AND ".join(f"{_of(table.name, name)} = {_of(EXCLUDED, name)}" for name in table.key)
+    clauses = [MergeClause(False, None, "insert", (), ())]
+    if conflict.assignments:
+        columns, values = zip(*conflict.assignments, strict=True)
+        clauses.append(MergeClause(True, conflict.where, "update", columns, values))
+    merged = Merge(table.name, table.name, source, on, tuple(clauses), statement.span)
+    return merge(tx, merged)
+
+
+EXCLUDED = "excluded"
+"""What the rows of an INSERT are called in its ON CONFLICT."""
+
+
+def _must_be_given_once(
+    tx: Transaction, table: TableDefinition, source: str, statement: Insert
+) -> None:
+    """Refuse different rows with one key: none of them is the first."""
+    keys = ", ".join(_of(EXCLUDED, name) for name in table.key)
+    twice = _select(
+        tx, f"SELECT {keys} FROM {source} GROUP BY {keys} HAVING COUNT(*) > 1 LIMIT 3"
+    ).to_arrow()
+    if twice.num_rows:
+        raise UserError(
+            "T006",
+            f"INSERT … ON CONFLICT gives different rows of {table.name} with one key, "
+            f"for instance {twice.slice(0, 1).to_pylist()[0]}",
+            span=statement.span,
+            remedy="give each key once: the rows of a statement have no order",
+        )
 
 
 def delete(tx: Transaction, statement: Delete) -> int:

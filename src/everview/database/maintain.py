@@ -89,11 +89,20 @@ class Maintainer:
         return Maintainer(catalog, self.engine, self.chooser, self.weighed_min_rows)
 
     def refresh(
-        self, pending: Changes, removes: frozenset[str], snapshot: Snapshot
+        self,
+        pending: Changes,
+        removes: frozenset[str],
+        snapshot: Snapshot,
+        has_id: bool = False,
     ) -> Refresh | None:
-        """Everything that the pending changes write; None when they cancel or there are none."""
+        """Everything that the pending changes write.
+
+        Where they cancel, or there are none, that is nothing at all for a transaction that
+        `has_id`, whose epoch keeps the id, and None for any other.
+        """
+        nothing = Refresh(EpochWrites(), {"kind": "transaction"}, Clock()) if has_id else None
         if not pending:
-            return None
+            return nothing
         clock = Clock()
         changes, compiled = self.prepare(pending, removes, snapshot, clock)
         measured = Measurements.of(read_note(snapshot.manifest))
@@ -117,7 +126,7 @@ class Maintainer:
             views_ms = _views_ms(compiled, outcome)
             measured = measured.after_change(compiled.tables, Measurement(rows, views_ms))
         if not writes.changes:
-            return None
+            return nothing
         for phase, spent in outcome.clock.phases.items():
             clock.add(phase, spent)
         views = {name: s for name, s in compiled.shares.items() if name in self.catalog.views}

@@ -11,7 +11,6 @@ from types import TracebackType
 from typing import Any, Protocol, TypeVar, overload
 
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from everview import arguments
 from everview.database import queries
@@ -20,12 +19,16 @@ from everview.database.catalog.catalog import Catalog
 from everview.database.catalog.definitions import TableDefinition
 from everview.database.change_feed import ChangePair, pair_of_parts, weighted_rows
 from everview.database.error_context import report_damage
+from everview.database.minimal import minimized
+from everview.database.rows_by_key import (
+    last_of_each_key,
+    must_all_be_there,
+    must_have_each_key_once,
+    removal,
+)
 from everview.errors import UserError
-from everview.expr.types import WEIGHT
-from everview.plan.build import restrict_to_keys
-from everview.plan.nodes import Ref
 from everview.runtime.calendar import must_be_in_calendar
-from everview.runtime.protocol import Engine, Part, Snapshot, Staged, in_memory, row_count
+from everview.runtime.protocol import Engine, Part, Snapshot, row_count
 from everview.runtime.results import Result
 from everview.store.transaction_ids import TransactionId
 
@@ -49,6 +52,8 @@ class _Change:
     table: str
     rows: Part
     removes: bool
+    minimal: bool = False
+    """Whether what it deletes may be absent, and what it inserts present."""
 
     @property
     def is_empty(self) -> bool:
@@ -239,6 +244,28 @@ class Transaction:
         """
         self.gather(lambda: self._upsert(self._table(table), rows))
 
+    def apply(
+        self, table: str, *, deleted: Any = (), inserted: Any = (), minimal: bool = False
+    ) -> None:
+        """Delete rows and insert others, as one change: inserts win.
+
+        With `minimal=True`, rows to be deleted may be absent and rows to be inserted may be there
+        already: those change nothing. So a change that comes from outside may say too much.
+
+            tx.apply("orders", deleted=[(1, 7, "10.00")], inserted=[(4, 7, "2.00")], minimal=True)
+        """
+        arguments.flag("minimal", minimal)
+
+        def work() -> None:
+            found = self._table(table)
+            gone, fresh = self._weighted(found, deleted, -1), self._weighted(found, inserted, 1)
+            self._add(
+                _Change(found.name, gone, removes=True, minimal=minimal),
+                _Change(found.name, fresh, removes=False, minimal=minimal),
+            )
+
+        self.gather(work)
+
     def _upsert(self, found: TableDefinition, rows: Any) -> None:
         if not found.key:
             raise UserError(
@@ -248,9 +275,9 @@ class Transaction:
             )
         fresh = self._weighted(found, rows, 1)
         if isinstance(fresh, pa.Table):
-            fresh = _last_of_each_key(fresh, found.key)
+            fresh = last_of_each_key(fresh, found.key)
         else:
-            _must_have_each_key_once(fresh, found)
+            must_have_each_key_once(fresh, found)
         old = self._removal(found, fresh)
         self._add(_Change(found.name, old, removes=True), _Change(found.name, fresh, removes=False))
 
@@ -268,25 +295,12 @@ class Transaction:
             wanted = given.keys(keys, found.name, columns)
         old = self._removal(found, wanted)
         if isinstance(wanted, pa.Table):
-            _must_all_be_there(wanted, old, found)
+            must_all_be_there(wanted, old, found)
         self._add(_Change(found.name, old, removes=True))
 
     def _removal(self, table: TableDefinition, by: Any) -> Part:
         """Minus the rows with the keys of `by`, stored or pending in this transaction."""
-        pending = self.pending.get(table.name, [])
-        like = by.rows if isinstance(by, Staged) else by
-        before = in_memory(pending)
-        if not isinstance(like, pa.Table) or before is None:
-            return self.engine.frames.removal(table.name, table.key, by, self.snapshot, pending)
-        key_columns = tuple(c for c in table.columns if c.name in like.column_names)
-        plan = restrict_to_keys(Ref("current", table.columns), Ref("keys", key_columns), table.key)
-        stored = self.engine.lookup(
-            table.name, table.key[0], like.column(table.key[0]), self.snapshot
-        )
-        current = pa.concat_tables([stored, *before])
-        old = self.engine.local.evaluate(plan, {"current": current, "keys": like})
-        place, negative = old.schema.get_field_index(WEIGHT), pc.negate(old.column(WEIGHT))
-        return old.set_column(place, WEIGHT, negative)
+        return removal(self.engine, table, by, self.snapshot, self.pending.get(table.name, []))
 
     def add_weighted(self, table: str, *parts: Part, removes: bool) -> None:
         """Add rows that carry their weights, all of them in one step."""
@@ -295,8 +309,21 @@ class Transaction:
 
     def _add(self, *changes: _Change) -> None:
         """Add changes, all of them in one step."""
-        filled = tuple(self._checked(each) for each in changes if not each.is_empty)
-        self._changes = (*self._changes, *filled)
+        gathered = self._changes
+        for change in changes:
+            if not change.is_empty:
+                filled = self._minimized(self._checked(change), gathered)
+                gathered = (*gathered, filled) if not filled.is_empty else gathered
+        self._changes = gathered
+
+    def _minimized(self, change: _Change, before: tuple[_Change, ...]) -> _Change:
+        """Of a change that need not be minimal, what has an effect after those before it."""
+        table = self.catalog.table(change.table)
+        if not change.minimal and not table.is_set:
+            return change
+        pending = [each.rows for each in before if each.table == change.table]
+        rows = minimized(self.engine, table, change.rows, self.snapshot, pending)
+        return replace(change, rows=rows)
 
     def _checked(self, change: _Change) -> _Change:
         if not isinstance(change.rows, pa.Table):
@@ -378,49 +405,3 @@ class Transaction:
                 "this transaction has ended",
                 remedy="begin another with db.transaction() or BEGIN",
             )
-
-
-def _last_of_each_key(rows: pa.Table, key: tuple[str, ...]) -> pa.Table:
-    """Of several rows with one key, the last given."""
-    numbered = rows.append_column("__n", pa.array(range(rows.num_rows), pa.int64()))
-    last = numbered.group_by(list(key)).aggregate([("__n", "max")]).column("__n_max")
-    return rows.take(last.sort())
-
-
-def _must_have_each_key_once(fresh: Staged, table: TableDefinition) -> None:
-    """Refuse a frame with two rows of one key; of one that is only in files the commit does so."""
-    if fresh.rows is None:
-        return
-    counted = fresh.rows.group_by(list(table.key)).aggregate([([], "count_all")])
-    twice = counted.filter(pc.greater(counted.column("count_all"), 1))
-    if twice.num_rows:
-        key = twice.select(list(table.key)).slice(0, 1).to_pylist()[0]
-        raise UserError(
-            "T010",
-            f"the DataFrame has {twice.num_rows} keys of {table.name} more than once, "
-            f"for instance {key}",
-            remedy="keep one row per key: a DataFrame has no order, so none of them is the last",
-        )
-
-
-def _must_all_be_there(keys: pa.Table, removed: Part, table: TableDefinition) -> None:
-    """Refuse keys that no row has; as many rows as keys means that each was found."""
-    if row_count(removed) == keys.num_rows:
-        return
-    columns, rows = list(table.key), in_memory([removed])
-    if rows is None:
-        raise UserError(
-            "T011",
-            f"{table.name} has no rows for {keys.num_rows - row_count(removed)} "
-            f"of the {keys.num_rows} keys to be deleted",
-            remedy="read the table to see its keys",
-        )
-    missing = keys.join(rows[0].select(columns), columns, join_type="left anti")
-    if missing.num_rows:
-        shown = missing.select(columns).slice(0, 3).to_pylist()
-        more = f" and {missing.num_rows - 3} more" if missing.num_rows > 3 else ""
-        raise UserError(
-            "T011",
-            f"{table.name} has no rows with these keys: {', '.join(map(str, shown))}{more}",
-            remedy="read the table to see its keys",
-        )

@@ -225,6 +225,14 @@ class Frames(Protocol):
     def change(self, result: Result, table: str, snapshot: Snapshot) -> Part:
         """The rows of a query as a change of a table; its last column has the weights."""
 
+    def minimized(
+        self, table: str, change: Part, snapshot: Snapshot, pending: Sequence[Part], *, once: bool
+    ) -> Part:
+        """The part of a change that has an effect: max(m ∸ d, i) − m of each row.
+
+        m rows are there, d are deleted and i inserted; where rows are there only `once`, i ≤ 1.
+        """
+
     def removal(
         self, table: str, key: Sequence[str], by: Any, snapshot: Snapshot, pending: Sequence[Part]
     ) -> Part:

@@ -61,6 +61,7 @@ class TableDefinition:
     """A declared table; `lengths` says how long the texts of a column may be.
 
     `evolution` is how it was altered, `formerly` the names it had until some epochs.
+    A table that `is_set` has no row twice: changes of it are minimized.
     """
 
     name: str
@@ -71,6 +72,7 @@ class TableDefinition:
     evolution: Evolution = UNALTERED
     formerly: FormerNames = ()
     comments: Comments = UNCOMMENTED
+    is_set: bool = False
 
     @property
     def source(self) -> Source:
@@ -153,7 +155,7 @@ def table_from(raw: Mapping[str, Any]) -> TableDefinition:
     key, not_null = tuple(raw["key"]), tuple(raw["not_null"])
     evolution = evolution_from(raw.get("evolution", {}))
     table = TableDefinition(raw["name"], columns, key, not_null, lengths, evolution)
-    return replace(table, **_told_from(raw))
+    return replace(table, is_set=raw.get("kind") == "set", **_told_from(raw))
 
 
 def table_json(table: TableDefinition) -> dict[str, Any]:
@@ -166,6 +168,7 @@ def table_json(table: TableDefinition) -> dict[str, Any]:
     }
     plain |= {"lengths": [list(each) for each in table.lengths]} if table.lengths else {}
     plain |= {"evolution": evolution_json(table.evolution)} if table.evolution.layouts else {}
+    plain |= {"kind": "set"} if table.is_set else {}
     return plain | _told_json(table)
 
 

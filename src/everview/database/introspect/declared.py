@@ -82,7 +82,8 @@ def _create_table(table: TableDefinition) -> str:
     if table.key:
         parts.append(f"PRIMARY KEY ({', '.join(map(spark_name, table.key))})")
     said = _comment(table.comments.relation)
-    return f"CREATE TABLE {spark_name(table.name)} ({', '.join(parts)}){said}"
+    kind = " WITH (kind = 'set')" if table.is_set else ""
+    return f"CREATE TABLE {spark_name(table.name)} ({', '.join(parts)}){said}{kind}"
 
 
 def _comment(text: str) -> str:

@@ -248,6 +248,12 @@ class _NoFrames:
         rows, schema = result.to_arrow(), snapshot.stored[table].schema
         return conform(rows.rename_columns([*rows.column_names[:-1], WEIGHT]), schema)
 
+    def minimized(
+        self, table: str, change: Part, snapshot: Snapshot, pending: Sequence[Part], *, once: bool
+    ) -> Part:
+        """All rows are in memory here."""
+        raise AssertionError(type(change))
+
     def removal(
         self, table: str, key: Sequence[str], by: Any, snapshot: Snapshot, pending: Sequence[Part]
     ) -> Part:

@@ -101,6 +101,33 @@ class SparkFrames:
             _must_all_be_there(by, row_count(removed), table)
         return removed
 
+    def minimized(
+        self, table: str, change: Part, snapshot: Snapshot, pending: Sequence[Part], *, once: bool
+    ) -> Part:
+        """The part of a change that has an effect, by one aggregation on executors."""
+        session, stored = self.session(), snapshot.stored[table]
+        counts = (Column("__deleted", "bigint"), Column("__inserted", "bigint"))
+        columns = ", ".join(map(spark_name, names(stored.schema)))
+        deleted, inserted = map(spark_name, names(counts))
+        with Relations(session) as relations:
+            relations.give("there", weighted_frame(session, table, snapshot, {table: pending}))
+            relations.give("change", part_frame(session, change, table, snapshot))
+            rows = (
+                f"SELECT {columns}, 0 AS {deleted}, 0 AS {inserted}, {WEIGHT} "
+                f"FROM {relations.names['there']} UNION ALL "
+                f"SELECT {columns}, GREATEST(-{WEIGHT}, 0), GREATEST({WEIGHT}, 0), 0 "
+                f"FROM {relations.names['change']}"
+            )
+            total = consolidate(rows, (*stored.schema, *counts), names(counts), SPARK)
+            wanted = f"LEAST({inserted}, 1)" if once else inserted
+            after = f"GREATEST({WEIGHT} - {deleted}, 0, {wanted})"
+            effect = (
+                f"SELECT {columns}, CAST({after} - {WEIGHT} AS BIGINT) AS {WEIGHT} "
+                f"FROM ({total}) AS q "
+                f"WHERE {deleted} + {inserted} > 0 AND {after} <> {WEIGHT}"
+            )
+            return self.pin(ask(session, effect), table, snapshot)
+
     def pin(self, frame: DataFrame, table: str, snapshot: Snapshot) -> Part:
         """Weighted rows of a table, computed once: in memory if they are few, else in files."""
         with explained():

@@ -54,7 +54,12 @@ def inline_calls(statement: Statement, functions: Functions) -> Statement:
             query_text, calls = inline_calls_in_text(statement.query, functions)
             return replace(statement, query=query_text, calls=calls)
         case Insert():
-            return replace(statement, query=text(statement.query))
+            conflict = statement.conflict and replace(
+                statement.conflict,
+                assignments=tuple((n, text(value)) for n, value in statement.conflict.assignments),
+                where=maybe(statement.conflict.where),
+            )
+            return replace(statement, query=text(statement.query), conflict=conflict)
         case CopyTo():
             return replace(statement, query=text(statement.query))
         case Delete():

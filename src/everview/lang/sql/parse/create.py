@@ -37,7 +37,14 @@ def create_table(tree: exp.Create, text: str, tokens: list[Token], span: Span) -
     elsewhere = tree.find(exp.LocationProperty, exp.OptionsProperty)
     if elsewhere is not None:
         raise _not_in_table(elsewhere, text, span)
-    lenient = bool(tree.args.get("exists"))
+    lenient, is_set = bool(tree.args.get("exists")), _is_set(tree, text, span)
+    if query is not None and is_set:
+        raise UserError(
+            "Q004",
+            "a set cannot be created AS a query",
+            span=span,
+            remedy="create it with its columns, then INSERT INTO it",
+        )
     if query is not None and isinstance(schema, exp.Table):
         start = _query_start(tokens, query, span)
         as_query = Query(text[start : span.stop], reads_of(query), Span(text, start, span.stop))
@@ -49,7 +56,26 @@ def create_table(tree: exp.Create, text: str, tokens: list[Token], span: Span) -
             span=span,
             remedy="write CREATE TABLE name (column type, …) or CREATE TABLE name AS SELECT …",
         )
-    return replace(_with_columns(schema, text, span, lenient=lenient), comment=_said_of(tree))
+    declared = _with_columns(schema, text, span, lenient=lenient)
+    return replace(declared, comment=_said_of(tree), is_set=is_set)
+
+
+def _is_set(tree: exp.Create, text: str, span: Span) -> bool:
+    """Whether WITH (kind = 'set') says that no row is there twice."""
+    kinds = [
+        part
+        for part in (tree.args["properties"].expressions if tree.args.get("properties") else ())
+        if type(part) is exp.Property and part.this.name.lower() == "kind"
+    ]
+    for part in kinds:
+        if part.args["value"].name.lower() not in ("set", "bag") or len(kinds) > 1:
+            raise UserError(
+                "Q003",
+                f"this option is not part of the language: {part.sql(dialect=DIALECT)}",
+                span=span_of(part, text) or span,
+                remedy="leave it out, or write WITH (kind = 'set')",
+            )
+    return any(part.args["value"].name.lower() == "set" for part in kinds)
 
 
 def _with_columns(schema: exp.Schema, text: str, span: Span, *, lenient: bool) -> CreateTable:

@@ -27,6 +27,7 @@ from everview.lang.sql.parse.statements import (
     Insert,
     Merge,
     MergeClause,
+    OnConflict,
     Query,
     Statement,
     TransactionBracket,
@@ -147,7 +148,7 @@ def _query(tree: exp.Expr, source: _Source) -> Statement:
 
 _KNOWN_PARTS: dict[type[exp.Expr], tuple[str, ...]] = {
     exp.Drop: ("kind", "tables", "exists", "materialized"),
-    exp.Insert: ("this", "expression", "with_", "overwrite"),
+    exp.Insert: ("this", "expression", "with_", "overwrite", "conflict"),
     exp.Delete: ("this", "where"),
     exp.Update: ("this", "expressions", "where"),
     exp.Merge: ("this", "using", "on", "whens"),
@@ -192,7 +193,30 @@ def _insert(tree: exp.Expr, source: _Source) -> Statement:
         query = query.copy()
         query.set("with_", tree.args["with_"].copy())
     text = query.sql(dialect=QUERIES)
-    return Insert(table_name(target, source.text), columns, text, source.span)
+    table = table_name(target, source.text)
+    return Insert(table, columns, text, source.span, _conflict(tree, table, source))
+
+
+def _conflict(tree: exp.Expr, table: str, source: _Source) -> OnConflict | None:
+    """ON CONFLICT [(columns)] DO NOTHING, or DO UPDATE SET … [WHERE …]."""
+    conflict = tree.args.get("conflict")
+    if conflict is None:
+        return None
+    action = conflict.args.get("action")
+    does = action.name.upper() if action is not None else ""
+    keys: list[exp.Expr] = [key.this for key in conflict.args.get("conflict_keys") or ()]
+    known = ("expressions", "action", "conflict_keys", "where")
+    odd = any(value for part, value in conflict.args.items() if part not in known)
+    plain = all(isinstance(key, exp.Column) and not key.table for key in keys)
+    wanted = "DO UPDATE" if conflict.expressions else "DO NOTHING"
+    if odd or not plain or does != wanted:
+        raise _not_in_language(
+            "this form of ON CONFLICT",
+            span_of(conflict, source.text) or source.span,
+            "write ON CONFLICT (key) DO NOTHING, or DO UPDATE SET column = value",
+        )
+    pairs = tuple(_assignment(each, (table, table), source.span) for each in conflict.expressions)
+    return OnConflict(tuple(key.name for key in keys), pairs, _where(conflict))
 
 
 def _merge(tree: exp.Expr, source: _Source) -> Statement:

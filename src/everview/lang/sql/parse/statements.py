@@ -22,7 +22,8 @@ STRICT, AUTO = "strict", "auto"
 class CreateTable:
     """CREATE TABLE with its columns and constraints, or AS a query.
 
-    `lengths` says how many characters the texts of a column may have.
+    `lengths` says how many characters the texts of a column may have. A table that `is_set` has no
+    row twice.
     """
 
     name: str
@@ -35,6 +36,7 @@ class CreateTable:
     lengths: tuple[tuple[str, int], ...] = ()
     comment: str = ""
     column_comments: tuple[tuple[str, str], ...] = ()
+    is_set: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,6 +110,18 @@ class Comment:
 
 
 @dataclass(frozen=True, slots=True)
+class OnConflict:
+    """ON CONFLICT of an INSERT: what happens to a row whose key is there already.
+
+    Nothing, where there are no `assignments`; else these, to rows that satisfy the condition.
+    """
+
+    columns: tuple[str, ...] = ()
+    assignments: tuple[tuple[str, str], ...] = ()
+    where: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class Insert:
     """INSERT INTO a table, from VALUES or a query."""
 
@@ -115,6 +129,7 @@ class Insert:
     columns: tuple[str, ...]
     query: str
     span: Span
+    conflict: OnConflict | None = None
 
 
 @dataclass(frozen=True, slots=True)
