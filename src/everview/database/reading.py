@@ -19,7 +19,7 @@ def read(handle: Handle, name: str, epoch: int | None, *, nested: bool) -> Resul
     """The rows of a table or view at an epoch, the newest unless one is named."""
     snapshot, catalog = handle.at(epoch)
     relation = catalog.relation(name)
-    if nested and catalog.dictionaries(relation):
+    if nested and catalog.is_nested(relation):
         rows = _rebuilt(handle.engine, relation, catalog, snapshot)
     else:
         rows = queries.read(handle.engine, relation, snapshot)

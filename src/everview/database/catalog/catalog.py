@@ -296,6 +296,11 @@ class Catalog:
         view = self.views.get(name)
         return (view and nested_view(view.query, view.language)) or name
 
+    def is_nested(self, name: str) -> bool:
+        """Whether a relation is a nested view, and no collection inside one."""
+        view = self.views.get(name)
+        return view is not None and view.language == NESTED and self.whole_view(name) == name
+
     def dictionaries(self, name: str) -> tuple[str, ...]:
         """The relations of the collections inside a nested view, each after the one above it."""
         return tuple(each for each in self.views if each != name and self.whole_view(each) == name)

@@ -12,7 +12,6 @@ from dataclasses import dataclass
 
 from everview.errors import UserError
 from everview.expr import scalar
-from everview.expr.types import Column
 from everview.lang.nested.lower import ONCE, Lowering, Rows, column_name
 from everview.lang.nested.normal_form import Collection, Comprehension, Term, Tuple, totals_in
 from everview.lang.nested.shred import Leaf, Member, Occurrence, Shredded
@@ -55,13 +54,13 @@ class Dictionaries:
         terms = [leaf.of(member.part.head) for leaf in relation.leaves]
         heads = tuple(each for each in terms if not isinstance(each, Collection | Tuple))
         for rows in self.lowering.rows(member.part, around, heads):
-            outputs = list(_label(relation, member.under, rows))
+            outputs = list(_label(relation, member.under))
             for leaf, term in zip(relation.leaves, terms, strict=True):
                 if not isinstance(term, Collection | Tuple):
                     outputs.append(self._base(leaf, term, rows))
                     continue
                 below = self.relations[relation.below(leaf)]
-                outputs += _label(below, below.occurrences[number], rows)
+                outputs += _label(below, below.occurrences[number])
             yield map_(rows.plan, tuple(outputs))
 
     def _base(self, leaf: Leaf, term: Term, rows: Rows) -> Output:
@@ -104,17 +103,16 @@ def _is_linear(part: Comprehension) -> bool:
     return one_table and not any(map(totals_in, part.conditions))
 
 
-def _label(relation: Shredded, own: Occurrence | None, rows: Rows) -> Iterator[Output]:
+def _label(relation: Shredded, own: Occurrence | None) -> Iterator[Output]:
     """The label columns of a relation: the values of one occurrence, null for the others."""
     if own is None:
         return
-    if relation.branch:
-        yield Output(relation.branch, "int", str(own.number))
-    for each in relation.occurrences:
-        for column, value in zip(each.columns, each.values, strict=True):
-            yield _label_column(column, column_name(value) if each == own else None)
-
-
-def _label_column(column: Column, value: str | None) -> Output:
-    text = f"CAST(NULL AS {column.type})" if value is None else scalar.column(value)
-    return Output(column.name, column.type, scalar.canonical(text))
+    values = {c: column_name(value) for c, value in zip(own.columns, own.values, strict=True)}
+    for column in relation.labels:
+        if column.name == relation.branch:
+            text = str(own.number)
+        elif column in values:
+            text = scalar.column(values[column])
+        else:
+            text = scalar.canonical(f"CAST(NULL AS {column.type})")
+        yield Output(column.name, column.type, text)

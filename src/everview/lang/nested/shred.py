@@ -99,7 +99,7 @@ class Shredded:
     def labels(self) -> Schema:
         """The columns of the label, which the relation above has too."""
         branch = (Column(self.branch, "int"),) if self.branch else ()
-        return branch + tuple(column for each in self.occurrences for column in each.columns)
+        return branch + tuple(dict.fromkeys(c for each in self.occurrences for c in each.columns))
 
     @property
     def leaves(self) -> tuple[Leaf, ...]:
@@ -136,7 +136,8 @@ def _dictionary(relation: Shredded, leaf: Leaf, type_: Bag, types: dict[ColumnOf
     for number, member in enumerate(relation.members):
         bag = leaf.of(member.part.head)
         assert isinstance(bag, Collection)
-        values = tuple(sorted(free_columns(bag), key=lambda c: (c.variable, c.name)))
+        free = free_columns(bag)
+        values = tuple(column for column in types if column in free)
         columns = (Column(f"{path}#{c.variable}.{c.name}", types[c]) for c in values)
         found = Occurrence(len(occurrences), number, tuple(columns), values)
         occurrences.append(found)
