@@ -387,6 +387,8 @@ class _Function:
 
     def _call(self, node: ast.Call, scope: Scope) -> Expr:
         function = node.func
+        if not isinstance(function, ast.Name | ast.Attribute):
+            raise self.refuse(function, *_unsupported(function))
         if any(isinstance(each, ast.Starred) for each in node.args):
             raise self.refuse(node, "* gives arguments that are not known", "write each argument")
         if any(each.arg is None for each in node.keywords):

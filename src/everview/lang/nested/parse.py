@@ -48,7 +48,7 @@ _TOKEN = re.compile(
     re.VERBOSE | re.DOTALL,
 )
 _ASCII = {"(+)": "⊎", "(-)": "⊖", "(*)": "×"}
-_DEPTH_MAX = 120
+_DEPTH_MAX = 50
 """How deep an expression may be nested."""
 
 _INFIX = [
