@@ -1,7 +1,7 @@
 """What a nested view cannot say is refused when it is declared, with place and remedy."""
 
 # Tables are called as the paper calls them.
-# ruff: noqa: N803, C401, C414, C416, C417, C419, E731, F821, SIM118, B023
+# ruff: noqa: N803
 
 from __future__ import annotations
 

@@ -133,7 +133,7 @@ class Checker:
         found = self.type(expr, context)
         if isinstance(found, Bag):
             raise _bag_tested(expr, found)
-        if found not in (BOOLEAN, VOID):
+        if found not in (BOOLEAN, VOID, NOTHING):
             raise _expected(expr, "boolean", found, "write a comparison")
 
     def _relation(self, expr: Expr, name: str) -> Type:
@@ -146,7 +146,7 @@ class Checker:
 
     def _flatten(self, child: Expr, context: Context) -> Type:
         inner = self.bag(child, context)
-        element = NOTHING if inner == NOTHING else element_type(inner)
+        element = element_type(inner)
         if element is None:
             found = self.type(child, context)
             raise _expected(child, "a bag of bags", found, "flatten a collection of collections")
@@ -174,6 +174,8 @@ class Checker:
         self, expr: Expr, primitive: Primitive, args: tuple[Expr, ...], context: Context
     ) -> Type:
         types = [self.type(each, context) for each in args]
+        if NOTHING in types:
+            return BOOLEAN if primitive.gives_boolean else NOTHING
         for each, found in zip(args, types, strict=True):
             if isinstance(found, Bag) or (isinstance(found, Base) and "array<" in found.name):
                 raise _bag_tested(each, found)

@@ -38,7 +38,7 @@ _KEYWORDS = "for in where union let if then else sng flatten none true false and
 WORDS = frozenset((*_KEYWORDS.split(), "sum", "len", "min", "max", "any", "all"))
 """Names that are no names unless they stand in backquotes."""
 
-_PLAIN = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+_PLAIN = re.compile(r"[^\W\d]\w*")
 _LOOSE, _UNION, _TIMES, _TIGHT = 0, 1, 2, 10
 """How close a construct binds; primitives lie between × and the tight ones."""
 

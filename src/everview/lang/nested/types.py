@@ -113,6 +113,8 @@ def element_type(type_: Type) -> Type | None:
     """The type of the elements of a bag, or of an array of the database; None for others."""
     if isinstance(type_, Bag):
         return type_.element
+    if type_ == NOTHING:
+        return type_
     inner = element_of(type_.name) if isinstance(type_, Base) else None
     return None if inner is None else Base(inner)
 
@@ -121,6 +123,8 @@ def field_type(type_: Type, name: str) -> Type | None:
     """The type of a component, or of a field of a struct of the database; None without one."""
     if isinstance(type_, Product):
         return dict(type_.fields).get(name)
+    if type_ == NOTHING:
+        return type_
     if isinstance(type_, Base) and type_.name.startswith("struct<"):
         return _named(dict(fields_of(type_.name)).get(name))
     return None
