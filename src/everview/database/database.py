@@ -9,7 +9,7 @@ from typing import Any, Literal, Self, overload
 
 from everview import arguments
 from everview.database import datalog, nested, reading
-from everview.database.audit import Audit, audit_all, audit_view
+from everview.database.audit import Audit, audit_all, audit_whole
 from everview.database.begin import begin, change_alone
 from everview.database.catalog.catalog import Catalog
 from everview.database.change_feed import ChangePair
@@ -292,12 +292,8 @@ class Database:
 
         The function is read and never run on data. Its parameters are the tables and views that it
         reads, or `tables` names those. The view has the name of the function unless a `name` is
-        given. A text is read as a query of the nested relational calculus.
-
-            @db.nested
-            def customers(orders):
-                return [(o.customer, [p.id for p in orders if p.customer == o.customer])
-                        for o in orders]
+        given. It is written as a decorator, `@db.nested`. A text is read as a query of the nested
+        relational calculus:
 
             db.nested("for o in orders where o.amount > 5 union sng(o.id)", name="large_ids")
         """
@@ -333,7 +329,7 @@ class Database:
         """How a view is kept fresh, as text.
 
         `stage` is `"operators"` (each with its law, its state and what it read the last time),
-        `"plan"`, `"derivative"`, `"program"` or `"sql"`.
+        `"plan"`, `"derivative"`, `"program"`, `"sql"`, or of a nested view `"shredded"`.
 
             print(db.explain("revenue"))
         """
@@ -355,10 +351,8 @@ class Database:
         with self.handle.reading(snapshot):
             if view is None:
                 return audit_all(catalog, self.engine, snapshot)
-            found = audit_view(
-                catalog.relation(view), catalog, self.engine, snapshot, from_tables=True
-            )
-        return Audit(snapshot.manifest.epoch, (found,))
+            found = audit_whole(catalog.relation(view), catalog, self.engine, snapshot)
+        return Audit(snapshot.manifest.epoch, found)
 
     def status(self) -> list[RelationStatus]:
         """Every table, view and state with its rows, bytes and segments, and how it is refreshed.

@@ -8,6 +8,7 @@ from typing import assert_never
 
 from everview.arguments import did_you_mean, named
 from everview.errors import UserError
+from everview.expr import scalar
 from everview.expr.aggregates import result_type
 from everview.expr.type_inference import type_of
 from everview.expr.types import Column, Schema
@@ -191,7 +192,9 @@ class Checker:
         columns = tuple(
             Column(str(i), each.name) for i, each in enumerate(types) if isinstance(each, Base)
         )
-        result = type_of(primitive.sql.format(*(f"(`{i}`)" for i in range(len(types)))), columns)
+        result = type_of(
+            primitive.sql.format(*map(scalar.column, map(str, range(len(types))))), columns
+        )
         if result is None:
             raise _expected(expr, "a type of Spark's", types[0], "write it in another way")
         return Base(result)

@@ -1,7 +1,7 @@
 """The text of NRC⁺, printed.
 
-Each sign has an ASCII spelling that the parser reads too: ⊎ is `(+)`, ⊖ is `(-)`, × is `(*)`, ∅ is
-`{}`, and ⟨…⟩ is `(…)`.
+Each sign has an ASCII spelling that the parser reads too: ⊎ is `(+)`, ⊖ is `(-)`, × is `(*)`, ∅ is a
+pair of braces, and ⟨…⟩ is `(…)`.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ from datetime import date
 from decimal import Decimal
 from typing import assert_never
 
+from everview.expr.quoting import spark_name
 from everview.lang.nested.primitives import PRIMITIVES
 from everview.lang.nested.syntax import (
     Aggregate,
@@ -56,7 +57,7 @@ def quoted(name: str) -> str:
     """A name, in backquotes where it is a word of the language or has other characters."""
     if _PLAIN.fullmatch(name) and name.lower() not in WORDS:
         return name
-    return f"`{name.replace('`', '``')}`"
+    return spark_name(name)
 
 
 def _text(expr: Expr, around: int) -> str:
