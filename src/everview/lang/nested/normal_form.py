@@ -216,10 +216,10 @@ class _Evaluation:
         return Comprehension((generator,), (), Tuple(tuple((each.name, each) for each in row)))
 
     def _generator(self, variable: str, source: str | Term, columns: Schema) -> Generator:
-        """A generator with a variable of its own."""
-        used = {column.variable for column in self.types}
+        """A generator with a variable of its own, whatever the case of its letters."""
+        used = {column.variable.lower() for column in self.types}
         fresh, count = variable, 1
-        while fresh in used:
+        while fresh.lower() in used:
             count += 1
             fresh = f"{variable}_{count}"
         self.types.update({ColumnOf(fresh, each.name): each.type for each in columns})

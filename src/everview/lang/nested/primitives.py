@@ -24,8 +24,8 @@ from everview.lang.nested.syntax import Value
 class Primitive:
     """A function of base values: how it is written, what it means, and its SQL.
 
-    An `infix` is written between its operands, the higher `binds` the closer; `{0}` in the SQL is
-    the first operand, in parentheses. `takes` is what operands may be.
+    An `infix` is written between its operands, the higher `binds` the closer. The
+    operands in the SQL are in parentheses. `takes` is what operands may be.
     """
 
     name: str

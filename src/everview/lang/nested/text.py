@@ -1,7 +1,7 @@
 """The text of NRC⁺, printed.
 
-Each sign has an ASCII spelling that the parser reads too: ⊎ is `(+)`, ⊖ is `(-)`, × is `(*)`, ∅ is a
-pair of braces, and ⟨…⟩ is `(…)`.
+Each sign has an ASCII spelling that the parser reads too: ⊎ is `(+)`, ⊖ is `(-)`, × is `(*)`, ∅ is
+a pair of braces, and ⟨…⟩ is `(…)`.
 """
 
 from __future__ import annotations
@@ -116,7 +116,7 @@ def _applied(function: str, args: tuple[Expr, ...]) -> tuple[str, int]:
     if not primitive.infix:
         return f"{function}({', '.join(_text(each, _LOOSE) for each in args)})", _TIGHT
     binds = primitive.binds + _TIMES
-    left, right = (_text(each, binds + 1) for each in args)
+    left, right = _text(args[0], binds), _text(args[1], binds + 1)
     return f"{left} {function} {right}", binds
 
 
