@@ -28,7 +28,10 @@ from e2e.random_comprehensions import (
     random_row,
 )
 from everview.database.database import Database
+from everview.database.handle import Handle
+from everview.engines.spark.engine import SparkEngine
 from everview.errors import UserError
+from everview.store.store import Store
 
 if TYPE_CHECKING:
     from conftest import Open
@@ -372,3 +375,74 @@ def test_a_text_of_the_calculus_is_a_view_and_views_read_views(db: Database) -> 
     with pytest.raises(UserError, match="N008"):
         db.changes("pairs", path="_3")
     assert db.audit().ok
+
+
+def test_a_nested_view_is_read_by_another_with_its_collections(db: Database) -> None:
+    db.sql("CREATE TABLE M (name STRING, gen STRING, dir STRING)")
+    db.nested(related)
+
+    @db.nested
+    def popular(related: Any, M: Any) -> Any:
+        return [
+            (name, [[m.dir for m in M if m.name == other] for other in others])
+            for name, others in related
+            if len(others) > 1
+        ]
+
+    db.nested("for m in related union sng(len(m._2))", name="counts")
+    db.insert("M", [*MOVIES, JARHEAD])
+    assert sorted(db.read("popular").rows()) == [
+        ("Jarhead", [["Mendes"], ["Refn"]]),
+        ("Skyfall", [["Howard"], ["Mendes"]]),
+    ]
+    assert sorted(db.read("counts").rows()) == [(1,), (1,), (2,), (2,)]
+    db.delete("M", [JARHEAD])
+    assert db.read("popular").rows() == []
+    assert db.audit().ok
+
+
+def test_names_that_differ_in_case_alone_are_kept_apart(db: Database) -> None:
+    db.sql(DECLARED)
+
+    def query(A: Any, B: Any) -> Any:
+        return [(x.a, [X.a for X in B if X.a != x.a]) for x in A]
+
+    db.nested(query)
+    db.insert("A", [(1, "x", 1)])
+    db.insert("B", [(2, "x", 1), (1, "x", 1)])
+    assert db.read("query").rows() == [(1, [2])]
+    assert db.audit().ok
+
+
+def test_a_long_condition_reads_back_from_the_catalog(db: Database) -> None:
+    db.sql(DECLARED)
+    tests = " and ".join(f"a.a != {n}" for n in range(3, 60))
+    db.nested(defined(f"def query(A):\n    return [a.a for a in A if {tests}]\n"))
+    db.insert("A", [(2, "x", 1), (3, "x", 1)])
+    assert db.read("query").rows() == [(2,)]
+
+
+def test_the_shredded_stage_shows_each_relation(db: Database) -> None:
+    db.sql("CREATE TABLE M (name STRING PRIMARY KEY, gen STRING, dir STRING)")
+    db.nested(related)
+    text = db.explain("related", "shredded")
+    assert "for m in M union sng" in text
+    assert "related (flat, degree 1)" in text
+    assert "related._2 (dictionary, degree 2)" in text
+    with pytest.raises(UserError, match="X001"):
+        db.explain("related._2", "shredded")
+
+
+@pytest.mark.spark
+@pytest.mark.parametrize("gear", [{"large_rows": -1}, {"driver_bytes": -1, "memory": 0}], ids=str)
+def test_every_gear_keeps_the_dictionaries(spark: Any, tmp_path: Path, gear: Any) -> None:
+    store = Store.create_or_open(str(tmp_path))
+    handle = Handle(store, SparkEngine(spark, **gear), store.writer_lock())
+    with Database(handle) as db:
+        db.sql("CREATE TABLE M (name STRING, gen STRING, dir STRING)")
+        db.nested(related)
+        db.insert("M", MOVIES)
+        db.insert("M", [JARHEAD])
+        assert dict(db.read("related").rows()) == AFTER
+        db.delete("M", [JARHEAD])
+        assert dict(db.read("related").rows()) == BEFORE

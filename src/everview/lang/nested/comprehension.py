@@ -27,7 +27,6 @@ from everview.lang.nested.syntax import (
     Flatten,
     For,
     Record,
-    Rel,
     Sng,
     Union,
     Var,
@@ -62,16 +61,17 @@ _ONLY_FUNCTIONS = (
 _ONLY_CONSTANTS = "use tables as parameters; other names are constants or functions"
 
 
-def compile_function(function: object, tables: Mapping[str, str], rows: Mapping[str, Type]) -> Expr:
+def compile_function(
+    function: object, tables: Mapping[str, Expr], rows: Mapping[str, Type]
+) -> Expr:
     """The query that a function means.
 
-    `tables` are the relations that its parameters stand for, `rows` the types of their rows.
+    `tables` are what its parameters stand for, over relations with rows of the types in `rows`.
     """
     source = source_of(function)
-    compiling = _Compiling(Checker(rows), {*tables.values()})
+    compiling = _Compiling(Checker(rows), {*rows})
     body = _Function(source, compiling, (source.tree.name,))
-    scope: Scope = {name: Rel(table) for name, table in tables.items()}
-    found = body.result(source.tree, scope)
+    found = body.result(source.tree, tables)
     compiling.type_of(found)
     return found
 

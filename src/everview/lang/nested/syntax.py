@@ -6,8 +6,8 @@ a tuple, a component, a base value. `sng(⟨a, e⟩)` is the paper's `sng(a) × 
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass, fields
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, fields, replace
 from datetime import date
 from decimal import Decimal
 from typing import Literal, TypeAlias
@@ -170,6 +170,22 @@ def children(expr: Expr) -> Iterator[Expr]:
     else:
         values = (getattr(expr, each.name) for each in fields(expr))
         yield from (each for each in values if hasattr(each, "__dataclass_fields__"))
+
+
+def with_relations(expr: Expr, queries: Mapping[str, Expr]) -> Expr:
+    """The expression with queries in the place of the relations that they define."""
+    if isinstance(expr, Rel):
+        return queries.get(expr.name, expr)
+    if isinstance(expr, Record):
+        return Record(tuple((name, with_relations(e, queries)) for name, e in expr.fields))
+    if isinstance(expr, Apply):
+        return Apply(expr.function, tuple(with_relations(each, queries) for each in expr.args))
+    below = {
+        each.name: with_relations(part, queries)
+        for each in fields(expr)
+        if hasattr(part := getattr(expr, each.name), "__dataclass_fields__")
+    }
+    return replace(expr, **below) if below else expr  # type: ignore[arg-type]
 
 
 def relations(expr: Expr) -> tuple[str, ...]:
