@@ -11,6 +11,8 @@ import textwrap
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
+from datetime import date
+from decimal import Decimal
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -446,3 +448,42 @@ def test_every_gear_keeps_the_dictionaries(spark: Any, tmp_path: Path, gear: Any
         assert dict(db.read("related").rows()) == AFTER
         db.delete("M", [JARHEAD])
         assert dict(db.read("related").rows()) == BEFORE
+
+
+DAY, PRICE = date(2020, 1, 1), Decimal("1.50")
+
+
+def typed(T: Any) -> Any:
+    return [
+        (
+            x.i,
+            [y.d + PRICE for y in T if y.b],
+            [y.t for y in T if y.t >= DAY],
+            sum(y.d for y in T if not y.b),
+            [y.f / 2 for y in T if y.i == x.i],
+            [x.i, 2.5],
+            all(y.b for y in T),
+        )
+        for x in T
+    ]
+
+
+def test_values_of_every_kind_keep_spark_s_types(db: Database) -> None:
+    db.sql("CREATE TABLE T (b BOOLEAN, d DECIMAL(10,2), t DATE, f DOUBLE, i INT)")
+    db.nested(typed)
+    first = (True, "1.25", date(2020, 5, 1), 1.5, 1)
+    db.insert("T", [first, (False, "2.25", date(2019, 5, 1), None, -2), (None, None, None, 2.0, 3)])
+    days, sums = [date(2020, 5, 1)], Decimal("2.25")
+    assert sorted(db.read("typed").rows()) == [
+        (-2, [Decimal("2.75")], days, sums, [None], [-2.0, 2.5], False),
+        (1, [Decimal("2.75")], days, sums, [0.75], [1.0, 2.5], False),
+        (3, [Decimal("2.75")], days, sums, [1.0], [2.5, 3.0], False),
+    ]
+    db.sql("DELETE FROM T WHERE i <> 1")
+    assert db.read("typed").rows() == [
+        (1, [Decimal("2.75")], days, Decimal(0), [0.75], [1.0, 2.5], True)
+    ]
+    types = [str(each) for each in db.read("typed").to_arrow().schema.types]
+    assert types[1] == "list<item: decimal128(11, 2)>"
+    assert types[3] == "decimal128(20, 2)"
+    assert db.audit().ok

@@ -63,13 +63,15 @@ def _value(expr: Expr, db: Database, env: Environment) -> Any:
         case Empty():
             return frozenset()
         case Union(left, right):
-            return _bag([*_bag_of(left, db, env), *_bag_of(right, db, env)])
+            return bag_of([*_bag_of(left, db, env), *_bag_of(right, db, env)])
         case Negate(child):
             return frozenset((v, -w) for v, w in _bag_of(child, db, env))
         case Times(left, right):
-            return _times(_bag_of(left, db, env), _bag_of(right, db, env))
+            return times(_bag_of(left, db, env), _bag_of(right, db, env))
         case Flatten(child):
-            return _bag([(u, v * w) for bag, w in _bag_of(child, db, env) for u, v in _inner(bag)])
+            return bag_of(
+                [(u, v * w) for bag, w in _bag_of(child, db, env) for u, v in _inner(bag)]
+            )
         case Record(fields):
             return tuple((name, _value(each, db, env)) for name, each in fields)
         case Field(child, name):
@@ -113,12 +115,13 @@ def _for(expr: For, db: Database, env: Environment) -> Inner:
         inner = {**env, expr.name: each}
         if expr.where is None or _value(expr.where, db, inner):
             found += ((v, w * weight) for v, w in _bag_of(expr.body, db, inner))
-    return _bag(found)
+    return bag_of(found)
 
 
-def _times(left: Inner, right: Inner) -> Inner:
+def times(left: Inner, right: Inner) -> Inner:
+    """All pairs of elements, multiplicities multiplied."""
     pairs = (((a, b), v * w) for a, v in left for b, w in right)
-    return _bag([(tuple((place(i), x) for i, x in enumerate(both)), w) for both, w in pairs])
+    return bag_of([(tuple((place(i), x) for i, x in enumerate(both)), w) for both, w in pairs])
 
 
 def _bag_of(expr: Expr, db: Database, env: Environment) -> Inner:
@@ -129,8 +132,9 @@ def _inner(value: Any) -> Inner:
     """A bag, or an array of the database as a bag; None has no elements."""
     if isinstance(value, frozenset):
         return value
-    return _bag([(each, 1) for each in value or ()])
+    return bag_of([(each, 1) for each in value or ()])
 
 
-def _bag(entries: list[tuple[Any, int]]) -> Inner:
+def bag_of(entries: list[tuple[Any, int]]) -> Inner:
+    """The bag of elements with multiplicities, equal ones added up."""
     return frozenset(ZSet(entries))

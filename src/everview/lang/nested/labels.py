@@ -13,7 +13,7 @@ from typing import Any, TypeAlias
 
 from everview.algebra.zset import ZSet
 from everview.errors import UserError
-from everview.lang.nested.evaluate import Inner, aggregate, component
+from everview.lang.nested.evaluate import Inner, aggregate, bag_of, component, times
 from everview.lang.nested.primitives import PRIMITIVES
 from everview.lang.nested.syntax import (
     Aggregate,
@@ -34,7 +34,7 @@ from everview.lang.nested.syntax import (
     Union,
     Var,
 )
-from everview.lang.nested.types import Bag, Product, Type, place
+from everview.lang.nested.types import Bag, Product, Type
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,7 +85,7 @@ def _shred_bag(
 ) -> Inner:
     rows = enumerate(sorted(bag, key=repr))
     flat = [(_shred(value, element, path, (*place_, n), found), w) for n, (value, w) in rows]
-    return _bag(flat)
+    return bag_of(flat)
 
 
 def _shred(
@@ -112,7 +112,7 @@ def nest(flat: ZSet[Any], element: Type, dictionary: Dictionary) -> ZSet[Any]:
 
 
 def _nest_bag(bag: Inner, element: Type, dictionary: Dictionary) -> Inner:
-    return _bag([(_nest(value, element, dictionary), w) for value, w in bag])
+    return bag_of([(_nest(value, element, dictionary), w) for value, w in bag])
 
 
 def _nest(value: Any, type_: Type, dictionary: Dictionary) -> Any:
@@ -199,7 +199,7 @@ class _Shredding:
                     inner = {**env, name: each}
                     if where is None or self.element(where, inner, (*at, 1)):
                         found += ((v, w * weight) for v, w in self.bag(body, inner, (*at, 2)))
-                return _bag(found)
+                return bag_of(found)
             case Var(name) if isinstance(env[name], frozenset):
                 return env[name]  # type: ignore[no-any-return]
             case Sng(item):
@@ -211,12 +211,10 @@ class _Shredding:
             case Negate(child):
                 return frozenset((v, -w) for v, w in self.bag(child, env, (*at, 0)))
             case Times(left, right):
-                lefts, rights = self.bag(left, env, (*at, 0)), self.bag(right, env, (*at, 1))
-                pairs = (((a, b), v * w) for a, v in lefts for b, w in rights)
-                return _bag([(tuple((place(i), x) for i, x in enumerate(p)), w) for p, w in pairs])
+                return times(self.bag(left, env, (*at, 0)), self.bag(right, env, (*at, 1)))
             case Flatten(child):
                 outer = self.bag(child, env, (*at, 0))
-                return _bag([(v, x * w) for label, w in outer for v, x in self.lookup(label)])
+                return bag_of([(v, x * w) for label, w in outer for v, x in self.lookup(label)])
             case Choice(test, then, otherwise):
                 holds = self.element(test, env, (*at, 0))
                 branch = (then, (*at, 1)) if holds else (otherwise, (*at, 2))
@@ -254,8 +252,4 @@ class _Shredding:
 
 
 def _add(left: Inner, right: Inner) -> Inner:
-    return _bag([*left, *right])
-
-
-def _bag(entries: list[tuple[Any, int]]) -> Inner:
-    return frozenset(ZSet(entries))
+    return bag_of([*left, *right])
