@@ -10,9 +10,13 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
+from e2e.random_comprehensions import Generator as Comprehensions
+from e2e.random_comprehensions import defined, random_row
 from everview.algebra.zset import ZSet
 from everview.errors import UserError
-from everview.lang.nested.check import Checker
+from everview.expr.types import Column
+from everview.lang.nested.check import Checker, row_type
+from everview.lang.nested.comprehension import compile_function
 from everview.lang.nested.cost import (
     Many,
     One,
@@ -27,6 +31,7 @@ from everview.lang.nested.cost import (
 )
 from everview.lang.nested.delta import DELTA, degree, delta
 from everview.lang.nested.evaluate import evaluate
+from everview.lang.nested.flat_queries import INDEX, flat_query, label_name
 from everview.lang.nested.labels import (
     Label,
     add_dictionaries,
@@ -36,10 +41,12 @@ from everview.lang.nested.labels import (
     shred_value,
     undefined_labels,
 )
+from everview.lang.nested.normal_form import normal_form
 from everview.lang.nested.parse import parse_expr
-from everview.lang.nested.syntax import Empty, Expr, relations
+from everview.lang.nested.shred import Leaf, shred
+from everview.lang.nested.syntax import Empty, Expr, Rel, relations
 from everview.lang.nested.text import print_expr
-from everview.lang.nested.types import Bag, Base, Product, Type, common
+from everview.lang.nested.types import ELEMENT, Bag, Base, Product, Type, common
 from laws.random_nrc import ROWS, Generator
 
 SEEDS = st.integers(min_value=0, max_value=2**32)
@@ -240,3 +247,61 @@ def test_labels_go_by_occurrence_and_not_by_value() -> None:
     value = ZSet.bag([(("k", 1), ("v", same)), (("k", 2), ("v", same))])
     _, dictionary = shred_value(value, element, "v")
     assert len(dictionary) == 2
+
+
+FLAT = {"A": ("a", "b", "c"), "B": ("a", "d", "e")}
+SCHEMAS = {
+    name: tuple(Column(c, "string" if c in "bd" else "bigint") for c in columns)
+    for name, columns in FLAT.items()
+}
+
+
+def _rows(rng: random.Random, name: str, least: int) -> ZSet[Any]:
+    rows = (random_row(rng) for _ in range(rng.randint(0, 3)))
+    return ZSet(
+        (tuple(zip(FLAT[name], r, strict=True)), rng.choice((1, 1, 2, least))) for r in rows
+    )
+
+
+@given(SEEDS)
+def test_the_flat_queries_of_a_function_are_maintained_by_their_deltas(seed: int) -> None:
+    """Thm 5 and Thm 8, of the relations that a nested view is stored as."""
+    rng = random.Random(seed)
+    rows = {name: row_type(schema) for name, schema in SCHEMAS.items()}
+    function = defined(Comprehensions(rng).function())
+    expr = compile_function(function, {name: Rel(name) for name in FLAT}, rows)
+    type_ = Checker(rows).type(expr)
+    assert isinstance(type_, Bag)
+    parts = {each.path: each for each in shred(normal_form(expr, SCHEMAS), type_.element)}
+    old = {name: _rows(rng, name, 1) for name in FLAT}
+    update = _rows(rng, "A", -1)
+    new = {**old, "A": old["A"] + update, DELTA + "A": update}
+
+    flat = flat_query(parts[""], parts)
+    if degree(flat, frozenset({"A"})) < inf:
+        change = evaluate(delta(flat, "A"), {**old, DELTA + "A": update})
+        assert evaluate(flat, new) == evaluate(flat, old) + change
+    assert _nested(parts, "", evaluate(flat, old), old) == evaluate(expr, old)
+
+
+def _nested(parts: Any, path: str, flat: ZSet[Any], db: Any) -> ZSet[Any]:
+    """The rows of a relation with bags in the place of labels, each evaluated from its label."""
+    relation = parts[path]
+
+    def value(row: Any, type_: Type, at: tuple[str, ...]) -> Any:
+        if isinstance(type_, Product):
+            return tuple((n, value(row, each, (*at, n))) for n, each in type_.fields)
+        found = dict(row)[".".join(at) or ELEMENT]
+        if not isinstance(type_, Bag):
+            return found
+        below = parts[relation.below(Leaf(".".join(at) or ELEMENT, type_))]
+        label = dict(found)
+        own = below.occurrences[label[INDEX]]
+        around: dict[str, Any] = {}
+        for each in own.values:
+            known = around.get(each.variable, ())
+            around[each.variable] = (*known, (each.name, label[label_name(each)]))
+        bag = evaluate(flat_query(below, parts, own.number), db, around)
+        return frozenset(_nested(parts, below.path, bag, db))
+
+    return flat.map(lambda row: value(row, relation.element, ()))

@@ -60,6 +60,11 @@ def nested_view(text: str, language: str) -> str | None:
     return found.view if found.path else None
 
 
+def flat_queries(text: str, known: Mapping[str, Source]) -> dict[str, str]:
+    """The flat query of each relation of a nested view, by name."""
+    return nested.flat_texts(text, known)
+
+
 def rebuilt_view(text: str, known: Mapping[str, Source]) -> Plan:
     """The plan that reads a nested view in its nested form, over the relations it is made of."""
     return nested.rebuilt(text, known)

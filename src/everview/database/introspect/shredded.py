@@ -7,6 +7,7 @@ from math import isinf
 from everview.analysis.degree import degree
 from everview.database.catalog.catalog import Catalog
 from everview.errors import UserError
+from everview.lang.front_end import flat_queries
 from everview.plan.text import print_plan
 
 
@@ -18,11 +19,14 @@ def explain_shredded(catalog: Catalog, name: str) -> str:
     if not catalog.is_nested(name):
         remedy = "choose another stage, or name a view that db.nested has declared"
         raise UserError("X001", f"{name} is no nested view", remedy=remedy)
-    blocks = [catalog.views[name].query]
+    query = catalog.views[name].query
+    known = {each.lower(): catalog.source(each) for each in catalog.reads(name)}
+    texts = flat_queries(query, known)
+    blocks = [query]
     for each in (name, *catalog.dictionaries(name)):
         plan = catalog.compiled(each).plan
         found = degree(plan)
         shown = "not finite: maintained by thresholds or groups" if isinf(found) else f"{found:g}"
         kind = "flat" if each == name else "dictionary"
-        blocks.append(f"{each} ({kind}, degree {shown})\n{print_plan(plan)}")
+        blocks.append(f"{each} ({kind}, degree {shown})\n{texts[each]}\n{print_plan(plan)}")
     return "\n\n".join(blocks)

@@ -9,6 +9,7 @@ from functools import lru_cache
 from everview.errors import Span, UserError
 from everview.lang.nested.check import Checker, row_type
 from everview.lang.nested.dictionaries import Dictionaries
+from everview.lang.nested.flat_queries import flat_query
 from everview.lang.nested.lower import Lowering
 from everview.lang.nested.normal_form import normal_form
 from everview.lang.nested.parse import parse_expr
@@ -121,6 +122,19 @@ def rebuilt(text: str, known: Sources) -> Plan:
     found = read_definition(text)
     parts = shredded(found.expr, known)
     return Rebuilding(parts, _stored(found.view, parts, known)).plan()
+
+
+def flat_texts(text: str, known: Sources) -> dict[str, str]:
+    """The flat query of each relation of a nested view, by its name: of a dictionary, per label."""
+    found = read_definition(text)
+    parts = shredded(found.expr, known)
+    texts: dict[str, str] = {}
+    for path, each in parts.items():
+        name = Definition(found.view, path, found.expr).relation
+        owns: list[int | None] = [o.number for o in each.occurrences]
+        queries = [print_expr(flat_query(each, parts, own)) for own in owns or [None]]
+        texts[name] = "\n".join(queries)
+    return texts
 
 
 def _stored(view: str, parts: Mapping[str, Shredded], known: Sources) -> dict[str, Source]:
