@@ -70,6 +70,7 @@ def test_the_example_of_the_readme_runs_as_written(spark, tmp_path, monkeypatch,
 PAGES = (
     "files",
     "minimal-changes",
+    "nested",
     "plans",
     "preview",
     "relalg",
@@ -85,7 +86,9 @@ def test_the_example_of_a_page_runs_as_written(page, tmp_path, monkeypatch, caps
     text = (ROOT / f"docs/{page}.md").read_text()
     [example] = re.findall(r"```python\n(.*?)```", text, re.DOTALL)
     monkeypatch.chdir(tmp_path)
-    exec(compile(example, f"{page}.md", "exec"), {})
+    script = tmp_path / f"{page}.py"
+    script.write_text(example)
+    exec(compile(example, script, "exec"), {})
     promised = re.findall(r"^# prints (.*)$", example, re.MULTILINE)
     assert promised == capsys.readouterr().out.splitlines()
 

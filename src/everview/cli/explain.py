@@ -11,7 +11,7 @@ from everview.cli.options import ENGINE, EPOCH, JSON, STORE
 if TYPE_CHECKING:
     from everview.database.database import Database
 
-STAGES = ("operators", "plan", "derivative", "nabla", "program", "sql")
+STAGES = ("operators", "plan", "derivative", "nabla", "program", "sql", "shredded")
 
 
 @click.command()

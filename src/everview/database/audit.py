@@ -81,6 +81,19 @@ def audit_view(
     return judge(name, catalog.schema(name), found)
 
 
+def audit_whole(
+    name: str, catalog: Catalog, engine: Engine, snapshot: Snapshot
+) -> tuple[ViewAudit, ...]:
+    """A view against its query over the tables, and so the collections inside a nested view.
+
+    What is read of a nested view is put together from these, so it equals its query if they do.
+    """
+    return tuple(
+        audit_view(each, catalog, engine, snapshot, from_tables=True)
+        for each in (name, *catalog.dictionaries(name))
+    )
+
+
 def _audit_in_blocks(
     name: str, needed: Sequence[str], catalog: Catalog, engine: Engine, snapshot: Snapshot
 ) -> ViewAudit:

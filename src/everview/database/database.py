@@ -8,11 +8,11 @@ from types import TracebackType
 from typing import Any, Literal, Self, overload
 
 from everview import arguments
-from everview.database import datalog, queries
-from everview.database.audit import Audit, audit_all, audit_view
+from everview.database import datalog, nested, reading
+from everview.database.audit import Audit, audit_all, audit_whole
 from everview.database.begin import begin, change_alone
 from everview.database.catalog.catalog import Catalog
-from everview.database.change_feed import ChangePair, change_feed, pair_of_feed
+from everview.database.change_feed import ChangePair
 from everview.database.commit import install_plan, install_relalg
 from everview.database.error_context import in_original_text, rows_in_original_text
 from everview.database.execute import execute_all, explain
@@ -93,10 +93,11 @@ class Database:
 
     # Reading
 
-    def read(self, name: str, *, epoch: int | None = None) -> Result:
+    def read(self, name: str, *, epoch: int | None = None, nested: bool = True) -> Result:
         """The rows of a table or view, now or at an earlier epoch.
 
-        For example:
+        A nested view is rebuilt as it is read: its collections are lists, in ascending order. With
+        `nested=False` they are the labels under which `changes` shows their elements.
 
             db.read("revenue").rows()
             db.read("orders", epoch=1).to_pandas()
@@ -104,23 +105,27 @@ class Database:
         arguments.text("name", name)
         if epoch is not None:
             epoch = arguments.count("epoch", epoch)
-        snapshot, catalog = self.handle.at(epoch)
-        return self.handle.lazy(
-            queries.read(self.engine, catalog.relation(name), snapshot), snapshot
-        )
+        return reading.read(self.handle, name, epoch, nested=arguments.flag("nested", nested))
 
     @overload
-    def changes(self, name: str, *, after: int = 0, pair: Literal[False] = False) -> Result: ...
+    def changes(
+        self, name: str, *, after: int = 0, pair: Literal[False] = False, path: str | None = None
+    ) -> Result: ...
 
     @overload
-    def changes(self, name: str, *, after: int = 0, pair: Literal[True]) -> ChangePair: ...
+    def changes(
+        self, name: str, *, after: int = 0, pair: Literal[True], path: str | None = None
+    ) -> ChangePair: ...
 
-    def changes(self, name: str, *, after: int = 0, pair: bool = False) -> Result | ChangePair:
+    def changes(
+        self, name: str, *, after: int = 0, pair: bool = False, path: str | None = None
+    ) -> Result | ChangePair:
         """The change feed of a table or view: rows with `_w` and `_epoch`, oldest first.
 
         `_w` is what was added to the weight of the row: positive for rows that came, negative for
         rows that went. `_epoch` is the epoch that did it. Remember the newest epoch you have seen,
-        and pass it as `after` the next time:
+        and pass it as `after` the next time. With a `path` it is the feed of a collection inside a
+        nested view: labels and elements.
 
             seen = db.epoch
             db.sql("DELETE FROM orders WHERE id = 1")
@@ -132,14 +137,13 @@ class Database:
 
             deleted, inserted = db.changes("revenue", after=0, pair=True)
         """
+        arguments.text("name", name)
         after = arguments.count("after", after)
-        snapshot, catalog = self.handle.at()
-        relation = catalog.relation(arguments.text("name", name))
+        if path is not None:
+            arguments.text("path", path)
         if arguments.flag("pair", pair):
-            both = pair_of_feed(self.engine, catalog, relation, after, snapshot)
-            return ChangePair(*(self.handle.lazy(each, snapshot) for each in both))
-        feed = change_feed(self.store, catalog, relation, after)
-        return self.handle.lazy(feed, snapshot)
+            return reading.change_pair(self.handle, name, after, path)
+        return reading.changes(self.handle, name, after, path)
 
     # Changing
 
@@ -291,6 +295,27 @@ class Database:
 
         self.handle.exclusively(lambda: install_plan(self.handle, name, plan))
 
+    def nested(
+        self,
+        query: Callable[..., Any] | str,
+        *,
+        name: str | None = None,
+        tables: Mapping[str, str] | None = None,
+    ) -> Any:
+        """Declare a nested view by a function of comprehensions, and return the function.
+
+        The function is read and never run on data. Its parameters are the tables and views that it
+        reads, or `tables` names those. The view has the name of the function unless a `name` is
+        given. It is written as a decorator, `@db.nested`. A text is read as a query of the nested
+        relational calculus:
+
+            db.nested("for o in orders where o.amount > 5 union sng(o.id)", name="large_ids")
+        """
+        given = {} if tables is None else arguments.mapping("tables", tables)
+        self.handle.must_declare()
+        nested.declare(self.handle, query, name, given)
+        return query
+
     def source(self, name: str) -> Source:
         """A table or view as plans read it."""
         return self.catalog.source(arguments.text("name", name))
@@ -319,7 +344,7 @@ class Database:
 
         `stage` is `"operators"` (each with its law, its state and what it read the last time),
         `"plan"`, `"derivative"`, `"nabla"` (what leaves a view in relational algebra and what comes
-        into it), `"program"` or `"sql"`.
+        into it), `"program"`, `"sql"`, or of a nested view `"shredded"`.
 
             print(db.explain("revenue"))
         """
@@ -341,10 +366,8 @@ class Database:
         with self.handle.reading(snapshot):
             if view is None:
                 return audit_all(catalog, self.engine, snapshot)
-            found = audit_view(
-                catalog.relation(view), catalog, self.engine, snapshot, from_tables=True
-            )
-        return Audit(snapshot.manifest.epoch, (found,))
+            found = audit_whole(catalog.relation(view), catalog, self.engine, snapshot)
+        return Audit(snapshot.manifest.epoch, found)
 
     def status(self) -> list[RelationStatus]:
         """Every table, view and state with its rows, bytes and segments, and how it is refreshed.

@@ -30,12 +30,14 @@ from everview.lang import plan_text
 from everview.lang.datalog.lower import StoredRelation as KnownSource
 from everview.lang.front_end import (
     DATALOG,
+    NESTED,
     PLAN,
     RELALG,
     SQL,
     ViewText,
     lower_view,
     names_read,
+    nested_view,
 )
 from everview.lang.sql.bind.inline_functions import inline_calls_in_tree
 from everview.lang.sql.lower.context import Analyze
@@ -187,6 +189,9 @@ class Catalog:
         Like a view that is declared again, it comes after all that do not read it.
         """
         name = self.relation(view.name)
+        if self.views[name].language == NESTED:
+            remedy = f"DROP VIEW {self.whole_view(name)} first"
+            raise UserError("C009", f"{name} is a nested view", remedy=remedy)
         readers = self.readers(name)
         for read in names_read(view.query, view.language):
             if (found := self.find(read)) in (name, *readers):
@@ -275,7 +280,14 @@ class Catalog:
 
     def without(self, name: str) -> Catalog:
         """The catalog without a table or view that nothing reads."""
-        readers = [v for v in self.views if v != name and name in self.reads(v)]
+        if (whole := self.whole_view(name)) != name:
+            raise UserError(
+                "C009",
+                f"{name} is a collection inside {whole}",
+                remedy=f"drop {whole}, which drops it too",
+            )
+        gone = {name, *self.dictionaries(name)}
+        readers = [v for v in self.views if v not in gone and gone & {*self.reads(v)}]
         if readers:
             raise UserError(
                 "C003",
@@ -283,8 +295,22 @@ class Catalog:
                 remedy=f"drop {', '.join(reversed(readers))} first",
             )
         tables = {key: value for key, value in self.tables.items() if key != name}
-        views = {key: value for key, value in self.views.items() if key != name}
+        views = {key: value for key, value in self.views.items() if key not in gone}
         return self._like(tables, views)
+
+    def whole_view(self, name: str) -> str:
+        """The view that a relation belongs to: itself, unless it is inside a nested one."""
+        view = self.views.get(name)
+        return (view and nested_view(view.query, view.language)) or name
+
+    def is_nested(self, name: str) -> bool:
+        """Whether a relation is a nested view, and no collection inside one."""
+        view = self.views.get(name)
+        return view is not None and view.language == NESTED and self.whole_view(name) == name
+
+    def dictionaries(self, name: str) -> tuple[str, ...]:
+        """The relations of the collections inside a nested view, each after the one above it."""
+        return tuple(each for each in self.views if each != name and self.whole_view(each) == name)
 
     def must_be_free(self, name: str) -> None:
         """Refuse a name that no table or view can have, or that one has already."""
