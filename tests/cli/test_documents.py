@@ -55,10 +55,10 @@ def test_the_example_of_the_readme_runs_as_written(spark, tmp_path, monkeypatch,
         assert each in printed
 
 
-@pytest.mark.parametrize("page", ["plans", "transactions", "files", "sql"])
+@pytest.mark.parametrize("page", ["plans", "transactions", "files", "sql", "agca"])
 def test_the_example_of_a_page_runs_as_written(page, tmp_path, monkeypatch, capsys):
     text = (ROOT / f"docs/{page}.md").read_text()
-    [example] = re.findall(r"```python\n(.*?)```", text, re.DOTALL)
+    example = "\n".join(re.findall(r"```python\n(.*?)```", text, re.DOTALL))
     monkeypatch.chdir(tmp_path)
     exec(compile(example, f"{page}.md", "exec"), {})
     promised = re.findall(r"^# prints (.*)$", example, re.MULTILINE)

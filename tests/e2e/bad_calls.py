@@ -297,7 +297,7 @@ def _product(label: str, signature: inspect.Signature, apply: Apply) -> Iterator
     good = {name: _good(label, name) for name in needed}
     for parameter in parameters:
         values = VALUES.get(parameter.name, NO_TEXTS)
-        if label == "Database.datalog" and parameter.name == "text":
+        if label in ("Database.datalog", "Database.agca") and parameter.name == "text":
             values = NO_PROGRAMS
         for number, value in enumerate(values):
             if any(_is(label, parameter.name, value, each) for each in HARMLESS):

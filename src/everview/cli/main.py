@@ -8,6 +8,7 @@ from __future__ import annotations
 import click
 
 import everview
+from everview.cli.agca import agca
 from everview.cli.audit import audit
 from everview.cli.changes import changes
 from everview.cli.compact import compact
@@ -25,6 +26,7 @@ from everview.cli.verify import verify
 COMMANDS = (
     sql,
     datalog,
+    agca,
     status,
     explain,
     audit,

@@ -8,7 +8,7 @@ from types import TracebackType
 from typing import Any, Literal, Self, overload
 
 from everview import arguments
-from everview.database import datalog, queries
+from everview.database import agca, datalog, queries
 from everview.database.audit import Audit, audit_all, audit_view
 from everview.database.begin import begin, change_alone
 from everview.database.catalog.catalog import Catalog
@@ -263,6 +263,22 @@ class Database:
         self.handle.must_declare(Span(text, 0, len(text)))
         program = self.handle.exclusively(lambda: datalog.declare(self.handle, text, rows))
         return program.outputs
+
+    def agca(self, text: str) -> tuple[str, ...]:
+        """Declare the views of an AGCA text, and return their names.
+
+        A view has a column for each group variable, and the column `value`. It has a row for each
+        group that has bindings; without group variables it has one row.
+
+            db.agca('''
+                spent[customer] := Sum(orders(_, customer, amount) * amount);
+                total[] := Sum(orders(_, _, amount) * amount)
+            ''')
+            db.read("spent").rows()
+        """
+        arguments.text("text", text)
+        self.handle.must_declare(Span(text, 0, len(text)))
+        return self.handle.exclusively(lambda: agca.declare(self.handle, text))
 
     def view(self, name: str, plan: Plan) -> None:
         """Declare a view by a plan that was built in Python, over what `source` gives.

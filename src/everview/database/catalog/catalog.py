@@ -27,7 +27,7 @@ from everview.expr.dialect import DIALECT
 from everview.expr.types import Schema, names
 from everview.lang import plan_text
 from everview.lang.datalog.lower import StoredRelation as KnownSource
-from everview.lang.front_end import DATALOG, PLAN, ViewText, lower_view, names_read
+from everview.lang.front_end import AGCA, DATALOG, PLAN, ViewText, lower_view, names_read
 from everview.lang.sql.bind.inline_functions import inline_calls_in_tree
 from everview.lang.sql.lower.context import Analyze
 from everview.lang.sql.parse.functions import Function
@@ -403,7 +403,7 @@ class Catalog:
     def _may_be_null(self, source: Source) -> bool:
         """Whether a relation may hold a NULL, or a row twice."""
         if source.name in self.views:
-            return self.views[source.name].language != DATALOG
+            return self.views[source.name].language not in (DATALOG, AGCA)
         required = self.tables[source.name].not_null
         return not (source.key and all(name in required for name in names(source.schema)))
 

@@ -13,7 +13,7 @@ from everview.database.catalog.evolution import evolution_problems
 from everview.database.queries import describe
 from everview.errors import UserError
 from everview.expr.types import Schema, names, storable_type, unusable_name
-from everview.lang.front_end import DATALOG, PLAN, SQL
+from everview.lang.front_end import LANGUAGES
 from everview.lang.sql.parse.statements import AUTO, STRICT
 from everview.lang.sql.recompute.partition_query import RecomputedBlock
 from everview.runtime.protocol import Engine
@@ -81,7 +81,7 @@ def _in_view(view: ViewDefinition) -> Iterator[str]:
     yield from _not_text((view.query, view.language, view.refresh, *given))
     yield from _not_text((*view.columns, *view.calls))
     yield from _in_told(view)
-    if view.language not in (SQL, DATALOG, PLAN) or view.refresh not in (STRICT, AUTO):
+    if view.language not in LANGUAGES or view.refresh not in (STRICT, AUTO):
         yield f"{view.name!r} is in no language of ours"
     for part in view.parts:
         yield from _in_part(part)
