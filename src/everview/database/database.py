@@ -8,7 +8,7 @@ from types import TracebackType
 from typing import Any, Literal, Self, overload
 
 from everview import arguments
-from everview.database import agca, datalog, queries
+from everview.database import languages, queries
 from everview.database.audit import Audit, audit_all, audit_view
 from everview.database.begin import begin, change_alone
 from everview.database.catalog.catalog import Catalog
@@ -27,7 +27,6 @@ from everview.database.introspect.status import (
 from everview.database.python_functions import checked_function
 from everview.database.transaction import Transaction
 from everview.database.upkeep import compact_all, retain
-from everview.errors import Span
 from everview.lang.sql.dialects.translate import parse_dialect
 from everview.lang.sql.parse.parameters import Parameters
 from everview.lang.sql.parse.statements import Statement
@@ -258,11 +257,7 @@ class Database:
             db.datalog(rules, {"edge": [(1, 2), (2, 3)]})
             db.read("reach").rows()
         """
-        arguments.text("text", text)
-        rows = {} if facts is None else arguments.mapping("facts", facts)
-        self.handle.must_declare(Span(text, 0, len(text)))
-        program = self.handle.exclusively(lambda: datalog.declare(self.handle, text, rows))
-        return program.outputs
+        return languages.declare_datalog(self.handle, text, facts)
 
     def agca(self, text: str) -> tuple[str, ...]:
         """Declare the views of an AGCA text, and return their names.
@@ -276,9 +271,7 @@ class Database:
             ''')
             db.read("spent").rows()
         """
-        arguments.text("text", text)
-        self.handle.must_declare(Span(text, 0, len(text)))
-        return self.handle.exclusively(lambda: agca.declare(self.handle, text))
+        return languages.declare_agca(self.handle, text)
 
     def view(self, name: str, plan: Plan) -> None:
         """Declare a view by a plan that was built in Python, over what `source` gives.
