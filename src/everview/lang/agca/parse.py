@@ -131,7 +131,7 @@ class _Parser:
         raise self._unexpected("an expression")
 
     def _named(self) -> Expr:
-        token, following = self.next, self.tokens[self.at + 1]
+        token, following = self.next, self._following
         word = token.text.lower() if token.kind == "name" else ""
         if word == "sum" and following.text == "(":
             self._take()
@@ -160,7 +160,7 @@ class _Parser:
 
     def _in_parentheses(self) -> Expr:
         start = self.next.span
-        if self.tokens[self.at + 1].text == ":=":
+        if self._following.text == ":=":
             variable = self._variable("a variable")
             self._expect(":=")
             return Assignment(variable, self.query())
@@ -202,6 +202,10 @@ class _Parser:
     @property
     def next(self) -> Token:
         return self.tokens[self.at]
+
+    @property
+    def _following(self) -> Token:
+        return self.tokens[min(self.at + 1, len(self.tokens) - 1)]
 
     def _take(self) -> Token:
         token = self.next
