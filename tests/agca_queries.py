@@ -107,9 +107,9 @@ def queries(*, nested: bool = True, bound: frozenset[str] = frozenset()):
 
 
 @st.composite
-def definitions(draw, name: str = "q") -> Definition:
+def definitions(draw, name: str = "q", *, nested: bool = True) -> Definition:
     """Views: some of the variables that every term binds are the group variables."""
-    body = draw(queries())
+    body = draw(queries(nested=nested))
     bound = [
         frozenset[str]().union(*map(binds, term.factors)) for term in monomials(body, frozenset())
     ]

@@ -35,7 +35,7 @@ _WORDS = ("sum", "like", "not", "date", "_")
 
 def parse_query(text: str) -> Expr:
     """One expression."""
-    parser = _Parser(text)
+    parser = Parser(text)
     query = parser.query()
     parser.must_end()
     return query
@@ -43,10 +43,12 @@ def parse_query(text: str) -> Expr:
 
 def parse_definitions(text: str) -> tuple[Definition, ...]:
     """The definitions of a text, each ended by a semicolon but perhaps the last."""
-    return _Parser(text).definitions()
+    return Parser(text).definitions()
 
 
-class _Parser:
+class Parser:
+    """The parser of expressions and definitions, over the tokens of one text."""
+
     def __init__(self, text: str) -> None:
         self.text = text
         self.tokens = tokens_of(text)
@@ -56,43 +58,47 @@ class _Parser:
     # Definitions
 
     def definitions(self) -> tuple[Definition, ...]:
+        """The definitions of the text, which ends with them."""
         found: list[Definition] = []
         while self.next.kind != "end":
-            found.append(self._definition())
-            if not self._takes(";"):
+            found.append(self.definition())
+            if not self.takes(";"):
                 self.must_end()
         if not found:
-            raise self._unexpected("a definition")
+            raise self.unexpected("a definition")
         return tuple(found)
 
-    def _definition(self) -> Definition:
+    def definition(self) -> Definition:
+        """One definition."""
         start = self.next.span
-        name = self._name("the name of a view")
-        self._expect("[")
+        name = self.name("the name of a view")
+        self.expect("[")
         keys: list[Variable] = []
-        while not self._closed("]", after=bool(keys)):
-            keys.append(self._variable("a group variable"))
-        self._expect(":=")
+        while not self.closed("]", after=bool(keys)):
+            keys.append(self.variable("a group variable"))
+        self.expect(":=")
         body = self.query()
-        return Definition(name, tuple(keys), body, self._since(start))
+        return Definition(name, tuple(keys), body, self.since(start))
 
     def must_end(self) -> None:
+        """Refuse what comes after the end."""
         if self.next.kind != "end":
-            raise self._unexpected("the end")
+            raise self.unexpected("the end")
 
     # Expressions
 
     def query(self) -> Expr:
+        """One expression."""
         terms = [self._product()]
         while self.next.text in ("+", "-") and self.next.kind == "sign":
-            negative = self._take().text == "-"
+            negative = self.take().text == "-"
             term = self._product()
             terms.append(Negate(term) if negative else term)
         return terms[0] if len(terms) == 1 else Add(tuple(terms))
 
     def _product(self) -> Expr:
         factors = [self._factor()]
-        while self._takes("*"):
+        while self.takes("*"):
             factors.append(self._factor())
         return factors[0] if len(factors) == 1 else Product(tuple(factors))
 
@@ -112,136 +118,144 @@ class _Parser:
 
     def _nested_factor(self) -> Expr:
         token = self.next
-        if self._takes("-"):
+        if self.takes("-"):
             if self.next.kind == "number":
-                number = self._take()
-                return Constant(-_number(number), self._since(token.span))
+                number = self.take()
+                return Constant(-_number(number), self.since(token.span))
             return Negate(self._factor())
-        if self._takes("("):
+        if self.takes("("):
             inner = self._in_parentheses()
-            self._expect(")")
+            self.expect(")")
             return inner
         match token.kind:
             case "number":
-                return Constant(_number(self._take()), token.span)
+                return Constant(_number(self.take()), token.span)
             case "string":
-                return Constant(_string(self._take()), token.span)
+                return Constant(_string(self.take()), token.span)
             case "name" | "quoted":
                 return self._named()
-        raise self._unexpected("an expression")
+        raise self.unexpected("an expression")
 
     def _named(self) -> Expr:
         token, following = self.next, self._following
         word = token.text.lower() if token.kind == "name" else ""
         if word == "sum" and following.text == "(":
-            self._take()
-            self._expect("(")
+            self.take()
+            self.expect("(")
             body = self.query()
-            self._expect(")")
+            self.expect(")")
             return Sum(body)
         if word == "date" and following.kind == "string":
-            self._take()
-            return self._date(self._take(), token.span)
+            self.take()
+            return self._date(self.take(), token.span)
         if following.kind == "sign" and following.text == "(":
-            relation = self._name("a relation")
-            return Atom(relation, self._arguments(), self._since(token.span))
-        return self._variable("an expression")
+            relation = self.name("a relation")
+            return Atom(relation, self._arguments(), self.since(token.span))
+        return self.variable("an expression")
 
     def _arguments(self) -> tuple[Variable | Wildcard, ...]:
-        self._expect("(")
+        self.expect("(")
         found: list[Variable | Wildcard] = []
-        while not self._closed(")", after=bool(found)):
+        while not self.closed(")", after=bool(found)):
             if self.next.text == "_" and self.next.kind == "name":
-                self._take()
+                self.take()
                 found.append(Wildcard())
             else:
-                found.append(self._variable("a variable or _"))
+                found.append(self.variable("a variable or _"))
         return tuple(found)
 
     def _in_parentheses(self) -> Expr:
         start = self.next.span
         if self._following.text == ":=":
-            variable = self._variable("a variable")
-            self._expect(":=")
+            variable = self.variable("a variable")
+            self.expect(":=")
             return Assignment(variable, self.query())
         left = self.query()
         operator = self._operator()
         if operator is None:
             return left
         right = self.query()
-        return Comparison(operator, left, right, self._since(start))
+        return Comparison(operator, left, right, self.since(start))
 
     def _operator(self) -> str | None:
         if self.next.kind == "sign" and self.next.text in _SIGNS:
-            sign = self._take().text
+            sign = self.take().text
             return "<>" if sign == "!=" else sign
-        if self._takes_word("like"):
+        if self.takes_word("like"):
             return "like"
-        if self._takes_word("not"):
-            if not self._takes_word("like"):
-                raise self._unexpected("like")
+        if self.takes_word("not"):
+            if not self.takes_word("like"):
+                raise self.unexpected("like")
             return "not like"
         return None
 
     def _date(self, token: Token, start: Span) -> Constant:
         try:
-            return Constant(date.fromisoformat(_string(token)), self._since(start))
+            return Constant(date.fromisoformat(_string(token)), self.since(start))
         except ValueError:
             raise UserError(
                 "G001", f"{token.text} is no date", span=token.span, remedy="write 'YYYY-MM-DD'"
             ) from None
 
-    def _variable(self, what: str) -> Variable:
+    def variable(self, what: str) -> Variable:
+        """The next token, which must be a variable."""
         token = self.next
         if token.kind == "name" and token.text.lower() in _WORDS:
-            raise self._unexpected(what)
-        return Variable(self._name(what), token.span)
+            raise self.unexpected(what)
+        return Variable(self.name(what), token.span)
 
     # Tokens
 
     @property
     def next(self) -> Token:
+        """The token that comes next."""
         return self.tokens[self.at]
 
     @property
     def _following(self) -> Token:
         return self.tokens[min(self.at + 1, len(self.tokens) - 1)]
 
-    def _take(self) -> Token:
+    def take(self) -> Token:
+        """The next token, read."""
         token = self.next
         self.at = min(self.at + 1, len(self.tokens) - 1)
         return token
 
-    def _takes(self, sign: str) -> bool:
+    def takes(self, sign: str) -> bool:
+        """Whether the next token is this sign; then it is read."""
         found = self.next.kind == "sign" and self.next.text == sign
         if found:
-            self._take()
+            self.take()
         return found
 
-    def _takes_word(self, word: str) -> bool:
+    def takes_word(self, word: str) -> bool:
+        """Whether the next token is this word; then it is read."""
         found = self.next.kind == "name" and self.next.text.lower() == word
         if found:
-            self._take()
+            self.take()
         return found
 
-    def _expect(self, sign: str) -> None:
-        if not self._takes(sign):
-            raise self._unexpected(sign)
+    def expect(self, sign: str) -> None:
+        """Read the next token, which must be this sign."""
+        if not self.takes(sign):
+            raise self.unexpected(sign)
 
-    def _closed(self, bracket: str, *, after: bool) -> bool:
+    def closed(self, bracket: str, *, after: bool) -> bool:
         """Whether a list ends here; after its first element a comma stands before the next."""
-        if self._takes(bracket):
+        if self.takes(bracket):
             return True
-        if after and not self._takes(","):
-            raise self._unexpected(f", or {bracket}")
+        if after and not self.takes(","):
+            raise self.unexpected(f", or {bracket}")
         return False
 
-    def _name(self, what: str) -> str:
+    def name(self, what: str) -> str:
+        """The next token, which must be a name."""
         if self.next.kind not in ("name", "quoted"):
-            raise self._unexpected(what)
-        return self._take().text.strip("`")
+            raise self.unexpected(what)
+        return self.take().text.strip("`")
 
-    def _unexpected(self, wanted: str) -> UserError:
+    def unexpected(self, wanted: str) -> UserError:
+        """The error for a token that is not what was wanted."""
         return UserError(
             "G001",
             f"syntax error: {wanted} was expected, not {self.next.text}",
@@ -249,7 +263,8 @@ class _Parser:
             remedy="correct the text; comparisons and assignments stand in parentheses",
         )
 
-    def _since(self, start: Span) -> Span:
+    def since(self, start: Span) -> Span:
+        """The stretch from a place to the last token read."""
         return Span(self.text, start.start, self.tokens[self.at - 1].span.stop)
 
 
