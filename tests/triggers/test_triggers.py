@@ -205,6 +205,12 @@ def test_what_reads_no_table_is_there_from_the_start():
     assert running.result("n") == [(1,)]
 
 
+def test_a_view_of_nothing_has_its_groups():
+    running = ev.triggers("q[x] := R(x) * 0")
+    running.insert("R", [(1,), (2,)])
+    assert sorted(running.result()) == [(1, 0), (2, 0)]
+
+
 REFUSED = {
     "a nested aggregate": ("q[a] := R(a) * (Sum(S(b)) > 1)", "G007"),
     "an unbound variable": ("q[a] := R(a) * b", "G003"),

@@ -11,7 +11,7 @@ from everview.cli.options import ENGINE, EPOCH, JSON, STORE
 if TYPE_CHECKING:
     from everview.database.database import Database
 
-STAGES = ("operators", "plan", "derivative", "program", "sql")
+STAGES = ("operators", "plan", "derivative", "program", "sql", "agca", "triggers")
 
 
 @click.command()
@@ -23,7 +23,8 @@ STAGES = ("operators", "plan", "derivative", "program", "sql")
     default="operators",
     show_default=True,
     help="operators: the law, state and reading of each; plan: the query; derivative: its change; "
-    "program: the steps of a transaction; sql: each step as SQL.",
+    "program: the steps of a transaction; sql: each step as SQL; agca: a GROUP BY as sums of "
+    "products; triggers: what one row would add to each map.",
 )
 @ENGINE
 @EPOCH

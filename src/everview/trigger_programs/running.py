@@ -16,16 +16,14 @@ from everview.arguments import did_you_mean, shown
 from everview.errors import UserError
 from everview.lang.agca.evaluate import rows_of
 from everview.lang.agca.factorize import eliminated
-from everview.lang.agca.normal_form import constant, monomials, monomials_of
+from everview.lang.agca.normal_form import constant, monomials, normal_form
 from everview.lang.agca.syntax import (
     Assignment,
-    Atom,
     Comparison,
     Definition,
     Expr,
     Variable,
-    names_in,
-    walk,
+    children,
 )
 from everview.trigger_programs.codegen import Index, Key, generate
 from everview.trigger_programs.program import TriggerProgram, print_program
@@ -204,13 +202,10 @@ class Triggers:
 
 def initial_entries(definition: Definition) -> dict[Key, Any]:
     """What is in a map while all tables are empty: what its terms without relations give."""
-    terms = [each for each in monomials_of(definition) if not _reads(each)]
-    found = rows_of(definition, terms, {})
+    terms = normal_form(definition.body, frozenset(definition.key_names))
+    made = [(*each.factors, constant(each.coefficient)) for each in terms if not each.atoms]
+    found = rows_of(definition, made, {})
     return {_key([*map(_plain, key)]): _plain(value) for key, value in found.items() if value}
-
-
-def _reads(factors: tuple[Expr, ...]) -> bool:
-    return any(isinstance(each, Atom) for each in factors)
 
 
 def _plain(value: Any) -> Any:
@@ -231,19 +226,14 @@ def numeric_columns(maps: Iterable[Definition]) -> dict[str, set[int]]:
     return found
 
 
-def _numbers(factor: Expr) -> frozenset[str]:
-    """The variables that a factor computes with; to compare two of them is no computation."""
-    match factor:
-        case Atom():
-            return frozenset()
-        case Comparison(_, left, right):
-            sides = (left, right)
-        case Assignment(_, value):
-            sides = (value, value)
-        case _:
-            return names_in(factor)
-    inner = (each for side in sides if not isinstance(side, Variable) for each in walk(side))
-    return frozenset(each.name for each in inner if isinstance(each, Variable))
+def _numbers(query: Expr) -> frozenset[str]:
+    """The variables that are computed with; to compare or assign one is no computation."""
+    if isinstance(query, Variable):
+        return frozenset({query.name})
+    parts = children(query)
+    if isinstance(query, Comparison | Assignment):
+        parts = tuple(each for each in parts if not isinstance(each, Variable))
+    return frozenset[str]().union(*map(_numbers, parts))
 
 
 def _check_column(relation: str, at: int, column: list[Any], allowed: tuple[type, ...]) -> None:

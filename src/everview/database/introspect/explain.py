@@ -6,6 +6,7 @@ from everview.arguments import did_you_mean, named
 from everview.compiler import compile_program
 from everview.database.catalog.catalog import Catalog
 from everview.database.catalog.definitions import ViewDefinition
+from everview.database.introspect.calculus import explain_agca, explain_triggers
 from everview.database.introspect.fetch_costs import FetchCosts
 from everview.database.introspect.operators import Stratum, explain_operators, strata
 from everview.differentiate.definitions import print_derivative
@@ -15,7 +16,7 @@ from everview.program.explain import explain
 from everview.program.steps import Compute, Program, change_name
 from everview.sqlgen.sql import SPARK, emit_step
 
-STAGES = ("operators", "plan", "derivative", "program", "sql")
+STAGES = ("operators", "plan", "derivative", "program", "sql", "agca", "triggers")
 
 
 def explain_view(catalog: Catalog, name: str, stage: str, known: FetchCosts) -> str:
@@ -39,6 +40,10 @@ def explain_view(catalog: Catalog, name: str, stage: str, known: FetchCosts) -> 
         return print_plan(plan)
     if stage == "derivative":
         return print_derivative(plan)
+    if stage == "agca":
+        return explain_agca(catalog, name)
+    if stage == "triggers":
+        return explain_triggers(catalog, name)
     program = _program(catalog, name)
     if stage == "program":
         return "\n".join([*_recomputed(catalog, name), explain(program, known.of_fetches())])
