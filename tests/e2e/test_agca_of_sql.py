@@ -26,7 +26,7 @@ QUERIES = {
     "case": f"""SELECT n, SUM(CASE WHEN n IN ('x', 'y') OR n LIKE 'a%' THEN 1 ELSE 0 END) AS s,
         SUM(CASE WHEN NOT n = 'x' AND o.c > 1 THEN q ELSE 2 END) AS t {JOIN}
         WHERE q >= 0 GROUP BY n""",
-    "or": f"SELECT n, COUNT(*) AS k {JOIN} WHERE n = 'x' OR o.c > 1 AND n <> 'y' GROUP BY n",
+    "or": f"SELECT n, COUNT(*) AS k {JOIN} WHERE n = 'x' OR o.c > 1 AND n <> 'nobody' GROUP BY n",
     "self-join": """SELECT one.c, COUNT(*) AS k, SUM(two.q) AS s FROM o one JOIN o two
         ON one.d = two.d AND one.amt < two.amt GROUP BY one.c""",
     "null keys": """SELECT a.n, COUNT(*) AS k FROM cu a JOIN cu b ON a.boss = b.c GROUP BY a.n""",
