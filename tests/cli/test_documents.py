@@ -68,6 +68,7 @@ def test_the_example_of_the_readme_runs_as_written(spark, tmp_path, monkeypatch,
 
 
 PAGES = (
+    "agca",
     "files",
     "minimal-changes",
     "nested",
@@ -78,13 +79,13 @@ PAGES = (
     "sql",
     "transactions",
 )
-"""Pages with one example in Python."""
+"""Pages with an example in Python."""
 
 
 @pytest.mark.parametrize("page", PAGES)
 def test_the_example_of_a_page_runs_as_written(page, tmp_path, monkeypatch, capsys):
     text = (ROOT / f"docs/{page}.md").read_text()
-    [example] = re.findall(r"```python\n(.*?)```", text, re.DOTALL)
+    example = "\n".join(re.findall(r"```python\n(.*?)```", text, re.DOTALL))
     monkeypatch.chdir(tmp_path)
     script = tmp_path / f"{page}.py"
     script.write_text(example)

@@ -8,6 +8,7 @@ from __future__ import annotations
 import click
 
 import everview
+from everview.cli.agca import agca
 from everview.cli.audit import audit
 from everview.cli.changes import changes
 from everview.cli.compact import compact
@@ -27,6 +28,7 @@ COMMANDS = (
     sql,
     datalog,
     relalg,
+    agca,
     status,
     explain,
     audit,

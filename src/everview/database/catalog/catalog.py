@@ -29,6 +29,7 @@ from everview.expr.types import Schema, names
 from everview.lang import plan_text
 from everview.lang.datalog.lower import StoredRelation as KnownSource
 from everview.lang.front_end import (
+    AGCA,
     DATALOG,
     NESTED,
     PLAN,
@@ -443,7 +444,7 @@ class Catalog:
     def _may_be_null(self, source: Source) -> bool:
         """Whether a relation may hold a NULL, or a row twice."""
         if source.name in self.views:
-            return self.views[source.name].language != DATALOG
+            return self.views[source.name].language not in (DATALOG, AGCA)
         required = self.tables[source.name].not_null
         return not (source.key and all(name in required for name in names(source.schema)))
 

@@ -6,6 +6,7 @@ from everview.arguments import did_you_mean, named
 from everview.compiler import compile_program
 from everview.database.catalog.catalog import Catalog
 from everview.database.catalog.definitions import ViewDefinition
+from everview.database.introspect.calculus import explain_agca, explain_triggers
 from everview.database.introspect.fetch_costs import FetchCosts
 from everview.database.introspect.nabla import explain_nabla
 from everview.database.introspect.operators import Stratum, explain_operators, strata
@@ -17,7 +18,17 @@ from everview.program.explain import explain
 from everview.program.steps import Compute, Program, change_name
 from everview.sqlgen.sql import SPARK, emit_step
 
-STAGES = ("operators", "plan", "derivative", "nabla", "program", "sql", "shredded")
+STAGES = (
+    "operators",
+    "plan",
+    "derivative",
+    "nabla",
+    "program",
+    "sql",
+    "agca",
+    "triggers",
+    "shredded",
+)
 
 
 def explain_view(catalog: Catalog, name: str, stage: str, known: FetchCosts) -> str:
@@ -45,6 +56,10 @@ def explain_view(catalog: Catalog, name: str, stage: str, known: FetchCosts) -> 
         return print_derivative(plan)
     if stage == "nabla":
         return explain_nabla(catalog.views[name])
+    if stage == "agca":
+        return explain_agca(catalog, name)
+    if stage == "triggers":
+        return explain_triggers(catalog, name)
     program = _program(catalog, name)
     if stage == "program":
         return "\n".join([*_recomputed(catalog, name), explain(program, known.of_fetches())])
