@@ -29,6 +29,7 @@ from everview.lang.sql.parse.statements import (
     Query,
     Statement,
 )
+from everview.program.policy import Decision
 from everview.runtime.arrow_types import arrow_type
 from everview.runtime.protocol import SIGN, Engine, Snapshot
 from everview.store.layouts import packed_value
@@ -169,7 +170,8 @@ def _apply(
             return CatalogChange(catalog.with_table(table))
         case CreateView(name, query, given):
             view = ViewDefinition(name, query, given, statement.refresh, calls=statement.calls)
-            view = replace(view, comments=Comments(statement.comment))
+            declared = Decision(statement.policy, declared=True) if statement.policy else None
+            view = replace(view, comments=Comments(statement.comment), decision=declared)
             return CatalogChange(_create_view(view, catalog, replaces=statement.replaces))
         case _:
             raise AssertionError(statement)

@@ -187,7 +187,7 @@ def _named(plan: Plan) -> Iterator[tuple[str, ...]]:
             yield tuple(left for left, _ in on)
             yield tuple(right for _, right in on)
         case Totals(_, keys, measures):
-            yield (*keys, *(each.column for each in measures if each.column))
+            yield (*keys, *(name for each in measures for name in each.reads))
         case Partition(_, keys, aggregates):
             yield (*keys, *(name for each in aggregates for name in each.arguments))
         case Groups(_, keys) | Window(_, keys):

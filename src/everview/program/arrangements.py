@@ -40,16 +40,20 @@ class Demand:
 
 @dataclass(frozen=True, slots=True)
 class Serving:
-    """The stored relation that answers a demand, and whether it is filtered already."""
+    """The stored relation that answers a demand, and whether it is filtered already.
+
+    One that is brought `whole` is in an order that does not help.
+    """
 
     name: str
     schema: Schema
     sort: Columns
     filtered: bool
+    whole: bool = False
 
     def lookup(self, by: Columns) -> str | None:
         """The column to look up by, None to bring the whole relation."""
-        return lookup_column(self.schema, self.sort, by)
+        return None if self.whole else lookup_column(self.schema, self.sort, by)
 
 
 def lookup_column(schema: Schema, sort: Columns, by: Columns) -> str | None:
@@ -95,13 +99,16 @@ class Arrangements:
                     return None
         return Demand(node, lookup, wanted, scalar.conjunction(predicates))
 
-    def serve(self, demand: Demand) -> Serving:
-        """The relation that answers the demand."""
+    def serve(self, demand: Demand, *, stored: bool = True) -> Serving:
+        """The relation that answers the demand; unless a state is to be `stored`, its source."""
         source = demand.source
         order = self.sorts[source.name]
         if not demand.by or order[:1] == () or order[0] in demand.by:
             wanted = tuple(c for c in source.schema if c.name in demand.all_columns)
             return Serving(source.name, wanted, order, filtered=False)
+        if not stored:
+            every = tuple(c for c in source.schema if c.name in demand.all_columns | {*demand.by})
+            return Serving(source.name, every, order, filtered=False, whole=True)
         mark = (source.name, demand.order)
         self._demands.setdefault(mark, []).append(demand)
         state, filtered = self._arranged.get(mark) or self._arrangement(mark)

@@ -33,7 +33,7 @@ def explain_view(catalog: Catalog, name: str, stage: str, known: FetchCosts) -> 
         raise UserError("E015", told, remedy=problem.remedy)
     plan = catalog.compiled(name).plan
     if stage == "operators":
-        told = explain_operators(name, plan, catalog.maintenance.states, known)
+        told = explain_operators(catalog.compiled(name), catalog.maintenance.states, known)
         return "\n".join([*_recomputed(catalog, name), told])
     if stage == "plan":
         return print_plan(plan)
@@ -57,7 +57,7 @@ def explain_query(catalog: Catalog, text: str) -> str:
 
 def strata_of(catalog: Catalog, name: str, known: FetchCosts) -> tuple[Stratum, ...]:
     """The recursions of a view, with what is kept of each iteration."""
-    return strata(catalog.compiled(name).plan, catalog.maintenance.states, known)
+    return strata(catalog.compiled(name), catalog.maintenance.states, known)
 
 
 def _recomputed(catalog: Catalog, name: str) -> list[str]:
