@@ -339,9 +339,10 @@ def _total(aggregate: Aggregate, present: list[tuple[Any, int]], count: int) -> 
     if aggregate.function == "avg":
         if count == 0:
             return None
-        total = total / count
         if parts := decimal_parts(aggregate.type):
-            return total.quantize(Decimal(1).scaleb(-parts[1]), ROUND_HALF_UP)
+            mean = Decimal(total) / count
+            return mean.quantize(Decimal(1).scaleb(-parts[1]), ROUND_HALF_UP)
+        total = total / count
     # One object for every NaN, so that it equals itself.
     return nan if _is_nan(total) else total
 

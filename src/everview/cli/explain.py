@@ -11,7 +11,7 @@ from everview.cli.options import ENGINE, EPOCH, JSON, STORE
 if TYPE_CHECKING:
     from everview.database.database import Database
 
-STAGES = ("operators", "plan", "derivative", "program", "sql")
+STAGES = ("operators", "plan", "deltas", "derivative", "program", "sql")
 
 
 @click.command()
@@ -22,7 +22,8 @@ STAGES = ("operators", "plan", "derivative", "program", "sql")
     type=click.Choice(STAGES),
     default="operators",
     show_default=True,
-    help="operators: the law, state and reading of each; plan: the query; derivative: its change; "
+    help="operators: the law, state and reading of each; plan: the query; deltas: its degree "
+    "and the maps that each change reads; derivative: its change; "
     "program: the steps of a transaction; sql: each step as SQL.",
 )
 @ENGINE

@@ -297,7 +297,8 @@ class Database:
         """How a view is kept fresh, as text.
 
         `stage` is `"operators"` (each with its law, its state and what it read the last time),
-        `"plan"`, `"derivative"`, `"program"` or `"sql"`.
+        `"plan"`, `"deltas"` (the degree, and the maps that each change reads), `"derivative"`,
+        `"program"` or `"sql"`.
 
             print(db.explain("revenue"))
         """

@@ -182,7 +182,7 @@ RULES: dict[type[Plan], Rule] = {
         Rule(
             Join,
             "Δ(L ⋈ R) = ΔL ⋈ (R + ΔR) + L ⋈ ΔR",
-            "bilinear, dbsp Thm 3.4; ring-of-databases §3.1",
+            "bilinear, dbsp Thm 3.4; ring-of-databases §6",
             _join,
         ),
         Rule(
@@ -200,7 +200,7 @@ RULES: dict[type[Plan], Rule] = {
         Rule(
             Totals,
             "Δ(Σₖ Q) = Σₖ ΔQ",
-            "linear, dbsp §7.2–7.4; ring-of-databases §3.1",
+            "linear, dbsp §7.2–7.4; ring-of-databases §6",
             lambda n, d: totals(d(n.child), n.keys, n.measures),
         ),
         Rule(
@@ -269,8 +269,8 @@ MERGEABLE = Rule(
 )
 PRODUCT = Rule(
     Totals,
-    "Δ(Σₖ(T₁ ⋈ … ⋈ Tₙ)) = Σᵢ Σₖ(ΔTᵢ ⋈ M₁ ⋈ … ⋈ Mₘ), where the maps M are the totals of what is left "
-    "without Tᵢ, each by the columns that join it, new before i and old after it",
+    "Δ(Σₖ(T₁ ⋈ … ⋈ Tₙ)) = Σᵢ Σₖ(ΔTᵢ ⋈ M₁ ⋈ … ⋈ Mₘ), where the maps M are the totals of what is "
+    "left without Tᵢ, each by the columns that join it, new before i and old after it",
     "bilinear, ring-of-databases §1.1, Ex. 1.3 and Thm 6.4; nested-collections §4.1",
     product_change,
     "products of totals of the relations joined",

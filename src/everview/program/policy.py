@@ -38,11 +38,15 @@ def under(policy: str, plan: Plan, *, overflow: bool = False) -> Plan:
 def choose(plan: Plan) -> Decision:
     """The policy for a rewritten plan: circuit, unless another clearly reads fewer rows.
 
-    Higher-order is chosen where, under circuit, a change forms pairs of rows that it looked up: one
-    relation brings many rows, and so does another. Maps then bring one row each instead.
+    Higher-order is chosen where, under circuit, a change forms pairs of looked-up rows: what is
+    left without the changed relation falls apart into components, and two of them bring many
+    rows. Maps bring one row each instead. Where only a chain of lookups is saved, circuit stays,
+    because every change of the other relations would have to keep the maps.
     """
     products = products_in(factorize(plan))
     if not products:
+        if products_in(factorize(plan, overflow=True)):
+            return Decision(CIRCUIT, reason="a product of integers may overflow its type")
         return Decision(CIRCUIT, reason="no grouped join that can be split into factors")
     circuit = sum(_worst(each, circuit_rows) for each in products)
     maps = sum(_worst(each, map_rows) for each in products)
@@ -83,10 +87,12 @@ def map_rows(product: Product, place: int) -> int:
 
 
 def _pairs(product: Product) -> bool:
-    """Whether some change looks up many rows of two relations at once."""
-    return any(
-        sum(own == FAN_OUT for _, own in _lookups(product, place)) > 1 for place in product.members
+    """Whether some change looks up many rows of two components, and so forms all their pairs."""
+    many = (
+        sum(not step.by_key for step in drive(product, product.members, place))
+        for place in product.members
     )
+    return any(count > 1 for count in many)
 
 
 def _lookups(product: Product, place: int) -> list[tuple[int, int]]:

@@ -56,7 +56,7 @@ def _is_join(plan: Plan) -> bool:
             return False
 
 
-class _Stop(Exception):
+class _UnsplitError(Exception):
     """A join that cannot be split."""
 
 
@@ -83,7 +83,7 @@ def _factorized(
         terms = [factors.terms(m, values.get(m.column or "")) for m in measures]
         products = tuple(dict.fromkeys(factors.product(term) for each in terms for term in each))
         plan = product_plan(factors.plans(), factors.edges(), tuple(made), products)
-    except _Stop:
+    except _UnsplitError:
         return None
     shown = schema_of(node)
     kept = [
@@ -135,7 +135,7 @@ class _Graph:
             case Map(child, outputs) if _is_join(child):
                 below = schema_of(child)
                 if any(type_of(o.scalar, below) != o.type for o in outputs):
-                    raise _Stop
+                    raise _UnsplitError
                 columns = self.flatten(child)
                 return {o.name: scalar.substitute(o.scalar, columns) for o in outputs}
             case _:
@@ -168,7 +168,7 @@ class _Graph:
         for text in texts:
             found = sorted({self.block(column) for column in scalar.columns(text)})
             if not cannot_raise(scalar.parse(text), self.schema) or not found:
-                raise _Stop
+                raise _UnsplitError
             self.blocks = [found[0] if block in found else block for block in self.blocks]
 
     def tie_conditions(self) -> None:
@@ -178,7 +178,7 @@ class _Graph:
         for text in self.conditions:
             found = sorted({self.block(column) for column in scalar.columns(text)})
             if not found:
-                raise _Stop
+                raise _UnsplitError
             self.blocks = [found[0] if block in found else block for block in self.blocks]
 
     def across(self) -> list[tuple[str, str]]:
@@ -277,7 +277,7 @@ class _Factors:
     def _type(self, text: str) -> Type:
         type_ = type_of(text, self.graph.schema)
         if type_ is None:
-            raise _Stop
+            raise _UnsplitError
         return type_
 
     def edges(self) -> list[Edge]:
@@ -305,7 +305,7 @@ class _Factors:
         column = self.values[block].setdefault(text, self._name(text, block))
         type_ = "bigint" if function == "count" else total_type(self._type(text))
         if function == "sum" and not is_exact(self._type(text)):
-            raise _Stop
+            raise _UnsplitError
         name = f"{function}({column})"
         made = Measure(name, type_, "sum" if function == "sum" else "count", column)
         self.measures[block].setdefault(name, made)
@@ -321,7 +321,7 @@ class _Factors:
             return [(False, self._counted(Case((), operand)))]
         cases = self.split.cases(text)
         if cases is None:
-            raise _Stop
+            raise _UnsplitError
         if measure.function == "count":
             return [(False, self._counted(case)) for case in cases]
         return [
@@ -365,7 +365,7 @@ class _Factors:
         for text in texts[1:]:
             value = scalar.canonical(f"({value}) * ({text})")
         if len(texts) > 1 and not cannot_raise(scalar.parse(value), self.graph.schema):
-            raise _Stop
+            raise _UnsplitError
         if conditions or not {*operands} <= {*texts}:
             value = _when(conditions, operands, value)
         return self._measure(block, "sum", value)
@@ -375,7 +375,7 @@ class _Factors:
         type_ = product_type([self._types[name] for name in term[1]])
         parts = decimal_parts(type_)
         if parts is not None and parts[1] > MAX_SCALE:
-            raise _Stop
+            raise _UnsplitError
         return Measure(product_name(term[1]), type_, "product", None, term[1])
 
     def total(self, terms: Sequence[Term], type_: Type) -> str:

@@ -6,16 +6,18 @@ from everview.arguments import did_you_mean, named
 from everview.compiler import compile_program
 from everview.database.catalog.catalog import Catalog
 from everview.database.catalog.definitions import ViewDefinition
+from everview.database.introspect.deltas import explain_deltas
 from everview.database.introspect.fetch_costs import FetchCosts
 from everview.database.introspect.operators import Stratum, explain_operators, strata
 from everview.differentiate.definitions import print_derivative
 from everview.errors import UserError
 from everview.plan.text import print_plan
 from everview.program.explain import explain
+from everview.program.policy import Decision
 from everview.program.steps import Compute, Program, change_name
 from everview.sqlgen.sql import SPARK, emit_step
 
-STAGES = ("operators", "plan", "derivative", "program", "sql")
+STAGES = ("operators", "plan", "deltas", "derivative", "program", "sql")
 
 
 def explain_view(catalog: Catalog, name: str, stage: str, known: FetchCosts) -> str:
@@ -37,6 +39,9 @@ def explain_view(catalog: Catalog, name: str, stage: str, known: FetchCosts) -> 
         return "\n".join([*_recomputed(catalog, name), told])
     if stage == "plan":
         return print_plan(plan)
+    if stage == "deltas":
+        decision = catalog.views[name].decision or Decision()
+        return explain_deltas(catalog.compiled(name), decision, catalog.maintenance.states)
     if stage == "derivative":
         return print_derivative(plan)
     program = _program(catalog, name)
