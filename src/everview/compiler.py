@@ -7,7 +7,7 @@ transactions change (`database/maintain.py` keeps the programs).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 
 from everview.analysis.keys import keys
@@ -21,7 +21,7 @@ from everview.program.arrangements import Arrangements
 from everview.program.constraints import checks
 from everview.program.lowering import Lowering
 from everview.program.materialize import Policies
-from everview.program.policy import CIRCUIT, FIRST_ORDER, Decision, under
+from everview.program.policy import CIRCUIT, FIRST_ORDER, Decision, choose, under
 from everview.program.schedule import schedule
 from everview.program.steps import Add, Program, Publish, Step, change_name
 from everview.rewrite.passes import rewrite
@@ -75,15 +75,15 @@ def compile_view(
     view: ViewText,
     known: Mapping[str, StoredRelation],
     analyze: Analyze,
-    decide: Callable[[Plan], Decision],
+    decided: Decision | None = None,
 ) -> tuple[View, Decision]:
     """text → plan → rewritten plan: a view over the relations it may read.
 
-    `decide` says under which policy it is maintained. Others read it by its smallest key where it
-    has one, else by its first column.
+    Where it is not `decided` under which policy it is maintained, one is chosen. Others read it by
+    its smallest key where it has one, else by its first column.
     """
     plan = rewrite(lower_view(view, known, analyze))
-    decision = decide(plan)
+    decision = decided or choose(plan)
     columns = schema_of(plan)
     smallest = min(keys(plan), key=lambda key: (len(key), sorted(key)), default=frozenset[str]())
     key = tuple(name for name in names(columns) if name in smallest)

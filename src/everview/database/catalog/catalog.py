@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -41,7 +41,6 @@ from everview.lang.sql.recompute.partition_query import (
 )
 from everview.plan.nodes import Plan, Source
 from everview.plan.traverse import schema_of, sources
-from everview.program.policy import Decision, choose
 from everview.runtime.protocol import Stored
 from everview.sqlgen.sql import ring_columns
 
@@ -376,21 +375,17 @@ class Catalog:
         stored = self.known.sources.get(name)
         try:
             self._must_read_what_is_fresh(name)
-            decide = self._decide(self.views[name])
-            made, decision = compile_view(*self._text_over(name), self.analyze, decide)
+            view = self.views[name]
+            text, known = self._text_over(name)
+            made, decision = compile_view(text, known, self.analyze, view.decision)
             self._compiled[name] = made
-            if self.views[name].decision is None:
-                self.views[name] = replace(self.views[name], decision=decision)
+            if view.decision is None:
+                self.views[name] = replace(view, decision=decision)
         except UserError as problem:
             if stored is None or problem.code not in BEYOND_REACH:
                 raise
             self._beyond[name] = problem
             self._compiled[name] = View(stored, stored.key or names(stored.schema)[:1], stored)
-
-    def _decide(self, view: ViewDefinition) -> Callable[[Plan], Decision]:
-        """The policy that a view has, or the one that is chosen when it is declared."""
-        decision = view.decision
-        return choose if decision is None else lambda _: decision
 
     def _must_read_what_is_fresh(self, name: str) -> None:
         for read in self.reads(name):
