@@ -93,6 +93,9 @@ class _Checking:
             case Change() | Ref() | Restrict():
                 problem = f"{type(plan).__name__} occurs in derivatives and programs only"
                 raise _refused("P002", problem, "build the plan of other operators")
+            case Totals(_, _, measures) if any(m.function == "product" for m in measures):
+                problem = "products of totals are made by a policy only"
+                raise _refused("P002", problem, "declare the view over the join itself")
             case Recursive(name, schema):
                 if loops.get(name) != schema:
                     problem = f"{name} is read where no loop defines it with these columns"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
@@ -15,6 +16,9 @@ from everview.plan.traverse import TREE_MAX_NODES, schema_of, sources, tree_size
 from everview.program.steps import State
 
 Columns = tuple[str, ...]
+
+_NAME = re.compile(r"[\w.()*']{1,80}")
+"""What of the order of a state can be part of its name, which is that of a folder too."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,4 +161,6 @@ def _state(plan: Plan, by: Columns) -> State:
     content = print_plan(plan) if tree_size(plan) <= TREE_MAX_NODES else digest(plan)
     marked = hashlib.blake2b(f"{by}\n{content}".encode(), digest_size=5).hexdigest()
     origin = "_".join(source.name for source in sources(plan)[:3]) or "constant"
-    return State(f"{origin}__by_{'_'.join(by[:2]) or 'all'}__{marked}".replace(".", "_"), plan, by)
+    shown = "_".join(by[:2])
+    order = shown if _NAME.fullmatch(shown) else "all"
+    return State(f"{origin}__by_{order}__{marked}".replace(".", "_"), plan, by)
