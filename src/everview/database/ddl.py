@@ -13,7 +13,12 @@ from everview.arguments import shown
 from everview.database.alter import Alteration, alter
 from everview.database.backfill import AroundBuild, write_change
 from everview.database.catalog.catalog import Catalog
-from everview.database.catalog.definitions import Comments, TableDefinition, ViewDefinition
+from everview.database.catalog.definitions import (
+    Comments,
+    TableDefinition,
+    ViewDefinition,
+    declared_policy,
+)
 from everview.database.error_context import report_damage, with_span
 from everview.database.queries import describe, select
 from everview.errors import Span, UserError
@@ -29,7 +34,6 @@ from everview.lang.sql.parse.statements import (
     Query,
     Statement,
 )
-from everview.program.policy import Decision
 from everview.runtime.arrow_types import arrow_type
 from everview.runtime.protocol import SIGN, Engine, Snapshot
 from everview.store.layouts import packed_value
@@ -170,7 +174,7 @@ def _apply(
             return CatalogChange(catalog.with_table(table))
         case CreateView(name, query, given):
             view = ViewDefinition(name, query, given, statement.refresh, calls=statement.calls)
-            declared = Decision(statement.policy, declared=True) if statement.policy else None
+            declared = declared_policy(statement.policy)
             view = replace(view, comments=Comments(statement.comment), decision=declared)
             return CatalogChange(_create_view(view, catalog, replaces=statement.replaces))
         case _:

@@ -232,6 +232,11 @@ def view_json(view: ViewDefinition) -> dict[str, Any]:
     return plain | {"refresh": view.refresh, "rest": view.rest, "parts": parts}
 
 
+def declared_policy(policy: str) -> Decision | None:
+    """The decision for a policy that a view is declared with; None where it has none."""
+    return Decision(policy, declared=True) if policy else None
+
+
 def _decision_json(decision: Decision | None) -> dict[str, Any]:
     """A policy that was declared, or that a version before would not have taken."""
     if decision is None or (decision.policy == CIRCUIT and not decision.declared):

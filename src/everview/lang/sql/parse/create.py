@@ -240,7 +240,7 @@ def create_view(tree: exp.Create, text: str, tokens: list[Token], span: Span) ->
             remedy="leave one of them out",
         )
     query = text[_query_start(tokens, tree.args.get("expression"), span) : span.stop]
-    name, options = table_name(target, text), _options(tree, text, span)
+    name, options = table_name(target, text), _view_options(tree, text, span)
     made = CreateView(name, query, columns, lenient, span, replaces, options["refresh"])
     return replace(made, comment=_said_of(tree), policy=options["policy"])
 
@@ -260,7 +260,7 @@ def _query_start(tokens: list[Token], query: exp.Expr | None, span: Span) -> int
     )
 
 
-def _options(tree: exp.Create, text: str, span: Span) -> dict[str, str]:
+def _view_options(tree: exp.Create, text: str, span: Span) -> dict[str, str]:
     """The refresh mode and the policy of WITH (…) or TBLPROPERTIES."""
     given = {"refresh": STRICT, "policy": ""}
     known = {"refresh": (STRICT, AUTO), "policy": POLICIES}
