@@ -20,7 +20,8 @@ from everview.plan.traverse import schema_of
 from everview.program.arrangements import Arrangements
 from everview.program.constraints import checks
 from everview.program.lowering import Lowering
-from everview.program.materialize import Materializer
+from everview.program.materialize import Policies
+from everview.program.policy import CIRCUIT, FIRST_ORDER, Decision, choose, under
 from everview.program.schedule import schedule
 from everview.program.steps import Add, Program, Publish, Step, change_name
 from everview.rewrite.passes import rewrite
@@ -41,11 +42,21 @@ class Table:
 
 @dataclass(frozen=True, slots=True)
 class View:
-    """A maintained relation: its rewritten plan and how others read it."""
+    """A maintained relation: its rewritten plan and how others read it.
+
+    The plan is in the form that its policy maintains; `query` is the one before, if that differs.
+    """
 
     source: Source
     sort: tuple[str, ...]
     plan: Plan
+    policy: str = CIRCUIT
+    query: Plan | None = None
+
+    @property
+    def meaning(self) -> tuple[Source, tuple[str, ...], Plan]:
+        """What is stored of it and in which order, whatever its policy."""
+        return self.source, self.sort, self.query or self.plan
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,16 +71,26 @@ class Maintenance:
     states: Arrangements
 
 
-def compile_view(view: ViewText, known: Mapping[str, StoredRelation], analyze: Analyze) -> View:
+def compile_view(
+    view: ViewText,
+    known: Mapping[str, StoredRelation],
+    analyze: Analyze,
+    decided: Decision | None = None,
+) -> tuple[View, Decision]:
     """text → plan → rewritten plan: a view over the relations it may read.
 
-    Others read it by its smallest key where it has one, else by its first column.
+    Where it is not `decided` under which policy it is maintained, one is chosen. Others read it by
+    its smallest key where it has one, else by its first column.
     """
     plan = rewrite(lower_view(view, known, analyze))
+    decision = decided or choose(plan)
     columns = schema_of(plan)
     smallest = min(keys(plan), key=lambda key: (len(key), sorted(key)), default=frozenset[str]())
     key = tuple(name for name in names(columns) if name in smallest)
-    return View(Source(view.name, columns, key), key or names(columns)[:1], plan)
+    source, sort = Source(view.name, columns, key), key or names(columns)[:1]
+    made = under(decision.policy, plan, overflow=decision.declared)
+    query = plan if made != plan else None
+    return View(source, sort, made, decision.policy, query), decision
 
 
 def compile_arrangements(tables: Mapping[str, Table], views: tuple[View, ...]) -> Maintenance:
@@ -80,15 +101,16 @@ def compile_arrangements(tables: Mapping[str, Table], views: tuple[View, ...]) -
     """
     relations: Iterable[Table | View] = (*tables.values(), *views)
     arrangements = Arrangements({each.source.name: each.sort for each in relations})
-    changes = Materializer(Lowering(arrangements))
+    changes = Policies(Lowering(arrangements))
     done: set[Plan] = set()
-    waiting = [view.plan for view in views]
+    waiting: list[tuple[Plan, str]] = [(view.plan, view.policy) for view in views]
     while waiting:
-        for plan in waiting:
-            changes.change(plan)
-        done.update(waiting)
+        for plan, policy in waiting:
+            changes.change(plan, policy)
+        done.update(plan for plan, policy in waiting if policy != FIRST_ORDER)
         arrangements.arrange()
-        waiting = [s.plan for s in arrangements.stored.values() if s.plan not in done]
+        states = arrangements.stored.values()
+        waiting = [(s.plan, CIRCUIT) for s in states if s.plan not in done]
     return Maintenance(tables, views, arrangements)
 
 
@@ -102,19 +124,19 @@ def compile_program(
     """
     changed = set(touched)
     lowering = Lowering(maintenance.states)
-    derivatives = Materializer(lowering, changed)
+    derivatives = Policies(lowering, changed)
     endings = _checks(maintenance, touched, lowering)
     for view in maintenance.views:
         name = view.source.name
         if only is not None and name not in only:
             continue
-        change = derivatives.change(view.plan)
+        change = derivatives.change(view.plan, view.policy)
         if not isinstance(change, Empty):
             lowering.compute(change, change_name(name))
             endings.append(Publish(name, change_name(name)))
             changed.add(name)
     for state in maintenance.states.stored.values():
-        change = derivatives.change(state.plan)
+        change = derivatives.change(state.plan, CIRCUIT)
         if not isinstance(change, Empty):
             endings.append(Add(state.name, lowering.compute(change).name))
     return _program(touched, (*lowering.steps, *endings))

@@ -67,6 +67,18 @@ def test_the_example_of_the_readme_runs_as_written(spark, tmp_path, monkeypatch,
         assert each in printed
 
 
+def test_the_example_of_policies_runs_as_written(tmp_path, monkeypatch, capsys):
+    text = (ROOT / "docs/policies.md").read_text()
+    [example] = re.findall(r"```python\n(.*?)```", text, re.DOTALL)
+    monkeypatch.chdir(tmp_path)
+    exec(compile(example, "docs/policies.md", "exec"), {})
+    promised = re.findall(r"^# prints (.*)$", example, re.MULTILINE)
+    assert len(promised) == 3
+    printed = capsys.readouterr().out
+    for each in promised:
+        assert each in printed
+
+
 PAGES = (
     "agca",
     "files",

@@ -349,8 +349,10 @@ class Database:
         """How a view is kept fresh, as text.
 
         `stage` is `"operators"` (each with its law, its state and what it read the last time),
-        `"plan"`, `"derivative"`, `"nabla"` (what leaves a view in relational algebra and what comes
-        into it), `"program"`, `"sql"`, or of a nested view `"shredded"`.
+        `"plan"`, `"deltas"` (the degree, and the maps that each change reads), `"derivative"`,
+        `"nabla"` (what leaves a view in relational algebra and what comes into it), `"program"`,
+        `"sql"`, `"agca"` and `"triggers"` (a GROUP BY as sums of products), or of a nested view
+        `"shredded"`.
 
             print(db.explain("revenue"))
         """

@@ -12,7 +12,12 @@ from everview.arguments import shown
 from everview.database.alter import Alteration, alter
 from everview.database.backfill import AroundBuild, write_change
 from everview.database.catalog.catalog import Catalog
-from everview.database.catalog.definitions import Comments, TableDefinition, ViewDefinition
+from everview.database.catalog.definitions import (
+    Comments,
+    TableDefinition,
+    ViewDefinition,
+    declared_policy,
+)
 from everview.database.comment import with_comment
 from everview.database.error_context import report_damage, with_span
 from everview.database.queries import describe, select
@@ -172,7 +177,8 @@ def _apply(
             return CatalogChange(catalog.with_table(table))
         case CreateView(name, query, given):
             view = ViewDefinition(name, query, given, statement.refresh, calls=statement.calls)
-            view = replace(view, comments=Comments(statement.comment))
+            declared = declared_policy(statement.policy)
+            view = replace(view, comments=Comments(statement.comment), decision=declared)
             return CatalogChange(_create_view(view, catalog, replaces=statement.replaces))
         case _:
             raise AssertionError(statement)

@@ -28,7 +28,7 @@ def checks(
     deletes: bool,
     lowering: Lowering,
 ) -> list[Step]:
-    """The checks of one table (minimal-changes §III: on the change alone, before commit)."""
+    """The checks of one table, on the change and the rows it meets (minimal-changes §I)."""
     change = Ref(change_name(source.name), source.schema)
     steps: list[Step] = []
     if not_null:

@@ -416,7 +416,12 @@ class Catalog:
         stored = self.known.sources.get(name)
         try:
             self._must_read_what_is_fresh(name)
-            self._compiled[name] = compile_view(*self._text_over(name), self.analyze)
+            view = self.views[name]
+            text, known = self._text_over(name)
+            made, decision = compile_view(text, known, self.analyze, view.decision)
+            self._compiled[name] = made
+            if view.decision is None:
+                self.views[name] = replace(view, decision=decision)
         except UserError as problem:
             if stored is None or problem.code not in BEYOND_REACH:
                 raise

@@ -7,6 +7,7 @@ from everview.compiler import compile_program
 from everview.database.catalog.catalog import Catalog
 from everview.database.catalog.definitions import ViewDefinition
 from everview.database.introspect.calculus import explain_agca, explain_triggers
+from everview.database.introspect.deltas import explain_deltas
 from everview.database.introspect.fetch_costs import FetchCosts
 from everview.database.introspect.nabla import explain_nabla
 from everview.database.introspect.operators import Stratum, explain_operators, strata
@@ -15,12 +16,14 @@ from everview.differentiate.definitions import print_derivative
 from everview.errors import UserError
 from everview.plan.text import print_plan
 from everview.program.explain import explain
+from everview.program.policy import Decision
 from everview.program.steps import Compute, Program, change_name
 from everview.sqlgen.sql import SPARK, emit_step
 
 STAGES = (
     "operators",
     "plan",
+    "deltas",
     "derivative",
     "nabla",
     "program",
@@ -48,10 +51,13 @@ def explain_view(catalog: Catalog, name: str, stage: str, known: FetchCosts) -> 
         return explain_shredded(catalog, name)
     plan = catalog.compiled(name).plan
     if stage == "operators":
-        told = explain_operators(name, plan, catalog.maintenance.states, known)
+        told = explain_operators(catalog.compiled(name), catalog.maintenance.states, known)
         return "\n".join([*_recomputed(catalog, name), told])
     if stage == "plan":
         return print_plan(plan)
+    if stage == "deltas":
+        decision = catalog.views[name].decision or Decision()
+        return explain_deltas(catalog.compiled(name), decision, catalog.maintenance.states)
     if stage == "derivative":
         return print_derivative(plan)
     if stage == "nabla":
@@ -78,7 +84,7 @@ def explain_query(catalog: Catalog, text: str) -> str:
 
 def strata_of(catalog: Catalog, name: str, known: FetchCosts) -> tuple[Stratum, ...]:
     """The recursions of a view, with what is kept of each iteration."""
-    return strata(catalog.compiled(name).plan, catalog.maintenance.states, known)
+    return strata(catalog.compiled(name), catalog.maintenance.states, known)
 
 
 def _recomputed(catalog: Catalog, name: str) -> list[str]:
