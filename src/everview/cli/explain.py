@@ -33,11 +33,11 @@ STAGES = (
     type=click.Choice(STAGES),
     default="operators",
     show_default=True,
-    help="operators: the law, state and reading of each; plan: the query; deltas: its degree and "
-    "the maps that each change reads; derivative: its change; nabla: what leaves and what comes, of a "
-    "view in relational algebra; program: the steps of a transaction; sql: each step as SQL; agca: "
-    "a GROUP BY as sums of products; triggers: what one row would add to each map; shredded: the "
-    "flat relations of a nested view.",
+    help="operators: the law, state and reading of each; plan: the query; derivative: its change; "
+    "program: the steps of a transaction; sql: each step as SQL; deltas: its degree and the maps "
+    "that each change reads; nabla: what leaves and what comes, in relational algebra; agca: a "
+    "GROUP BY as sums of products; triggers: what one row would add to each map; shredded: the flat "
+    "relations of a nested view.",
 )
 @ENGINE
 @EPOCH

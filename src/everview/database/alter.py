@@ -30,9 +30,10 @@ from everview.lang.sql.parse.alterations import (
 from everview.lang.sql.parse.statements import Alter
 from everview.runtime.arrow_types import arrow_type
 from everview.runtime.protocol import Engine, Snapshot
-from everview.store.altered import Relaid
+from everview.store.altered import Relaid, altered
 from everview.store.bounds import tag_of
 from everview.store.layouts import packed_value
+from everview.store.manifest import Manifest
 
 Evaluate = Callable[[str, Column], bytes | None]
 """The value of a constant as one of a column, packed; None for NULL."""
@@ -50,6 +51,10 @@ class Alteration:
     relaid: Mapping[str, Relaid] = field(default_factory=dict)
     moved: Mapping[str, str] = field(default_factory=dict)
     same: frozenset[str] = frozenset()
+
+    def relations_of(self, manifest: Manifest) -> Manifest:
+        """An epoch with its relations altered."""
+        return altered(manifest, self.relaid, self.moved)
 
 
 @dataclass(frozen=True, slots=True)

@@ -36,7 +36,6 @@ from everview.lang.sql.parse.statements import (
     Statement,
 )
 from everview.runtime.protocol import SIGN, Engine, Snapshot
-from everview.store.altered import altered
 from everview.store.manifest import Manifest, Segment
 
 Declaration: TypeAlias = CreateTable | CreateView | CreateFunction | Drop | Alter | Comment
@@ -56,8 +55,7 @@ class CatalogChange:
 
     def relations_of(self, manifest: Manifest) -> Manifest:
         """An epoch with its relations as an ALTER leaves them: no file is written for it."""
-        made = self.alteration
-        return manifest if made is None else altered(manifest, made.relaid, made.moved)
+        return manifest if self.alteration is None else self.alteration.relations_of(manifest)
 
     def around_build(self, on_progress: Callable[[str], None]) -> AroundBuild:
         """Report each relation that is built, and show errors at the statement that needs it."""

@@ -6,32 +6,17 @@ from everview.arguments import did_you_mean, named
 from everview.compiler import compile_program
 from everview.database.catalog.catalog import Catalog
 from everview.database.catalog.definitions import ViewDefinition
-from everview.database.introspect.calculus import explain_agca, explain_triggers
-from everview.database.introspect.deltas import explain_deltas
 from everview.database.introspect.fetch_costs import FetchCosts
-from everview.database.introspect.nabla import explain_nabla
 from everview.database.introspect.operators import Stratum, explain_operators, strata
-from everview.database.introspect.shredded import explain_shredded
+from everview.database.introspect.theories import THEORIES
 from everview.differentiate.definitions import print_derivative
 from everview.errors import UserError
 from everview.plan.text import print_plan
 from everview.program.explain import explain
-from everview.program.policy import Decision
 from everview.program.steps import Compute, Program, change_name
 from everview.sqlgen.sql import SPARK, emit_step
 
-STAGES = (
-    "operators",
-    "plan",
-    "deltas",
-    "derivative",
-    "nabla",
-    "program",
-    "sql",
-    "agca",
-    "triggers",
-    "shredded",
-)
+STAGES = ("operators", "plan", "derivative", "program", "sql", *THEORIES)
 
 
 def explain_view(catalog: Catalog, name: str, stage: str, known: FetchCosts) -> str:
@@ -47,25 +32,16 @@ def explain_view(catalog: Catalog, name: str, stage: str, known: FetchCosts) -> 
     if (problem := catalog.beyond_reach.get(name)) is not None:
         told = f"{name} is not kept fresh here: {problem.problem}"
         raise UserError("E015", told, remedy=problem.remedy)
-    if stage == "shredded":
-        return explain_shredded(catalog, name)
+    if stage in THEORIES:
+        return THEORIES[stage](catalog, name)
     plan = catalog.compiled(name).plan
     if stage == "operators":
         told = explain_operators(catalog.compiled(name), catalog.maintenance.states, known)
         return "\n".join([*_recomputed(catalog, name), told])
     if stage == "plan":
         return print_plan(plan)
-    if stage == "deltas":
-        decision = catalog.views[name].decision or Decision()
-        return explain_deltas(catalog.compiled(name), decision, catalog.maintenance.states)
     if stage == "derivative":
         return print_derivative(plan)
-    if stage == "nabla":
-        return explain_nabla(catalog.views[name])
-    if stage == "agca":
-        return explain_agca(catalog, name)
-    if stage == "triggers":
-        return explain_triggers(catalog, name)
     program = _program(catalog, name)
     if stage == "program":
         return "\n".join([*_recomputed(catalog, name), explain(program, known.of_fetches())])
