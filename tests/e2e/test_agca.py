@@ -18,11 +18,14 @@ from agca_queries import definitions
 from cases import THOROUGH
 from everview.database.database import Database
 from everview.errors import UserError
+from everview.expr import scalar
 from everview.lang.agca.evaluate import rows_of
 from everview.lang.agca.normal_form import monomials_of
 from everview.lang.agca.printer import print_definition
 from everview.lang.agca.syntax import Definition
 from everview.lang.agca.views import checked_definitions
+from everview.plan.nodes import Filter
+from everview.plan.traverse import schema_of, walk
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -140,6 +143,17 @@ def test_decimals_texts_and_dates(tmp_path: Path) -> None:
         db.delete("sale", [rows[0]])
         assert db.read("sold").rows() == []
         assert db.audit().ok
+
+
+def test_every_column_that_a_plan_reads_is_there(tmp_path: Path) -> None:
+    """A condition with two Sums reads the columns of both; rewriting may hide that one is gone."""
+    with ev.open(str(tmp_path / "store"), engine="duckdb") as db:
+        db.sql(TABLES)
+        for name in db.agca(VIEWS):
+            for node in walk(db.catalog.written(name)):
+                if isinstance(node, Filter):
+                    there = {column.name for column in schema_of(node.child)}
+                    assert scalar.columns(node.predicate) <= there, name
 
 
 def test_a_text_is_declared_whole_or_not_at_all(tmp_path: Path) -> None:

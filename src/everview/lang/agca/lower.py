@@ -301,7 +301,8 @@ class _Lowering:
                 mine.append(wider)
         on = tuple(zip(mine, theirs, strict=True))
         joined = join(around.plan, map_(grouped, renamed), on)
-        kept = _copied(joined, (*bindings.columns.values(), value))
+        # The values of Sums before this one, of the same condition, are columns too.
+        kept = _copied(joined, (*names(schema_of(bindings.plan)), value))
         return Bindings(map_(joined, kept), bindings.columns), column(value, renamed[-1].type)
 
 
