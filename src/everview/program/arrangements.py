@@ -111,7 +111,8 @@ class Arrangements:
             wanted = tuple(c for c in source.schema if c.name in demand.all_columns)
             return Serving(source.name, wanted, order, filtered=False)
         if not stored:
-            every = tuple(c for c in source.schema if c.name in demand.all_columns | {*demand.by})
+            read = demand.all_columns | {*demand.by}
+            every = tuple(c for c in source.schema if c.name in read)
             return Serving(source.name, every, order, filtered=False, whole=True)
         mark = (source.name, demand.order)
         self._demands.setdefault(mark, []).append(demand)

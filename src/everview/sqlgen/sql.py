@@ -241,14 +241,14 @@ class _Emitter:
 
     def _product(self, measure: Measure, schema: Schema) -> str:
         """Totals multiplied in 38 digits; more digits raise on both engines."""
-        scale, product = 0, ""
+        scale, value = 0, ""
         for name in measure.factors:
             parts = decimal_parts(type_in(schema, name)) or (38, 0)
-            value = f"CAST({self._q(name)} AS DECIMAL(38, {parts[1]}))"
+            factor = f"CAST({self._q(name)} AS DECIMAL(38, {parts[1]}))"
             scale += parts[1]
-            wide = f"CAST({product} * {value} AS DECIMAL(38, {scale}))"
-            product = wide if product else value
-        return f"CAST(COALESCE(SUM({product}), 0) AS {self.dialect.type_(measure.type)})"
+            wide = f"CAST({value} * {factor} AS DECIMAL(38, {scale}))"
+            value = wide if value else factor
+        return f"CAST(COALESCE(SUM({value}), 0) AS {self.dialect.type_(measure.type)})"
 
     def _groups(self, child: Plan, keys: tuple[str, ...]) -> str:
         made = []
