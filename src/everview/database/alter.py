@@ -112,6 +112,9 @@ def _rename(
     name: str, to: RenameTo, statement: Alter, catalog: Catalog, epoch: int, held: frozenset[str]
 ) -> Alteration:
     """RENAME TO: the relation, its files and its feed go on under another name."""
+    if catalog.is_nested(name) or catalog.whole_view(name) != name:
+        told = f"{name} is a nested view, whose collections are called after it"
+        raise UserError("C009", told, span=to.span, remedy="declare it under the other name")
     taken = catalog.find(to.name)
     problem = unusable_relation(to.name)
     if problem or (taken is not None and taken != name) or to.name == name:
