@@ -30,10 +30,9 @@ from everview.lang.sql.parse.alterations import (
 from everview.lang.sql.parse.statements import Alter
 from everview.runtime.arrow_types import arrow_type
 from everview.runtime.protocol import Engine, Snapshot
-from everview.store.altered import Relaid, altered
+from everview.store.altered import AlteredFiles, Relaid
 from everview.store.bounds import tag_of
 from everview.store.layouts import packed_value
-from everview.store.manifest import Manifest
 
 Evaluate = Callable[[str, Column], bytes | None]
 """The value of a constant as one of a column, packed; None for NULL."""
@@ -43,18 +42,12 @@ Evaluate = Callable[[str, Column], bytes | None]
 class Alteration:
     """A new catalog, and what an ALTER does to stored relations.
 
-    Those that are `relaid` have other columns than their files, and those `moved` another name, by
-    the old one. The rows of the views in `same` need not be looked at.
+    The rows of the views in `same` need not be looked at.
     """
 
     catalog: Catalog
-    relaid: Mapping[str, Relaid] = field(default_factory=dict)
-    moved: Mapping[str, str] = field(default_factory=dict)
+    files: AlteredFiles = AlteredFiles()
     same: frozenset[str] = frozenset()
-
-    def relations_of(self, manifest: Manifest) -> Manifest:
-        """An epoch with its relations altered."""
-        return altered(manifest, self.relaid, self.moved)
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,7 +135,7 @@ def _rename(
 
     followed = _follow(statement, catalog, renamed, altered, held)
     same = followed.same | {to.name}
-    return Alteration(followed.catalog, moved={name: to.name, **followed.moved}, same=same)
+    return Alteration(followed.catalog, AlteredFiles(moved={name: to.name, **followed.moved}), same)
 
 
 def _alter_columns(
@@ -185,7 +178,8 @@ def _alter_columns(
             if column is not None and _order(types[old]) != _order(column.type)
         ),
     )
-    return Alteration(followed.catalog, {name: relaid}, followed.moved, followed.same)
+    files = AlteredFiles({name: relaid}, followed.moved)
+    return Alteration(followed.catalog, files, followed.same)
 
 
 def _order(type_: str) -> str | None:

@@ -55,7 +55,7 @@ class CatalogChange:
 
     def relations_of(self, manifest: Manifest) -> Manifest:
         """An epoch with its relations as an ALTER leaves them: no file is written for it."""
-        return manifest if self.alteration is None else self.alteration.relations_of(manifest)
+        return manifest if self.alteration is None else self.alteration.files.follow(manifest)
 
     def around_build(self, on_progress: Callable[[str], None]) -> AroundBuild:
         """Report each relation that is built, and show errors at the statement that needs it."""
