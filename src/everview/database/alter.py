@@ -46,7 +46,7 @@ class Alteration:
     """
 
     catalog: Catalog
-    files: AlteredFiles = AlteredFiles()
+    files: AlteredFiles = field(default_factory=AlteredFiles)
     same: frozenset[str] = frozenset()
 
 
