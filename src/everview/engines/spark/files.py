@@ -28,7 +28,15 @@ from everview.runtime.retry import CalculationError
 _NO_TEXT = "\x01everview: no text\x01"
 """What a cell without quotes and text is read as: one with quotes is a text of no characters."""
 _GLOB = re.compile(r"([\[\]{}*?\\,^])")
-_QUOTING = {"quote": '"', "escape": '"', "multiLine": "true", "encoding": "UTF-8"}
+_QUOTING = {
+    "quote": '"',
+    "escape": '"',
+    "multiLine": "true",
+    "encoding": "UTF-8",
+    # Spark leaves out blanks at the ends of texts as it writes, unless it is told not to.
+    "ignoreLeadingWhiteSpace": "false",
+    "ignoreTrailingWhiteSpace": "false",
+}
 _MOMENT = "yyyy-MM-dd'T'HH:mm:ss.SSSSSSXXX"
 
 
