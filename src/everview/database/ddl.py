@@ -12,12 +12,20 @@ from everview.arguments import shown
 from everview.database.backfill import AroundBuild, write_change
 from everview.database.catalog.catalog import Catalog
 from everview.database.catalog.definitions import TableDefinition, ViewDefinition
+from everview.database.declare_constraints import (
+    alter_constraints,
+    declare_table,
+    drop_assertion,
+    must_be_no_constraint,
+)
 from everview.database.error_context import report_damage, with_span
 from everview.database.queries import describe, select
 from everview.errors import Span, UserError
 from everview.expr.types import Column, Schema, storable_type, unusable_name
 from everview.lang.sql.bind.inline_functions import inline_calls
 from everview.lang.sql.parse.statements import (
+    AlterConstraints,
+    CreateAssertion,
     CreateFunction,
     CreateTable,
     CreateView,
@@ -28,7 +36,9 @@ from everview.lang.sql.parse.statements import (
 from everview.runtime.protocol import SIGN, Engine, Snapshot
 from everview.store.manifest import Segment
 
-Declaration: TypeAlias = CreateTable | CreateView | CreateFunction | Drop
+Declaration: TypeAlias = (
+    CreateTable | CreateView | CreateFunction | CreateAssertion | AlterConstraints | Drop
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +59,7 @@ class CatalogChange:
         def around(name: str, position: str) -> Iterator[None]:
             on_progress(f"building {position}: {name}")
             try:
-                with self._error_at_statement(name):
+                with self.at_statement(name):
                     yield
             finally:
                 on_progress("")
@@ -57,7 +67,8 @@ class CatalogChange:
         return around
 
     @contextmanager
-    def _error_at_statement(self, relation: str) -> Iterator[None]:
+    def at_statement(self, relation: str) -> Iterator[None]:
+        """Show errors at the statement that declares a relation or constraint, or needs it."""
         try:
             yield
         except (UserError, RecursionError):
@@ -105,13 +116,18 @@ def _no_statement(given: object) -> UserError:
 def _names(statement: Declaration, relation: str) -> bool:
     if isinstance(statement, CreateTable | CreateView):
         return statement.name.lower() == relation.lower()
+    if isinstance(statement, AlterConstraints):
+        added = (each.name for each in statement.added)
+        return relation.lower() in map(str.lower, (statement.table, *added))
+    if isinstance(statement, CreateAssertion):
+        return statement.constraint.name.lower() == relation.lower()
     return False
 
 
 def _kind(statement: Statement) -> str:
     if isinstance(statement, CreateTable) and statement.query is not None:
         return "alone"
-    if isinstance(statement, CreateTable | CreateView | CreateFunction):
+    if isinstance(statement, CreateTable | CreateView | CreateFunction | CreateAssertion):
         return "declares"
     return "drops" if isinstance(statement, Drop) else "alone"
 
@@ -138,6 +154,9 @@ def _apply(
     match statement:
         case Drop(kind="function"):
             return _drop_function(statement, catalog)
+        case Drop(kind="assertion"):
+            left = drop_assertion(statement, catalog)
+            return None if left is catalog else CatalogChange(left)
         case Drop():
             return _drop_relation(statement, catalog)
         case CreateFunction(function, lenient, replaces):
@@ -146,11 +165,15 @@ def _apply(
             return CatalogChange(catalog.with_function(function, replaces=replaces))
         case CreateTable(name) | CreateView(name) if statement.if_not_exists and catalog.find(name):
             return None
-        case CreateTable(name, columns, key, not_null):
+        case CreateTable(name):
             if statement.query is not None:
                 return _create_table_as(name, statement.query, catalog, engine, now)
-            table = TableDefinition(name, columns, key, not_null, statement.lengths)
-            return CatalogChange(catalog.with_table(table))
+            return CatalogChange(declare_table(statement, catalog, engine))
+        case CreateAssertion(constraint):
+            return CatalogChange(catalog.with_constraint(constraint))
+        case AlterConstraints():
+            altered = alter_constraints(statement, catalog)
+            return None if altered is catalog else CatalogChange(altered)
         case CreateView(name, query, given):
             view = ViewDefinition(name, query, given, statement.refresh, calls=statement.calls)
             return CatalogChange(_create_view(view, catalog, replaces=statement.replaces))
@@ -165,6 +188,7 @@ def _create_view(view: ViewDefinition, catalog: Catalog, *, replaces: bool) -> C
     if found in catalog.tables:
         remedy = "choose another name, or DROP TABLE first"
         raise UserError("C005", f"{found} is a table", remedy=remedy)
+    must_be_no_constraint(found, catalog)
     return catalog.replacing(view)
 
 
@@ -179,6 +203,7 @@ def _drop_relation(statement: Drop, catalog: Catalog) -> CatalogChange | None:
         raise UserError(
             "C005", f"{found} is a {other.lower()}", span=statement.span, remedy=f"DROP {other}"
         )
+    must_be_no_constraint(found, catalog)
     return CatalogChange(catalog.without(found))
 
 

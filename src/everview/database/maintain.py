@@ -241,7 +241,7 @@ def _must_be_maintained(catalog: Catalog, changed: Collection[str]) -> None:
         if touched:
             raise UserError(
                 "E015",
-                f"{', '.join(touched)} cannot change here: the view {view} would have to follow, "
+                f"{', '.join(touched)} cannot change here: {view} would have to follow, "
                 f"and {problem.problem}",
                 remedy=GIVE_FUNCTION if problem.code in UNKNOWN_FUNCTION else problem.remedy,
             )

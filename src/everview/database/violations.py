@@ -6,10 +6,11 @@ import pyarrow as pa
 
 from everview.errors import UserError
 from everview.expr.types import WEIGHT
-from everview.program.constraints import DUPLICATE_KEY, MISSING_ROW
+from everview.program.constraints import ASSERTION, DUPLICATE_KEY, MISSING_ROW
 from everview.program.steps import Check
 
-MAX_ROWS_SHOWN = 3
+MAX_ROWS_SHOWN = 20
+"""How many of the offending rows an error shows."""
 
 
 def violation(check: Check, rows: pa.Table) -> UserError:
@@ -23,6 +24,12 @@ def violation(check: Check, rows: pa.Table) -> UserError:
     ]
     more = f" and {rows.num_rows - MAX_ROWS_SHOWN} more" if rows.num_rows > MAX_ROWS_SHOWN else ""
     listed = ", ".join(shown) + more
+    if check.rule == ASSERTION:
+        return UserError(
+            "T014",
+            f"{check.table} is violated: {check.text}: {listed}",
+            remedy="give rows that satisfy it; nothing has changed",
+        )
     if check.rule == DUPLICATE_KEY:
         return UserError(
             "T010",

@@ -32,13 +32,18 @@ def unusable_relation(name: str) -> str | None:
 
 @dataclass(frozen=True, slots=True)
 class TableDefinition:
-    """A declared table; `lengths` says how long the texts of a column may be."""
+    """A declared table; `lengths` says how long the texts of a column may be.
+
+    `defaults` and `generated` are the expressions of columns that a row does not give.
+    """
 
     name: str
     columns: Schema
     key: tuple[str, ...]
     not_null: tuple[str, ...]
     lengths: tuple[tuple[str, int], ...] = ()
+    defaults: tuple[tuple[str, str], ...] = ()
+    generated: tuple[tuple[str, str], ...] = ()
 
     @property
     def source(self) -> Source:
@@ -110,18 +115,23 @@ def table_from(raw: Mapping[str, Any]) -> TableDefinition:
     columns = _columns_from(raw["columns"])
     lengths = tuple((name, int(length)) for name, length in raw.get("lengths", ()))
     key, not_null = tuple(raw["key"]), tuple(raw["not_null"])
-    return TableDefinition(raw["name"], columns, key, not_null, lengths)
+    defaults, generated = (
+        tuple((name, text) for name, text in raw.get(kind, ()))
+        for kind in ("defaults", "generated")
+    )
+    return TableDefinition(raw["name"], columns, key, not_null, lengths, defaults, generated)
 
 
 def table_json(table: TableDefinition) -> dict[str, Any]:
-    """A table, as JSON; lengths are left out where there are none."""
+    """A table, as JSON; what it does not have is left out."""
     plain = {
         "name": table.name,
         "columns": _columns_json(table.columns),
         "key": list(table.key),
         "not_null": list(table.not_null),
     }
-    return plain | ({"lengths": [list(each) for each in table.lengths]} if table.lengths else {})
+    pairs = {"lengths": table.lengths, "defaults": table.defaults, "generated": table.generated}
+    return plain | {kind: [list(each) for each in given] for kind, given in pairs.items() if given}
 
 
 def view_from(raw: Mapping[str, Any]) -> ViewDefinition:

@@ -10,11 +10,14 @@ from sqlglot.tokenizer_core import Token, TokenType
 
 from everview.errors import Span, UserError
 from everview.expr.dialect import DIALECT
+from everview.lang.sql.parse.alter import alter_constraints
+from everview.lang.sql.parse.constraints import read_assertion
 from everview.lang.sql.parse.create import create_function, create_table, create_view, table_name
 from everview.lang.sql.parse.ctes import reads_of
 from everview.lang.sql.parse.grammar import QUERIES
 from everview.lang.sql.parse.span import span_of
 from everview.lang.sql.parse.statements import (
+    CreateAssertion,
     Delete,
     Drop,
     Explain,
@@ -69,8 +72,8 @@ def _statement(tree: exp.Expr, text: str, tokens: list[Token]) -> Statement:
         "Q003",
         f"not a statement of the language: {source.own_text[:40]!r}",
         span=Span(text, tokens[0].start, tokens[0].end + 1),
-        remedy="use CREATE or DROP TABLE, VIEW or FUNCTION, INSERT, DELETE, UPDATE, MERGE, "
-        "BEGIN, COMMIT, ROLLBACK, EXPLAIN or SELECT",
+        remedy="use CREATE or DROP TABLE, VIEW, FUNCTION or ASSERTION, ALTER TABLE, INSERT, "
+        "DELETE, UPDATE, MERGE, BEGIN, COMMIT, ROLLBACK, EXPLAIN or SELECT",
     )
 
 
@@ -111,6 +114,25 @@ def _update(tree: exp.Expr, source: _Source) -> Statement:
 
 def _bracket(action: str) -> Callable[[exp.Expr, _Source], Statement]:
     return lambda _, source: TransactionBracket(action, source.span)
+
+
+def _command(tree: exp.Expr, source: _Source) -> Statement | None:
+    """What sqlglot does not read: assertions, and EXPLAIN."""
+    constraint = read_assertion(source.tokens, source.text, source.span)
+    if constraint is not None:
+        return CreateAssertion(constraint, source.span)
+    words = [token.text.upper() for token in source.tokens]
+    if words[:2] == ["DROP", "ASSERTION"]:
+        lenient = words[2:4] == ["IF", "EXISTS"]
+        named = source.tokens[4:] if lenient else source.tokens[2:]
+        if len(named) != 1:
+            raise _not_in_language("this DROP", source.span, "write DROP ASSERTION name")
+        return Drop("assertion", named[0].text, lenient, source.span)
+    return _explain(tree, source)
+
+
+def _alter(tree: exp.Expr, source: _Source) -> Statement | None:
+    return alter_constraints(tree, source.text, source.span)
 
 
 def _explain(tree: exp.Expr, source: _Source) -> Statement | None:
@@ -255,6 +277,7 @@ _PARSERS: dict[type[exp.Expr], Callable[[exp.Expr, _Source], Statement | None]] 
     exp.Transaction: _bracket("begin"),
     exp.Commit: _bracket("commit"),
     exp.Rollback: _bracket("rollback"),
-    exp.Command: _explain,
+    exp.Alter: _alter,
+    exp.Command: _command,
 }
 """How the tree of each statement but a query is read; None where it is no statement of ours."""

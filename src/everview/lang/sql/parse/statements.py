@@ -7,6 +7,7 @@ from typing import TypeAlias
 
 from everview.errors import Span
 from everview.expr.types import Schema
+from everview.lang.sql.parse.constraints import Constraint
 from everview.lang.sql.parse.functions import Function
 
 STRICT, AUTO = "strict", "auto"
@@ -17,7 +18,8 @@ STRICT, AUTO = "strict", "auto"
 class CreateTable:
     """CREATE TABLE with its columns and constraints, or AS a query.
 
-    `lengths` says how many characters the texts of a column may have.
+    `lengths` says how many characters the texts of a column may have. `defaults` and `generated`
+    are expressions for columns that a row does not give.
     """
 
     name: str
@@ -28,6 +30,28 @@ class CreateTable:
     span: Span
     query: Query | None = None
     lengths: tuple[tuple[str, int], ...] = ()
+    constraints: tuple[Constraint, ...] = ()
+    defaults: tuple[tuple[str, str], ...] = ()
+    generated: tuple[tuple[str, str], ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class CreateAssertion:
+    """CREATE ASSERTION: a condition on all tables and views."""
+
+    constraint: Constraint
+    span: Span
+
+
+@dataclass(frozen=True, slots=True)
+class AlterConstraints:
+    """ALTER TABLE that adds and drops constraints, by name, or SETs and DROPs NOT NULL."""
+
+    table: str
+    added: tuple[Constraint, ...]
+    dropped: tuple[tuple[str, bool], ...]
+    not_null: tuple[tuple[str, bool], ...]
+    span: Span
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +80,7 @@ class CreateFunction:
 
 @dataclass(frozen=True, slots=True)
 class Drop:
-    """DROP TABLE, DROP VIEW or DROP FUNCTION."""
+    """DROP TABLE, VIEW, FUNCTION or ASSERTION."""
 
     kind: str
     name: str
@@ -147,6 +171,8 @@ Statement: TypeAlias = (
     CreateTable
     | CreateView
     | CreateFunction
+    | CreateAssertion
+    | AlterConstraints
     | Drop
     | Insert
     | Delete
