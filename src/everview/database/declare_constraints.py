@@ -59,8 +59,11 @@ def _must_compute(table: TableDefinition, engine: Engine, span: Span) -> None:
                 if name in computed
                 else "write an expression without columns",
             )
-    if table.generated and not plain:
-        problem, remedy = "a table needs a column that is not generated", "declare one"
+    if table.generated and (not plain or computed & {*table.key}):
+        problem, remedy = (
+            "a row needs columns that are not generated, its key among them",
+            ("declare the column without GENERATED ALWAYS AS"),
+        )
         raise UserError("Q004", problem, span=span, remedy=remedy)
     types = {column.name: column.type for column in table.columns}
     for name, value in (*table.defaults, *table.generated):

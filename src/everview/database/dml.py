@@ -7,6 +7,14 @@ from collections.abc import Mapping, Sequence
 from sqlglot import exp
 
 from everview.database.catalog.definitions import TableDefinition
+from everview.database.computed_columns import (
+    assigned_value,
+    default_value,
+    must_not_be_generated,
+    not_generated,
+    with_default_words,
+    with_generated,
+)
 from everview.database.queries import select
 from everview.database.transaction import Transaction
 from everview.errors import UserError
@@ -38,9 +46,10 @@ def insert(tx: Transaction, statement: Insert) -> None:
     if width is not None:
         _must_fit(width, columns, table, statement)
     aliases = ", ".join(map(spark_name, columns))
+    query = with_default_words(statement.query, table, columns)
     rows = (
         f"SELECT {_cast(table, columns)}, CAST(1 AS BIGINT) AS `{SIGN}` "
-        f"FROM ({statement.query}) AS t({aliases})"
+        f"FROM ({query}) AS t({aliases})"
     )
     _apply(tx, table, rows, removes=False)
 
@@ -87,7 +96,8 @@ def _merge_rows(
         _must_fit(len(values), columns, table, statement)
         given = dict(zip(columns, values, strict=True))
         fresh = ", ".join(
-            f"CAST({given.get(c.name, 'NULL')} AS {c.type}) AS {spark_name(c.name)}"
+            f"CAST({given.get(c.name) or default_value(table, c.name)} AS {c.type}) "
+            f"AS {spark_name(c.name)}"
             for c in table.columns
         )
         anti = f"FROM {statement.source} LEFT ANTI JOIN {target} ON {statement.on}"
@@ -98,7 +108,7 @@ def _merge_rows(
     if clause.action == "update":
         if not clause.columns:
             source = _source_alias(statement)
-            changed = {c.name: _of(source, c.name) for c in table.columns}
+            changed = {name: _of(source, name) for name in not_generated(table)}
         else:
             pairs = tuple(zip(clause.columns, clause.values, strict=True))
             changed = _assigned(table, pairs, statement)
@@ -172,7 +182,8 @@ def _of(alias: str, column: str) -> str:
 
 
 def _apply(tx: Transaction, table: TableDefinition, sql: str, *, removes: bool) -> None:
-    change = tx.engine.frames.change(_select(tx, sql), table.name, tx.snapshot)
+    rows = _select(tx, with_generated(table, sql))
+    change = tx.engine.frames.change(rows, table.name, tx.snapshot)
     tx.add_weighted(table.name, change, removes=removes)
 
 
@@ -194,7 +205,9 @@ def _columns(
         if name.lower() not in known:
             raise _unknown(table, name, statement)
     _must_be_once(named, statement)
-    return tuple(known[name.lower()] for name in named) or tuple(c.name for c in table.columns)
+    columns = tuple(known[name.lower()] for name in named)
+    must_not_be_generated(columns, table, statement.span)
+    return columns or not_generated(table)
 
 
 def _assigned(
@@ -206,7 +219,9 @@ def _assigned(
     for name, value in pairs:
         if name.lower() not in known:
             raise _unknown(table, name, statement)
-        changed[known[name.lower()]] = value
+        column = known[name.lower()]
+        changed[column] = assigned_value(value, table, column)
+    must_not_be_generated(changed, table, statement.span)
     return changed
 
 
@@ -245,8 +260,8 @@ def _unknown(table: TableDefinition, name: str, statement: Insert | Update | Mer
 
 def _cast(table: TableDefinition, columns: tuple[str, ...]) -> str:
     return ", ".join(
-        f"CAST({spark_name(c.name) if c.name in columns else 'NULL'} AS {c.type}) "
-        f"AS {spark_name(c.name)}"
+        f"CAST({spark_name(c.name) if c.name in columns else default_value(table, c.name)} "
+        f"AS {c.type}) AS {spark_name(c.name)}"
         for c in table.columns
     )
 

@@ -11,6 +11,7 @@ from everview.database.commit import commit_transaction, install
 from everview.database.ddl import Declaration, apply_declarations, group_statements
 from everview.database.error_context import name_expressions, rows_with_span, with_span
 from everview.database.handle import Handle
+from everview.database.introspect.constraints import constraint_tables, explain_constraint
 from everview.database.introspect.explain import explain_query, explain_view
 from everview.database.introspect.fetch_costs import measured_costs
 from everview.database.introspect.history import COLUMNS, history, history_rows
@@ -76,22 +77,28 @@ def _select(db: Handle, text: str, reads: tuple[str, ...]) -> Result:
     pending = tx.pending if tx else {}
     found = tuple(name for each in reads if (name := catalog.find(each)) is not None)
     epochs = SystemTable(COLUMNS, lambda: history_rows(history(db.store, db.catalog)))
-    asked = bind_system_tables(BoundQuery(text, found, snapshot, pending), {"history": epochs})
+    tables = {"history": epochs, **constraint_tables(catalog, db.engine, snapshot)}
+    asked = bind_system_tables(BoundQuery(text, found, snapshot, pending), tables)
     with db.reading(snapshot):
         result = queries.select(db.engine, asked.text, asked.reads, asked.snapshot, asked.pending)
     return db.lazy(result, snapshot)
 
 
 def _explain(db: Handle, what: str) -> str:
-    """EXPLAIN of a view, or of a query as if it were one."""
+    """EXPLAIN of a view or constraint, or of a query as if it were a view."""
+    first, _, name = what.partition(" ")
+    if first.upper() == "ASSERTION" and name:
+        return explain(db, db.catalog.constraint(name.strip().strip("`")).name)
     if db.catalog.find(what) is not None or what.isidentifier():
         return explain(db, what)
     return explain_query(db.catalog, what)
 
 
 def explain(db: Handle, view: str, stage: str = "operators") -> str:
-    """One stage of how a view is kept fresh, with what its fetches cost before."""
+    """One stage of how a view or constraint is maintained, with what its fetches cost before."""
     catalog, costs = db.catalog, measured_costs(db.store, db.catalog)
+    if catalog.find(view) is None and view.lower() in map(str.lower, catalog.constraints):
+        return explain_constraint(catalog, view, stage, costs)
     return explain_view(catalog, catalog.relation(view), stage, costs)
 
 

@@ -65,7 +65,7 @@ def limited(rows: pa.Table, table: str, lengths: Sequence[tuple[str, int]]) -> p
 
 
 def _table(rows: Any, table: str, schema: Schema) -> pa.Table:
-    arrow = _as_arrow(rows, table)
+    arrow = in_columns(rows, table)
     if arrow is not None:
         return _cast(arrow, table, schema)
     if isinstance(rows, str | bytes | Mapping | Set):
@@ -77,7 +77,7 @@ def _table(rows: Any, table: str, schema: Schema) -> pa.Table:
     return _from_python(list(given), table, schema)
 
 
-def _as_arrow(rows: Any, table: str) -> pa.Table | None:
+def in_columns(rows: Any, table: str) -> pa.Table | None:
     """Rows in columns as an Arrow table whose buffers are what they say; None for other rows."""
     try:
         if isinstance(rows, pa.RecordBatch):

@@ -13,6 +13,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from everview import arguments
+from everview.database import computed_columns
 from everview.database import rows as given
 from everview.database.catalog.catalog import Catalog
 from everview.database.catalog.definitions import TableDefinition
@@ -158,6 +159,7 @@ class Transaction:
             fresh = _last_of_each_key(fresh, found.key)
         else:
             _must_have_each_key_once(fresh, found)
+        fresh = self._completed(found, fresh, rows)
         old = self._removal(found, fresh)
         self._add(_Change(found.name, old, removes=True), _Change(found.name, fresh, removes=False))
 
@@ -255,9 +257,23 @@ class Transaction:
         return self.catalog.table(arguments.text("table", name))
 
     def _change(self, table: TableDefinition, rows: Any, weight: int) -> None:
-        self.add_weighted(table.name, self._weighted(table, rows, weight), removes=weight < 0)
+        part = self._weighted(table, rows, weight)
+        if weight > 0:
+            part = self._completed(table, part, rows)
+        self.add_weighted(table.name, part, removes=weight < 0)
+
+    def _completed(self, table: TableDefinition, part: Part, rows: Any) -> Part:
+        """Rows that come, with what they leave out of computed columns."""
+        names = {name.lower() for name in rows.columns} if given.is_frame(rows) else None
+        left_out = names is not None and [n for n, _ in table.defaults if n.lower() not in names]
+        if not left_out and not table.generated:
+            return part
+        engine, snapshot = self.engine, self.snapshot
+        return computed_columns.completed(part, table, engine, snapshot, left_out or ())
 
     def _weighted(self, table: TableDefinition, rows: Any, weight: int) -> Part:
+        if weight > 0 and (table.defaults or table.generated) and not given.is_frame(rows):
+            rows = computed_columns.with_defaults(rows, table, self.engine, self.snapshot)
         if given.is_frame(rows):
             return self.engine.frames.take(rows, table.name, weight, table.lengths, self.snapshot)
         return given.limited(

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Any
+
 import pyarrow as pa
 
 from everview.errors import UserError
@@ -13,15 +16,21 @@ MAX_ROWS_SHOWN = 20
 """How many of the offending rows an error shows."""
 
 
+def shown_row(row: Mapping[str, Any]) -> str:
+    """A row as text.
+
+    >>> shown_row({"id": 1, "name": None})
+    '(id=1, name=None)'
+    """
+    return "(" + ", ".join(f"{name}={value!r}" for name, value in row.items()) + ")"
+
+
 def violation(check: Check, rows: pa.Table) -> UserError:
     """The error for rows that violate a check; nothing has been changed."""
     columns = [name for name in rows.column_names if name != WEIGHT]
     if check.rule == DUPLICATE_KEY:
         columns = list(check.columns)
-    shown = [
-        "(" + ", ".join(f"{name}={value!r}" for name, value in row.items()) + ")"
-        for row in rows.select(columns).slice(0, MAX_ROWS_SHOWN).to_pylist()
-    ]
+    shown = map(shown_row, rows.select(columns).slice(0, MAX_ROWS_SHOWN).to_pylist())
     more = f" and {rows.num_rows - MAX_ROWS_SHOWN} more" if rows.num_rows > MAX_ROWS_SHOWN else ""
     listed = ", ".join(shown) + more
     if check.rule == ASSERTION:
