@@ -9,6 +9,7 @@ from everview.database.error_context import report_damage
 from everview.database.handle import Handle
 from everview.database.introspect.epoch_notes import declaration_note, timestamp
 from everview.database.recording import record
+from everview.database.referential_actions import with_referential_actions
 from everview.database.replace_views import find_faulty
 from everview.database.transaction import Transaction
 from everview.database.validate import validate
@@ -29,7 +30,10 @@ def commit_transaction(db: Handle, tx: Transaction) -> int:
             remedy="begin the transaction again",
         )
     with report_damage(snapshot):
-        refreshed = db.maintainer.refresh(tx.pending, tx.removes, snapshot)
+        changes, removes = with_referential_actions(
+            tx.catalog, db.engine, tx.pending, tx.removes, snapshot
+        )
+        refreshed = db.maintainer.refresh(changes, removes, snapshot)
     if refreshed is None:
         return snapshot.manifest.epoch
     following = refreshed.writes.advance(snapshot.manifest, timestamp(), note=refreshed.note)

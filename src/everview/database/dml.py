@@ -16,6 +16,7 @@ from everview.database.computed_columns import (
     with_generated,
 )
 from everview.database.queries import select
+from everview.database.referential_actions import must_keep_keys
 from everview.database.transaction import Transaction
 from everview.errors import UserError
 from everview.expr.quoting import spark_name
@@ -64,6 +65,7 @@ def update(tx: Transaction, statement: Update) -> None:
     """UPDATE: minus the old rows, plus the new ones."""
     table = tx.catalog.table(statement.table)
     changed = _assigned(table, statement.assignments, statement)
+    must_keep_keys(changed, table, tx.catalog, statement.span)
     where = f" WHERE {statement.where}" if statement.where else ""
     fresh = (
         f"SELECT {_replaced(table, statement.alias, changed)}, CAST(1 AS BIGINT) AS `{SIGN}` "
@@ -79,6 +81,9 @@ def merge(tx: Transaction, statement: Merge) -> None:
     _must_match_once(tx, table, statement)
     parts: list[str] = []
     for index, clause in enumerate(statement.clauses):
+        if clause.action == "update":
+            every = {*not_generated(table)} - {*table.key}  # of UPDATE *, which matches by the key
+            must_keep_keys(clause.columns or every, table, tx.catalog, statement.span)
         earlier = [c for c in statement.clauses[:index] if c.matched == clause.matched]
         parts += _merge_rows(table, statement, clause, _guard(clause, earlier))
     if parts:

@@ -11,11 +11,10 @@ from everview.database.commit import commit_transaction, install
 from everview.database.ddl import Declaration, apply_declarations, group_statements
 from everview.database.error_context import name_expressions, rows_with_span, with_span
 from everview.database.handle import Handle
-from everview.database.introspect.constraints import constraint_tables, explain_constraint
 from everview.database.introspect.explain import explain_query, explain_view
 from everview.database.introspect.fetch_costs import measured_costs
-from everview.database.introspect.history import COLUMNS, history, history_rows
-from everview.database.introspect.system_tables import BoundQuery, SystemTable, bind_system_tables
+from everview.database.introspect.system_tables import BoundQuery, bind_system_tables
+from everview.database.introspect.tables import system_tables
 from everview.database.transaction import Transaction
 from everview.errors import Span, UserError
 from everview.lang.sql.bind.inline_functions import inline_calls
@@ -76,8 +75,7 @@ def _select(db: Handle, text: str, reads: tuple[str, ...]) -> Result:
     snapshot, catalog = (tx.snapshot, tx.catalog) if tx else db.at()
     pending = tx.pending if tx else {}
     found = tuple(name for each in reads if (name := catalog.find(each)) is not None)
-    epochs = SystemTable(COLUMNS, lambda: history_rows(history(db.store, db.catalog)))
-    tables = {"history": epochs, **constraint_tables(catalog, db.engine, snapshot)}
+    tables = system_tables(catalog, db.engine, snapshot)
     asked = bind_system_tables(BoundQuery(text, found, snapshot, pending), tables)
     with db.reading(snapshot):
         result = queries.select(db.engine, asked.text, asked.reads, asked.snapshot, asked.pending)
@@ -97,9 +95,7 @@ def _explain(db: Handle, what: str) -> str:
 def explain(db: Handle, view: str, stage: str = "operators") -> str:
     """One stage of how a view or constraint is maintained, with what its fetches cost before."""
     catalog, costs = db.catalog, measured_costs(db.store, db.catalog)
-    if catalog.find(view) is None and view.lower() in map(str.lower, catalog.constraints):
-        return explain_constraint(catalog, view, stage, costs)
-    return explain_view(catalog, catalog.relation(view), stage, costs)
+    return explain_view(catalog, view, stage, costs)
 
 
 def _begin_or_end(db: Handle, action: str, span: Span) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from everview.compiler import compile_checks, compile_program
@@ -14,11 +14,11 @@ from everview.database.cost.measurements import SEPARATOR, Measurement, Measurem
 from everview.database.error_context import name_views
 from everview.database.introspect.epoch_notes import choice_note, read_note, transaction_note
 from everview.database.recompute_blocks import with_recomputed_blocks
-from everview.database.violations import violation
+from everview.database.violations import must_hold, violation
 from everview.errors import UserError
 from everview.plan.nodes import Plan
 from everview.program.dependencies import Share, shares, together
-from everview.program.steps import Fetch, Loop, Program, fetch_mark
+from everview.program.steps import Fetch, Loop, Program, fetch_mark, violations_name
 from everview.runtime.protocol import (
     Changes,
     Engine,
@@ -185,11 +185,19 @@ class Maintainer:
         self, compiled: CompiledProgram, changes: Changes, snapshot: Snapshot
     ) -> tuple[EpochWrites, RunReport]:
         """Take the changes of tables in and check them, then rebuild what they move."""
-        epoch = snapshot.manifest.epoch + 1
-        checked = compile_checks(self.catalog.maintenance, compiled.touched)
-        outcome = self.engine.run(checked, changes, snapshot, epoch, violation)
+        epoch, maintenance = snapshot.manifest.epoch + 1, self.catalog.maintenance
+        checked, left = compile_checks(maintenance, compiled.touched), False
+        try:
+            outcome = self.engine.run(checked, changes, snapshot, epoch, violation)
+        except LoopNotFollowedError:
+            left = True
+            checked = compile_checks(maintenance, compiled.touched, assertions=False)
+            outcome = self.engine.run(checked, changes, snapshot, epoch, violation)
         with outcome.clock.phase("compute"):
             writes = rebuild(self.catalog, compiled.shares, outcome.segments, self.engine, snapshot)
+            after = replace(snapshot, manifest=writes.advance(snapshot.manifest))
+            for assertion in maintenance.assertions if left else ():
+                must_hold(assertion, self.catalog, self.engine, after)
         written = writes.changes | writes.bases
         outcome.segments |= {name: written[name] for name in compiled.shares}
         outcome.published = {n: written[n].rows for n in compiled.shares if n in self.catalog.views}
@@ -199,9 +207,12 @@ class Maintainer:
     def _naming_views(
         self, problem: CalculationError, compiled: CompiledProgram
     ) -> CalculationError:
-        """The error with the views that the step which failed is for."""
+        """The error with the views, or the constraint, that the step which failed is for."""
         views = {n: share for n, share in compiled.shares.items() if n in self.catalog.views}
         failed = [n for n, share in views.items() if problem.step in share.results]
+        for assertion in self.catalog.maintenance.assertions:
+            if problem.step == violations_name(assertion.name):
+                return problem.located(f"the constraint {assertion.name}: {assertion.text}")
         return name_views(problem, {n: self.catalog.views[n].query for n in failed or views})
 
     def _not_maintained(self, problem: UserError, compiled: CompiledProgram) -> UserError:

@@ -5,14 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Collection
 from contextlib import AbstractContextManager
 
-import pyarrow as pa
-
 from everview.database.catalog.catalog import Catalog
-from everview.database.queries import select
-from everview.database.violations import MAX_ROWS_SHOWN, violation
+from everview.database.violations import must_be_empty, must_hold
 from everview.expr.quoting import spark_name
 from everview.plan.nodes import Empty
-from everview.program.constraints import ASSERTION, NOT_NULL
+from everview.program.constraints import NOT_NULL
 from everview.program.steps import Check
 from everview.runtime.protocol import Engine, Snapshot
 
@@ -43,21 +40,11 @@ def validate(
             query = f"SELECT {columns} FROM {spark_name(name)} WHERE {nulls}"
             check = Check(NOT_NULL, name, fresh, Empty(table.columns))
             with at_statement(name):
-                _must_be_empty(check, query, (name,), engine, after)
+                must_be_empty(check, query, (name,), engine, after)
     for assertion in new.maintenance.assertions:
         known = assertion.name in old.constraints and assertion.name not in old.beyond_reach
         reads = new.reads(assertion.name)
         if known and old.assertion(assertion.name) == assertion and not {*reads} & {*stale}:
             continue
-        check = Check(ASSERTION, assertion.name, (), assertion.plan, assertion.text)
         with at_statement(assertion.name):
-            _must_be_empty(check, assertion.query, reads, engine, after)
-
-
-def _must_be_empty(
-    check: Check, query: str, reads: tuple[str, ...], engine: Engine, after: Snapshot
-) -> None:
-    some = f"SELECT * FROM ({query}) AS violating LIMIT {MAX_ROWS_SHOWN + 1}"
-    rows: pa.Table = select(engine, some, reads, after, {}).to_arrow()
-    if rows.num_rows:
-        raise violation(check, rows)
+            must_hold(assertion, new, engine, after)

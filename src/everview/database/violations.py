@@ -1,4 +1,4 @@
-"""The error for rows that violate a constraint."""
+"""Rows that violate a constraint: the error for them, and whether there are any."""
 
 from __future__ import annotations
 
@@ -7,10 +7,14 @@ from typing import Any
 
 import pyarrow as pa
 
+from everview.compiler import Assertion
+from everview.database.catalog.catalog import Catalog
+from everview.database.queries import select
 from everview.errors import UserError
 from everview.expr.types import WEIGHT
 from everview.program.constraints import ASSERTION, DUPLICATE_KEY, MISSING_ROW
 from everview.program.steps import Check
+from everview.runtime.protocol import Engine, Snapshot
 
 MAX_ROWS_SHOWN = 20
 """How many of the offending rows an error shows."""
@@ -57,3 +61,19 @@ def violation(check: Check, rows: pa.Table) -> UserError:
         f"({', '.join(check.columns)}): {listed}",
         remedy="give a value",
     )
+
+
+def must_hold(assertion: Assertion, catalog: Catalog, engine: Engine, after: Snapshot) -> None:
+    """Refuse an epoch in which rows violate an assertion, which is evaluated as a whole."""
+    check = Check(ASSERTION, assertion.name, (), assertion.plan, assertion.text)
+    must_be_empty(check, assertion.query, catalog.reads(assertion.name), engine, after)
+
+
+def must_be_empty(
+    check: Check, query: str, reads: tuple[str, ...], engine: Engine, after: Snapshot
+) -> None:
+    """Refuse an epoch in which a query has rows, which violate a check."""
+    some = f"SELECT * FROM ({query}) AS violating LIMIT {MAX_ROWS_SHOWN + 1}"
+    rows: pa.Table = select(engine, some, reads, after, {}).to_arrow()
+    if rows.num_rows:
+        raise violation(check, rows)

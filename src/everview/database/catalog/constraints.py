@@ -8,7 +8,7 @@ from typing import Any, TypeAlias
 
 from everview.database.catalog.definitions import TableDefinition
 from everview.errors import UserError
-from everview.expr.types import INTEGERS, Column, is_nested
+from everview.expr.types import Column, is_nested
 from everview.lang.sql.parse.constraints import (
     ASSERTION,
     CASCADE,
@@ -92,7 +92,7 @@ def _must_have_one_type(constraint: Constraint, ours: list[Column], theirs: list
         problem = f"{len(ours)} columns refer to {len(theirs)}"
         raise _refused(constraint, problem, "name as many columns on both sides")
     for mine, other in zip(ours, theirs, strict=True):
-        if mine.type != other.type and not {mine.type, other.type} <= {*INTEGERS}:
+        if mine.type != other.type:
             problem = f"{mine.name} is {mine.type.upper()}, and {other.name} {other.type.upper()}"
             raise _refused(constraint, problem, "give both columns one type")
 

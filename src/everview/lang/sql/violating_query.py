@@ -95,9 +95,13 @@ def problem_in_expression(text: str, schema: Schema | None) -> str | None:
                 return f"it names the column {node.name}"
             if not node.table and node.name.lower() not in known and not _in_lambda(node):
                 return f"there is no column {node.name}"
-        if schema is not None and is_volatile(node):
+        if is_volatile(node) and (schema is not None or not isinstance(node, _NOW)):
             return "it gives another answer every time"
     return None
+
+
+_NOW = (exp.CurrentTimestamp, exp.CurrentDate)
+"""What a default may ask for: it is computed once, when rows are inserted."""
 
 
 def _in_lambda(node: exp.Column) -> bool:
