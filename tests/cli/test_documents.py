@@ -55,11 +55,12 @@ def test_the_example_of_the_readme_runs_as_written(spark, tmp_path, monkeypatch,
         assert each in printed
 
 
-def test_the_example_of_plans_runs_as_written(tmp_path, monkeypatch, capsys):
-    text = (ROOT / "docs/plans.md").read_text()
+@pytest.mark.parametrize("page", ["plans.md", "constraints.md"])
+def test_the_example_of_a_page_runs_as_written(page, tmp_path, monkeypatch, capsys):
+    text = (ROOT / "docs" / page).read_text()
     [example] = re.findall(r"```python\n(.*?)```", text, re.DOTALL)
     monkeypatch.chdir(tmp_path)
-    exec(compile(example, "plans.md", "exec"), {})
+    exec(compile(example, page, "exec"), {})
     promised = re.findall(r"^# prints (.*)$", example, re.MULTILINE)
     assert promised == capsys.readouterr().out.splitlines()
 

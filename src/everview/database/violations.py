@@ -40,7 +40,7 @@ def violation(check: Check, rows: pa.Table) -> UserError:
     if check.rule == ASSERTION:
         return UserError(
             "T014",
-            f"{check.table} is violated: {check.text}: {listed}",
+            f"{check.table} is violated: {' '.join(check.text.split())}: {listed}",
             remedy="give rows that satisfy it; nothing has changed",
         )
     if check.rule == DUPLICATE_KEY:

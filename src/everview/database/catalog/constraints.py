@@ -171,7 +171,7 @@ def problems_in(constraint: Constraint, tables: Tables, views: Collection[str]) 
         return
     if to.on_delete not in (NO_ACTION, RESTRICT, CASCADE, SET_NULL):
         yield f"{called} does what no constraint does"
-    if (constraint.kind == ASSERTION) != (constraint.table not in tables):
+    if constraint.table not in (("",) if constraint.kind == ASSERTION else tables):
         yield f"{called} is about no table that there is"
         return
     if (constraint.kind == FOREIGN_KEY) != (constraint.references is not None):

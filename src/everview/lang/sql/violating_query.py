@@ -60,7 +60,7 @@ def _of_assertion(condition: str) -> tuple[str, ...]:
         # NOT EXISTS ( … ): the text between the parentheses, so that errors have their places.
         rows = condition[tokens[3].start : tokens[-2].end + 1]
         return rows, f"SELECT 1 AS violated WHERE NOT ({condition})"
-    values = [each for each in tree.find_all(exp.Subquery) if _is_value(each)]
+    values = [each for each in tree.find_all(exp.Subquery, bfs=False) if _is_value(each)]
     if not values:
         return (f"SELECT 1 AS violated WHERE NOT ({condition})",)
     given = []
