@@ -10,7 +10,7 @@ from sqlglot.tokenizer_core import Token, TokenType
 
 from everview.errors import Span, UserError
 from everview.expr.dialect import DIALECT
-from everview.lang.sql.parse.alter import alter_constraints
+from everview.lang.sql.parse.alter_constraints import alter_constraints
 from everview.lang.sql.parse.constraints import read_assertion
 from everview.lang.sql.parse.create import create_function, create_table, create_view, table_name
 from everview.lang.sql.parse.ctes import reads_of
