@@ -20,17 +20,17 @@ import everview as ev
 CHANGE = 100
 TIMES = 9
 VIOLATING = (
-    "SELECT l.id, o.limit FROM lines AS l JOIN orders AS o ON l.o = o.id WHERE l.price > o.limit"
+    "SELECT l.id, o.most FROM lines AS l JOIN orders AS o ON l.o = o.id WHERE l.price > o.most"
 )
 TABLES = """
-    CREATE TABLE orders (id BIGINT PRIMARY KEY, limit BIGINT);
+    CREATE TABLE orders (id BIGINT PRIMARY KEY, most BIGINT);
     CREATE TABLE lines (id BIGINT PRIMARY KEY, o BIGINT, price BIGINT)
 """
 
 
 def orders(first: int, count: int) -> pa.Table:
     """Orders whose limit is beyond every price."""
-    return pa.table({"id": range(first, first + count), "limit": [1000] * count})
+    return pa.table({"id": range(first, first + count), "most": [1000] * count})
 
 
 def lines(first: int, count: int, among: int) -> pa.Table:
