@@ -18,7 +18,7 @@ COLUMNS = "id BIGINT, day DATE, customer STRING, amount DECIMAL(10,2)"
 
 
 def main(engine: str) -> None:
-    """Two files arrive and are read; the stream stops; another file arrives, and it goes on."""
+    """Two files arrive and are read; the stream stops; another arrives; then all come again."""
     spark = SparkSession.builder.appName(NAME).getOrCreate()
     with TemporaryDirectory() as scratch, database(engine) as db:
         db.sql(program(NAME))
@@ -29,31 +29,37 @@ def main(engine: str) -> None:
             follow(db, spark, folder)
             show(f"after {' and '.join(names)}, by day:", _plain(db.read("daily").rows()))
             show("best customers:", _plain(db.read("best").rows()))
-        show("batches:", db.read("batches").rows())
+        show("batches sent again:", follow(db, spark, folder, "another checkpoint"))
         proved(db)
 
 
-def follow(db: Database, spark: SparkSession, folder: Path) -> None:
-    """Read the files that have arrived since the last time, each as a batch."""
-    done = max((batch for (batch,) in db.read("batches").rows()), default=-1)
+def follow(
+    db: Database, spark: SparkSession, folder: Path, checkpoint: str = "checkpoint"
+) -> list[tuple[int]]:
+    """Read the files that have arrived since the last time, each as a batch.
+
+    Which of the batches were in already: those that Spark repeats, after a crash or because it does
+    not find its checkpoint.
+    """
+    repeated = []
 
     def take(rows: DataFrame, batch: int) -> None:
-        """All of a batch, or nothing; a batch that Spark repeats after a crash is in already."""
-        if batch <= done:
-            return
-        with db.transaction() as tx:
+        """All of a batch, or nothing if it is in already."""
+        with db.transaction(id=("arrivals", batch)) as tx:
             tx.insert("orders", rows)
-            tx.insert("batches", [(batch,)])
+        if tx.repeated:
+            repeated.append((batch,))
 
     arriving = spark.readStream.schema(COLUMNS).option("maxFilesPerTrigger", 1)
     (
         arriving.csv(str(folder / "arrivals"))
         .writeStream.foreachBatch(take)
-        .option("checkpointLocation", str(folder / "checkpoint"))
+        .option("checkpointLocation", str(folder / checkpoint))
         .trigger(availableNow=True)
         .start()
         .awaitTermination()
     )
+    return repeated
 
 
 def _arrive(folder: Path, name: str) -> None:

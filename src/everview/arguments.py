@@ -14,6 +14,8 @@ from everview.errors import UserError
 _PATH_MAX_LENGTH = 4096
 _MAX_SHOWN = 60
 """How many characters of a value an error shows."""
+_ID_MAX_LENGTH, _NUMBER_MAX = 200, (1 << 62) - 1
+_TRANSACTION_ID = "a string, or the name of a writer and a number, such as ('stream', 42)"
 _SIZE = "a number of bytes, such as 2147483648 or '2GB', or 0"
 
 
@@ -45,6 +47,35 @@ def count(parameter: str, value: object, least: int = 0) -> int:
             remedy=f"give a whole number from {least}",
         )
     return number
+
+
+def transaction_id(value: object) -> str | tuple[str, int]:
+    """The id of a transaction: a text, or the name of a writer with a number.
+
+    >>> transaction_id("load of May"), transaction_id(("stream", 42))
+    ('load of May', ('stream', 42))
+    """
+    if not isinstance(value, tuple):
+        return _short("id", value, _TRANSACTION_ID)
+    if len(value) != 2:
+        raise _wrong("id", value, _TRANSACTION_ID)
+    number = count("the number of id", value[1])
+    if number > _NUMBER_MAX:
+        raise _wrong("the number of id", number, f"at most {_NUMBER_MAX}")
+    return _short("the writer of id", value[0], "a string"), number
+
+
+def _short(parameter: str, value: object, wanted: str) -> str:
+    """A text that is not empty, and that a manifest may hold many of."""
+    if not isinstance(value, str):
+        raise _wrong(parameter, value, wanted)
+    if not 0 < len(text(parameter, value)) <= _ID_MAX_LENGTH:
+        raise UserError(
+            "X002",
+            f"{parameter} has {len(value)} characters: {shown(value)}",
+            remedy=f"give a text of 1 to {_ID_MAX_LENGTH} characters",
+        )
+    return value
 
 
 def size(parameter: str, value: object) -> int:
@@ -79,6 +110,13 @@ def mapping(parameter: str, value: object) -> Mapping[str, Any]:
     for name in value:
         text(f"a name in {parameter}", name)
     return value
+
+
+def names(parameter: str, value: object) -> list[str]:
+    """Names in a list, a tuple or a set, each once."""
+    if not isinstance(value, list | tuple | set | frozenset):
+        raise _wrong(parameter, value, "a name or a list of names")
+    return [*dict.fromkeys(text(f"a name in {parameter}", each) for each in value)]
 
 
 def location(value: object) -> str:

@@ -20,16 +20,24 @@ SLOW = (
 )
 
 
+_QUIET = {"PROMPT_TOOLKIT_NO_CPR": "1"}
+"""Nobody answers when the prompt asks this terminal where its cursor is."""
+
+
 class Prompt:
     """`everview sql` on a terminal."""
 
-    def __init__(self, store: Path) -> None:
+    def __init__(self, store: Path, terminal: str) -> None:
         self._seen = ""
         self.process, self._terminal = pty.fork()
         if not self.process:
             signal.signal(signal.SIGINT, signal.default_int_handler)
             command = [sys.executable, "-m", "everview", "sql", str(store), "--engine", "duckdb"]
-            os.execve(command[0], command, {**os.environ, "TERM": "dumb"})
+            os.execve(
+                command[0],
+                command,
+                {**os.environ, "TERM": terminal, **_QUIET, "XDG_STATE_HOME": str(store.parent)},
+            )
 
     def type(self, text: str) -> None:
         os.write(self._terminal, text.encode())
@@ -57,25 +65,26 @@ def store(tmp_path: Path) -> Path:
     return tmp_path / "store"
 
 
-def test_ctrl_c_cancels_the_statement_and_the_shell_goes_on(store: Path) -> None:
-    prompt = Prompt(store)
+@pytest.mark.parametrize("terminal", ["dumb", "xterm"])
+def test_ctrl_c_cancels_the_statement_and_the_shell_goes_on(store: Path, terminal: str) -> None:
+    prompt = Prompt(store, terminal)
     try:
-        prompt.until("everview> ")
-        prompt.type("BEGIN; INSERT INTO t VALUES (-7);\n")
-        prompt.until("everview> ")
-        prompt.type(SLOW + "\n")
+        prompt.until("everview>")
+        prompt.type("BEGIN; INSERT INTO t VALUES (-7);\r")
+        prompt.until("everview>")
+        prompt.type(SLOW + "\r")
         prompt.until("% 7 = 3;")
-        time.sleep(1)
+        time.sleep(2)
         prompt.type("\x03")
         prompt.until("cancelled")
-        prompt.until("everview> ")
-        prompt.type("SELECT 40 + 2 AS answer;\n")
+        prompt.until("everview>")
+        prompt.type("SELECT 40 + 2 AS answer;\r")
         prompt.until("42")
-        prompt.until("everview> ")
-        prompt.type("SELECT MIN(v) AS least FROM t; COMMIT;\n")
+        prompt.until("everview>")
+        prompt.type("SELECT MIN(v) AS least FROM t; COMMIT;\r")
         prompt.until("-7")
-        prompt.until("everview> ")
-        prompt.type("\\q\n")
+        prompt.until("everview>")
+        prompt.type("\\q\r")
         assert prompt.end() == 0
     except BaseException:
         os.kill(prompt.process, signal.SIGKILL)

@@ -36,6 +36,18 @@ def test_rules_have_an_operator_a_law_and_a_citation(run):
         assert rule["citation"] in shown
 
 
+def test_the_rules_of_sets_are_printed_and_on_the_page(run):
+    [found] = lines(run("rules", "--sets", "--json"))
+    shown, page = run("rules", "--sets").stdout, (ROOT / "docs/rules.md").read_text()
+    assert len(found["rules"]) == 8
+    assert [each["number"] for each in found["equations"]] == list(range(1, 17))
+    for each in (*found["rules"], *found["equations"]):
+        for text in map(str, each.values()):
+            assert text in shown
+            assert text in page
+    assert run("rules", "--sets", "--markdown").exit_code == 2
+
+
 def test_the_page_of_commands_has_them_all():
     page = (ROOT / "docs/cli.md").read_text()
     for command in COMMANDS:
@@ -55,12 +67,29 @@ def test_the_example_of_the_readme_runs_as_written(spark, tmp_path, monkeypatch,
         assert each in printed
 
 
-@pytest.mark.parametrize("page", ["plans.md", "constraints.md"])
+PAGES = (
+    "constraints",
+    "files",
+    "minimal-changes",
+    "nested",
+    "plans",
+    "preview",
+    "relalg",
+    "schemas",
+    "sql",
+    "transactions",
+)
+"""Pages with one example in Python."""
+
+
+@pytest.mark.parametrize("page", PAGES)
 def test_the_example_of_a_page_runs_as_written(page, tmp_path, monkeypatch, capsys):
-    text = (ROOT / "docs" / page).read_text()
+    text = (ROOT / f"docs/{page}.md").read_text()
     [example] = re.findall(r"```python\n(.*?)```", text, re.DOTALL)
     monkeypatch.chdir(tmp_path)
-    exec(compile(example, page, "exec"), {})
+    script = tmp_path / f"{page}.py"
+    script.write_text(example)
+    exec(compile(example, script, "exec"), {})
     promised = re.findall(r"^# prints (.*)$", example, re.MULTILINE)
     assert promised == capsys.readouterr().out.splitlines()
 

@@ -14,13 +14,16 @@ PAGES = sorted(
     {*ROOT.glob("*.md"), *(page for folder in FOLDERS for page in (ROOT / folder).rglob("*.md"))}
 )
 FENCES = re.compile(r"^(```+).*?^\1\s*$", re.MULTILINE | re.DOTALL)
+INDENTED = re.compile(r"(?<=\n\n)(?: {4}.*\n|\n(?= {4}))+")
+SPANS = re.compile(r"`[^`\n]+`")
 LINKS = re.compile(r"(?<!!)\[[^\]]*\]\(([^()\s]+)\)")
 ELSEWHERE = ("http://", "https://", "mailto:")
 
 
 def links(page: Path) -> list[str]:
-    """The targets of a page's links that lie in the repository."""
-    prose = FENCES.sub("", page.read_text(encoding="utf-8"))
+    """The targets of a page's links that lie in the repository; code such as σ[p](S) is no link."""
+    prose = INDENTED.sub("", FENCES.sub("", page.read_text(encoding="utf-8")))
+    prose = SPANS.sub("", prose)
     return [link for link in LINKS.findall(prose) if not link.startswith(ELSEWHERE)]
 
 

@@ -151,6 +151,15 @@ NO_SIZES: tuple[Any, ...] = (
     ),
     *(len, Hostile(), Decimal(1), 1j, "½GB", "٣GB"),
 )
+NO_IDS: tuple[Any, ...] = (
+    *(1, 1.5, True, b"t", ["t"], ("t",), {"t": 1}, object(), "\ud800", "x" * 201, Hostile()),
+    *((), ("w", 1, 2), ("w", "1"), ("w", -1), ("w", 1.0), ("w", True), ("w", None), ("w", 1 << 62)),
+    *((1, "w"), (None, 1), ("", 1), ("x" * 999, 1), ("\ud800", 1), ("w", Hostile()), ["w", 1]),
+)
+NO_PREVIEWS: tuple[Any, ...] = (
+    *(1, 1.5, True, b"t", {"t": 1}, object(), len, Ellipsis, Hostile(), ["t", 1], [None], [[]]),
+    *(["nowhere"], ("t", "nowhere"), {"nowhere"}, pa.array(["t"]), np.array(["t"]), iter(["t"])),
+)
 NO_SESSIONS: tuple[Any, ...] = (1, "x", object(), len, [], {}, True, Hostile())
 NO_DIALECTS: tuple[Any, ...] = (
     *(1, 1.5, True, b"spark", ["spark"], {"x": 1}, object(), len, Hostile(), ("spark", "duckdb")),
@@ -210,8 +219,27 @@ VALUES: Mapping[str, tuple[Any, ...]] = {
     "stage": NO_STAGES,
     "statements": (None, 1, "SELECT 1", [1], [None], ["SELECT 1"], object(), Hostile()),
     "text": NO_STATEMENTS,
+    "id": NO_IDS,
+    "pair": NO_FLAGS,
+    "minimal": NO_FLAGS,
+    "deleted": NO_ROWS,
+    "inserted": NO_ROWS,
+    "names": (*NO_PREVIEWS, *NO_NAMES),
 }
 """What is bad for a parameter, whichever call it belongs to."""
+
+NO_EXPRESSIONS: tuple[Any, ...] = (
+    *NO_TEXTS,
+    *("t ∪", "∪ t", "t t", "(t", "t)", "σ(t)", "σ[k > 1]", "σ[k >](t)", "σ[k > 1)(t", "σ[](t)"),
+    *("Π(t)", "Π[](t)", "Π[k,](t)", "Π[k + 1](t)", "Π[k AS](t)", "Π[nope](t)", "Π[k, v AS K](t)"),
+    *("nope", "t ∪ u", "t × u", "t ∩ Π[k AS v, v AS k](u)", "t ⋈ Π[k, v AS s](u)", "t -- ∪ t\n u"),
+    *("σ[nope = 1](t)", "σ[t.k = 1](t)", "σ[k](t)", "σ[k = 'x' AND](t)", "σ[SUM(k) > 1](t)"),
+    *("σ[k IN (SELECT k FROM u)](t)", "σ[RAND() > 0](t)", "σ[ROW_NUMBER() OVER () = 1](t)"),
+    *("σ[k = 1; DROP TABLE t](t)", "SELECT * FROM t", "t; DROP TABLE t", "σ['](t)", "`t", "/* t"),
+    *("Π[k AS _w](t)", "Π[k AS `a/b`](t)", "(" * 3000 + "t" + ")" * 3000, "t" + " ∪ t" * 3000),
+    *("∇t", "Δt", "mod(t)", "∅", "σ[reflect('java.lang.System', 'exit') = 1](t)", "σ[k = 1, v](t)"),
+)
+"""Texts that are no views of relational algebra."""
 
 GOOD: Mapping[str, Any] = {
     "name": "t",
@@ -229,16 +257,23 @@ HARMLESS = frozenset(
         ("Database.audit", "view", None),
         ("Database.read", "epoch", None),
         ("Database.datalog", "facts", None),
+        ("Database.transaction", "id", None),
     ]
 )
 """Values of that list which mean something in that place."""
 
-MAY_WORK = ("ev.open(location)", "Database.view(name)", "Result.batches(rows)")
+MAY_WORK = (
+    "ev.open(location)",
+    "Database.view(name)",
+    "Database.relalg(name)",
+    "Result.batches(rows)",
+)
 """A path may be there, a view may have a name that looks odd, and a row is a number there."""
 
 SKIPPED = frozenset(
     (
-        *("Database.close", "Transaction.add_weighted"),
+        *("Database.close", "Transaction.add_weighted", "Transaction.gather"),
+        *("Transaction.pending_of", "Transaction.weighted_preview"),
         *("Transaction.commit", "Transaction.rollback", "Transaction.run", "Transaction.wait"),
         "Result.within",
     )
@@ -292,6 +327,8 @@ def _product(label: str, signature: inspect.Signature, apply: Apply) -> Iterator
         values = VALUES.get(parameter.name, NO_TEXTS)
         if label == "Database.datalog" and parameter.name == "text":
             values = NO_PROGRAMS
+        if label == "Database.relalg" and parameter.name == "text":
+            values = NO_EXPRESSIONS
         for number, value in enumerate(values):
             if any(_is(label, parameter.name, value, each) for each in HARMLESS):
                 continue
@@ -315,8 +352,10 @@ def _good(label: str, name: str) -> Any:
         return lambda world: world.db.source("t")
     if label == "Database.datalog" and name == "text":
         return ".decl e(x: number)\n.input e\n"
-    if label == "Database.view" and name == "name":
+    if label in ("Database.view", "Database.relalg") and name == "name":
         return "fresh"
+    if label == "Database.relalg" and name == "text":
+        return "t"
     return GOOD[name]
 
 

@@ -597,7 +597,7 @@ Q003 this form of INSERT is not part of the language
     INSERT OVERWRITE u VALUES (5, 6)
 Q003 this form of SET is not part of the language
     UPDATE u SET k
-    UPDATE u SET (k, v) = (1, 2)
+    UPDATE u SET (k, v) = 1
 Q003 this is not a query
     EXPLAIN EXPLAIN vw
 Q003 this option is not part of the language: 'refresh'='sometimes'

@@ -93,6 +93,21 @@ def test_what_spark_fails_on_inside_is_read_by_us(spark, tmp_path):
 
 
 @pytest.mark.spark
+def test_a_plan_that_spark_fails_on_too_is_evaluated_in_process(spark, tmp_path):
+    """Spark 4.3 fails on LISTAGG beside COUNT(DISTINCT …), however the query is written."""
+    with everview.open(str(tmp_path), spark=spark) as db:
+        db.sql(
+            "CREATE TABLE t (a STRING PRIMARY KEY, b STRING, c BIGINT); CREATE VIEW v AS "
+            "SELECT c, COUNT(DISTINCT b) AS n, COUNT(DISTINCT a) AS m, "
+            "LISTAGG(b, ',') WITHIN GROUP (ORDER BY b) AS l FROM t GROUP BY c;"
+            "INSERT INTO t VALUES ('x', 'p', 1), ('y', 'q', 1), ('z', NULL, NULL)"
+        )
+        [view] = db.audit()
+        assert (view.ok, view.rows) == (True, 2)
+        assert "optimizer fails" in view.ours
+
+
+@pytest.mark.spark
 def test_what_spark_computes_for_rows_that_join_nothing_is_read_by_us(spark, tmp_path):
     """From e = r AND r - 1 IN (1) Spark infers e - 1 IN (1), and overflows."""
     with everview.open(str(tmp_path), spark=spark) as db:

@@ -250,7 +250,11 @@ def test_what_cannot_be_allowed_is_refused(tmp_path, entry):
 
 def test_the_embedded_engine_reaches_nothing_else(tmp_path):
     with pytest.raises(ev.UserError, match="nothing beside the store"):
-        ev.open(str(tmp_path / "store"), engine="duckdb", allow=["files:/data"])
+        ev.open(str(tmp_path / "store"), engine="duckdb", allow=["files:/data", "table:a.b"])
+    with ev.open(str(tmp_path / "store"), engine="duckdb", allow=["files:/data"]) as db:
+        for text in ("SELECT * FROM csv.`/data/a`", "SELECT * FROM a.b", "COPY t TO '/etc/x.csv'"):
+            with pytest.raises(ev.UserError):
+                db.sql(text)
 
 
 @pytest.mark.spark

@@ -48,3 +48,26 @@ def test_ten_thousand_updates_of_doubles_leave_no_drift(tmp_path):
 
 def _number(rng: random.Random) -> float:
     return rng.uniform(-1, 1) * 10.0 ** rng.randint(-10, 15)
+
+
+@pytest.mark.parametrize("type_", ["FLOAT", "DOUBLE"])
+def test_nan_is_greater_than_all_others_in_what_is_stored_by_it(tmp_path, type_):
+    """A condition that holds for all other rows says nothing about it."""
+    nan = float("nan")
+    with ev.open(str(tmp_path / "store"), engine="duckdb") as db:
+        db.sql(f"CREATE TABLE t (c DECIMAL(10,2), x {type_})")
+        db.sql(f"INSERT INTO t VALUES (1, CAST('NaN' AS {type_})), (NULL, 0.5)")
+        db.sql("CREATE VIEW by_x AS SELECT x, SUM(DISTINCT c) AS s FROM t GROUP BY x")
+        views = {
+            "below": ("SELECT x FROM t WHERE 1 >= x", [0.5]),
+            "above": ("SELECT x FROM t WHERE x > 1", [nan]),
+            "groups_below": (
+                "SELECT x, SUM(DISTINCT c) AS s FROM t GROUP BY x HAVING x <= 1",
+                [0.5],
+            ),
+            "groups_above": ("SELECT x FROM by_x WHERE x <> 0.5", [nan]),
+        }
+        for name, (query, rows) in views.items():
+            db.sql(f"CREATE VIEW {name} AS {query}")
+            assert [str(row[0]) for row in db.read(name).rows()] == list(map(str, rows)), name
+        assert db.audit().ok

@@ -181,6 +181,23 @@ def test_the_first_of_rows_that_tie_is_open_whichever_window_is_computed_before(
     assert [verdict.word for verdict in Oracle(plain_spark).judge(claims)] == ["open", "wrong"]
 
 
+@pytest.mark.spark
+def test_windows_may_put_equal_rows_in_different_orders(plain_spark):
+    """Spark keeps the order of the window before, so the second of two equal rows is one row."""
+    text = (
+        "SELECT LAG(v) OVER (ORDER BY k, v) AS x, NTH_VALUE(k, 2) OVER (PARTITION BY k, v ORDER BY "
+        "k ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW) AS r FROM t"
+    )
+    twice = pa.table({"k": pa.array([1, 1, 1], pa.int32()), "v": pa.array([5, 6, 6], pa.int32())})
+    schema = (Column("x", "int"), Column("r", "int"))
+    held = [
+        pa.table({"x": pa.array(x, pa.int32()), "r": pa.array(r, pa.int32())})
+        for x, r in (([None, 5, 6], [None, 1, None]), ([None, 5, 6], [None, None, 1]))
+    ]
+    claims = [Claim(0, "duckdb", "w", text, schema, rows, {"t": twice}) for rows in held]
+    assert {verdict.word for verdict in Oracle(plain_spark).judge(claims)} == {"right", "open"}
+
+
 @pytest.mark.parametrize(
     ("text", "finer"),
     [

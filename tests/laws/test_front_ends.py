@@ -1,9 +1,10 @@
-"""One question asked in SQL, in Datalog and as a plan in Python has one answer.
+"""One question asked in SQL, in Datalog, in algebra and as a plan in Python has one answer.
 
-The tables are bags without NULL. An answer in SQL and one by a plan are equal as bags. Datalog
-knows sets: it derives a row once however often it follows, and reads a row of a table once however
-often it is there. So its answer is the set of the rows of the others, provided that the question
-does not count the copies of a row; questions with a count or a sum ask for it over distinct rows.
+The tables are bags without NULL. An answer in SQL and one by a plan are equal as bags. Datalog and
+relational algebra know sets: a row is derived once however often it follows, and a row of a table
+is read once however often it is there. So their answer is the set of the rows of the others,
+provided that the question does not count the copies of a row; questions with a count or a sum ask
+for it over distinct rows. Relational algebra has no arithmetic, aggregates and recursion.
 """
 
 from __future__ import annotations
@@ -67,12 +68,13 @@ def _without(r: Plan, taken: Plan) -> Plan:
 
 @dataclass(frozen=True)
 class Question:
-    """The same question in three languages; `rules` derive the relation `q`."""
+    """The same question in each language that has it; `rules` derive the relation `q`."""
 
     sql: str
     rules: str
     plan: Callable[[Source, Source], Plan]
     columns: int = 2
+    algebra: str = ""
 
 
 OF_DISTINCT = "FROM (SELECT DISTINCT a, b FROM r) GROUP BY a"
@@ -81,8 +83,15 @@ QUESTIONS = {
         "SELECT a, b FROM r WHERE a < b OR b = 0",
         "q(x, y) :- r(x, y), (x < y; y = 0).",
         lambda r, s: filter_(r, "a < b OR b = 0"),
+        algebra="σ[a < b OR b = 0](r)",
     ),
-    "projection": Question("SELECT b FROM r", "q(y) :- r(_, y).", lambda r, s: of(r, b="b"), 1),
+    "projection": Question(
+        "SELECT b FROM r",
+        "q(y) :- r(_, y).",
+        lambda r, s: of(r, b="b"),
+        1,
+        algebra="Π[b](r)",
+    ),
     "arithmetic": Question(
         "SELECT a + 2 * b AS x, (a - b) * a AS y FROM r",
         "q(x + 2 * y, (x - y) * x) :- r(x, y).",
@@ -92,44 +101,56 @@ QUESTIONS = {
         "SELECT r.a, s.b FROM r JOIN s ON r.b = s.a",
         "q(x, z) :- r(x, y), s(y, z).",
         lambda r, s: of(_joined(r, s), a="a", d="d"),
+        algebra="Π[a, d](r ⋈ Π[a AS b, b AS d](s))",
     ),
     "join with a condition": Question(
         "SELECT r.a, s.b FROM r, s WHERE r.b = s.a AND r.a <> s.b",
         "q(x, z) :- s(y, z), x != z, r(x, y).",
         lambda r, s: of(filter_(_joined(r, s), "a <> d"), a="a", d="d"),
+        algebra="Π[a, d](σ[a <> d](r ⋈ Π[a AS b, b AS d](s)))",
     ),
     "self-join": Question(
         "SELECT one.a, two.b FROM r one JOIN r two ON one.b = two.a",
         "q(x, z) :- r(x, y), r(y, z).",
         lambda r, s: of(_joined(r, r), a="a", d="d"),
+        algebra="Π[a, d](r ⋈ Π[a AS b, b AS d](r))",
     ),
     "product": Question(
         "SELECT r.a, s.b FROM r CROSS JOIN s",
         "q(x, y) :- r(x, _), s(_, y).",
         lambda r, s: of(join(r, of(s, c="a", d="b")), a="a", d="d"),
+        algebra="Π[a](r) × Π[b](s)",
     ),
     "union of bags": Question(
         "SELECT a, b FROM r UNION ALL SELECT b, a FROM s",
         "q(x, y) :- r(x, y). q(x, y) :- s(y, x).",
         lambda r, s: add(r, of(s, a="b", b="a")),
+        algebra="r ∪ Π[b AS a, a AS b](s)",
     ),
     "union of sets": Question(
         "SELECT a, b FROM r UNION SELECT a, b FROM s",
         "q(x, y) :- r(x, y); s(x, y).",
         lambda r, s: distinct(add(r, s)),
+        algebra="r ∪ s",
     ),
     "difference": Question(
         "SELECT a, b FROM r EXCEPT SELECT a, b FROM s",
         "q(x, y) :- r(x, y), !s(x, y).",
         lambda r, s: _without(distinct(r), distinct(s)),
+        algebra="r − s",
     ),
     "negation": Question(
         "SELECT DISTINCT a, b FROM r WHERE NOT EXISTS (SELECT 1 FROM s WHERE s.a = r.a)",
         "q(x, y) :- r(x, y), !s(x, _).",
         lambda r, s: _without(distinct(r), distinct(of(s, a="a"))),
+        algebra="r − (r ⋈ Π[a](s))",
     ),
     "distinct": Question(
-        "SELECT DISTINCT a FROM r", "q(x) :- r(x, _).", lambda r, s: distinct(of(r, a="a")), 1
+        "SELECT DISTINCT a FROM r",
+        "q(x) :- r(x, _).",
+        lambda r, s: distinct(of(r, a="a")),
+        1,
+        algebra="Π[a](r)",
     ),
     "count of a group": Question(
         f"SELECT a, COUNT(*) AS n {OF_DISTINCT}",
@@ -170,6 +191,8 @@ def declare(db: Database, number: int, question: Question) -> None:
     """Make a view of the question in each language."""
     db.sql(f"CREATE VIEW sql{number} AS {question.sql}")
     db.view(f"plan{number}", question.plan(db.source("r"), db.source("s")))
+    if question.algebra:
+        db.relalg(f"algebra{number}", question.algebra)
     pair = "(x: number, y: number)"
     given = "".join(f".decl {t}{pair} .input {t} " for t in "rs" if f"{t}(" in question.rules)
     columns = ", ".join(f"c{each}: number" for each in range(question.columns))
@@ -203,13 +226,15 @@ def test_one_question_has_one_answer_in_every_language(seed, tmp_path):
                     tx.insert(name, come)
                     rows.subtract(gone)
                     rows.update(come)
-            for number, name in enumerate(QUESTIONS):
+            for number, (name, question) in enumerate(QUESTIONS.items()):
                 in_sql, in_datalog, by_plan = (
                     Counter(db.read(f"{language}{number}").rows())
                     for language in ("sql", "datalog", "plan")
                 )
                 assert in_sql == by_plan, name
                 assert in_datalog == Counter(set(in_sql)), name
+                if question.algebra:
+                    assert Counter(db.read(f"algebra{number}").rows()) == in_datalog, name
                 if in_sql:
                     answered.add(name)
         assert db.audit().ok

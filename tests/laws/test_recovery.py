@@ -11,6 +11,7 @@ import time
 
 import pytest
 
+import everview as ev
 from cases import THOROUGH
 from everview.errors import UserError
 
@@ -78,10 +79,59 @@ def test_a_store_survives_sigkill_at_random_moments(open_db, engine, tmp_path):
             db.insert("b", [(batch + 1, 0)])
 
 
-def killed_while_writing(path: str, engine: str, batch: int, commits: int, seconds: float) -> int:
+REPEATED = "repeated\n"
+
+SENDER = """
+import sys
+import everview as ev
+
+db = ev.open(sys.argv[1], engine=sys.argv[3])
+print("ready", flush=True)
+batch = int(sys.argv[2])
+while True:
+    with db.transaction(id=("sender", batch)) as tx:
+        tx.insert("a", [(batch, i) for i in range(20)])
+        tx.insert("b", [(batch, 0)])
+    if tx.repeated:
+        print("repeated", flush=True)
+    print(batch, flush=True)
+    batch += 1
+"""
+
+
+def test_batches_sent_again_after_sigkill_count_once(tmp_path):
+    """What was committed but not acknowledged is sent again by whoever was not told of it.
+
+    Only some senders die between the two. So every second acknowledgment is lost as well. The
+    engine has no part in it.
+    """
+    path, engine = str(tmp_path / "store"), "duckdb"
+    with ev.open(path, engine=engine) as db:
+        db.sql(SETUP)
+    chance, batch = random.Random(7), 0
+    for turn in range(KILLS[engine] * 2 // 3):
+        commits, seconds = chance.randint(1, 3), chance.random() * PATIENCE[engine]
+        batch = killed_while_writing(path, engine, batch, commits, seconds, SENDER)
+        batch = max(batch - turn % 2, 0)
+    with ev.open(path, engine=engine) as db:
+        for number in range(max(batch - 2, 0), batch + 3):
+            with db.transaction(id=("sender", number)) as tx:
+                tx.insert("a", [(number, i) for i in range(20)])
+                tx.insert("b", [(number, 0)])
+        sent = range(batch + 3)
+        assert batch > 3, "the senders were killed before they sent anything"
+        assert sorted(db.read("a").rows()) == [(n, i) for n in sent for i in range(20)]
+        assert dict(db.read("per_batch").rows()) == dict.fromkeys(sent, 20)
+        assert db.read("total").rows() == [(len(sent),)]
+        assert db.audit().ok
+
+
+def killed_while_writing(
+    path: str, engine: str, batch: int, commits: int, seconds: float, writer: str = WRITER
+) -> int:
     """Start a writer, kill it some time after some commits; the first batch it did not tell of."""
     child = subprocess.Popen(
-        [sys.executable, "-c", WRITER, path, str(batch), engine],
+        [sys.executable, "-c", writer, path, str(batch), engine],
         stdout=subprocess.PIPE,
         stderr=subprocess.DEVNULL,
         text=True,
@@ -90,11 +140,11 @@ def killed_while_writing(path: str, engine: str, batch: int, commits: int, secon
     assert child.stdout is not None
     with child.stdout as told:
         assert told.readline().strip() == "ready"
-        done = [int(told.readline()) for _ in range(commits)]
+        done = [int(line) for _ in range(commits) if (line := told.readline()) != REPEATED]
         time.sleep(seconds)
         child.send_signal(signal.SIGKILL)
         child.wait()
-        done += [int(line) for line in told.read().split()]
+        done += [int(line) for line in told.read().split() if line != REPEATED.strip()]
     return done[-1] + 1 if done else batch
 
 

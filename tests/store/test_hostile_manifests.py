@@ -238,6 +238,10 @@ WRONG: dict[str, tuple[Callable[[Any], Any], str]] = {
     "a file named twice": (twice, "S002.*twice"),
     "a file of another relation": (of_another, "S002.*twice"),
     "a file outside the store": (outside, r"S002.*\.\./other"),
+    "a state over tables without a name": (
+        lambda body: body["catalog"].update(known={"views": {}, "states": {"s": [{}]}}),
+        "S013",
+    ),
     "no tables": (lambda body: body["catalog"].update(tables=7), "S013"),
     "another epoch": (lambda body: body.update(epoch=99, parent=98), "S002.*epoch 99"),
 }

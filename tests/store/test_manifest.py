@@ -72,7 +72,7 @@ def test_no_flipped_bit_goes_unnoticed(manifest: Manifest, data: st.DataObject) 
 
 
 def test_a_damaged_format_number_is_damage_not_a_newer_format() -> None:
-    raw = encode(Manifest(1, 0, "t")).replace(b'"format":4', b'"format":5')
+    raw = encode(Manifest(1, 0, "t")).replace(b'"format":5', b'"format":6')
     with pytest.raises(UserError, match="S002"):
         decode(raw, "m")
 

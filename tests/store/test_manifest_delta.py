@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from datetime import UTC, datetime
 from typing import Any
 
 import pytest
@@ -20,6 +21,11 @@ NOTES = st.dictionaries(
     VALUES | st.dictionaries(NAMES, VALUES | st.dictionaries(NAMES, VALUES, max_size=2)),
 )
 
+TIMES = st.datetimes(datetime(2026, 1, 1), datetime(2026, 2, 1), timezones=st.just(UTC)).map(
+    datetime.isoformat
+)
+IDS = st.none() | NAMES | st.tuples(NAMES, st.integers(0, 5))
+
 
 def segment(number: int, kind: Any = "change") -> Segment:
     file = DataFile(f"segments/r/{number}.parquet", 1, 10, "crc32:0", ("int", 1), ("int", 2))
@@ -33,13 +39,13 @@ def next_epochs(draw: st.DrawFn, before: Manifest) -> Manifest:
     some = st.dictionaries(NAMES, st.just(None), max_size=3)
     after = before.advance(
         epoch=before.epoch + 1,
-        created=draw(st.text(max_size=3)),
+        created=draw(TIMES),
         changes={name: segment(next(numbers)) for name in draw(some)},
         bases={name: segment(next(numbers), "base") for name in draw(some)},
         dropped=draw(st.lists(NAMES, max_size=2)),
         catalog=draw(st.none() | NOTES),
         note=draw(NOTES),
-    )
+    ).of_transaction(draw(IDS))
     folded = {
         name: replace(each, segments=(*each.segments[:kept], segment(next(numbers))))
         for name, each in after.relations.items()

@@ -79,3 +79,43 @@ def test_duckdb_reads_what_was_written(tmp_path: Path, dense: bool) -> None:
 def test_spark_reads_what_was_written(tmp_path: Path, dense: bool, spark: SparkSession) -> None:
     path, rows = written(tmp_path, dense=dense)
     must_be(spark.read.parquet(path).orderBy("`a.key`").toArrow(), rows)
+
+
+CONDITIONS = ("x > 1", "x <= 1", "x <> 0.5", "x = 0.5", "s.y > 1", "s.y <= 1")
+KEPT = ({1}, {0}, {1}, {0}, {1}, {0})
+
+
+def with_nan(folder: Path, *, dense: bool) -> str:
+    """A file in which all numbers but NaN are the same; a column is called like a field."""
+    rows = pa.table(
+        {
+            "x": pa.array([float("nan"), 0.5], pa.float32()),
+            "s.y": pa.array([1, 0]),
+            "s": pa.array([{"y": float("nan")}, {"y": 0.5}]),
+            "_w": pa.array([1, 1]),
+        }
+    )
+    store = Store.create_or_open(folder / "shop")
+    (file,) = store.write_segment("orders", 1, rows, ("x",), dense=dense).files
+    return store.absolute(file.path)
+
+
+@pytest.mark.parametrize("dense", [False, True])
+def test_nan_is_greater_than_all_others_to_duckdb(tmp_path: Path, dense: bool) -> None:
+    path = with_nan(tmp_path, dense=dense)
+    with duckdb.connect() as connection:
+        for condition, kept in zip(CONDITIONS, KEPT, strict=True):
+            rows = connection.execute(f"SELECT \"s.y\" FROM '{path}' WHERE {condition}").fetchall()
+            assert {row[0] for row in rows} == kept, condition
+        [(greatest,)] = connection.execute(f"SELECT MAX(x) FROM '{path}'").fetchall()
+        assert greatest != greatest  # NaN
+
+
+@pytest.mark.spark
+@pytest.mark.parametrize("dense", [False, True])
+def test_nan_is_greater_than_all_others_to_spark(
+    tmp_path: Path, dense: bool, spark: SparkSession
+) -> None:
+    rows = spark.read.parquet(with_nan(tmp_path, dense=dense))
+    for condition, kept in zip(CONDITIONS, KEPT, strict=True):
+        assert {row[0] for row in rows.where(condition).select("`s.y`").collect()} == kept

@@ -1,8 +1,6 @@
 CREATE TABLE orders (
     id BIGINT PRIMARY KEY, day DATE NOT NULL, customer STRING NOT NULL, amount DECIMAL(10,2) NOT NULL
 );
--- Which batches of the stream are in: one row for each, written with its orders.
-CREATE TABLE batches (batch BIGINT PRIMARY KEY);
 
 CREATE MATERIALIZED VIEW daily AS
 SELECT day, SUM(amount) AS revenue, COUNT(*) AS n FROM orders GROUP BY day;

@@ -18,11 +18,18 @@ from everview.cli.options import ENGINE, JSON, STORE
     metavar="N",
     help="Only what changed after epoch N.",
 )
+@click.option("--path", metavar="PATH", help="Of a nested view: the collection inside it.")
 @click.option("--limit", type=click.IntRange(min=0), metavar="N", help="Only the first N rows.")
 @ENGINE
 @JSON
 def changes(
-    store: str, view: str, after: int, limit: int | None, engine: str, as_json: bool
+    store: str,
+    view: str,
+    after: int,
+    path: str | None,
+    limit: int | None,
+    engine: str,
+    as_json: bool,
 ) -> None:
     """Show the change feed of a view or table.
 
@@ -34,13 +41,14 @@ def changes(
     Example:
       everview changes shop revenue --after 12
       everview changes shop revenue --json | jq -c '.rows[]'
+      everview changes shop related --path _2
     """
     from everview.cli.open_store import open_for_reading
     from everview.cli.output import console, print_json, records
     from everview.runtime.text_table import print_table
 
     with open_for_reading(store, engine) as db:
-        rows = db.changes(view, after=after).to_arrow()
+        rows = db.changes(view, after=after, path=path).to_arrow()
     if not as_json:
         print_table(rows, limit, console())
         return

@@ -11,7 +11,7 @@ from everview.cli.options import ENGINE, EPOCH, JSON, STORE
 if TYPE_CHECKING:
     from everview.database.database import Database
 
-STAGES = ("operators", "plan", "derivative", "program", "sql")
+STAGES = ("operators", "plan", "derivative", "nabla", "program", "sql", "shredded")
 
 
 @click.command()
@@ -23,6 +23,7 @@ STAGES = ("operators", "plan", "derivative", "program", "sql")
     default="operators",
     show_default=True,
     help="operators: the law, state and reading of each; plan: the query; derivative: its change; "
+    "nabla: what leaves and what comes, of a view in relational algebra; "
     "program: the steps of a transaction; sql: each step as SQL.",
 )
 @ENGINE

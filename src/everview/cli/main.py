@@ -15,6 +15,7 @@ from everview.cli.datalog import datalog
 from everview.cli.exit_codes import ExitCodes
 from everview.cli.explain import explain
 from everview.cli.fuzz import fuzz
+from everview.cli.relalg import relalg
 from everview.cli.repair import repair
 from everview.cli.retain import retain
 from everview.cli.rules import rules
@@ -25,6 +26,7 @@ from everview.cli.verify import verify
 COMMANDS = (
     sql,
     datalog,
+    relalg,
     status,
     explain,
     audit,

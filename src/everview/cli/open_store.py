@@ -27,6 +27,8 @@ def open_for_reading(
     with everview.open(
         location, engine=engine, memory=memory, read_only=True, allow=allow, epoch=epoch
     ) as db:
+        if sys.stderr.isatty():
+            db.handle.on_progress = _show_progress
         yield db
 
 

@@ -18,7 +18,7 @@ ALLOW = click.option(
     "--allow",
     multiple=True,
     metavar="WHAT",
-    help="Let statements on Spark reach table:NAME, files:PREFIX or function:NAME as well.",
+    help="Let statements reach files:PREFIX, and on Spark table:NAME or function:NAME, as well.",
 )
 MEMORY = click.option(
     "--memory",

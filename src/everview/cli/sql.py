@@ -59,6 +59,7 @@ def sql(
     show = _show_json if as_json else _show_table
     text = _text(file, command)
     if text is None:
+        show = _show_json if as_json else _show_paged
         statements.run_prompt(store, engine, dialect, show, allow, epoch, memory)
     else:
         statements.run_text(store, engine, text, dialect, show, allow, epoch, memory)
@@ -83,6 +84,23 @@ def _show_table(rows: pa.Table) -> None:
     from everview.runtime.text_table import print_table
 
     print_table(rows, console=console())
+
+
+def _show_paged(rows: pa.Table) -> None:
+    """A table that does not fit the terminal goes through the pager, $PAGER or less."""
+    from everview.cli.output import console
+    from everview.runtime.text_table import print_table
+
+    out = console()
+    if rows.num_rows + _FRAME_LINES < out.height or not sys.stdout.isatty():
+        print_table(rows, console=out)
+        return
+    with out.pager():
+        print_table(rows, console=out)
+
+
+_FRAME_LINES = 5
+"""How many lines a table has beside its rows, the prompt after it included."""
 
 
 def _show_json(rows: pa.Table) -> None:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import AbstractContextManager, suppress
+from contextlib import AbstractContextManager
 
 import click
 import pyarrow as pa
@@ -56,32 +57,46 @@ def run_prompt(
     memory: str | None = None,
 ) -> None:
     """Run statements as they are typed; an error or Ctrl-C ends the statement, not the session."""
-    with suppress(ImportError):
-        import readline  # noqa: F401  (line editing and history, where there is one)
     with _opened(location, engine, allow, epoch, memory, reads=epoch is not None) as db:
-        click.echo("Statements end with a semicolon; \\q quits.", err=True)
-        with cancel_on_interrupt(db.engine.local.interrupt):
-            while _is_cancelled(db, dialect, show):
-                click.echo("cancelled", err=True)
+        texts = _texts(db)
+        click.echo("Statements end with a semicolon; help shows more, \\q quits.", err=True)
+        while _is_cancelled(db, dialect, show, texts):
+            click.echo("cancelled", err=True)
 
 
-def _is_cancelled(db: Database, dialect: str | None, show: Show) -> bool:
+def _texts(db: Database) -> Callable[[], Iterator[str]]:
+    """Who asks for statements: the shell, or on a terminal that cannot move its cursor, a line."""
+    if os.environ.get("TERM", "dumb") in ("dumb", "unknown"):
+        return _typed
+    from everview.cli.shell import Shell
+
+    return Shell(lambda: db.catalog.schemas()).texts
+
+
+def _is_cancelled(
+    db: Database, dialect: str | None, show: Show, texts: Callable[[], Iterator[str]]
+) -> bool:
     """Run statements as they are typed; whether one was cancelled, and there may be more."""
     try:
-        _run_typed(db, dialect, show)
+        _run_typed(db, dialect, show, texts())
     except KeyboardInterrupt:
         return True
     return False
 
 
-def _run_typed(db: Database, dialect: str | None, show: Show) -> None:
+def _run_typed(db: Database, dialect: str | None, show: Show, texts: Iterator[str]) -> None:
     """Run statements until there are no more, or one is cancelled."""
-    for text in _typed():
+    for text in texts:
         try:
-            with in_original_text(text, dialect):
-                _run(db, parse_dialect(text, dialect, db.catalog.schemas), show)
+            with in_original_text(text, dialect), cancel_on_interrupt(db.engine.local.interrupt):
+                _run(db, parse_dialect(text, dialect, db.catalog.schemas), show, tell_changed)
         except UserError as problem:
             click.echo(problem.render(), err=True)
+
+
+def tell_changed(count: int) -> None:
+    """Say how many rows a statement changed."""
+    click.echo(f"{count} row{'s' * (count != 1)}", err=True)
 
 
 def _opened(
@@ -121,7 +136,14 @@ def _typed() -> Iterator[str]:
             text = ""
 
 
-def _run(db: Database, statements: Sequence[Statement], show: Show) -> None:
+def _run(
+    db: Database,
+    statements: Sequence[Statement],
+    show: Show,
+    tell: Callable[[int], None] = lambda _: None,
+) -> None:
     for result in db.run(statements):
-        if result is not None:
+        if result is not None and result.changed is not None:
+            tell(result.changed)
+        elif result is not None:
             show(result.to_arrow())

@@ -69,15 +69,17 @@ def backfill(
     around: AroundBuild = _nothing_around,
     faulty: Collection[str] = (),
     unreadable: Collection[str] = (),
+    same: Collection[str] = (),
 ) -> EpochWrites:
     """Everything that `new` declares and the store does not hold, or holds as `old` meant it.
 
     A view that has the same columns as before takes the difference as a change, so that its change
     feed goes on; nothing that stays the same is written. What is `faulty` is built again, and what
-    is `unreadable` is replaced, since nothing can be compared with it.
+    is `unreadable` is replaced, since nothing can be compared with it. The views in `same` have the
+    rows that they need, though their text or what they read is called otherwise.
     """
     manifest = before.manifest
-    stale = stale_relations(old, new, faulty)
+    stale = stale_relations(old, new, faulty, same)
     replaced = {n for n in stale if n in new.views and old.schema(n) != new.schema(n)}
     replaced |= new.views.keys() & {*unreadable}
     present = set(manifest.relations) - stale
@@ -185,17 +187,20 @@ def write_change(
     return engine.run(alone, {name: [rows]}, snapshot, epoch, violation).segments[name]
 
 
-def stale_relations(old: Catalog, new: Catalog, faulty: Collection[str] = ()) -> frozenset[str]:
+def stale_relations(
+    old: Catalog, new: Catalog, faulty: Collection[str] = (), unchanged: Collection[str] = ()
+) -> frozenset[str]:
     """The views and states of both catalogs whose value in the store is not the one of `new`.
 
-    Their own query is another one, they are `faulty`, or they read a relation that is stale.
+    Their own query is another one, they are `faulty`, or they read a relation that is stale; a view
+    that is `unchanged` has the query that it had.
     """
     states = new.maintenance.states.stored
     stale = {name for name in faulty if name in new.views or name in states}
     for name, view in new.views.items():
         stale |= {part.name for part in view.parts if stale & {*part.reads}}
         compiled = new.compiled(name)
-        same = name in old.views and old.compiled(name) == compiled
+        same = name in unchanged or (name in old.views and old.compiled(name) == compiled)
         if name in old.views and not (same and _reads_none(compiled.plan, stale)):
             stale.add(name)
     return frozenset(stale | {s.name for s in states.values() if not _reads_none(s.plan, stale)})

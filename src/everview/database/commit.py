@@ -5,23 +5,29 @@ from __future__ import annotations
 from everview.database.backfill import backfill, stale_relations
 from everview.database.compaction import compact_if_due
 from everview.database.ddl import CatalogChange
-from everview.database.error_context import report_damage
+from everview.database.error_context import report_damage, with_span
 from everview.database.handle import Handle
 from everview.database.introspect.epoch_notes import declaration_note, timestamp
 from everview.database.recording import record
-from everview.database.referential_actions import with_referential_actions
 from everview.database.replace_views import find_faulty
 from everview.database.transaction import Transaction
 from everview.database.validate import validate
-from everview.errors import UserError
+from everview.errors import Span, UserError
+from everview.plan.nodes import Plan
 from everview.runtime.protocol import Snapshot
 from everview.runtime.report import Clock
 
 
 def commit_transaction(db: Handle, tx: Transaction) -> int:
-    """Commit the changes of a transaction with all that follows from them; the newest epoch."""
+    """Commit the changes of a transaction with all that follows from them; the newest epoch.
+
+    A transaction with an id makes an epoch even if it changes nothing: the id has to be kept, since
+    the same statements might change something later.
+    """
     snapshot = tx.snapshot
-    if not tx.pending:
+    if tx.committed_in is not None:
+        return tx.committed_in
+    if not tx.pending and tx.id is None:
         return snapshot.manifest.epoch
     if db.store.latest().epoch != snapshot.manifest.epoch:
         raise UserError(
@@ -30,22 +36,32 @@ def commit_transaction(db: Handle, tx: Transaction) -> int:
             remedy="begin the transaction again",
         )
     with report_damage(snapshot):
-        changes, removes = with_referential_actions(
-            tx.catalog, db.engine, tx.pending, tx.removes, snapshot
-        )
-        refreshed = db.maintainer.refresh(changes, removes, snapshot)
+        refreshed = db.maintainer.refresh(tx.pending, tx.removes, snapshot, tx.id is not None)
     if refreshed is None:
         return snapshot.manifest.epoch
-    following = refreshed.writes.advance(snapshot.manifest, timestamp(), note=refreshed.note)
+    following = refreshed.writes.advance(snapshot.manifest, db.now(), note=refreshed.note)
+    following = following.of_transaction(tx.id)
     record(db.store, following, refreshed.clock)
     compact_if_due(db, refreshed.writes.changes, following)
     return following.epoch
 
 
+def install_plan(db: Handle, name: str, plan: Plan) -> None:
+    """Commit a view by a plan that was built in Python."""
+    install(db, CatalogChange(db.catalog.with_plan(name, plan)))
+
+
+def install_relalg(db: Handle, name: str, text: Span) -> None:
+    """Commit a view by an expression of relational algebra."""
+    db.catalog.must_be_free(name)  # what is wrong with the name has no place in the text
+    with with_span(text):
+        install(db, CatalogChange(db.catalog.with_relalg(name, text.text)))
+
+
 def install(db: Handle, change: CatalogChange) -> None:
     """Commit another catalog: build what it needs, drop what nothing needs any more."""
-    manifest, catalog = db.store.latest(), change.catalog.compile()
-    before = db.loaded(manifest)
+    manifest, catalog = change.relations_of(db.store.latest()), change.catalog.compile()
+    before = db.loaded(db.store.latest())
     clock = Clock()
     snapshot = Snapshot(db.store, manifest, catalog.stored())
     with clock.phase("compute"):
@@ -58,6 +74,7 @@ def install(db: Handle, change: CatalogChange) -> None:
             change.around_build(db.on_progress),
             faulty.relations,
             faulty.unreadable,
+            change.alteration.same if change.alteration else (),
         )
         writes.bases |= change.initial_rows
         after = Snapshot(db.store, writes.advance(manifest), catalog.stored())

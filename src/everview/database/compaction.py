@@ -9,7 +9,6 @@ from everview.database.error_context import report_damage
 from everview.database.handle import Handle
 from everview.database.introspect.epoch_notes import timestamp
 from everview.database.recording import record
-from everview.runtime.arrow_types import arrow_schema
 from everview.runtime.protocol import Snapshot
 from everview.runtime.report import Clock
 from everview.store.compaction import (
@@ -128,7 +127,7 @@ def _fold(
         return folds + fold_all(
             db.store,
             ours,
-            {run.name: arrow_schema(stored[run.name].schema) for run in ours},
+            {run.name: stored[run.name].arrow() for run in ours},
             lambda name, rows: db.engine.local.consolidate(rows, stored[name]),
             epoch,
             between,

@@ -6,18 +6,19 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-import pyarrow as pa
 from sqlglot import exp
 
-from everview.database import rows as given
 from everview.database.catalog.definitions import TableDefinition
 from everview.database.queries import select
+from everview.database.rows import Absent
 from everview.errors import Span, UserError
 from everview.expr.quoting import spark_name
+from everview.expr.types import Column
 from everview.lang.sql.parse.grammar import QUERIES
 from everview.lang.sql.parse.parser import parse_query
 from everview.runtime.arrow_types import arrow_type
 from everview.runtime.protocol import SIGN, Engine, Part, Snapshot, Stored
+from everview.store.layouts import packed_value
 
 _GIVEN = "given rows"
 _DEFAULT = "DEFAULT"
@@ -91,28 +92,13 @@ def _listed(table: TableDefinition, computed: Mapping[str, str]) -> str:
     return ", ".join(f"{value} AS {name}" for value, name in zip(values, names, strict=True))
 
 
-def with_defaults(rows: Any, table: TableDefinition, engine: Engine, snapshot: Snapshot) -> Any:
-    """Rows of a user's, where those that leave a column out have its default.
+def given_if_absent(table: TableDefinition, engine: Engine, snapshot: Snapshot) -> Absent:
+    """What rows of a user's have in columns that they leave out.
 
-    A default depends on no column, so one value serves all rows of a call. Generated columns may be
-    left out of tuples as well: they are computed later.
+    A default depends on no column, so one value serves all rows of a call. Generated columns are
+    computed later.
     """
-    columns = given.in_columns(rows, table.name)
-    values = _values(table, engine, snapshot)
-    if columns is not None:
-        known = {name.lower() for name in columns.column_names}
-        for column in table.columns:
-            if column.name in values and column.name.lower() not in known:
-                constant = pa.scalar(values[column.name], arrow_type(column.type))
-                columns = columns.append_column(column.name, pa.repeat(constant, len(columns)))
-        return columns
-    if isinstance(rows, str | bytes | Mapping):
-        return rows
-    try:
-        listed = list(rows)
-    except Exception:
-        return rows  # refused where rows are read
-    return [_filled(row, table, values) for row in listed]
+    return Absent(_values(table, engine, snapshot), frozenset(dict(table.generated)))
 
 
 def _values(table: TableDefinition, engine: Engine, snapshot: Snapshot) -> dict[str, Any]:
@@ -123,16 +109,6 @@ def _values(table: TableDefinition, engine: Engine, snapshot: Snapshot) -> dict[
     rows = select(engine, f"SELECT {', '.join(texts)}", (), snapshot, {}).to_arrow()
     found: dict[str, Any] = rows.to_pylist()[0]
     return found
-
-
-def _filled(row: Any, table: TableDefinition, values: Mapping[str, Any]) -> Any:
-    if isinstance(row, Mapping):
-        there = {key.lower() for key in row if isinstance(key, str)}
-        return {**{n: v for n, v in values.items() if n.lower() not in there}, **row}
-    named = not_generated(table)
-    if isinstance(row, Sequence) and not isinstance(row, str | bytes) and len(row) == len(named):
-        return dict(zip(named, row, strict=True)) if table.generated else row
-    return row
 
 
 def completed(
@@ -157,3 +133,11 @@ def completed(
     stored = {**snapshot.stored, _GIVEN: Stored(table.columns, ())}
     rows = select(engine, text, (_GIVEN,), replace(snapshot, stored=stored), {_GIVEN: [part]})
     return engine.frames.change(rows, table.name, snapshot)
+
+
+def constant(engine: Engine, now: Snapshot, text: str, column: Column) -> bytes | None:
+    """The value of a constant as one of a column, packed; None for NULL."""
+    asked = f"SELECT CAST({text} AS {column.type}) AS value"
+    rows = select(engine, asked, (), now, {}).to_arrow()
+    value = rows["value"].cast(arrow_type(column.type))[0]
+    return packed_value(value) if value.is_valid else None

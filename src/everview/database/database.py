@@ -5,17 +5,17 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from datetime import timedelta
 from types import TracebackType
-from typing import Any, Self
+from typing import Any, Literal, Self, overload
 
 from everview import arguments
-from everview.database import datalog, queries
-from everview.database.audit import Audit, audit_all, audit_view
+from everview.database import datalog, nested, reading
+from everview.database.audit import Audit, audit_all, audit_whole
+from everview.database.begin import begin, change_alone
 from everview.database.catalog.catalog import Catalog
-from everview.database.change_feed import change_feed
-from everview.database.commit import install
-from everview.database.ddl import CatalogChange
+from everview.database.change_feed import ChangePair
+from everview.database.commit import install_plan, install_relalg
 from everview.database.error_context import in_original_text, rows_in_original_text
-from everview.database.execute import begin, change_alone, execute_all, explain
+from everview.database.execute import execute_all, explain
 from everview.database.handle import Handle
 from everview.database.introspect.history import MAX_EPOCHS, Entry, history
 from everview.database.introspect.status import (
@@ -29,7 +29,7 @@ from everview.database.transaction import Transaction
 from everview.database.upkeep import compact_all, retain
 from everview.errors import Span
 from everview.lang.sql.dialects.translate import parse_dialect
-from everview.lang.sql.parse.statements import Statement
+from everview.lang.sql.parse.statements import Parameters, Statement
 from everview.plan.nodes import Plan, Source
 from everview.runtime.protocol import Engine
 from everview.runtime.results import Result
@@ -93,10 +93,11 @@ class Database:
 
     # Reading
 
-    def read(self, name: str, *, epoch: int | None = None) -> Result:
+    def read(self, name: str, *, epoch: int | None = None, nested: bool = True) -> Result:
         """The rows of a table or view, now or at an earlier epoch.
 
-        For example:
+        A nested view is rebuilt as it is read: its collections are lists, in ascending order. With
+        `nested=False` they are the labels under which `changes` shows their elements.
 
             db.read("revenue").rows()
             db.read("orders", epoch=1).to_pandas()
@@ -104,32 +105,49 @@ class Database:
         arguments.text("name", name)
         if epoch is not None:
             epoch = arguments.count("epoch", epoch)
-        snapshot, catalog = self.handle.at(epoch)
-        return self.handle.lazy(
-            queries.read(self.engine, catalog.relation(name), snapshot), snapshot
-        )
+        return reading.read(self.handle, name, epoch, nested=arguments.flag("nested", nested))
 
-    def changes(self, name: str, *, after: int = 0) -> Result:
+    @overload
+    def changes(
+        self, name: str, *, after: int = 0, pair: Literal[False] = False, path: str | None = None
+    ) -> Result: ...
+
+    @overload
+    def changes(
+        self, name: str, *, after: int = 0, pair: Literal[True], path: str | None = None
+    ) -> ChangePair: ...
+
+    def changes(
+        self, name: str, *, after: int = 0, pair: bool = False, path: str | None = None
+    ) -> Result | ChangePair:
         """The change feed of a table or view: rows with `_w` and `_epoch`, oldest first.
 
         `_w` is what was added to the weight of the row: positive for rows that came, negative for
         rows that went. `_epoch` is the epoch that did it. Remember the newest epoch you have seen,
-        and pass it as `after` the next time:
+        and pass it as `after` the next time. With a `path` it is the feed of a collection inside a
+        nested view: labels and elements.
 
             seen = db.epoch
             db.sql("DELETE FROM orders WHERE id = 1")
             for *row, weight, epoch in db.changes("revenue", after=seen).rows():
                 print(row, weight, epoch)
+
+        With `pair=True` it is the change as a whole, as two relations: the rows that went, and
+        those that came since then. A row that came and went is in neither.
+
+            deleted, inserted = db.changes("revenue", after=0, pair=True)
         """
+        arguments.text("name", name)
         after = arguments.count("after", after)
-        snapshot, catalog = self.handle.at()
-        relation = catalog.relation(arguments.text("name", name))
-        feed = change_feed(self.store, relation, catalog.schema(relation), after)
-        return self.handle.lazy(feed, snapshot)
+        if path is not None:
+            arguments.text("path", path)
+        if arguments.flag("pair", pair):
+            return reading.change_pair(self.handle, name, after, path)
+        return reading.changes(self.handle, name, after, path)
 
     # Changing
 
-    def transaction(self) -> Transaction:
+    def transaction(self, *, id: str | tuple[str, int] | None = None) -> Transaction:  # noqa: A002
         """Begin a transaction; as a context manager it commits, or rolls back on an error.
 
         For example:
@@ -137,13 +155,22 @@ class Database:
             with db.transaction() as tx:
                 tx.insert("orders", [(4, 7, "2.00")])
                 tx.delete("orders", [(1, 7, "10.00")])
+
+        With an `id` it can be sent again: if it was committed before, it is `repeated` and changes
+        nothing. The id is the name of a writer with a number that ascends, of which the last one
+        is kept for ever, or a text, which is kept for seven days at least.
+
+            with db.transaction(id=("stream", 42)) as tx:
+                tx.insert("orders", [(5, 8, "3.10")])
+            print(tx.repeated)
         """
-        return begin(self.handle)
+        return begin(self.handle, None if id is None else arguments.transaction_id(id))
 
     def insert(self, table: str, rows: Any) -> int:
         """Insert rows in a transaction of their own, and return the new epoch.
 
-        Rows are tuples, dicts, pandas, Arrow or Polars frames, or a Spark DataFrame.
+        Rows are tuples, dicts, pandas, Arrow or Polars frames, an iterator of Arrow batches, a
+        Spark DataFrame, or a `pathlib.Path` of files.
 
             db.insert("orders", [(4, 7, "2.00")])
             db.insert("orders", [{"id": 5, "customer": 8, "amount": "3.10"}])
@@ -193,22 +220,28 @@ class Database:
 
     # Declaring and running SQL
 
-    def sql(self, text: str, *, dialect: str | None = None) -> Result | None:
+    def sql(
+        self, text: str, params: Parameters | None = None, *, dialect: str | None = None
+    ) -> Result | None:
         """Run one or more statements, and return the rows of the last one, if it has any.
 
         Declarations that stand next to each other are one step: all of them are made, in one
-        epoch, or none. `dialect` reads a text of another database, such as `"postgres"`.
+        epoch, or none. `params` are values for `?`, in a list, or for `:name`, in a dict. `dialect`
+        reads a text of another database, such as `"postgres"`. INSERT, UPDATE, DELETE and MERGE
+        say how many rows they changed.
 
             db.sql("CREATE VIEW big AS SELECT id FROM orders WHERE amount > 5")
-            db.sql("UPDATE orders SET amount = 6 WHERE id = 3")
+            db.sql("UPDATE orders SET amount = ? WHERE id = ?", [6, 3]).changed
             db.sql("SELECT COUNT(*) AS n FROM big").show()
         """
         arguments.text("text", text)
         if dialect is not None:
             arguments.text("dialect", dialect)
-        with in_original_text(text, dialect):
-            *_, last = (None, *self.run(parse_dialect(text, dialect, self.catalog.schemas)))
-        return last if last is None else rows_in_original_text(last, text, dialect)
+        read_as = dialect or (None if params is None else "spark")
+        with in_original_text(text, read_as):
+            statements = parse_dialect(text, dialect, self.catalog.schemas, params)
+            *_, last = (None, *self.run(statements))
+        return last if last is None else rows_in_original_text(last, text, read_as)
 
     def run(self, statements: Iterable[Statement]) -> Iterator[Result | None]:
         """Run parsed statements in order; the rows of each step, as it is done."""
@@ -235,6 +268,20 @@ class Database:
         program = self.handle.exclusively(lambda: datalog.declare(self.handle, text, rows))
         return program.outputs
 
+    def relalg(self, name: str, text: str) -> None:
+        """Declare a view by an expression of relational algebra on sets.
+
+        There are σ[condition], Π[columns], ×, ∪, ∩, − and ⋈, or in words `select`, `project`,
+        `times`, `union`, `intersect`, `minus` and `join`. Tables are read as sets of rows.
+
+            db.relalg("large", "Π[customer](σ[amount > 5](orders))")
+            db.relalg("others", "project[customer](orders) minus large")
+        """
+        arguments.text("name", name)
+        whole = Span(arguments.text("text", text), 0, len(text))
+        self.handle.must_declare(whole)
+        self.handle.exclusively(lambda: install_relalg(self.handle, name, whole))
+
     def view(self, name: str, plan: Plan) -> None:
         """Declare a view by a plan that was built in Python, over what `source` gives.
 
@@ -246,10 +293,28 @@ class Database:
         arguments.text("name", name)
         self.handle.must_declare()
 
-        def work() -> None:
-            install(self.handle, CatalogChange(self.catalog.with_plan(name, plan)))
+        self.handle.exclusively(lambda: install_plan(self.handle, name, plan))
 
-        self.handle.exclusively(work)
+    def nested(
+        self,
+        query: Callable[..., Any] | str,
+        *,
+        name: str | None = None,
+        tables: Mapping[str, str] | None = None,
+    ) -> Any:
+        """Declare a nested view by a function of comprehensions, and return the function.
+
+        The function is read and never run on data. Its parameters are the tables and views that it
+        reads, or `tables` names those. The view has the name of the function unless a `name` is
+        given. It is written as a decorator, `@db.nested`. A text is read as a query of the nested
+        relational calculus:
+
+            db.nested("for o in orders where o.amount > 5 union sng(o.id)", name="large_ids")
+        """
+        given = {} if tables is None else arguments.mapping("tables", tables)
+        self.handle.must_declare()
+        nested.declare(self.handle, query, name, given)
+        return query
 
     def source(self, name: str) -> Source:
         """A table or view as plans read it."""
@@ -278,7 +343,8 @@ class Database:
         """How a view is kept fresh, or what the check of a constraint reads, as text.
 
         `stage` is `"operators"` (each with its law, its state and what it read the last time),
-        `"plan"`, `"derivative"`, `"program"` or `"sql"`.
+        `"plan"`, `"derivative"`, `"nabla"` (what leaves a view in relational algebra and what comes
+        into it), `"program"`, `"sql"`, or of a nested view `"shredded"`.
 
             print(db.explain("revenue"))
         """
@@ -300,10 +366,8 @@ class Database:
         with self.handle.reading(snapshot):
             if view is None:
                 return audit_all(catalog, self.engine, snapshot)
-            found = audit_view(
-                catalog.relation(view), catalog, self.engine, snapshot, from_tables=True
-            )
-        return Audit(snapshot.manifest.epoch, (found,))
+            found = audit_whole(catalog.relation(view), catalog, self.engine, snapshot)
+        return Audit(snapshot.manifest.epoch, found)
 
     def status(self) -> list[RelationStatus]:
         """Every table, view and state with its rows, bytes and segments, and how it is refreshed.

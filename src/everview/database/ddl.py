@@ -9,9 +9,11 @@ from itertools import groupby
 from typing import TypeAlias, get_args
 
 from everview.arguments import shown
+from everview.database.alter import Alteration, alter
 from everview.database.backfill import AroundBuild, write_change
 from everview.database.catalog.catalog import Catalog
-from everview.database.catalog.definitions import TableDefinition, ViewDefinition
+from everview.database.catalog.definitions import Comments, TableDefinition, ViewDefinition
+from everview.database.comment import with_comment
 from everview.database.declare_constraints import (
     alter_constraints,
     declare_table,
@@ -20,11 +22,14 @@ from everview.database.declare_constraints import (
 )
 from everview.database.error_context import report_damage, with_span
 from everview.database.queries import describe, select
+from everview.database.time_travel import bind_query
 from everview.errors import Span, UserError
 from everview.expr.types import Column, Schema, storable_type, unusable_name
 from everview.lang.sql.bind.inline_functions import inline_calls
 from everview.lang.sql.parse.statements import (
+    Alter,
     AlterConstraints,
+    Comment,
     CreateAssertion,
     CreateFunction,
     CreateTable,
@@ -34,10 +39,18 @@ from everview.lang.sql.parse.statements import (
     Statement,
 )
 from everview.runtime.protocol import SIGN, Engine, Snapshot
-from everview.store.manifest import Segment
+from everview.store.altered import altered
+from everview.store.manifest import Manifest, Segment
 
 Declaration: TypeAlias = (
-    CreateTable | CreateView | CreateFunction | CreateAssertion | AlterConstraints | Drop
+    CreateTable
+    | CreateView
+    | CreateFunction
+    | CreateAssertion
+    | AlterConstraints
+    | Drop
+    | Alter
+    | Comment
 )
 
 
@@ -50,7 +63,13 @@ class CatalogChange:
 
     catalog: Catalog
     initial_rows: Mapping[str, Segment] = field(default_factory=dict)
+    alteration: Alteration | None = None
     steps: tuple[tuple[Declaration, Catalog], ...] = ()
+
+    def relations_of(self, manifest: Manifest) -> Manifest:
+        """An epoch with its relations as an ALTER leaves them: no file is written for it."""
+        made = self.alteration
+        return manifest if made is None else altered(manifest, made.relaid, made.moved)
 
     def around_build(self, on_progress: Callable[[str], None]) -> AroundBuild:
         """Report each relation that is built, and show errors at the statement that needs it."""
@@ -159,6 +178,11 @@ def _apply(
             return None if left is catalog else CatalogChange(left)
         case Drop():
             return _drop_relation(statement, catalog)
+        case Comment():
+            return CatalogChange(with_comment(statement, catalog))
+        case Alter():
+            made = alter(statement, catalog, engine, now)
+            return None if made is None else CatalogChange(made.catalog, alteration=made)
         case CreateFunction(function, lenient, replaces):
             if lenient and function.name.lower() in catalog.functions:
                 return None
@@ -172,10 +196,11 @@ def _apply(
         case CreateAssertion(constraint):
             return CatalogChange(catalog.with_constraint(constraint))
         case AlterConstraints():
-            altered = alter_constraints(statement, catalog)
-            return None if altered is catalog else CatalogChange(altered)
+            left = alter_constraints(statement, catalog)
+            return None if left is catalog else CatalogChange(left)
         case CreateView(name, query, given):
             view = ViewDefinition(name, query, given, statement.refresh, calls=statement.calls)
+            view = replace(view, comments=Comments(statement.comment))
             return CatalogChange(_create_view(view, catalog, replaces=statement.replaces))
         case _:
             raise AssertionError(statement)
@@ -225,14 +250,16 @@ def _create_table_as(
     name: str, query: Query, catalog: Catalog, engine: Engine, now: Snapshot
 ) -> CatalogChange:
     """CREATE TABLE AS: a table with the columns and rows of a query."""
-    reads = [found for each in query.reads if (found := catalog.find(each)) is not None]
-    known = {name: catalog.schema(name) for name in reads}
-    columns = _storable(describe(engine, query.text, known, once=True), query)
+    reads = tuple(found for each in query.reads if (found := catalog.find(each)) is not None)
+    bound = bind_query(query.text, reads, now, engine)
+    known = {name: bound.snapshot.stored[name].schema for name in bound.reads}
+    columns = _storable(describe(engine, bound.text, known, once=True), query)
     grown = catalog.with_table(TableDefinition(name, columns, (), ()))
     after = Snapshot(now.store, now.manifest, grown.compile().stored())
     with report_damage(now):
-        asked = f"SELECT *, CAST(1 AS BIGINT) AS `{SIGN}` FROM ({query.text}) AS q"
-        rows = engine.frames.change(select(engine, asked, reads, now, {}), name, after)
+        asked = f"SELECT *, CAST(1 AS BIGINT) AS `{SIGN}` FROM ({bound.text}) AS q"
+        result = select(engine, asked, bound.reads, bound.snapshot, {})
+        rows = engine.frames.change(result, name, after)
         segment = write_change(name, rows, engine, after, now.manifest.epoch + 1)
     return CatalogChange(grown, {name: replace(segment, kind="base")})
 

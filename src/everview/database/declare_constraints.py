@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from everview.database.catalog.catalog import Catalog
-from everview.database.catalog.definitions import TableDefinition
+from everview.database.catalog.definitions import Comments, TableDefinition
 from everview.database.queries import describe
 from everview.errors import Span, UserError
 from everview.expr.quoting import spark_name
@@ -20,30 +20,33 @@ def declare_table(statement: CreateTable, catalog: Catalog, engine: Engine) -> C
     """The catalog with one more table, and its constraints."""
     table = TableDefinition(
         *(statement.name, statement.columns, statement.key, statement.not_null, statement.lengths),
-        statement.defaults,
-        statement.generated,
+        comments=Comments(statement.comment, statement.column_comments),
+        is_set=statement.is_set,
+        defaults=statement.defaults,
+        generated=statement.generated,
     )
-    _must_compute(table, engine, statement.span)
+    must_compute(table, engine, statement.span)
     grown = catalog.with_table(table)
-    for constraint in (*statement.constraints, *_generated(table)):
+    for constraint in (*statement.constraints, *generated_checks(table)):
         grown = grown.with_constraint(replace(constraint, table=table.name))
     return grown
 
 
-def _generated(table: TableDefinition) -> Sequence[Constraint]:
+def generated_checks(table: TableDefinition) -> Sequence[Constraint]:
     """A generated column has the value of its expression, however its row came."""
     types = {column.name: column.type for column in table.columns}
     return [
         Constraint(
             CHECK,
             f"{table.name}_{name}_generated",
+            table.name,
             condition=f"{spark_name(name)} <=> CAST({value} AS {types[name]})",
         )
         for name, value in table.generated
     ]
 
 
-def _must_compute(table: TableDefinition, engine: Engine, span: Span) -> None:
+def must_compute(table: TableDefinition, engine: Engine, span: Span) -> None:
     """Refuse a DEFAULT that is no constant, and a generated column that follows from others."""
     computed = {name for name, _ in table.generated}
     plain = tuple(column for column in table.columns if column.name not in computed)
@@ -60,10 +63,8 @@ def _must_compute(table: TableDefinition, engine: Engine, span: Span) -> None:
                 else "write an expression without columns",
             )
     if table.generated and (not plain or computed & {*table.key}):
-        problem, remedy = (
-            "a row needs columns that are not generated, its key among them",
-            ("declare the column without GENERATED ALWAYS AS"),
-        )
+        problem = "a row needs columns that are not generated, its key among them"
+        remedy = "declare the column without GENERATED ALWAYS AS"
         raise UserError("Q004", problem, span=span, remedy=remedy)
     types = {column.name: column.type for column in table.columns}
     for name, value in (*table.defaults, *table.generated):
@@ -73,6 +74,8 @@ def _must_compute(table: TableDefinition, engine: Engine, span: Span) -> None:
 
 def alter_constraints(statement: AlterConstraints, catalog: Catalog) -> Catalog:
     """The catalog after ALTER TABLE; the same one where there is nothing to do."""
+    if statement.if_exists and catalog.find(statement.table) is None:
+        return catalog
     table = catalog.table(statement.table)
     for name, not_null in statement.not_null:
         column = next((c.name for c in table.columns if c.name.lower() == name.lower()), None)
@@ -89,7 +92,7 @@ def alter_constraints(statement: AlterConstraints, catalog: Catalog) -> Catalog:
             )
         others = tuple(each for each in table.not_null if each != column)
         table = replace(table, not_null=(*others, column) if not_null else others)
-        catalog = catalog.altered(table)
+        catalog = catalog.with_definitions({**catalog.tables, table.name: table}, catalog.views)
     for name, lenient in statement.dropped:
         found = [each for each in catalog.constraints if each.lower() == name.lower()]
         if not found and lenient:
@@ -100,7 +103,7 @@ def alter_constraints(statement: AlterConstraints, catalog: Catalog) -> Catalog:
             problem = f"{constraint.name} is a {of}".replace("a assertion", "an assertion")
             remedy = "DROP ASSERTION" if not constraint.table else f"ALTER TABLE {constraint.table}"
             raise UserError("C005", problem, span=statement.span, remedy=remedy)
-        if constraint.name in {each.name for each in _generated(table)}:
+        if constraint.name in {each.name for each in generated_checks(table)}:
             problem = f"{constraint.name} is what makes its column generated"
             remedy = "leave it: it always holds"
             raise UserError("C009", problem, span=statement.span, remedy=remedy)

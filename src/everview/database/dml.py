@@ -15,31 +15,43 @@ from everview.database.computed_columns import (
     with_default_words,
     with_generated,
 )
+from everview.database.introspect.system_tables import BoundQuery
 from everview.database.queries import select
 from everview.database.referential_actions import must_keep_keys
+from everview.database.time_travel import bind_versions
 from everview.database.transaction import Transaction
 from everview.errors import UserError
 from everview.expr.quoting import spark_name
 from everview.lang.sql.parse.parser import parse_query
-from everview.lang.sql.parse.statements import Delete, Insert, Merge, MergeClause, Update
-from everview.runtime.protocol import SIGN
+from everview.lang.sql.parse.statements import (
+    Delete,
+    Insert,
+    Merge,
+    MergeClause,
+    OnConflict,
+    Truncate,
+    Update,
+)
+from everview.runtime.protocol import SIGN, Part, row_count
 from everview.runtime.results import Result
 
 
-def apply(tx: Transaction, statement: Insert | Delete | Update | Merge) -> None:
-    """Add the change that a statement makes to a transaction."""
+def apply(tx: Transaction, statement: Insert | Delete | Update | Merge | Truncate) -> int:
+    """Add the change that a statement makes to a transaction; how many rows that changes."""
     match statement:
         case Insert():
-            insert(tx, statement)
+            return insert(tx, statement)
         case Delete():
-            delete(tx, statement)
+            return delete(tx, statement)
         case Update():
-            update(tx, statement)
+            return update(tx, statement)
         case Merge():
-            merge(tx, statement)
+            return merge(tx, statement)
+        case Truncate():
+            return truncate(tx, statement)
 
 
-def insert(tx: Transaction, statement: Insert) -> None:
+def insert(tx: Transaction, statement: Insert) -> int:
     """INSERT: the rows of VALUES or of a query, cast to the table's types."""
     table = tx.catalog.table(statement.table)
     columns = _columns(table, statement.columns, statement)
@@ -52,16 +64,71 @@ def insert(tx: Transaction, statement: Insert) -> None:
         f"SELECT {_cast(table, columns)}, CAST(1 AS BIGINT) AS `{SIGN}` "
         f"FROM ({query}) AS t({aliases})"
     )
-    _apply(tx, table, rows, removes=False)
+    if statement.conflict is not None:
+        given = f"SELECT {_cast(table, columns)} FROM ({query}) AS t({aliases})"
+        return _insert_or_update(tx, table, given, statement, statement.conflict)
+    return _apply(tx, table, rows, removes=False)
 
 
-def delete(tx: Transaction, statement: Delete) -> None:
+def _insert_or_update(
+    tx: Transaction, table: TableDefinition, given: str, statement: Insert, conflict: OnConflict
+) -> int:
+    """INSERT … ON CONFLICT as the MERGE that it is; the rows given are called `excluded`."""
+    key = _columns(table, conflict.columns, statement) if conflict.columns else table.key
+    if not table.key or {*key} != {*table.key}:
+        which = f"key ({', '.join(key)})" if conflict.columns else "primary key"
+        raise UserError(
+            "T004",
+            f"{table.name} has no {which} that a row could be in conflict with",
+            span=statement.span,
+            remedy="name the columns of its PRIMARY KEY, or of a set leave ON CONFLICT out",
+        )
+    source = f"(SELECT DISTINCT * FROM ({given}) AS g) AS {EXCLUDED}"
+    _must_be_given_once(tx, table, source, statement)
+    on = " AND ".join(f"{_of(table.name, name)} = {_of(EXCLUDED, name)}" for name in table.key)
+    clauses = [MergeClause(False, None, "insert", (), ())]
+    if conflict.assignments:
+        columns, values = zip(*conflict.assignments, strict=True)
+        clauses.append(MergeClause(True, conflict.where, "update", columns, values))
+    merged = Merge(table.name, table.name, source, on, tuple(clauses), statement.span)
+    return merge(tx, merged)
+
+
+EXCLUDED = "excluded"
+"""What the rows of an INSERT are called in its ON CONFLICT."""
+
+
+def _must_be_given_once(
+    tx: Transaction, table: TableDefinition, source: str, statement: Insert
+) -> None:
+    """Refuse different rows with one key: none of them is the first."""
+    keys = ", ".join(_of(EXCLUDED, name) for name in table.key)
+    twice = _select(
+        tx, f"SELECT {keys} FROM {source} GROUP BY {keys} HAVING COUNT(*) > 1 LIMIT 3"
+    ).to_arrow()
+    if twice.num_rows:
+        raise UserError(
+            "T006",
+            f"INSERT … ON CONFLICT gives different rows of {table.name} with one key, "
+            f"for instance {twice.slice(0, 1).to_pylist()[0]}",
+            span=statement.span,
+            remedy="give each key once: the rows of a statement have no order",
+        )
+
+
+def delete(tx: Transaction, statement: Delete) -> int:
     """DELETE: minus the rows that satisfy the condition."""
     table = tx.catalog.table(statement.table)
-    _apply(tx, table, _old(table, statement.alias, statement.where), removes=True)
+    return _apply(tx, table, _old(table, statement.alias, statement.where), removes=True)
 
 
-def update(tx: Transaction, statement: Update) -> None:
+def truncate(tx: Transaction, statement: Truncate) -> int:
+    """TRUNCATE: minus all rows of some tables, a change like any other."""
+    tables = [tx.catalog.table(name) for name in statement.tables]
+    return sum(_apply(tx, each, _old(each, each.name, None), removes=True) for each in tables)
+
+
+def update(tx: Transaction, statement: Update) -> int:
     """UPDATE: minus the old rows, plus the new ones."""
     table = tx.catalog.table(statement.table)
     changed = _assigned(table, statement.assignments, statement)
@@ -72,23 +139,30 @@ def update(tx: Transaction, statement: Update) -> None:
         f"FROM {spark_name(table.name)} AS {spark_name(statement.alias)}{where}"
     )
     old = _old(table, statement.alias, statement.where)
-    _apply(tx, table, f"{old} UNION ALL {fresh}", removes=True)
+    return _apply(tx, table, f"{old} UNION ALL {fresh}", removes=True) // 2
 
 
-def merge(tx: Transaction, statement: Merge) -> None:
-    """MERGE: each row of the target or source by the first clause it satisfies."""
+def merge(tx: Transaction, statement: Merge) -> int:
+    """MERGE: each row of the target or source by the first clause it satisfies.
+
+    Rows that are updated leave and come, so they are computed apart: each pair counts once.
+    """
     table = tx.catalog.table(statement.table)
     _must_match_once(tx, table, statement)
-    parts: list[str] = []
+    updated: list[str] = []
+    others: list[str] = []
     for index, clause in enumerate(statement.clauses):
         if clause.action == "update":
             every = {*not_generated(table)} - {*table.key}  # of UPDATE *, which matches by the key
             must_keep_keys(clause.columns or every, table, tx.catalog, statement.span)
         earlier = [c for c in statement.clauses[:index] if c.matched == clause.matched]
-        parts += _merge_rows(table, statement, clause, _guard(clause, earlier))
-    if parts:
-        removes = any(clause.matched for clause in statement.clauses)
-        _apply(tx, table, " UNION ALL ".join(parts), removes=removes)
+        rows = _merge_rows(table, statement, clause, _guard(clause, earlier))
+        (updated if clause.action == "update" else others).extend(rows)
+    removes = any(clause.matched for clause in statement.clauses)
+    parts = [_change(tx, table, " UNION ALL ".join(each)) for each in (updated, others) if each]
+    tx.add_weighted(table.name, *parts, removes=removes)
+    pairs = row_count(parts[0]) // 2 if updated else 0
+    return sum(map(row_count, parts)) - pairs
 
 
 def _merge_rows(
@@ -186,14 +260,28 @@ def _of(alias: str, column: str) -> str:
     return f"{spark_name(alias)}.{spark_name(column)}"
 
 
-def _apply(tx: Transaction, table: TableDefinition, sql: str, *, removes: bool) -> None:
-    rows = _select(tx, with_generated(table, sql))
-    change = tx.engine.frames.change(rows, table.name, tx.snapshot)
+def _apply(tx: Transaction, table: TableDefinition, sql: str, *, removes: bool) -> int:
+    """Add the weighted rows of a query to the transaction; how many there are."""
+    change = _change(tx, table, sql)
     tx.add_weighted(table.name, change, removes=removes)
+    return row_count(change)
+
+
+def _change(tx: Transaction, table: TableDefinition, sql: str) -> Part:
+    rows = _select(tx, with_generated(table, sql))
+    return tx.engine.frames.change(rows, table.name, tx.snapshot)
 
 
 def _select(tx: Transaction, sql: str) -> Result:
-    return select(tx.engine, sql, _reads(tx, sql), tx.snapshot, tx.pending)
+    """The rows of a query over views as they will be, and tables as they were changed so far.
+
+    What foreign keys will remove is still there: a later change may bring the key back.
+    """
+    reads = _reads(tx, sql)
+    pending = tx.pending_of(name for name in reads if name in tx.catalog.views)
+    query = BoundQuery(sql, reads, tx.snapshot, pending)
+    asked, _ = bind_versions(query, tx.engine)
+    return select(tx.engine, asked.text, asked.reads, asked.snapshot, asked.pending)
 
 
 def _reads(tx: Transaction, sql: str) -> tuple[str, ...]:

@@ -2,33 +2,42 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 import pyarrow as pa
 
-from everview.database import dml, queries
-from everview.database.commit import commit_transaction, install
+from everview.database import dml
+from everview.database.begin import begin_or_end, in_transaction, open_transaction
+from everview.database.commit import install
+from everview.database.copy_files import copy_into, copy_to
 from everview.database.ddl import Declaration, apply_declarations, group_statements
-from everview.database.error_context import name_expressions, rows_with_span, with_span
+from everview.database.error_context import (
+    name_expressions,
+    rows_with_span,
+    with_span,
+)
 from everview.database.handle import Handle
+from everview.database.introspect.declared import show
 from everview.database.introspect.explain import explain_query, explain_view
 from everview.database.introspect.fetch_costs import measured_costs
-from everview.database.introspect.system_tables import BoundQuery, bind_system_tables
-from everview.database.introspect.tables import system_tables
-from everview.database.transaction import Transaction
-from everview.errors import Span, UserError
+from everview.database.select_rows import select_rows
 from everview.lang.sql.bind.inline_functions import inline_calls
 from everview.lang.sql.parse.statements import (
+    CopyInto,
+    CopyTo,
     Delete,
     Explain,
+    ExplainChanges,
     Insert,
     Merge,
     Query,
+    Show,
     Statement,
+    Truncate,
     Update,
 )
 from everview.lang.sql.parse.statements import TransactionBracket as Bracket
-from everview.runtime.results import Result
+from everview.runtime.results import Result, rows_changed
 
 
 def execute_all(db: Handle, statements: Iterable[Statement]) -> Iterator[Result | None]:
@@ -46,14 +55,26 @@ def execute_all(db: Handle, statements: Iterable[Statement]) -> Iterator[Result 
 def _execute(db: Handle, statement: Statement) -> Result | None:
     match statement:
         case Query(text, reads, _):
-            return _select(db, text, reads)
+            return select_rows(db, text, reads)
+        case ExplainChanges(name, span):
+            return open_transaction(db, span).weighted_preview(name)
         case Explain(what, _):
             lines = _explain(db, what).splitlines()
             return Result(lambda: pa.table({"plan": lines}))
-        case Bracket(action, span):
-            _begin_or_end(db, action, span)
-        case Insert() | Delete() | Update() | Merge():
-            _change(db, statement)
+        case Show():
+            rows = show(statement, db.at()[1])
+            return Result(lambda: rows)
+        case Bracket(action, span, id_):
+            return begin_or_end(db, action, span, id_)
+        case Insert() | Delete() | Update() | Merge() | Truncate():
+            return rows_changed(_change(db, statement))
+        case CopyInto():
+            return rows_changed(
+                in_transaction(db, lambda tx: copy_into(tx, statement, db.on_progress))
+            )
+        case CopyTo(text, reads):
+            rows, location = select_rows(db, text, reads), db.store.folder.shown
+            return rows_changed(copy_to(rows, statement, db.engine, location, db.on_progress))
     return None
 
 
@@ -68,18 +89,6 @@ def _declare(db: Handle, statements: Sequence[Declaration]) -> None:
             install(db, change)
 
     db.exclusively(work)
-
-
-def _select(db: Handle, text: str, reads: tuple[str, ...]) -> Result:
-    tx = db.thread.transaction
-    snapshot, catalog = (tx.snapshot, tx.catalog) if tx else db.at()
-    pending = tx.pending if tx else {}
-    found = tuple(name for each in reads if (name := catalog.find(each)) is not None)
-    tables = system_tables(catalog, db.engine, snapshot)
-    asked = bind_system_tables(BoundQuery(text, found, snapshot, pending), tables)
-    with db.reading(snapshot):
-        result = queries.select(db.engine, asked.text, asked.reads, asked.snapshot, asked.pending)
-    return db.lazy(result, snapshot)
 
 
 def _explain(db: Handle, what: str) -> str:
@@ -98,45 +107,6 @@ def explain(db: Handle, view: str, stage: str = "operators") -> str:
     return explain_view(catalog, view, stage, costs)
 
 
-def _begin_or_end(db: Handle, action: str, span: Span) -> None:
-    """BEGIN, COMMIT or ROLLBACK, for the statements of this thread."""
-    if action == "begin":
-        if db.thread.transaction is not None:
-            raise UserError(
-                "T008", "a transaction is open already", span=span, remedy="COMMIT it first"
-            )
-        db.thread.transaction = begin(db)
-        return
-    db.must_be_open()
-    if db.thread.transaction is None:
-        raise UserError("T008", "no transaction is open", span=span, remedy="BEGIN one first")
-    open_, db.thread.transaction = db.thread.transaction, None
-    if action == "commit":
-        open_.commit()
-    else:
-        open_.rollback()
-
-
-def _change(db: Handle, statement: Insert | Delete | Update | Merge) -> None:
-    tx = db.thread.transaction
-    if tx is not None:
-        tx.run(lambda: dml.apply(tx, statement))
-    else:
-        change_alone(db, lambda alone: dml.apply(alone, statement))
-
-
-def begin(db: Handle) -> Transaction:
-    """Begin a transaction, which holds up other writers until it ends."""
-    return db.begin(lambda tx: commit_transaction(db, tx))
-
-
-def change_alone(db: Handle, change: Callable[[Transaction], None]) -> int:
-    """One change as a transaction of its own; the epoch after it."""
-    db.must_write()
-
-    def work() -> int:
-        tx = db.begin_alone(lambda tx: commit_transaction(db, tx))
-        change(tx)
-        return tx.commit()
-
-    return db.exclusively(work)
+def _change(db: Handle, statement: Insert | Delete | Update | Merge | Truncate) -> int:
+    """Change rows in the open transaction, or in one of their own; how many."""
+    return in_transaction(db, lambda tx: dml.apply(tx, statement))

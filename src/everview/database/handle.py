@@ -13,14 +13,16 @@ from everview.database.catalog.catalog import Catalog
 from everview.database.catalog.load import load
 from everview.database.concurrency import ExclusiveAccess, closed
 from everview.database.error_context import report_damage, report_removed_epoch
+from everview.database.introspect.epoch_notes import timestamp
 from everview.database.maintain import Maintainer
-from everview.database.transaction import Transaction
+from everview.database.transaction import Commit, Preview, Transaction
 from everview.errors import Span, UserError
 from everview.runtime.protocol import Engine, Snapshot
 from everview.runtime.results import Result
 from everview.store.lock import WriterLock
 from everview.store.manifest import Manifest, Opaque
 from everview.store.store import Store
+from everview.store.transaction_ids import TransactionId
 
 T = TypeVar("T")
 
@@ -62,6 +64,8 @@ class Handle:
         """By relation, the last segment of the run that is being folded in the background."""
         self.on_progress: Callable[[str], None] = lambda _: None
         """Called with what a declaration builds, as it does; with "" when that is done."""
+        self.now: Callable[[], str] = timestamp
+        """The time at which the epoch of a transaction is made, for its manifest."""
         manifest = store.latest()
         catalog = self._load(manifest)
         self._loaded = LoadedCatalog(manifest.catalog, catalog, Maintainer(catalog, engine))
@@ -130,20 +134,22 @@ class Handle:
         """Write, after all other writers."""
         return self._access.run(work, turn)
 
-    def begin(self, commit: Callable[[Transaction], int]) -> Transaction:
+    def begin(
+        self, commit: Commit, preview: Preview, id_: TransactionId | None = None
+    ) -> Transaction:
         """Begin a transaction, which holds up other writers until it ends."""
         self.must_write()
 
         def begun() -> Transaction:
-            tx = Transaction(self.engine, *self.at(), commit, self.exclusively)
+            tx = Transaction(self.engine, *self.at(), commit, self.exclusively, id_, preview)
             self._access.reserve(tx)
             return tx
 
         return self.exclusively(begun)
 
-    def begin_alone(self, commit: Callable[[Transaction], int]) -> Transaction:
+    def begin_alone(self, commit: Commit, preview: Preview = lambda *_: {}) -> Transaction:
         """Begin a transaction for who writes exclusively already."""
-        return Transaction(self.engine, *self.at(), commit)
+        return Transaction(self.engine, *self.at(), commit, preview=preview)
 
     def recover(self) -> None:
         """Drop what is in memory, to be loaded again: an exception may have left it half done."""

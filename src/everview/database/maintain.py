@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -14,6 +15,7 @@ from everview.database.cost.measurements import SEPARATOR, Measurement, Measurem
 from everview.database.error_context import name_views
 from everview.database.introspect.epoch_notes import choice_note, read_note, transaction_note
 from everview.database.recompute_blocks import with_recomputed_blocks
+from everview.database.referential_actions import with_referential_actions
 from everview.database.violations import must_hold, violation
 from everview.errors import UserError
 from everview.plan.nodes import Plan
@@ -23,6 +25,7 @@ from everview.runtime.protocol import (
     Changes,
     Engine,
     LoopNotFollowedError,
+    Part,
     Snapshot,
     row_count,
 )
@@ -87,32 +90,32 @@ class Maintainer:
         return Maintainer(catalog, self.engine, self.chooser, self.weighed_min_rows)
 
     def refresh(
-        self, pending: Changes, removes: frozenset[str], snapshot: Snapshot
+        self,
+        pending: Changes,
+        removes: frozenset[str],
+        snapshot: Snapshot,
+        has_id: bool = False,
     ) -> Refresh | None:
-        """Everything that the pending changes write; None when they cancel."""
-        _must_be_maintained(self.catalog, pending)
+        """Everything that the pending changes write.
+
+        Where they cancel, or there are none, that is nothing at all for a transaction that
+        `has_id`, whose epoch keeps the id, and None for any other.
+        """
+        nothing = Refresh(EpochWrites(), {"kind": "transaction"}, Clock()) if has_id else None
+        if not pending:
+            return nothing
         clock = Clock()
-        with clock.phase("compute"):
-            changes = with_recomputed_blocks(self.catalog, self.engine, pending, snapshot)
-        shrinking = {*removes, *self.catalog.parts}
-        with clock.phase("compile"):
-            compiled = self._compile({name: name in shrinking for name in changes})
+        changes, compiled = self.prepare(pending, removes, snapshot, clock)
         measured = Measurements.of(read_note(snapshot.manifest))
-        choice = self._choose(compiled, changes, snapshot, measured)
-        try:
+        choice = self.choose_way(compiled, changes, snapshot, measured)
+        with self.explained(compiled):
             if choice.way == "incremental":
                 try:
                     writes, outcome = self._run_program(compiled, changes, snapshot)
                 except LoopNotFollowedError:
                     choice = Choice("recompute")
             if choice.way == "recompute":
-                writes, outcome = self._recompute(compiled, changes, snapshot)
-        except CalculationError as problem:
-            raise self._naming_views(problem, compiled) from problem
-        except UserError as problem:
-            if problem.code != UNKNOWN_TO_ENGINE:
-                raise
-            raise self._not_maintained(problem, compiled) from problem
+                writes, outcome = self.recompute(compiled, changes, snapshot)
         rows = sum(outcome.segments[name].rows for name in changes)
         if choice.way == "recompute":
             views_ms = sum(each.milliseconds for each in writes.build_times.values())
@@ -124,7 +127,7 @@ class Maintainer:
             views_ms = _views_ms(compiled, outcome)
             measured = measured.after_change(compiled.tables, Measurement(rows, views_ms))
         if not writes.changes:
-            return None
+            return nothing
         for phase, spent in outcome.clock.phases.items():
             clock.add(phase, spent)
         views = {name: s for name, s in compiled.shares.items() if name in self.catalog.views}
@@ -134,6 +137,41 @@ class Maintainer:
             "samples": measured.to_note(snapshot.stored),
         }
         return Refresh(writes, note, clock)
+
+    def prepare(
+        self,
+        pending: Changes,
+        removes: frozenset[str],
+        snapshot: Snapshot,
+        clock: Clock | None = None,
+    ) -> tuple[dict[str, list[Part]], CompiledProgram]:
+        """The changes of tables and recomputed blocks, and the program for them."""
+        clock = clock or Clock()
+        with clock.phase("compute"):
+            pending, removes = self.with_actions(pending, removes, snapshot)
+            _must_be_maintained(self.catalog, pending)
+            changes = with_recomputed_blocks(self.catalog, self.engine, pending, snapshot)
+        shrinking = {*removes, *self.catalog.parts}
+        with clock.phase("compile"):
+            return changes, self._compile({name: name in shrinking for name in changes})
+
+    def with_actions(
+        self, pending: Changes, removes: frozenset[str], snapshot: Snapshot
+    ) -> tuple[dict[str, list[Part]], frozenset[str]]:
+        """Pending changes with those that foreign keys add, and the tables that lose rows."""
+        return with_referential_actions(self.catalog, self.engine, pending, removes, snapshot)
+
+    @contextmanager
+    def explained(self, compiled: CompiledProgram) -> Iterator[None]:
+        """Name the views in errors of a run."""
+        try:
+            yield
+        except CalculationError as problem:
+            raise self._naming_views(problem, compiled) from problem
+        except UserError as problem:
+            if problem.code != UNKNOWN_TO_ENGINE:
+                raise
+            raise self._not_maintained(problem, compiled) from problem
 
     def _compile(self, touched: Mapping[str, bool]) -> CompiledProgram:
         key = tuple(sorted(touched.items()))
@@ -151,7 +189,7 @@ class Maintainer:
         state = self.catalog.maintenance.states.stored.get(name)
         return self.catalog.compiled(name).plan if state is None else state.plan
 
-    def _choose(
+    def choose_way(
         self,
         compiled: CompiledProgram,
         changes: Changes,
@@ -181,7 +219,7 @@ class Maintainer:
         outcome = self.engine.run(compiled.program, changes, snapshot, epoch, violation)
         return EpochWrites(changes=_not_empty(outcome.segments)), outcome
 
-    def _recompute(
+    def recompute(
         self, compiled: CompiledProgram, changes: Changes, snapshot: Snapshot
     ) -> tuple[EpochWrites, RunReport]:
         """Take the changes of tables in and check them, then rebuild what they move."""

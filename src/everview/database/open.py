@@ -14,7 +14,7 @@ from everview.database.python_functions import checked_functions
 from everview.database.repair import Repair, repair
 from everview.database.verify import Progress, Verification, no_progress, verify
 from everview.errors import UserError
-from everview.lang.sql.allowlist.allow import NOTHING, Allow, allowed
+from everview.lang.sql.allowlist.allow import Allow, allowed
 from everview.runtime.protocol import Engine
 from everview.store.errors import no_store
 from everview.store.store import Store
@@ -59,11 +59,11 @@ def open_database(
         )
     reachable = allowed(allow)
     python_functions = [] if functions is None else checked_functions(functions)
-    if engine == "duckdb" and reachable != NOTHING:
+    if engine == "duckdb" and reachable != Allow(files=reachable.files):
         raise UserError(
             "E002",
-            "the embedded engine reaches nothing beside the store",
-            remedy="leave out allow, or open the store with engine='spark'",
+            "the embedded engine reaches nothing beside the store but files",
+            remedy="allow files: alone, or open the store with engine='spark'",
         )
     read_only = read_only or epoch is not None
     store = _store(location, create=create and not read_only, epoch=epoch)
@@ -133,7 +133,7 @@ def _engine(name: str, session: Any, allow: Allow, memory: int | None) -> Engine
     if name == "duckdb":
         from everview.engines.duckdb.engine import DuckDBEngine
 
-        return DuckDBEngine(memory)
+        return DuckDBEngine(memory, allow=allow)
     from everview.engines.spark.engine import SparkEngine
 
     return SparkEngine(session, memory=memory, allow=allow)

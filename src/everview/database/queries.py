@@ -26,14 +26,25 @@ from everview.runtime.protocol import Changes, Engine, Snapshot
 from everview.runtime.results import Result
 
 
-def read(engine: Engine, name: str, snapshot: Snapshot) -> Result:
-    """The rows of a stored relation, each as often as its weight says.
+def read(engine: Engine, name: str, snapshot: Snapshot, pending: Changes | None = None) -> Result:
+    """The rows of a stored relation, each as often as its weight says, after pending changes.
 
     One that is beyond a given memory budget is read in batches or by Spark, and not whole.
     """
-    schema, budget = snapshot.stored[name].schema, engine.local.budget
-    result = engine.select(OrderedQuery(Source(name, schema), names(schema)), snapshot, {})
-    size = footprint(snapshot.relation(name).segments, schema) if budget.given else 0
+    schema = snapshot.stored[name].schema
+    own = {name: pending[name]} if pending and pending.get(name) else {}
+    result = engine.select(OrderedQuery(Source(name, schema), names(schema)), snapshot, own)
+    return within_budget(result, engine, name, (name,), snapshot)
+
+
+def within_budget(
+    result: Result, engine: Engine, name: str, parts: Sequence[str], snapshot: Snapshot
+) -> Result:
+    """Rows of stored relations, refused as a whole where these are beyond a given budget."""
+    budget = engine.local.budget
+    if not budget.given:
+        return result
+    size = sum(footprint(snapshot.relation(n).segments, snapshot.stored[n].schema) for n in parts)
     if size <= budget.readable:
         return result
 

@@ -2,31 +2,41 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from pathlib import Path
 from threading import Lock, get_ident
 from types import TracebackType
-from typing import Any, Protocol, TypeVar
+from typing import Any, Protocol, TypeVar, overload
 
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from everview import arguments
-from everview.database import computed_columns
+from everview.database import computed_columns, queries
 from everview.database import rows as given
 from everview.database.catalog.catalog import Catalog
 from everview.database.catalog.definitions import TableDefinition
+from everview.database.change_feed import ChangePair, pair_of_parts, weighted_rows
 from everview.database.error_context import report_damage
+from everview.database.minimal import minimized
+from everview.database.referential_actions import tables_that_follow
+from everview.database.rows_by_key import (
+    last_of_each_key,
+    must_all_be_there,
+    must_have_each_key_once,
+    removal,
+)
 from everview.errors import UserError
-from everview.expr.types import WEIGHT
-from everview.plan.build import restrict_to_keys
-from everview.plan.nodes import Ref
 from everview.runtime.calendar import must_be_in_calendar
-from everview.runtime.protocol import Engine, Part, Snapshot, Staged, in_memory, row_count
+from everview.runtime.protocol import Engine, Part, Snapshot, row_count
+from everview.runtime.results import Result
+from everview.store.transaction_ids import TransactionId
 
 T = TypeVar("T")
 Commit = Callable[["Transaction"], int]
+Preview = Callable[["Transaction", Collection[str]], Mapping[str, list[Part]]]
+"""The changes of some views that a transaction would make, as it is now."""
 
 
 class Exclusively(Protocol):
@@ -43,6 +53,8 @@ class _Change:
     table: str
     rows: Part
     removes: bool
+    minimal: bool = False
+    """Whether what it deletes may be absent, and what it inserts present."""
 
     @property
     def is_empty(self) -> bool:
@@ -53,7 +65,7 @@ class Transaction:
     """Changes of one or more tables, which become one epoch together, or not at all.
 
     Until then only later calls of the same transaction see them. A transaction that changes
-    nothing makes no epoch.
+    nothing makes no epoch, unless it has an `id`, which is kept.
     """
 
     def __init__(
@@ -63,15 +75,23 @@ class Transaction:
         catalog: Catalog,
         commit: Commit,
         exclusively: Exclusively = lambda work, _: work(),
+        id_: TransactionId | None = None,
+        preview: Preview = lambda *_: {},
     ) -> None:
         self.engine = engine
         self.snapshot = snapshot
         self.catalog = catalog
+        self.id = id_
+        self.committed_in = None if id_ is None else snapshot.manifest.ids.epoch_of(id_)
+        """For an id that was committed before, an epoch in which that can be seen."""
         self.thread = get_ident()
         self._commit = commit
         self._exclusively = exclusively
+        self._preview = preview
         self._changes: tuple[_Change, ...] = ()
         """Replaced in one step, so that a statement is in it wholly or not at all."""
+        self._previewed: tuple[object, Mapping[str, list[Part]]] = (self._changes, {})
+        """What was computed of views, and of which changes that is."""
         self._open = True
         self._running = Lock()
         self._running.acquire()
@@ -80,6 +100,11 @@ class Transaction:
     def is_open(self) -> bool:
         """Whether it has neither been committed nor rolled back."""
         return self._open
+
+    @property
+    def repeated(self) -> bool:
+        """Whether a transaction with this id was committed before; then this one does nothing."""
+        return self.committed_in is not None
 
     @property
     def pending(self) -> Mapping[str, list[Part]]:
@@ -94,6 +119,76 @@ class Transaction:
         """The tables from which rows are removed."""
         return frozenset(change.table for change in self._changes if change.removes)
 
+    def pending_of(self, names: Iterable[str]) -> Mapping[str, list[Part]]:
+        """The pending changes of tables, and what follows from them for those among `names`.
+
+        Those are views, and tables with foreign keys to rows that go. All of them are computed by
+        one run of the program that the commit would run, and kept until something else is changed.
+        A violation of a rule is raised as it would be then.
+        """
+        pending = self.pending
+        following = tables_that_follow(self.catalog, self.removes)
+        changed = {*pending, *following}
+        wanted = [
+            name
+            for name in names
+            if name in following
+            or (name in self.catalog.views and changed & {*self.catalog.tables_under(name)})
+        ]
+        of, known = self._previewed
+        known = known if of is self._changes else {}
+        missing = [name for name in wanted if name not in known]
+        if missing:
+            found = self._preview(self, missing)
+            known = {**known, **{name: found.get(name, []) for name in missing}}
+            self._previewed = self._changes, known
+        return {**pending, **{name: known[name] for name in wanted}}
+
+    @overload
+    def preview(self, names: str) -> ChangePair: ...
+
+    @overload
+    def preview(
+        self, names: list[str] | tuple[str, ...] | set[str] | None = None
+    ) -> dict[str, ChangePair]: ...
+
+    def preview(self, names: Any = None) -> Any:
+        """What the commit would change: of a view or table, the rows that leave and that come.
+
+        Nothing is committed. Of several names, or of all views, a dict has the pair of each; they
+        cost one run of the transaction's program. What the commit would refuse is refused.
+
+            deleted, inserted = tx.preview("revenue")
+            for name, (deleted, inserted) in tx.preview().items():
+                print(name, deleted.rows(), inserted.rows())
+        """
+        if isinstance(names, str):
+            return self.preview([names])[self.catalog.relation(names)]
+        chosen = [*self.catalog.views] if names is None else arguments.names("names", names)
+        relations = [self.catalog.relation(name) for name in chosen]
+        pending = self.run(lambda: self.pending_of(relations))
+        return {name: self._pair(name, pending.get(name, [])) for name in relations}
+
+    def _pair(self, name: str, parts: list[Part]) -> ChangePair:
+        return pair_of_parts(self.engine, name, parts, self.snapshot)
+
+    def weighted_preview(self, name: str) -> Result:
+        """What the commit would change of a view or table, as rows with their weights."""
+        relation = self.catalog.relation(name)
+        parts = self.run(lambda: self.pending_of([relation])).get(relation, [])
+        return weighted_rows(self.engine, relation, parts, self.snapshot)
+
+    def read(self, name: str) -> Result:
+        """The rows that a table or view will have, if the transaction is committed as it is now.
+
+        For example:
+
+            tx.read("revenue").rows()
+        """
+        relation = self.catalog.relation(arguments.text("name", name))
+        pending = self.run(lambda: self.pending_of([relation]))
+        return queries.read(self.engine, relation, self.snapshot, pending)
+
     def run(self, work: Callable[[], T]) -> T:
         """Do a part of the transaction, while nobody else writes."""
         self._must_be_open()
@@ -104,19 +199,26 @@ class Transaction:
 
         return self._exclusively(reported, self)
 
+    def gather(self, work: Callable[[], None]) -> None:
+        """Add to the changes; a transaction that is repeated leaves that out."""
+        if self.repeated:
+            self._must_be_open()
+        else:
+            self.run(work)
+
     def wait(self, seconds: float) -> None:
         """Return when it has ended, or after `seconds`."""
         if self._running.acquire(timeout=seconds):
             self._running.release()
 
     def insert(self, table: str, rows: Any) -> None:
-        """Add rows: tuples, dicts, pandas, Arrow, Polars or a Spark DataFrame.
+        """Add rows: tuples, dicts, pandas, Arrow, Polars, a Spark DataFrame, or a Path of files.
 
         For example:
 
             tx.insert("orders", [(4, 7, "2.00")])
         """
-        self.run(lambda: self._change(self._table(table), rows, 1))
+        self.gather(lambda: self._change(self._table(table), rows, 1))
 
     def delete(self, table: str, rows: Any = None, *, keys: Any = None) -> None:
         """Remove rows, given whole or by their primary keys; each must be there.
@@ -133,9 +235,9 @@ class Transaction:
                 remedy="give the rows whole, or the values of their primary key as keys=[…]",
             )
         if keys is not None:
-            self.run(lambda: self._delete_keys(self._table(table), keys))
+            self.gather(lambda: self._delete_keys(self._table(table), keys))
         else:
-            self.run(lambda: self._change(self._table(table), rows, -1))
+            self.gather(lambda: self._change(self._table(table), rows, -1))
 
     def upsert(self, table: str, rows: Any) -> None:
         """Insert rows, each in the place of the row with the same primary key, if there is one.
@@ -145,7 +247,29 @@ class Transaction:
 
             tx.upsert("orders", [(1, 7, "12.00")])
         """
-        self.run(lambda: self._upsert(self._table(table), rows))
+        self.gather(lambda: self._upsert(self._table(table), rows))
+
+    def apply(
+        self, table: str, *, deleted: Any = (), inserted: Any = (), minimal: bool = False
+    ) -> None:
+        """Delete rows and insert others, as one change: inserts win.
+
+        With `minimal=True`, rows to be deleted may be absent and rows to be inserted may be there
+        already: those change nothing. So a change that comes from outside may say too much.
+
+            tx.apply("orders", deleted=[(1, 7, "10.00")], inserted=[(4, 7, "2.00")], minimal=True)
+        """
+        arguments.flag("minimal", minimal)
+
+        def work() -> None:
+            found = self._table(table)
+            gone, fresh = self._read(found, deleted, -1)[0], self.taken(found, inserted)
+            self._add(
+                _Change(found.name, gone, removes=True, minimal=minimal),
+                _Change(found.name, fresh, removes=False, minimal=minimal),
+            )
+
+        self.gather(work)
 
     def _upsert(self, found: TableDefinition, rows: Any) -> None:
         if not found.key:
@@ -154,12 +278,12 @@ class Transaction:
                 f"{found.name} has no primary key, so no row can be replaced",
                 remedy="declare a PRIMARY KEY, or delete and insert",
             )
-        fresh = self._weighted(found, rows, 1)
+        fresh, absent = self._read(found, rows, 1)
         if isinstance(fresh, pa.Table):
-            fresh = _last_of_each_key(fresh, found.key)
+            fresh = last_of_each_key(fresh, found.key)
         else:
-            _must_have_each_key_once(fresh, found)
-        fresh = self._completed(found, fresh, rows)
+            must_have_each_key_once(fresh, found)
+        fresh = self._completed(found, fresh, absent)
         old = self._removal(found, fresh)
         self._add(_Change(found.name, old, removes=True), _Change(found.name, fresh, removes=False))
 
@@ -177,35 +301,35 @@ class Transaction:
             wanted = given.keys(keys, found.name, columns)
         old = self._removal(found, wanted)
         if isinstance(wanted, pa.Table):
-            _must_all_be_there(wanted, old, found)
+            must_all_be_there(wanted, old, found)
         self._add(_Change(found.name, old, removes=True))
 
     def _removal(self, table: TableDefinition, by: Any) -> Part:
         """Minus the rows with the keys of `by`, stored or pending in this transaction."""
-        pending = self.pending.get(table.name, [])
-        like = by.rows if isinstance(by, Staged) else by
-        before = in_memory(pending)
-        if not isinstance(like, pa.Table) or before is None:
-            return self.engine.frames.removal(table.name, table.key, by, self.snapshot, pending)
-        key_columns = tuple(c for c in table.columns if c.name in like.column_names)
-        plan = restrict_to_keys(Ref("current", table.columns), Ref("keys", key_columns), table.key)
-        stored = self.engine.lookup(
-            table.name, table.key[0], like.column(table.key[0]), self.snapshot
-        )
-        current = pa.concat_tables([stored, *before])
-        old = self.engine.local.evaluate(plan, {"current": current, "keys": like})
-        place, negative = old.schema.get_field_index(WEIGHT), pc.negate(old.column(WEIGHT))
-        return old.set_column(place, WEIGHT, negative)
+        return removal(self.engine, table, by, self.snapshot, self.pending.get(table.name, []))
 
-    def add_weighted(self, table: str, rows: Part, *, removes: bool) -> None:
-        """Add rows that carry their weights."""
+    def add_weighted(self, table: str, *parts: Part, removes: bool) -> None:
+        """Add rows that carry their weights, all of them in one step."""
         self._must_be_open()
-        self._add(_Change(table, rows, removes))
+        self._add(*(_Change(table, rows, removes) for rows in parts))
 
     def _add(self, *changes: _Change) -> None:
         """Add changes, all of them in one step."""
-        filled = tuple(self._checked(each) for each in changes if not each.is_empty)
-        self._changes = (*self._changes, *filled)
+        gathered = self._changes
+        for change in changes:
+            if not change.is_empty:
+                filled = self._minimized(self._checked(change), gathered)
+                gathered = (*gathered, filled) if not filled.is_empty else gathered
+        self._changes = gathered
+
+    def _minimized(self, change: _Change, before: tuple[_Change, ...]) -> _Change:
+        """Of a change that need not be minimal, what has an effect after those before it."""
+        table = self.catalog.table(change.table)
+        if not change.minimal and not table.is_set:
+            return change
+        pending = [each.rows for each in before if each.table == change.table]
+        rows = minimized(self.engine, table, change.rows, self.snapshot, pending)
+        return replace(change, rows=rows)
 
     def _checked(self, change: _Change) -> _Change:
         if not isinstance(change.rows, pa.Table):
@@ -215,7 +339,11 @@ class Transaction:
         return replace(change, rows=given.limited(change.rows, table.name, table.lengths))
 
     def commit(self) -> int:
-        """Make all changes one epoch, and return its number."""
+        """Make all changes one epoch, and return its number.
+
+        If the transaction is `repeated`, nothing changes. The number is then that of the epoch it
+        was committed in; for a writer who has gone on since, the epoch of his last number.
+        """
 
         def committed() -> int:
             self._open = False
@@ -233,6 +361,7 @@ class Transaction:
     def _end(self) -> None:
         """Wake up the writers that wait for it; again does nothing."""
         self._open, self._changes = False, ()
+        self._previewed = (), {}
         if self._running.locked():
             with suppress(RuntimeError):
                 self._running.release()
@@ -256,29 +385,37 @@ class Transaction:
     def _table(self, name: str) -> TableDefinition:
         return self.catalog.table(arguments.text("table", name))
 
+    def taken(self, table: TableDefinition, rows: Any) -> Part:
+        """Rows to be inserted, checked and with weights, but not added yet."""
+        part, absent = self._read(table, rows, 1)
+        return self._completed(table, part, absent)
+
     def _change(self, table: TableDefinition, rows: Any, weight: int) -> None:
-        part = self._weighted(table, rows, weight)
-        if weight > 0:
-            part = self._completed(table, part, rows)
+        part = self.taken(table, rows) if weight > 0 else self._read(table, rows, weight)[0]
         self.add_weighted(table.name, part, removes=weight < 0)
 
-    def _completed(self, table: TableDefinition, part: Part, rows: Any) -> Part:
+    def _completed(self, table: TableDefinition, part: Part, absent: Collection[str]) -> Part:
         """Rows that come, with what they leave out of computed columns."""
-        names = {name.lower() for name in rows.columns} if given.is_frame(rows) else None
-        left_out = names is not None and [n for n, _ in table.defaults if n.lower() not in names]
-        if not left_out and not table.generated:
+        if not absent and not table.generated:
             return part
-        engine, snapshot = self.engine, self.snapshot
-        return computed_columns.completed(part, table, engine, snapshot, left_out or ())
+        return computed_columns.completed(part, table, self.engine, self.snapshot, absent)
 
-    def _weighted(self, table: TableDefinition, rows: Any, weight: int) -> Part:
-        if weight > 0 and (table.defaults or table.generated) and not given.is_frame(rows):
-            rows = computed_columns.with_defaults(rows, table, self.engine, self.snapshot)
+    def _read(self, table: TableDefinition, rows: Any, weight: int) -> tuple[Part, Collection[str]]:
+        """Rows with weights, and the columns with defaults that are still to be computed."""
+        if isinstance(rows, Path):
+            rows = given.files(rows, table.columns)
+        if given.is_files(rows) and self.engine.frames.files is not None:
+            with self.engine.frames.files.explained(rows):
+                return self._read(table, self.engine.frames.files.read(rows), weight)
         if given.is_frame(rows):
-            return self.engine.frames.take(rows, table.name, weight, table.lengths, self.snapshot)
-        return given.limited(
-            given.weighted(rows, table.name, table.columns, weight), table.name, table.lengths
-        )
+            part = self.engine.frames.take(rows, table.name, weight, table.lengths, self.snapshot)
+            there = {name.lower() for name in rows.columns}
+            return part, [name for name, _ in table.defaults if name.lower() not in there]
+        absent = given.NOTHING
+        if weight > 0:
+            absent = computed_columns.given_if_absent(table, self.engine, self.snapshot)
+        read = given.weighted(rows, table.name, table.columns, weight, absent)
+        return given.limited(read, table.name, table.lengths), ()
 
     def _must_be_open(self) -> None:
         if not self._open:
@@ -287,49 +424,3 @@ class Transaction:
                 "this transaction has ended",
                 remedy="begin another with db.transaction() or BEGIN",
             )
-
-
-def _last_of_each_key(rows: pa.Table, key: tuple[str, ...]) -> pa.Table:
-    """Of several rows with one key, the last given."""
-    numbered = rows.append_column("__n", pa.array(range(rows.num_rows), pa.int64()))
-    last = numbered.group_by(list(key)).aggregate([("__n", "max")]).column("__n_max")
-    return rows.take(last.sort())
-
-
-def _must_have_each_key_once(fresh: Staged, table: TableDefinition) -> None:
-    """Refuse a frame with two rows of one key; of one that is only in files the commit does so."""
-    if fresh.rows is None:
-        return
-    counted = fresh.rows.group_by(list(table.key)).aggregate([([], "count_all")])
-    twice = counted.filter(pc.greater(counted.column("count_all"), 1))
-    if twice.num_rows:
-        key = twice.select(list(table.key)).slice(0, 1).to_pylist()[0]
-        raise UserError(
-            "T010",
-            f"the DataFrame has {twice.num_rows} keys of {table.name} more than once, "
-            f"for instance {key}",
-            remedy="keep one row per key: a DataFrame has no order, so none of them is the last",
-        )
-
-
-def _must_all_be_there(keys: pa.Table, removed: Part, table: TableDefinition) -> None:
-    """Refuse keys that no row has; as many rows as keys means that each was found."""
-    if row_count(removed) == keys.num_rows:
-        return
-    columns, rows = list(table.key), in_memory([removed])
-    if rows is None:
-        raise UserError(
-            "T011",
-            f"{table.name} has no rows for {keys.num_rows - row_count(removed)} "
-            f"of the {keys.num_rows} keys to be deleted",
-            remedy="read the table to see its keys",
-        )
-    missing = keys.join(rows[0].select(columns), columns, join_type="left anti")
-    if missing.num_rows:
-        shown = missing.select(columns).slice(0, 3).to_pylist()
-        more = f" and {missing.num_rows - 3} more" if missing.num_rows > 3 else ""
-        raise UserError(
-            "T011",
-            f"{table.name} has no rows with these keys: {', '.join(map(str, shown))}{more}",
-            remedy="read the table to see its keys",
-        )

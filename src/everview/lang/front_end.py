@@ -1,4 +1,4 @@
-"""Which front end reads the text of a view: SQL, Datalog, or a plan that was built in Python."""
+"""Which front end reads the text of a view: that of SQL, Datalog, plans, sets or collections."""
 
 from __future__ import annotations
 
@@ -9,13 +9,16 @@ from functools import lru_cache
 from everview.lang import plan_text
 from everview.lang.datalog import program as datalog
 from everview.lang.datalog.lower import StoredRelation
+from everview.lang.nested import view as nested
+from everview.lang.relalg import view as relalg
 from everview.lang.sql.lower.context import Analyze
 from everview.lang.sql.lower.query import lower_query
 from everview.lang.sql.parse.ctes import reads_of
 from everview.lang.sql.parse.parser import parse_query
-from everview.plan.nodes import Plan
+from everview.plan.nodes import Plan, Source
 
-SQL, DATALOG, PLAN = "sql", "datalog", "plan"
+SQL, DATALOG, PLAN, RELALG, NESTED = "sql", "datalog", "plan", "relalg", "nested"
+LANGUAGES = (SQL, DATALOG, PLAN, RELALG, NESTED)
 """The languages that the query of a view may be written in."""
 
 
@@ -34,6 +37,10 @@ def names_read(text: str, language: str) -> tuple[str, ...]:
     """The relations that the query of a view names, as it spells them."""
     if language == PLAN:
         return plan_text.reads_of(text)
+    if language == RELALG:
+        return relalg.reads_of(text)
+    if language == NESTED:
+        return nested.reads_of(text)
     return datalog.reads_of(text) if language == DATALOG else reads_of(parse_query(text))
 
 
@@ -44,4 +51,26 @@ def lower_view(view: ViewText, known: Mapping[str, StoredRelation], analyze: Ana
     sources = {name: each.source for name, each in known.items()}
     if view.language == PLAN:
         return plan_text.lower_view(view.text, sources, analyze)
+    if view.language == RELALG:
+        return relalg.lower_view(view.text, sources, analyze)
+    if view.language == NESTED:
+        return nested.lower_view(view.text, sources, analyze)
     return lower_query(view.text, sources, analyze, view.columns)
+
+
+def nested_view(text: str, language: str) -> str | None:
+    """The nested view that a relation is a dictionary of; None for any other relation."""
+    if language != NESTED:
+        return None
+    found = nested.read_definition(text)
+    return found.view if found.path else None
+
+
+def flat_queries(text: str, known: Mapping[str, Source]) -> dict[str, str]:
+    """The flat query of each relation of a nested view, by name."""
+    return nested.flat_texts(text, known)
+
+
+def rebuilt_view(text: str, known: Mapping[str, Source]) -> Plan:
+    """The plan that reads a nested view in its nested form, over the relations it is made of."""
+    return nested.rebuilt(text, known)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Collection
+from dataclasses import dataclass, replace
 from typing import TypeAlias
 
 from everview.differentiate.lifting import MAX_ITERATIONS
@@ -179,6 +180,16 @@ class Program:
     inputs: tuple[str, ...]
     steps: tuple[Step, ...]
     removing: frozenset[str] = frozenset()
+
+    def publishing(self, views: Collection[str]) -> Program:
+        """The same checks and computations, of which only changes of some views are published."""
+        kept = (
+            step
+            for step in self.steps
+            if not isinstance(step, Add)
+            and not (isinstance(step, Publish) and step.view not in views)
+        )
+        return replace(self, steps=tuple(kept))
 
 
 def change_name(relation: str) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from functools import cache
 from types import TracebackType
@@ -18,6 +18,25 @@ from everview.store.manifest import Segment, joined
 
 ADOPTED_MIN_ROWS_PER_FILE = 10_000
 """Files of fewer rows on average are written again, as fewer."""
+
+
+class RowCollector:
+    """Keeps the rows of some relations instead of writing them: for a run that only looks."""
+
+    def __init__(self, wanted: Collection[str], report: RunReport) -> None:
+        self.report = report
+        self.rows: dict[str, pa.Table] = {}
+        self._wanted = wanted
+
+    def write(self, name: str, rows: pa.Table) -> None:
+        """Weighted rows of a relation; what could not be written is refused."""
+        must_be_in_calendar(rows)
+        if name in self._wanted:
+            self.rows[name] = rows
+
+    def write_change(self, name: str, rows: pa.Table, _parts: Sequence[Part]) -> None:
+        """The consolidated rows of a table's change."""
+        self.write(name, rows)
 
 
 class EpochWriter:

@@ -9,7 +9,6 @@ import pyarrow as pa
 from pyarrow import types
 
 from everview.program.steps import Fetch
-from everview.runtime.arrow_types import arrow_schema
 from everview.runtime.lookup_keys import distinct_key_values, key_rows
 from everview.runtime.protocol import Snapshot
 from everview.runtime.workspace import Workspace
@@ -61,7 +60,7 @@ class FileSlice:
 
 def file_slice(step: Fetch, snapshot: Snapshot, workspace: Workspace) -> FileSlice:
     """Find out where the rows of a slice are; of Parquet files no more than footers is read."""
-    store, schema = snapshot.store, arrow_schema(step.schema)
+    store, schema = snapshot.store, snapshot.stored[step.relation].arrow(step.schema)
     segments = snapshot.relation(step.relation).segments
     keys = _keys(step, schema, workspace)
     probe = None if keys is None else Probe(keys.column_names[0], keys.column(0))
@@ -74,7 +73,7 @@ def file_slice(step: Fetch, snapshot: Snapshot, workspace: Workspace) -> FileSli
         if not is_piece(segment)
         for file in (probe.files_of(segment) if probe is not None else segment.files)
     ]
-    found = store.row_groups(files, schema.names, probe)
+    found = store.row_groups(files, schema, probe)
     return FileSlice(step, store, schema, keys, tuple(found), tuple(pieces))
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from itertools import groupby
 from threading import RLock
@@ -28,7 +28,7 @@ from everview.runtime.cache.loader import Loader
 from everview.runtime.cache.relation_cache import RelationCache
 from everview.runtime.consolidate import consolidate
 from everview.runtime.constraints.narrow import CheckNarrowing
-from everview.runtime.epoch_writer import EpochWriter
+from everview.runtime.epoch_writer import EpochWriter, RowCollector
 from everview.runtime.memory_budget import MemoryBudget
 from everview.runtime.protocol import Changes, Gear, Held, Snapshot, Stored, Violation, in_memory
 from everview.runtime.recursion.incremental import run_loop
@@ -76,13 +76,34 @@ class InProcess:
         """Run a transaction's program; once it has committed, the cache takes what it wrote."""
         with self._busy:
             workspace = self.workspace
+            report = RunReport()
             try:
-                report = self._run_program(gear, program, changes, snapshot, epoch, violation)
+                with EpochWriter(snapshot, epoch, report) as writer:
+                    self._run_program(gear, program, changes, snapshot, violation, writer)
             finally:
                 workspace.clear()
             self.cache.stage(report.segments, report.written)
             self.loader.start()
         return report
+
+    def preview(
+        self,
+        gear: Gear,
+        program: Program,
+        changes: Changes,
+        snapshot: Snapshot,
+        violation: Violation,
+        wanted: Collection[str],
+    ) -> dict[str, pa.Table]:
+        """Run a transaction's program without writing; the changes of the relations `wanted`."""
+        with self._busy:
+            collector = RowCollector(wanted, RunReport())
+            try:
+                self._run_program(gear, program, changes, snapshot, violation, collector)
+            finally:
+                self.workspace.clear()
+            self.loader.start()
+        return collector.rows
 
     def follow(
         self,
@@ -192,22 +213,20 @@ class InProcess:
         program: Program,
         changes: Changes,
         snapshot: Snapshot,
-        epoch: int,
         violation: Violation,
-    ) -> RunReport:
+        writer: EpochWriter | RowCollector,
+    ) -> None:
         """Write the changes of tables, then run the steps; results stay in the workspace."""
-        report, workspace = RunReport(), self.workspace
-        with EpochWriter(snapshot, epoch, report) as writer:
-            for table, parts in changes.items():
-                with report.clock.phase("compute"):
-                    stored, rows = snapshot.stored[table], in_memory(parts)
-                    assert rows is not None, "a change in files alone is for executors"
-                    change = consolidate(pa.concat_tables(rows), stored, workspace)
-                    workspace.register(change_name(table), change)
-                with report.clock.phase("write"):
-                    writer.write_change(table, change, parts)
-            self._run_steps(gear, program, snapshot, violation, writer)
-        return report
+        report, workspace = writer.report, self.workspace
+        for table, parts in changes.items():
+            with report.clock.phase("compute"):
+                stored, rows = snapshot.stored[table], in_memory(parts)
+                assert rows is not None, "a change in files alone is for executors"
+                change = consolidate(pa.concat_tables(rows), stored, workspace)
+                workspace.register(change_name(table), change)
+            with report.clock.phase("write"):
+                writer.write_change(table, change, parts)
+        self._run_steps(gear, program, snapshot, violation, writer)
 
     def _run_steps(
         self,
@@ -215,7 +234,7 @@ class InProcess:
         program: Program,
         snapshot: Snapshot,
         violation: Violation,
-        writer: EpochWriter,
+        writer: EpochWriter | RowCollector,
     ) -> None:
         report, workspace = writer.report, self.workspace
         for kind, group in groupby(program.steps, type):

@@ -2,35 +2,72 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import Any, Protocol, TypeAlias
 
 import pyarrow as pa
 
 from everview.errors import Span, UserError
-from everview.expr.types import Schema, Type
+from everview.expr.types import WEIGHT, Column, Schema, Type
+from everview.lang.sql.allowlist.allow import Allow
 from everview.plan.nodes import Plan
 from everview.plan.ordered_query import OrderedQuery
 from everview.program.steps import Check, Fetch, Program
+from everview.runtime.arrow_types import arrow_schema
+from everview.runtime.files.formats import FileOptions
+from everview.runtime.files.reading import FileRows
 from everview.runtime.memory_budget import MemoryBudget
 from everview.runtime.report import RunReport
 from everview.runtime.results import Result
+from everview.store.layouts import with_former
 from everview.store.manifest import Manifest, Relation, Run, Segment
 from everview.store.store import Store
+
+
+@dataclass(frozen=True, slots=True)
+class FormerLayout:
+    """What each column of a relation was in files of a layout that it had before.
+
+    Columns that those files lack are left out.
+    """
+
+    columns: tuple[tuple[str, Column], ...]
+
+    def name_of(self, column: str) -> str | None:
+        """What the files call a column of now; the weight has one name always."""
+        found = dict(self.columns).get(column)
+        return found.name if found is not None else (WEIGHT if column == WEIGHT else None)
 
 
 @dataclass(frozen=True, slots=True)
 class Stored:
     """How a stored relation is read: its columns, its sort order, its ring columns if totals.
 
-    A state is `ours`: queries do not see it.
+    A state is `ours`: queries do not see it. A table that was altered has `former` layouts.
     """
 
     schema: Schema
     sort: tuple[str, ...]
     rings: tuple[str, ...] = ()
     ours: bool = False
+    former: tuple[FormerLayout, ...] = ()
+    fills: tuple[tuple[str, bytes], ...] = ()
+    """By column, the value in rows of files that lack it, if it is not NULL."""
+
+    def arrow(self, only: Schema | None = None) -> pa.Schema:
+        """The Arrow schema of its columns, or of some, by which files of any layout are read."""
+        wanted = arrow_schema(self.schema if only is None else only)
+        if not self.former:
+            return wanted
+        fills = dict(self.fills)
+        former = [
+            with_former(field, [each.name_of(field.name) for each in self.former], fill)
+            for field in wanted
+            for fill in (fills.get(field.name),)
+        ]
+        return pa.schema(former)
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,12 +182,29 @@ class Local(Protocol):
         """Drop all that is kept in memory, after an exception at any moment."""
 
 
+class Files(Protocol):
+    """Files that executors read and write."""
+
+    def read(self, rows: FileRows) -> Any:
+        """The rows of files as a frame whose texts are values of the columns asked for."""
+
+    def explained(self, rows: FileRows) -> AbstractContextManager[None]:
+        """Where the files are computed with: one that is not what it should be is an error."""
+
+    def write(self, result: Result, path: str, options: FileOptions) -> int:
+        """Write rows to a folder that is not there yet; how many."""
+
+
 class Frames(Protocol):
     """Data frames of the user's, or of the engine's own, as changes of tables.
 
     A frame is computed once, when it is taken, so that a change stays the same however often it is
     read.
     """
+
+    @property
+    def files(self) -> Files | None:
+        """Who reads files as frames, and writes frames as files; None where this process does."""
 
     def take(
         self,
@@ -170,6 +224,14 @@ class Frames(Protocol):
 
     def change(self, result: Result, table: str, snapshot: Snapshot) -> Part:
         """The rows of a query as a change of a table; its last column has the weights."""
+
+    def minimized(
+        self, table: str, change: Part, snapshot: Snapshot, pending: Sequence[Part], *, once: bool
+    ) -> Part:
+        """The part of a change that has an effect: max(m ∸ d, i) − m of each row.
+
+        m rows are there, d are deleted and i inserted; where rows are there only `once`, i ≤ 1.
+        """
 
     def removal(
         self, table: str, key: Sequence[str], by: Any, snapshot: Snapshot, pending: Sequence[Part]
@@ -220,8 +282,11 @@ class TextEvaluator(Protocol):
     ) -> bool:
         """Whether Spark gives one answer, in whatever order the rows of tables arrive."""
 
-    def plan_difference(self, name: str, plan: Plan, snapshot: Snapshot) -> Difference:
-        """As `difference`, where `plan` is the query minus the view; Spark computes it."""
+    def plan_difference(self, name: str, plan: Plan, snapshot: Snapshot) -> Difference | None:
+        """As `difference`, where `plan` is the query minus the view; Spark computes it.
+
+        None if Spark's optimizer fails on it.
+        """
 
     def recompute(
         self,
@@ -260,6 +325,8 @@ class Engine(Protocol):
     name: str
     large_rows: float
     """A change of more rows is computed by Spark SQL throughout."""
+    allow: Allow
+    """What statements may reach beside the store."""
 
     @property
     def local(self) -> Local:
@@ -290,6 +357,20 @@ class Engine(Protocol):
         """Run a transaction's program over one epoch and write the segments of the next.
 
         A check that finds rows raises the `violation`, and then nothing counts.
+        """
+
+    def preview(
+        self,
+        program: Program,
+        changes: Changes,
+        snapshot: Snapshot,
+        violation: Violation,
+        wanted: Collection[str],
+    ) -> Mapping[str, Part]:
+        """Run a transaction's program, checks included; the changes of the relations `wanted`.
+
+        What is computed in process is not written; what executors compute they write, and it does
+        not count.
         """
 
     def build(self, name: str, plan: Plan, snapshot: Snapshot, epoch: int) -> Segment:

@@ -1,6 +1,7 @@
 """Reads row groups of a Parquet file, of which it keeps the rows with wanted keys.
 
-Executors run this module too. It is sent to them by value, so it imports nothing of ours.
+Executors run this module too. It is sent to them by value, with `layouts`, and imports nothing else
+of ours.
 """
 
 from __future__ import annotations
@@ -14,6 +15,8 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 from pyarrow import types
 from pyarrow.fs import FileSystem
+
+from everview.store.layouts import fitted, names_in
 
 CHUNK_ROWS = 131_072
 """So many rows are decoded at a time, at least a row group: of those only the wanted are kept."""
@@ -90,17 +93,17 @@ class SliceReader:
         self._most = most
 
     def read(
-        self, parts: Sequence[tuple[int, str, list[int]]]
+        self, parts: Sequence[tuple[int, str, int | None, list[int]]]
     ) -> Iterator[tuple[int, bytes | None]]:
         """The rows of each slice in some files and row groups, None where they are too many."""
         for number in sorted({number for number, *_ in parts}):
             schema, test = self._schemas[number], self._tests[number]
             tables, count = [schema.empty_table()], 0
-            for path, groups in ((path, groups) for at, path, groups in parts if at == number):
+            for _, path, layout, groups in (part for part in parts if part[0] == number):
                 filesystem, inside = FileSystem.from_uri(path)
                 with filesystem.open_input_file(inside) as source:
                     parquet = pq.ParquetFile(source, page_checksum_verification=True)
-                    tables.append(read_groups(parquet, groups, schema, test))
+                    tables.append(read_groups(parquet, groups, schema, test, layout))
                 count += tables[-1].num_rows
                 if count > self._most:
                     break
@@ -136,15 +139,21 @@ def chunks(groups: Sequence[int], metadata: pq.FileMetaData) -> Iterator[list[in
 
 
 def read_groups(
-    parquet: pq.ParquetFile, groups: Sequence[int], schema: pa.Schema, test: KeyTest | None
+    parquet: pq.ParquetFile,
+    groups: Sequence[int],
+    schema: pa.Schema,
+    test: KeyTest | None,
+    layout: int | None = None,
 ) -> pa.Table:
     """The rows of some row groups that pass a test, with the columns and types of `schema`.
 
+    `layout` is the former layout of the file, if it has one.
     Of a row group in which no key is found only the keys are decoded.
     """
     if test is None:
-        return _columns(parquet, groups, schema)
-    keys = _columns(parquet, groups, pa.schema([schema.field(name) for name in test.names]))
+        return _columns(parquet, groups, schema, layout)
+    wanted = pa.schema([schema.field(name) for name in test.names])
+    keys = _columns(parquet, groups, wanted, layout)
     places = test.positions(keys)
     if not len(places):
         return schema.empty_table()
@@ -157,18 +166,21 @@ def read_groups(
         starts = np.concatenate(([0], ends))
         sizes = ends[hit] - starts[hit]
         places = places - starts[which] + (np.cumsum(sizes) - sizes)[which_hit]
-        rows = _columns(parquet, [groups[at] for at in hit], rest)
+        rows = _columns(parquet, [groups[at] for at in hit], rest, layout)
         found |= {name: rows[name].take(pa.array(places)) for name in rest.names}
     return pa.table([found[name] for name in schema.names], schema)
 
 
-def _columns(parquet: pq.ParquetFile, groups: Sequence[int], schema: pa.Schema) -> pa.Table:
-    rows = parquet.read_row_groups(groups, columns=schema.names, use_threads=False)
+def _columns(
+    parquet: pq.ParquetFile, groups: Sequence[int], schema: pa.Schema, layout: int | None
+) -> pa.Table:
+    names = names_in(schema, layout)
+    rows = parquet.read_row_groups(groups, columns=names, use_threads=False)
     # The header of a page has no checksum: one that is damaged may promise fewer rows.
     wanted = sum(parquet.metadata.row_group(group).num_rows for group in groups)
     if rows.num_rows != wanted:
         raise pa.ArrowInvalid(f"row groups have {rows.num_rows} rows, not {wanted}")
-    return rows.replace_schema_metadata(None).select(schema.names).cast(schema)
+    return fitted(rows.replace_schema_metadata(None), schema, layout)
 
 
 def _one_chunk(column: pa.ChunkedArray | pa.Array) -> pa.Array:

@@ -11,9 +11,11 @@ from dataclasses import dataclass, field, replace
 from typing import Literal, TypeAlias
 
 from everview.store.bounds import Bound
+from everview.store.transaction_ids import NO_IDS, CommittedIds, TransactionId
 
-FORMAT = 4
-"""1: Parquet only. 2: small changes share a file. 3: tails have checksums. 4: deltas."""
+FORMAT = 5
+"""1: Parquet only. 2: small changes share a file. 3: tails have checksums. 4: deltas. 5: ids of
+transactions, and former layouts of files."""
 
 Kind: TypeAlias = Literal["change", "base"]
 Opaque: TypeAlias = Mapping[str, object]
@@ -34,7 +36,8 @@ class DataFile:
 
     What has a `start` is a piece of a change file. A file that
     executors wrote has no checksum of all its bytes; a file of a format before 3 has no tail.
-    `weight` is the sum of the weights of its rows, where that is known.
+    `weight` is the sum of the weights of its rows, where that is known. `layout` is the number of
+    the former layout that it was written in; without one it has the columns of its relation.
     """
 
     path: str
@@ -47,6 +50,7 @@ class DataFile:
     start: int | None = None
     tail: Tail | None = None
     weight: int | None = None
+    layout: int | None = None
 
 
 def parquet_and_pieces(
@@ -189,6 +193,7 @@ class Manifest:
     relations: Mapping[str, Relation] = field(default_factory=dict)
     note: Opaque = field(default_factory=dict)
     format: int = FORMAT
+    ids: CommittedIds = NO_IDS
 
     def advance(
         self,
@@ -224,7 +229,14 @@ class Manifest:
             catalog=self.catalog if catalog is None else catalog,
             relations=kept | touched,
             note={} if note is None else note,
+            ids=self.ids,
         )
+
+    def of_transaction(self, id_: TransactionId | None) -> Manifest:
+        """The epoch with the id of the transaction that makes it, if it has one."""
+        if id_ is None:
+            return self
+        return replace(self, ids=self.ids.after(id_, self.epoch, self.created))
 
     @property
     def files(self) -> tuple[DataFile, ...]:

@@ -12,6 +12,7 @@ from itertools import pairwise
 
 from everview.store.bounds import TAGS, Bound, decode
 from everview.store.manifest import DataFile, Manifest, Relation, Segment
+from everview.store.transaction_ids import CommittedIds
 
 MAX_NUMBER = 1 << 62
 """The largest number that a manifest may hold."""
@@ -33,8 +34,18 @@ def _problems(manifest: Manifest, epoch: int) -> Iterator[str]:
     for name, relation in manifest.relations.items():
         for problem in _in_relation(relation, epoch):
             yield f"{name!r}: {problem}"
+    yield from _in_ids(manifest.ids, epoch)
     yield from _named_twice(manifest)
     yield from _overlapping(manifest.files)
+
+
+def _in_ids(ids: CommittedIds, epoch: int) -> Iterator[str]:
+    entries = [*((at, number) for number, at in ids.writers.values()), *ids.recent.values()]
+    for committed, number in entries:
+        if not 0 <= committed <= epoch:
+            yield f"a transaction was committed in epoch {committed}"
+        if not 0 <= number <= MAX_NUMBER:
+            yield f"a transaction has the number or time {number}"
 
 
 def _in_relation(relation: Relation, epoch: int) -> Iterator[str]:
@@ -54,7 +65,7 @@ def _file_problem(file: DataFile) -> str | None:
     if not shape.fullmatch(file.path):
         return f"no file of a store is called {file.path!r}"
     tail = () if file.tail is None else (file.tail.bytes,)
-    for number in (file.rows, file.bytes, file.start or 0, *tail):
+    for number in (file.rows, file.bytes, file.start or 0, file.layout or 0, *tail):
         if not 0 <= number <= MAX_NUMBER:
             return f"{file.path} has {number} bytes or rows"
     if any(number > file.bytes for number in tail):

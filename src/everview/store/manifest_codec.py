@@ -1,6 +1,6 @@
 """How the manifest of an epoch is written as JSON, with a checksum that makes damage visible.
 
-It is `{"format":4,"checksum":"…","body":{…}}`, the last line of its file. A body with a
+It is `{"format":5,"checksum":"…","body":{…}}`, the last line of its file. A body with a
 "checkpoint" is a delta, any other a whole manifest. The checksum covers the format and the bytes of
 the body, so checking needs no second encoding. Before format 4 every manifest was whole, and rows
 that the epoch added may lie before it in the file.
@@ -17,6 +17,7 @@ from everview.store import errors
 from everview.store.bounds import Bound
 from everview.store.manifest import FORMAT, DataFile, Manifest, Relation, Segment, Tail
 from everview.store.manifest_delta import Delta, RelationDelta
+from everview.store.transaction_ids import CommittedIds, IdsDelta
 
 Json: TypeAlias = dict[str, Any]
 T = TypeVar("T")
@@ -78,6 +79,7 @@ def _manifest(manifest: Manifest) -> Json:
         "catalog": manifest.catalog,
         "note": manifest.note,
         "relations": {name: _relation(each) for name, each in manifest.relations.items()},
+        **_ids(manifest.ids),
     }
 
 
@@ -102,8 +104,15 @@ def _delta(delta: Delta) -> Json:
         "catalog": delta.catalog,
         "dropped": delta.dropped or None,
         "same_notes": delta.same_notes or None,
+        "forgotten": delta.ids.forgotten or None,
     }
-    return body | {key: value for key, value in optional.items() if value is not None}
+    return body | {k: value for k, value in optional.items() if value is not None} | _ids(delta.ids)
+
+
+def _ids(ids: CommittedIds | IdsDelta) -> Json:
+    """What is empty is left out."""
+    both = {"writers": ids.writers, "ids": ids.recent}
+    return {key: dict(each) for key, each in both.items() if each}
 
 
 def _relation_delta(change: RelationDelta) -> Json:
@@ -137,6 +146,7 @@ def _file(file: DataFile) -> Json:
     tail = {} if file.tail is None else {"tail": [file.tail.bytes, file.tail.checksum]}
     where = {} if file.start is None else {"start": file.start}
     where |= {} if file.weight is None else {"weight": file.weight}
+    where |= {} if file.layout is None else {"layout": file.layout}
     return (
         where
         | tail
@@ -188,7 +198,14 @@ def _read_manifest(raw: Json, format_: int) -> Manifest:
         },
         note=_a(dict, raw["note"]),
         format=format_,
+        ids=CommittedIds(_read_ids(raw, "writers"), _read_ids(raw, "ids")),
     )
+
+
+def _read_ids(raw: Json, key: str) -> dict[str, tuple[int, int]]:
+    """Numbers with epochs by writer, or epochs with times by id; none before format 5."""
+    pairs = {name: _each(int, each) for name, each in _a(dict, raw.get(key, {})).items()}
+    return {name: (first, second) for name, (first, second) in pairs.items()}
 
 
 def _read_delta(raw: Json, format_: int) -> Delta:
@@ -205,6 +222,11 @@ def _read_delta(raw: Json, format_: int) -> Delta:
         note=_a(dict, raw["note"]),
         same_notes=tuple(_each(str, path) for path in _each(list, raw.get("same_notes", []))),
         format=format_,
+        ids=IdsDelta(
+            _read_ids(raw, "writers"),
+            _read_ids(raw, "ids"),
+            _each(str, raw.get("forgotten", [])),
+        ),
     )
 
 
@@ -256,6 +278,7 @@ def _read_file(raw: Json) -> DataFile:
         start=_or_none(int, raw.get("start")),
         tail=_read_tail(raw.get("tail")),
         weight=_or_none(int, raw.get("weight")),
+        layout=_or_none(int, raw.get("layout")),
     )
 
 

@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
 from everview.store.manifest import FORMAT, Manifest, Opaque, Relation, Segment
+from everview.store.transaction_ids import SAME_IDS, IdsDelta, follow_ids, ids_difference
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,6 +44,7 @@ class Delta:
     note: Opaque = field(default_factory=dict)
     same_notes: tuple[tuple[str, ...], ...] = ()
     format: int = FORMAT
+    ids: IdsDelta = SAME_IDS
 
     @property
     def paths(self) -> set[str]:
@@ -77,6 +79,7 @@ def difference(before: Manifest, after: Manifest, checkpoint: int) -> Delta:
         relations=relations,
         note=note,
         same_notes=same,
+        ids=ids_difference(before.ids, after.ids),
     )
 
 
@@ -101,6 +104,7 @@ def follow(before: Manifest, delta: Delta) -> Manifest:
         relations=relations,
         note=_whole_note(before.note, delta),
         format=delta.format,
+        ids=follow_ids(before.ids, delta.ids),
     )
 
 

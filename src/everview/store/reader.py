@@ -18,6 +18,7 @@ from everview.store.checksums import Damage
 from everview.store.filesystem import Folder
 from everview.store.footers import Footer, Footers
 from everview.store.group_reader import KeyTest, chunks, read_groups
+from everview.store.layouts import fitted, name_in, names_in
 from everview.store.manifest import DataFile
 from everview.store.pruning import Probe
 
@@ -71,13 +72,14 @@ class Reader:
             self.require_sound([file], pages=False)
         with self._naming_damage(file):
             self._require_no_link(file)
-            rows = segments.read(self.folder, file, columns)
+            wanted = columns if schema is None else names_in(schema, file.layout)
+            rows = segments.read(self.folder, file, wanted)
             if rows.num_rows != file.rows:  # a damaged page may promise fewer
                 raise Damage(f"{rows.num_rows} rows were read, not {file.rows}")
-            return rows if schema is None else rows.select(schema.names).cast(schema)
+            return rows if schema is None else fitted(rows, schema, file.layout)
 
     def row_groups(
-        self, files: Iterable[DataFile], columns: Sequence[str], probe: Probe | None
+        self, files: Iterable[DataFile], schema: pa.Schema, probe: Probe | None
     ) -> list[FileGroups]:
         """Where in some Parquet files wanted keys may be, by the statistics of row groups.
 
@@ -88,9 +90,10 @@ class Reader:
         found = []
         for file, footer in zip(every, _map_parallel(self._footer, every), strict=True):
             count = footer.metadata.num_row_groups
-            ranges = footer.ranges(probe.key) if probe else None
+            key = name_in(schema.field(probe.key), file.layout) if probe else None
+            ranges = footer.ranges(key) if key is not None else None
             groups = probe.groups_of(ranges, count) if probe else range(count)
-            size = int(footer.sizes(columns)[list(groups)].sum())
+            size = int(footer.sizes(names_in(schema, file.layout))[list(groups)].sum())
             if len(groups):
                 found.append(FileGroups(file, footer, tuple(map(int, groups)), size))
         return found
@@ -117,7 +120,7 @@ class Reader:
                 path = self.folder.inside(part.file.path)
                 with self.folder.filesystem.open_input_file(path) as source:
                     parquet = checksums.verified(source, part.footer.metadata)
-                    rows = read_groups(parquet, part.groups, schema, test)
+                    rows = read_groups(parquet, part.groups, schema, test, part.file.layout)
             kept += rows.num_rows
             return rows
 
@@ -150,7 +153,7 @@ class Reader:
         with self._naming_damage(file):
             self._require_no_link(file)
             for rows in segments.read_batches(self.folder, file, size):
-                yield rows.select(schema.names).cast(schema)
+                yield fitted(rows, schema, file.layout)
 
     def require_sound(self, files: Iterable[DataFile], *, pages: bool) -> None:
         """Refuse damaged Parquet files before another program reads them; each is asked once.

@@ -191,8 +191,14 @@ def _parquet(table: pa.Table, encoding: Mapping[str, Any]) -> pa.Buffer:
 
 
 def _encoding(rows: pa.Table, keys: tuple[str, ...], dense: bool) -> dict[str, Any]:
-    """How columns are encoded: densely, or fast where somebody waits for it."""
-    flat = [field for field in rows.schema if not types.is_nested(field.type)]
+    """How columns are encoded: densely, or fast where somebody waits for it.
+
+    Floats have no statistics: the least and the greatest leave out NaN, which is greater than all
+    others, and readers would take every row for one between them.
+    """
+    nested = {field.name for field in rows.schema if types.is_nested(field.type)}
+    # To Parquet `a.b` is the field b of a struct a as well.
+    flat = [field for field in rows.schema if nested.isdisjoint(_prefixes(field.name))]
     repeating = _repeating(rows.select([field.name for field in flat]))
     near = [
         field.name
@@ -203,12 +209,22 @@ def _encoding(rows: pa.Table, keys: tuple[str, ...], dense: bool) -> dict[str, A
     rest = {name: codec for name in rows.column_names if name not in near}
     return {
         "row_group_size": KEYED_ROW_GROUP_ROWS if keys else ROW_GROUP_ROWS,
-        "compression": rest if len(flat) == len(rows.schema) else codec,
+        "compression": codec if nested else rest,
         "store_decimal_as_integer": True,
         "use_dictionary": repeating,
         "column_encoding": dict.fromkeys(near, "DELTA_BINARY_PACKED"),
-        "write_statistics": dense or list(keys),
+        "write_statistics": [
+            field.name
+            for field in flat
+            if (dense or field.name in keys) and not types.is_floating(field.type)
+        ],
     }
+
+
+def _prefixes(name: str) -> list[str]:
+    """The paths that a dotted name may stand below, and the name itself."""
+    parts = name.split(".")
+    return [".".join(parts[:end]) for end in range(1, len(parts) + 1)]
 
 
 def _is_parquet_integer(type_: pa.DataType) -> bool:

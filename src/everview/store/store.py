@@ -111,18 +111,31 @@ class Store:
         wanted = f"epoch {epoch}, which was being read and has been removed meanwhile,"
         return self.log.not_retained(wanted, "read again, from an epoch that is retained")
 
-    def feed(self, name: str, after: int, upto: int | None = None) -> tuple[Segment, ...]:
+    def feed(
+        self,
+        name: str,
+        after: int,
+        upto: int | None = None,
+        formerly: Iterable[tuple[int, str]] = (),
+    ) -> tuple[Segment, ...]:
         """The changes of a relation after one epoch up to another, oldest first.
 
         value(upto) = value(after) + Σ feed(after, upto), for a relation that existed at `after`.
+        `formerly` are its names until some epochs, in order.
         """
+        names = tuple(formerly)
+
+        def called(epoch: int) -> str:
+            return next((former for until, former in names if epoch < until), name)
+
         newest = self.latest() if upto is None else self.read(upto)
         first = max(after + 1, newest.relations[name].since)
         if first <= newest.epoch and first < self.epochs()[0]:
             remedy = f"read {name} whole, and follow its changes from that epoch on"
             raise self.log.not_retained(f"the change feed of {name} after epoch {after}", remedy)
         walked = (self.read(epoch) for epoch in range(first, newest.epoch + 1))
-        return tuple(segment for each in walked for segment in self._feed_of(each, name))
+        fed = ((each, called(each.epoch)) for each in walked)
+        return tuple(segment for each, then in fed for segment in self._feed_of(each, then))
 
     def _feed_of(self, manifest: Manifest, name: str) -> tuple[Segment, ...]:
         if name in manifest.relations:
@@ -190,7 +203,7 @@ class Store:
     def rows_of(self, segment: Segment, schema: pa.Schema) -> pa.Table:
         """The rows of a segment in their order, from memory where few were written here lately."""
         known = self._written.rows(segment)
-        if known is None:
+        if known is None or any(file.layout is not None for file in segment.files):
             return self.read_files(segment.files, schema=schema)
         return known if known.schema.equals(schema) else known.select(schema.names).cast(schema)
 
@@ -338,10 +351,10 @@ class Store:
         return rows if columns is None or not rows.num_columns else rows.select(list(columns))
 
     def row_groups(
-        self, files: Iterable[DataFile], columns: Sequence[str], probe: Probe | None
+        self, files: Iterable[DataFile], schema: pa.Schema, probe: Probe | None
     ) -> list[FileGroups]:
         """Where in some Parquet files wanted keys may be, as `Reader` tells."""
-        return self._reader.row_groups(files, columns, probe)
+        return self._reader.row_groups(files, schema, probe)
 
     def read_groups(
         self,
@@ -429,5 +442,6 @@ class Store:
 
 def _newly_named(before: Manifest, delta: Delta) -> set[str]:
     """The files that an epoch names and the one before it does not."""
-    named = (before.relations[n].files for n, each in delta.relations.items() if each.removed)
+    changed = (name for name, each in delta.relations.items() if each.removed)
+    named = (before.relations[name].files for name in (*changed, *delta.dropped))
     return delta.paths - {file.path for files in named for file in files}

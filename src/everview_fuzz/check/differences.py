@@ -194,6 +194,14 @@ def _limited_by_key(tree: exp.Expr, types: Types | None = None) -> bool:
     return False
 
 
+def _compares_rows(tree: exp.Expr) -> bool:
+    """Whether a row value is compared with another, or looked for in a list."""
+    return any(
+        isinstance(row.parent, exp.Predicate) and not row.parent.args.get("query")
+        for row in tree.find_all(exp.Tuple)
+    )
+
+
 def _is_around(column: exp.Column, own: set[str]) -> bool:
     return bool(column.table) and column.table.lower() not in own
 
@@ -314,6 +322,14 @@ DIFFERENCES = (
         ((2, 5),),
         ((1, 9), (2, 5)),
         _limited_by_key,
+    ),
+    Difference(
+        "A NULL in a row value",
+        "Spark compares structs, in which a NULL equals a NULL and is less than any value.",
+        "SELECT k FROM u WHERE (k, v) = (k, v)",
+        ((1,), (2,), (3,)),
+        ((1,), (3,)),
+        _compares_rows,
     ),
 )
 

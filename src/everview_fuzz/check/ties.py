@@ -21,8 +21,9 @@ def refined(query: str, seed: int) -> str | None:
     tree = parse_one(query, read=DIALECT)
     orders = [_order_of(node) for node in tree.find_all(exp.Window) if _by_place(node)]
     orders += [_order_of(node) for node in tree.find_all(exp.Query) if node.args.get("limit")]
-    for order in orders:
-        key = exp.Rand(this=exp.Literal.number(seed))
+    for place, order in enumerate(orders):
+        # Seeds of their own: two windows may put equal rows in two orders.
+        key = exp.Rand(this=exp.Literal.number(seed * len(orders) + place))
         order.append("expressions", exp.Ordered(this=key, nulls_first=True))
     return tree.sql(dialect=DIALECT) if orders else None
 

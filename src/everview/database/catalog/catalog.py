@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import nullcontext
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -42,7 +43,17 @@ from everview.errors import UserError
 from everview.expr.types import Schema, names
 from everview.lang import plan_text
 from everview.lang.datalog.lower import StoredRelation as KnownSource
-from everview.lang.front_end import DATALOG, PLAN, SQL, ViewText, lower_view, names_read
+from everview.lang.front_end import (
+    DATALOG,
+    NESTED,
+    PLAN,
+    RELALG,
+    SQL,
+    ViewText,
+    lower_view,
+    names_read,
+    nested_view,
+)
 from everview.lang.sql.bind.inline_functions import inline_calls_in_text
 from everview.lang.sql.lower.context import Analyze
 from everview.lang.sql.parse.functions import Function
@@ -144,25 +155,63 @@ class Catalog:
 
     def with_table(self, table: TableDefinition) -> Catalog:
         """The catalog with one more table."""
-        self._must_be_free(table.name)
+        self.must_be_free(table.name)
         return self._like({**self.tables, table.name: table}, self.views)
 
     def with_plan(self, name: str, plan: Plan) -> Catalog:
         """The catalog with one more view, of a plan that was built in Python."""
         return self.with_view(ViewDefinition(name, plan_text.written(plan), language=PLAN))
 
+    def with_relalg(self, name: str, text: str) -> Catalog:
+        """The catalog with one more view, an expression of relational algebra."""
+        return self.with_view(ViewDefinition(name, text, language=RELALG))
+
     def with_view(self, view: ViewDefinition) -> Catalog:
         """The catalog with one more view, compiled."""
-        self._must_be_free(view.name)
-        if view.refresh == AUTO:
-            known = self._sources()
-            found = partition_query(
-                view.name, view.query, known, self.analyze, self.describe, view.columns
-            )
-            view = replace(view, rest=found.query if found.parts else None, parts=found.parts)
+        self.must_be_free(view.name)
+        view = self._partitioned(view, self._sources())
         grown = self._like(self.tables, {**self.views, view.name: view})
-        with recomputation_offered(view.query):
+        with recomputation_offered(view.query) if view.language == SQL else nullcontext():
             grown._compile_view(view.name)
+        return grown
+
+    def _partitioned(self, view: ViewDefinition, known: Mapping[str, Source]) -> ViewDefinition:
+        """A view with the blocks of it that are recomputed, where it allows that."""
+        if view.refresh != AUTO:
+            return view
+        found = partition_query(
+            view.name, view.query, known, self.analyze, self.describe, view.columns
+        )
+        return replace(view, rest=found.query if found.parts else None, parts=found.parts)
+
+    def with_definitions(
+        self,
+        tables: dict[str, TableDefinition],
+        views: dict[str, ViewDefinition],
+        constraints: dict[str, ConstraintDefinition] | None = None,
+    ) -> Catalog:
+        """The catalog with other definitions; what is defined anew is not compiled yet."""
+        fresh = self._like(tables, views)
+        if constraints is not None:
+            fresh.constraints = constraints
+            fresh._assertions = {
+                name: each
+                for name, each in fresh._assertions.items()
+                if constraints.get(name) is self.constraints[name]
+            }
+        return fresh
+
+    def redefined(
+        self, tables: dict[str, TableDefinition], views: dict[str, ViewDefinition], again: str
+    ) -> Catalog:
+        """The catalog with other definitions, of which the view `again` is compiled.
+
+        The views before it must be compiled already; its blocks are found again.
+        """
+        grown = self._like(tables, {**views, again: replace(views[again], rest=None, parts=())})
+        fresh = grown._partitioned(grown.views[again], grown._sources(again))
+        grown = grown._like(tables, {**grown.views, again: fresh})
+        grown._compile_view(again)
         return grown
 
     def replacing(self, view: ViewDefinition) -> Catalog:
@@ -171,6 +220,9 @@ class Catalog:
         Like a view that is declared again, it comes after all that do not read it.
         """
         name = self.relation(view.name)
+        if self.views[name].language == NESTED:
+            remedy = f"DROP VIEW {self.whole_view(name)} first"
+            raise UserError("C009", f"{name} is a nested view", remedy=remedy)
         readers = self.readers(name)
         for read in names_read(view.query, view.language):
             if (found := self.find(read)) in (name, *readers):
@@ -265,7 +317,7 @@ class Catalog:
     def with_constraint(self, constraint: ConstraintDefinition) -> Catalog:
         """The catalog with one more constraint, compiled; its table is declared already."""
         name = constraint.name or free_name(constraint, {*map(str.lower, self._names())})
-        self._must_be_free(name)
+        self.must_be_free(name)
         known = self.constraints.values()
         constraint = resolved(replace(constraint, name=name), self.tables, known)
         assertion = self._as_assertion(constraint)
@@ -297,10 +349,6 @@ class Catalog:
         left._beyond.pop(name, None)
         return left
 
-    def altered(self, table: TableDefinition) -> Catalog:
-        """The catalog with another definition of a table, whose columns stay."""
-        return self._like({**self.tables, table.name: table}, self.views)
-
     def constraint(self, name: str) -> ConstraintDefinition:
         """The constraint of that name, or a clear error."""
         found = {each.lower(): each for each in self.constraints}.get(name.lower())
@@ -320,12 +368,19 @@ class Catalog:
 
     def without(self, name: str) -> Catalog:
         """The catalog without a table or view that nothing reads; its own constraints go too."""
+        if (whole := self.whole_view(name)) != name:
+            raise UserError(
+                "C009",
+                f"{name} is a collection inside {whole}",
+                remedy=f"drop {whole}, which drops it too",
+            )
         left = self
         for own in [each.name for each in self.constraints.values() if each.table == name]:
             left = left._without_own(own)
-        left._must_be_unread(name)
+        gone = {name, *left.dictionaries(name)}
+        left._must_be_unread(name, *gone)
         tables = {key: value for key, value in left.tables.items() if key != name}
-        views = {key: value for key, value in left.views.items() if key != name}
+        views = {key: value for key, value in left.views.items() if key not in gone}
         return left._like(tables, views)
 
     def _without_own(self, name: str) -> Catalog:
@@ -336,9 +391,10 @@ class Catalog:
         left._assertions = {n: each for n, each in self._assertions.items() if n != name}
         return left
 
-    def _must_be_unread(self, name: str) -> None:
-        readers = [v for v in self.views if v != name and name in self.reads(v)]
-        readers += [c for c in self.constraints if c not in self.views and name in self.reads(c)]
+    def _must_be_unread(self, name: str, *inside: str) -> None:
+        gone = {name, *inside}
+        readers = [v for v in self.views if v not in gone and gone & {*self.reads(v)}]
+        readers += [c for c in self.constraints if c not in self.views and gone & {*self.reads(c)}]
         if readers:
             raise UserError(
                 "C003",
@@ -349,7 +405,22 @@ class Catalog:
     def _names(self) -> tuple[str, ...]:
         return (*self.tables, *self.views, *self.constraints)
 
-    def _must_be_free(self, name: str) -> None:
+    def whole_view(self, name: str) -> str:
+        """The view that a relation belongs to: itself, unless it is inside a nested one."""
+        view = self.views.get(name)
+        return (view and nested_view(view.query, view.language)) or name
+
+    def is_nested(self, name: str) -> bool:
+        """Whether a relation is a nested view, and no collection inside one."""
+        view = self.views.get(name)
+        return view is not None and view.language == NESTED and self.whole_view(name) == name
+
+    def dictionaries(self, name: str) -> tuple[str, ...]:
+        """The relations of the collections inside a nested view, each after the one above it."""
+        return tuple(each for each in self.views if each != name and self.whole_view(each) == name)
+
+    def must_be_free(self, name: str) -> None:
+        """Refuse a name that no table or view can have, or that one has already."""
         if problem := unusable_relation(name):
             raise UserError("Q011", problem, remedy="choose another name")
         taken = {each.lower(): each for each in self._names()}.get(name.lower())
@@ -453,7 +524,8 @@ class Catalog:
                     self._assertions[name] = self._as_assertion(constraint)
                 except UserError as problem:
                     if problem.code not in BEYOND_REACH:
-                        raise
+                        told = f"{name} would not be valid: {problem.problem}"
+                        raise UserError(problem.code, told, remedy=f"drop {name} first") from None
                     self._beyond[name] = problem
         return tuple(self._assertions[n] for n in self.constraints if n in self._assertions)
 
@@ -529,7 +601,7 @@ class Catalog:
 
     def stored(self) -> dict[str, Stored]:
         """How every stored relation is read: tables, views and states."""
-        found = {t.name: Stored(t.columns, t.sort) for t in self.tables.values()}
+        found = {table.name: table.stored for table in self.tables.values()}
         for name in self.views:
             view = self.compiled(name)
             found[name] = Stored(view.source.schema, view.sort)

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass, field
-from typing import Any
+from dataclasses import dataclass, field, replace
+from typing import Any, TypeAlias
 
+from everview.database.catalog.evolution import UNALTERED, Evolution, evolution_from, evolution_json
 from everview.expr.types import Column, Schema, unusable_name
 from everview.lang.front_end import SQL
 from everview.lang.sql.parse.functions import Function
 from everview.lang.sql.parse.statements import STRICT
 from everview.lang.sql.recompute.partition_query import RecomputedBlock
 from everview.plan.nodes import Source
+from everview.runtime.protocol import Stored
 
 _NAME_MAX_BYTES = 200
 """Leaves room for what is added to a name in the names of files."""
@@ -30,11 +32,37 @@ def unusable_relation(name: str) -> str | None:
     return unusable_name(name)
 
 
+FormerNames: TypeAlias = tuple[tuple[int, str], ...]
+"""Names of a relation before some epochs, in order."""
+
+
+@dataclass(frozen=True, slots=True)
+class Comments:
+    """What a user says of a relation and of its columns; nothing where the text is empty."""
+
+    relation: str = ""
+    columns: tuple[tuple[str, str], ...] = ()
+
+    def of(self, column: str) -> str:
+        """What is said of a column."""
+        return dict(self.columns).get(column, "")
+
+    def with_column(self, column: str, text: str) -> Comments:
+        """The same with another comment on a column."""
+        kept = {name: each for name, each in self.columns if name != column}
+        return Comments(self.relation, tuple((kept | ({column: text} if text else {})).items()))
+
+
+UNCOMMENTED = Comments()
+
+
 @dataclass(frozen=True, slots=True)
 class TableDefinition:
     """A declared table; `lengths` says how long the texts of a column may be.
 
     `defaults` and `generated` are the expressions of columns that a row does not give.
+    `evolution` is how it was altered, `formerly` the names it had until some epochs.
+    A table that `is_set` has no row twice: changes of it are minimized.
     """
 
     name: str
@@ -42,6 +70,10 @@ class TableDefinition:
     key: tuple[str, ...]
     not_null: tuple[str, ...]
     lengths: tuple[tuple[str, int], ...] = ()
+    evolution: Evolution = UNALTERED
+    formerly: FormerNames = ()
+    comments: Comments = UNCOMMENTED
+    is_set: bool = False
     defaults: tuple[tuple[str, str], ...] = ()
     generated: tuple[tuple[str, str], ...] = ()
 
@@ -55,6 +87,13 @@ class TableDefinition:
         """The order its segments are stored in."""
         return self.key or (self.columns[0].name,)
 
+    @property
+    def stored(self) -> Stored:
+        """How its files are read, whenever they were written."""
+        former = self.evolution.former(self.columns)
+        fills = self.evolution.fills_of(self.columns) if former else ()
+        return Stored(self.columns, self.sort, former=former, fills=fills)
+
 
 @dataclass(frozen=True, slots=True)
 class ViewDefinition:
@@ -62,7 +101,7 @@ class ViewDefinition:
 
     With parts that are recomputed, `rest` is the query in which they stand for their blocks. The
     functions that the query `calls` are written out in it. In Datalog, the query is a stratum;
-    built in Python, it is the text of a plan.
+    in relational algebra, an expression; built in Python, it is the text of a plan.
     """
 
     name: str
@@ -73,6 +112,8 @@ class ViewDefinition:
     parts: tuple[RecomputedBlock, ...] = ()
     calls: tuple[str, ...] = ()
     language: str = SQL
+    formerly: FormerNames = ()
+    comments: Comments = UNCOMMENTED
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,23 +156,45 @@ def table_from(raw: Mapping[str, Any]) -> TableDefinition:
     columns = _columns_from(raw["columns"])
     lengths = tuple((name, int(length)) for name, length in raw.get("lengths", ()))
     key, not_null = tuple(raw["key"]), tuple(raw["not_null"])
+    evolution = evolution_from(raw.get("evolution", {}))
+    table = TableDefinition(raw["name"], columns, key, not_null, lengths, evolution)
     defaults, generated = (
         tuple((name, text) for name, text in raw.get(kind, ()))
         for kind in ("defaults", "generated")
     )
-    return TableDefinition(raw["name"], columns, key, not_null, lengths, defaults, generated)
+    table = replace(table, defaults=defaults, generated=generated)
+    return replace(table, is_set=raw.get("kind") == "set", **_told_from(raw))
 
 
 def table_json(table: TableDefinition) -> dict[str, Any]:
     """A table, as JSON; what it does not have is left out."""
-    plain = {
+    plain: dict[str, Any] = {
         "name": table.name,
         "columns": _columns_json(table.columns),
         "key": list(table.key),
         "not_null": list(table.not_null),
     }
     pairs = {"lengths": table.lengths, "defaults": table.defaults, "generated": table.generated}
-    return plain | {kind: [list(each) for each in given] for kind, given in pairs.items() if given}
+    plain |= {kind: [list(each) for each in given] for kind, given in pairs.items() if given}
+    plain |= {"evolution": evolution_json(table.evolution)} if table.evolution.layouts else {}
+    plain |= {"kind": "set"} if table.is_set else {}
+    return plain | _told_json(table)
+
+
+def _told_from(raw: Mapping[str, Any]) -> dict[str, Any]:
+    """The former names and the comments of a table or view."""
+    formerly = tuple((int(until), name) for until, name in raw.get("formerly", ()))
+    told = raw.get("comments", {})
+    columns = tuple((name, text) for name, text in told.get("columns", ()))
+    return {"formerly": formerly, "comments": Comments(told.get("relation", ""), columns)}
+
+
+def _told_json(each: TableDefinition | ViewDefinition) -> dict[str, Any]:
+    """As `_told_from` reads it; what there is none of is left out."""
+    comments, formerly = each.comments, [list(name) for name in each.formerly]
+    told = {"relation": comments.relation, "columns": [list(pair) for pair in comments.columns]}
+    found: dict[str, Any] = {"formerly": formerly} if formerly else {}
+    return found | ({"comments": told} if comments != UNCOMMENTED else {})
 
 
 def view_from(raw: Mapping[str, Any]) -> ViewDefinition:
@@ -145,9 +208,10 @@ def view_from(raw: Mapping[str, Any]) -> ViewDefinition:
     columns, refresh = tuple(raw["columns"]), raw.get("refresh", STRICT)
     name, calls = raw["name"], tuple(raw.get("calls", ()))
     language = raw.get("language", SQL)
-    return ViewDefinition(
+    view = ViewDefinition(
         name, raw["query"], columns, refresh, raw.get("rest"), parts, calls, language
     )
+    return replace(view, **_told_from(raw))
 
 
 def view_json(view: ViewDefinition) -> dict[str, Any]:
@@ -165,6 +229,7 @@ def view_json(view: ViewDefinition) -> dict[str, Any]:
     plain = {"name": view.name, "query": view.query, "columns": list(view.columns)}
     plain |= {"calls": list(view.calls)} if view.calls else {}
     plain |= {"language": view.language} if view.language != SQL else {}
+    plain |= _told_json(view)
     if view.refresh == STRICT:
         return plain
     return plain | {"refresh": view.refresh, "rest": view.rest, "parts": parts}

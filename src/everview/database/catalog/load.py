@@ -4,15 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from functools import partial
+from itertools import chain
 from typing import Any
 
 from everview.database.catalog.catalog import Catalog
 from everview.database.catalog.constraints import problems_in
 from everview.database.catalog.definitions import TableDefinition, ViewDefinition
+from everview.database.catalog.evolution import evolution_problems
 from everview.database.queries import describe
 from everview.errors import UserError
 from everview.expr.types import Schema, names, storable_type, unusable_name
-from everview.lang.front_end import DATALOG, PLAN, SQL
+from everview.lang.front_end import LANGUAGES
 from everview.lang.sql.parse.statements import AUTO, STRICT
 from everview.lang.sql.recompute.partition_query import RecomputedBlock
 from everview.runtime.protocol import Engine
@@ -56,6 +58,8 @@ def _problems(catalog: Catalog, stored: Mapping[str, object]) -> Iterator[str]:
         yield from _in_columns(source.name, source.schema)
         if not source.schema or {*source.key} - {*names(source.schema)}:
             yield f"{source.name!r} has no such columns"
+    for tables in catalog.known.states.values():
+        yield from _not_text(tables)
     for function in catalog.functions.values():
         yield from _not_text((function.name, function.gives, function.body))
         yield from _in_columns(function.name, function.takes)
@@ -67,13 +71,23 @@ def _in_table(table: TableDefinition) -> Iterator[str]:
     yield from _not_text((*computed, *computed.values()))
     if not table.columns or {*table.key, *table.not_null, *computed} - {*names(table.columns)}:
         yield f"{table.name!r} has no such columns"
+    for layout in table.evolution.layouts:
+        yield from _in_columns(table.name, layout.columns)
+    yield from evolution_problems(table.evolution, table.columns)
+    yield from _in_told(table)
+
+
+def _in_told(each: TableDefinition | ViewDefinition) -> Iterator[str]:
+    yield from _not_text(name for _, name in each.formerly)
+    yield from _not_text((each.comments.relation, *chain(*each.comments.columns)))
 
 
 def _in_view(view: ViewDefinition) -> Iterator[str]:
     given = () if view.rest is None else (view.rest,)
     yield from _not_text((view.query, view.language, view.refresh, *given))
     yield from _not_text((*view.columns, *view.calls))
-    if view.language not in (SQL, DATALOG, PLAN) or view.refresh not in (STRICT, AUTO):
+    yield from _in_told(view)
+    if view.language not in LANGUAGES or view.refresh not in (STRICT, AUTO):
         yield f"{view.name!r} is in no language of ours"
     for part in view.parts:
         yield from _in_part(part)

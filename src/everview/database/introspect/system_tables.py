@@ -35,21 +35,23 @@ class BoundQuery:
     pending: Changes
 
 
-def bind_system_tables(query: BoundQuery, tables: Mapping[str, SystemTable]) -> BoundQuery:
+def bind_system_tables(
+    query: BoundQuery, tables: Mapping[str, SystemTable], namespace: str = NAMESPACE
+) -> BoundQuery:
     """The query with each system table bound to a table that has nothing but pending rows."""
-    if NAMESPACE not in query.text.lower():
+    if namespace not in query.text.lower():
         return query
     text, stored, pending = query.text, dict(query.snapshot.stored), dict(query.pending)
     reads = list(query.reads)
-    named = [node for node in parse_query(text).find_all(exp.Table) if node.db.lower() == NAMESPACE]
+    named = [node for node in parse_query(text).find_all(exp.Table) if node.db.lower() == namespace]
     for node in sorted(named, key=lambda node: -node.this.meta["start"]):
         table = tables.get(node.name.lower())
         place = Span(query.text, node.args["db"].meta["start"], node.this.meta["end"] + 1)
         if table is None:
-            known = ", ".join(f"{NAMESPACE}.{name}" for name in tables)
-            problem = f"there is no table {NAMESPACE}.{node.name}"
+            known = ", ".join(f"{namespace}.{name}" for name in tables)
+            problem = f"there is no table {namespace}.{node.name}"
             raise UserError("C002", problem, span=place, remedy=f"there is {known}")
-        name = _unused_name(f"{NAMESPACE}_{node.name.lower()}", query.snapshot)
+        name = _unused_name(f"{namespace}_{node.name.lower()}", query.snapshot)
         alias = "" if node.alias else f" AS {spark_name(node.name)}"
         text = f"{text[: place.start]}{spark_name(name)}{alias}{text[place.stop :]}"
         if name not in stored:

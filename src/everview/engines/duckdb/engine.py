@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import Any
@@ -21,6 +21,7 @@ from everview.engines.duckdb.scan_evaluator import ScanEvaluator
 from everview.errors import Span, UserError
 from everview.expr.quoting import duckdb_name
 from everview.expr.types import WEIGHT, Schema, Type, names
+from everview.lang.sql.allowlist.allow import NOTHING, Allow
 from everview.plan.nodes import Plan, Source
 from everview.plan.ordered_query import OrderedQuery
 from everview.plan.traverse import schema_of, sources
@@ -31,11 +32,10 @@ from everview.runtime.cached_slices import fetch_in_process
 from everview.runtime.calendar import must_be_in_calendar
 from everview.runtime.interpreter import InProcess
 from everview.runtime.memory_budget import EMBEDDED, memory_budget
-from everview.runtime.protocol import Changes, Part, Snapshot, TextEvaluator, Violation
+from everview.runtime.protocol import Changes, Files, Part, Snapshot, TextEvaluator, Violation
 from everview.runtime.report import RunReport
 from everview.runtime.results import Result
 from everview.runtime.retry import Answer, retry_consolidated
-from everview.runtime.vector.batches import VECTOR_MAX_ROWS
 from everview.runtime.workspace import Workspace
 from everview.sqlgen.parity.errors import NotAtParity
 from everview.sqlgen.sql import DUCKDB, emit_consolidated
@@ -54,7 +54,13 @@ class DuckDBEngine:
     large_rows = float("inf")
     text: TextEvaluator | None = None
 
-    def __init__(self, memory: int | None = None, vector_max_rows: int = VECTOR_MAX_ROWS) -> None:
+    def __init__(
+        self,
+        memory: int | None = None,
+        vector_max_rows: int | None = None,
+        allow: Allow = NOTHING,
+    ) -> None:
+        self.allow = allow
         budget = memory_budget(memory, EMBEDDED)
         self.local = InProcess(duckdb_workspace(budget.calculating, vector_max_rows), budget)
         self.frames = _NoFrames()
@@ -82,6 +88,18 @@ class DuckDBEngine:
         """Run a transaction's program."""
         with queries.refused_by_name():
             return self.local.run(self, program, changes, snapshot, epoch, violation)
+
+    def preview(
+        self,
+        program: Program,
+        changes: Changes,
+        snapshot: Snapshot,
+        violation: Violation,
+        wanted: Collection[str],
+    ) -> Mapping[str, Part]:
+        """Run a transaction's program without writing."""
+        with queries.refused_by_name():
+            return self.local.preview(self, program, changes, snapshot, violation, wanted)
 
     def fetch(self, steps: Sequence[Fetch], snapshot: Snapshot, report: RunReport) -> None:
         """Look slices up in the relation cache, or in files as long as they are not in it."""
@@ -119,11 +137,16 @@ class DuckDBEngine:
         kept = {name: list(parts) for name, parts in pending.items()}
         plan = query.plan
         whole = isinstance(plan, Source) and query == OrderedQuery(plan, names(plan.schema))
+        shown = Result(
+            lambda: self._shown_rows(query, snapshot, kept),
+            stream=partial(self._shown_batches, query, snapshot, kept),
+            named=lambda: query.columns,
+        )
         if isinstance(plan, Source) and whole and not kept.get(plan.name):
             stream = partial(stream_relation, self.local, plan.name, snapshot)
-        else:
-            stream = partial(self._shown_batches, query, snapshot, kept)
-        return Result(lambda: self._shown_rows(query, snapshot, kept), stream=stream)
+            relation = snapshot.relation(plan.name)
+            return replace(shown, stream=stream, counted=lambda: relation.weight)
+        return shown
 
     def lookup(self, name: str, by: str, keys: pa.ChunkedArray, snapshot: Snapshot) -> pa.Table:
         """The weighted rows of a relation whose column `by` is among `keys`."""
@@ -203,6 +226,8 @@ class DuckDBEngine:
 class _NoFrames:
     """Changes come as Arrow tables: there is no Spark to make a frame of."""
 
+    files: Files | None = None
+
     def take(
         self,
         rows: Any,
@@ -222,6 +247,12 @@ class _NoFrames:
         """The rows of a query whose last column has the weights."""
         rows, schema = result.to_arrow(), snapshot.stored[table].schema
         return conform(rows.rename_columns([*rows.column_names[:-1], WEIGHT]), schema)
+
+    def minimized(
+        self, table: str, change: Part, snapshot: Snapshot, pending: Sequence[Part], *, once: bool
+    ) -> Part:
+        """All rows are in memory here."""
+        raise AssertionError(type(change))
 
     def removal(
         self, table: str, key: Sequence[str], by: Any, snapshot: Snapshot, pending: Sequence[Part]

@@ -41,11 +41,12 @@ _NUMBERS = count()
 
 def duckdb_workspace(
     memory: int | None = None,
-    vector_max_rows: int = VECTOR_MAX_ROWS,
+    vector_max_rows: int | None = None,
     spark: SparkEvaluator | None = None,
 ) -> Workspace:
     """A workspace over a DuckDB of its own."""
-    return Workspace(DuckDBEvaluator(memory), vector_max_rows, spark)
+    few = VECTOR_MAX_ROWS if vector_max_rows is None else vector_max_rows
+    return Workspace(DuckDBEvaluator(memory), few, spark)
 
 
 class DuckDBEvaluator:

@@ -12,9 +12,10 @@ from everview.expr.types import WEIGHT, Schema, names
 from everview.plan.nodes import Empty
 from everview.runtime.arrow_types import arrow_schema
 from everview.runtime.interpreter import InProcess
-from everview.runtime.protocol import Snapshot
+from everview.runtime.protocol import Snapshot, Stored
 from everview.runtime.workspace import Workspace
 from everview.sqlgen.sql import DUCKDB, consolidate, emit
+from everview.store.layouts import unpacked_value
 from everview.store.manifest import DataFile, parquet_and_pieces
 from everview.store.store import Store
 
@@ -23,48 +24,74 @@ from everview.store.store import Store
 class Scan:
     """Files of one relation.
 
-    `small` are rows that are in no file of their own; they are read under the name `small_name`.
+    `paths` are by layout. `small` are rows that are in no file of their own; they are read under
+    the name `small_name`.
     """
 
-    paths: tuple[str, ...]
+    paths: tuple[tuple[int | None, tuple[str, ...]], ...]
     small: pa.Table | None = None
     small_name: str = ""
 
-    def sql(self, workspace: Workspace, schema: Schema) -> str:
+    def sql(self, workspace: Workspace, stored: Stored) -> str:
         """SQL for the weighted rows; it can be run until the workspace is cleared."""
+        fills = f"fill {self.small_name}"
         if self.small is not None:
             workspace.register(self.small_name, self.small)
-        columns = "".join(
-            f"CAST({name} AS {DUCKDB.type_(c.type)}) AS {name}, "
-            for c in schema
-            for name in (duckdb_name(c.name),)
+        if stored.fills and self.paths:
+            values = [unpacked_value(fill) for _, fill in stored.fills]
+            one = [pa.repeat(value, 1) for value in values]
+            workspace.register(fills, pa.table(one, [name for name, _ in stored.fills]))
+        selects = [
+            f"SELECT {_columns(stored, layout, fills)}{WEIGHT} FROM {_parquet(paths)}"
+            for layout, paths in self.paths
+        ]
+        if self.small is not None:
+            columns = _columns(stored, None, fills)
+            selects.append(f"SELECT {columns}{WEIGHT} FROM {duckdb_name(self.small_name)}")
+        return " UNION ALL ".join(selects) or emit(Empty(stored.schema), DUCKDB)
+
+
+def _parquet(paths: Iterable[str]) -> str:
+    listed = ", ".join("'" + path.replace("'", "''") + "'" for path in paths)
+    return f"read_parquet([{listed}])"
+
+
+def _columns(stored: Stored, layout: int | None, fills: str) -> str:
+    """The columns of a relation as files of a layout have them, as `layouts.fitted` does."""
+    given = {name for name, _ in stored.fills}
+    found = []
+    for column in stored.schema:
+        former = column.name if layout is None else stored.former[layout].name_of(column.name)
+        value = "NULL" if former is None else duckdb_name(former)
+        if former is None and column.name in given:
+            value = f"(SELECT {duckdb_name(column.name)} FROM {duckdb_name(fills)})"
+        found.append(
+            f"CAST({value} AS {DUCKDB.type_(column.type)}) AS {duckdb_name(column.name)}, "
         )
-        selects = [f"SELECT {columns}{WEIGHT} FROM {item}" for item in self._items()]
-        return " UNION ALL ".join(selects) or emit(Empty(schema), DUCKDB)
-
-    def _items(self) -> list[str]:
-        listed = ", ".join("'" + path.replace("'", "''") + "'" for path in self.paths)
-        parquet = [f"read_parquet([{listed}])"] if self.paths else []
-        return parquet + ([duckdb_name(self.small_name)] if self.small is not None else [])
+    return "".join(found)
 
 
-def scan(name: str, files: Iterable[DataFile], store: Store, schema: Schema) -> Scan:
+def scan(name: str, files: Iterable[DataFile], store: Store, stored: Stored) -> Scan:
     """Files of a store as DuckDB reads them, for the relation that is to be called `name`.
 
     DuckDB verifies no checksum, so they are verified before.
     """
     parquet, pieces = parquet_and_pieces(files)
     store.require_sound(parquet, pages=False)
-    small = store.read_files(pieces, schema=arrow_schema(schema)) if pieces else None
-    paths = tuple(store.absolute(file.path) for file in parquet)
-    return Scan(paths, small, f"small {name}")
+    small = store.read_files(pieces, schema=stored.arrow()) if pieces else None
+    layouts = dict.fromkeys(file.layout for file in parquet)
+    paths = (
+        (layout, tuple(store.absolute(file.path) for file in parquet if file.layout == layout))
+        for layout in layouts
+    )
+    return Scan(tuple(paths), small, f"small {name}")
 
 
 def stored_item(name: str, snapshot: Snapshot, workspace: Workspace) -> str:
     """The weighted rows of all segments of a relation as a FROM item."""
-    schema = snapshot.stored[name].schema
+    stored = snapshot.stored[name]
     files = snapshot.relation(name).files
-    return f"({scan(name, files, snapshot.store, schema).sql(workspace, schema)})"
+    return f"({scan(name, files, snapshot.store, stored).sql(workspace, stored)})"
 
 
 def consolidated_item(name: str, item: str, snapshot: Snapshot) -> str:

@@ -16,7 +16,7 @@ from pyspark.sql import functions as F  # noqa: N812
 from everview.engines.spark.errors import innermost
 from everview.engines.spark.fetch import ANSWER_TYPE, Read
 from everview.expr.quoting import spark_name
-from everview.store import group_reader
+from everview.store import group_reader, layouts
 
 ROW_GROUP_BYTES, ROW_GROUP_ROWS = 8 << 20, 16_384
 """Small row groups let a lookup by key skip most of a file."""
@@ -74,12 +74,14 @@ def fetch_slices(session: SparkSession, tasks: int, read: Read) -> pa.Table:
 
     What they call is sent along: executors have nothing of ours installed.
     """
-    cloudpickle.register_pickle_by_value(group_reader)  # type: ignore[no-untyped-call]
+    for module in (group_reader, layouts):
+        cloudpickle.register_pickle_by_value(module)  # type: ignore[no-untyped-call]
     try:
         frame = session.range(0, tasks, 1, tasks)
         return frame.mapInArrow(read, ANSWER_TYPE).toArrow()
     finally:
-        cloudpickle.unregister_pickle_by_value(group_reader)  # type: ignore[no-untyped-call]
+        for module in (group_reader, layouts):
+            cloudpickle.unregister_pickle_by_value(module)  # type: ignore[no-untyped-call]
 
 
 def count_rows(frame: DataFrame) -> int:
@@ -100,6 +102,14 @@ def write_sorted(frame: DataFrame, path: str, sort: Sequence[str], *, ranged: bo
     written = Observation()
     frame = frame.observe(written, F.count(F.lit(1)).alias("rows"))
     frame.write.options(**_WRITING).parquet(path)
+    return int(written.get["rows"])
+
+
+def write_files(frame: DataFrame, path: str, format_: str, options: dict[str, str]) -> int:
+    """Write rows for others to read, by executors; how many they say it was."""
+    written = Observation()
+    frame = frame.observe(written, F.count(F.lit(1)).alias("rows"))
+    frame.write.format(format_).options(**options).save(path)
     return int(written.get["rows"])
 
 

@@ -121,8 +121,13 @@ def _order(rows: int, seed: int) -> list[int]:
     return places
 
 
-def plan_difference(session: SparkSession, name: str, plan: Plan, snapshot: Snapshot) -> Difference:
-    """The rows of `plan`, which is a view's query minus the view."""
+def plan_difference(
+    session: SparkSession, name: str, plan: Plan, snapshot: Snapshot
+) -> Difference | None:
+    """The rows of `plan`, which is a view's query minus the view.
+
+    None if Spark's optimizer fails on the plan, as it does on some texts.
+    """
     listed = listed_names(names(snapshot.stored[name].schema))
     with Relations(session) as relations:
         relations.give_stored(plan, snapshot, consolidated=True)
@@ -131,7 +136,12 @@ def plan_difference(session: SparkSession, name: str, plan: Plan, snapshot: Snap
             f"SELECT {listed}, {WEIGHT}, 0 AS _rows FROM ({rows}) AS q UNION ALL "
             f"SELECT {listed}, 0, {WEIGHT} FROM {relations.names[name]}"
         )
-        return _consolidated_difference(session, both, snapshot.stored[name].schema)
+        try:
+            return _consolidated_difference(session, both, snapshot.stored[name].schema)
+        except Py4JJavaError as problem:
+            if not fails_inside(problem):
+                raise
+            return None
 
 
 def _consolidated_difference(session: SparkSession, both: str, schema: Schema) -> Difference:

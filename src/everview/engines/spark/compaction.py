@@ -10,7 +10,6 @@ from everview.engines.spark import actions
 from everview.engines.spark.door import ask
 from everview.engines.spark.errors import explained
 from everview.engines.spark.relations import Relations, as_frame, files_frame
-from everview.runtime.arrow_types import arrow_schema
 from everview.runtime.protocol import Snapshot
 from everview.sqlgen.sql import SPARK, consolidate
 from everview.store.manifest import Kind, Run, Segment, parquet_and_pieces
@@ -24,9 +23,9 @@ def compact(session: SparkSession, run: Run, snapshot: Snapshot, epoch: int) -> 
     """The sum of a run of segments, as files that executors write, ranged and sorted by key."""
     store, stored = snapshot.store, snapshot.stored[run.name]
     whole, pieces = parquet_and_pieces(run.files)
-    frames = [files_frame(session, whole, store, stored.schema)] if whole else []
+    frames = [files_frame(session, whole, store, stored)] if whole else []
     if pieces:
-        small = store.read_files(pieces, schema=arrow_schema(stored.schema))
+        small = store.read_files(pieces, schema=stored.arrow())
         frames.append(as_frame(session, small))
     with Relations(session) as relations:
         relations.give(run.name, reduce(DataFrame.unionByName, frames))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
 from functools import cached_property, partial
 from typing import Any
@@ -26,7 +26,7 @@ from everview.engines.spark.text import SparkText
 from everview.errors import Span, UserError
 from everview.expr.types import Schema, Type, names
 from everview.lang.sql.allowlist.allow import NOTHING, Allow
-from everview.plan.nodes import Plan, Ref, Source
+from everview.plan.nodes import Negate, Plan, Ref, Source
 from everview.plan.ordered_query import OrderedQuery
 from everview.plan.traverse import schema_of, sources, walk
 from everview.program.steps import Fetch, Loop, Program
@@ -37,7 +37,9 @@ from everview.runtime.interpreter import InProcess
 from everview.runtime.memory_budget import BESIDE_SPARK, memory_budget
 from everview.runtime.protocol import (
     Changes,
+    Part,
     Snapshot,
+    Staged,
     TextEvaluator,
     Violation,
     in_memory,
@@ -82,6 +84,7 @@ class SparkEngine:
             duckdb_workspace(budget.calculating, spark=self._evaluate_step), budget
         )
         self.frames = SparkFrames(lambda: self.session, large_rows)
+        self.allow = allow
         self.text: TextEvaluator | None = SparkText(
             lambda: self.session, allow, self.frames, self._shown_frame
         )
@@ -121,18 +124,48 @@ class SparkEngine:
         The small gear gives up before it holds more than the driver should; then nothing counts.
         """
         with explained():
-            parts = [part for each in changes.values() for part in each]
-            if in_memory(parts) is not None and sum(map(row_count, parts)) <= self.large_rows:
+            if self._fits(changes):
                 with suppress(TooLarge):
                     return self.local.run(self, program, changes, snapshot, epoch, violation)
+            return self._run_large(program, changes, snapshot, epoch, violation)
 
-            def follow(
-                loop: Loop, given: Mapping[str, pa.Table], report: RunReport
-            ) -> Mapping[str, pa.Table]:
-                return self.local.follow(self, loop, given, snapshot, report)
+    def preview(
+        self,
+        program: Program,
+        changes: Changes,
+        snapshot: Snapshot,
+        violation: Violation,
+        wanted: Collection[str],
+    ) -> Mapping[str, Part]:
+        """Run a transaction's program; executors write what is large, and it does not count."""
+        with explained():
+            if self._fits(changes):
+                with suppress(TooLarge):
+                    return self.local.preview(self, program, changes, snapshot, violation, wanted)
+            epoch = snapshot.manifest.epoch + 1
+            written = self._run_large(program, changes, snapshot, epoch, violation).segments
+            return {name: Staged(each) for name, each in written.items() if name in wanted}
 
-            gear = LargeGear(self.session, snapshot, epoch, violation, follow)
-            return retry_consolidated(partial(gear.run, program, changes))
+    def _fits(self, changes: Changes) -> bool:
+        """Whether a change is here and small enough to be computed in process."""
+        parts = [part for each in changes.values() for part in each]
+        return in_memory(parts) is not None and sum(map(row_count, parts)) <= self.large_rows
+
+    def _run_large(
+        self,
+        program: Program,
+        changes: Changes,
+        snapshot: Snapshot,
+        epoch: int,
+        violation: Violation,
+    ) -> RunReport:
+        def follow(
+            loop: Loop, given: Mapping[str, pa.Table], report: RunReport
+        ) -> Mapping[str, pa.Table]:
+            return self.local.follow(self, loop, given, snapshot, report)
+
+        gear = LargeGear(self.session, snapshot, epoch, violation, follow)
+        return retry_consolidated(partial(gear.run, program, changes))
 
     def fetch(self, steps: Sequence[Fetch], snapshot: Snapshot, report: RunReport) -> None:
         """Name the slices of one round in the workspace."""
@@ -211,12 +244,27 @@ class SparkEngine:
     def select(self, query: OrderedQuery, snapshot: Snapshot, pending: Changes) -> Result:
         """The rows that a query shows; those of a stored relation are read here if they are few."""
         plan = query.plan
-        whole = isinstance(plan, Source) and query == OrderedQuery(plan, names(plan.schema))
-        if isinstance(plan, Source) and whole and not pending.get(plan.name):
+        source = plan.child if isinstance(plan, Negate) else plan
+        whole = query == OrderedQuery(plan, names(schema_of(plan)))
+        if (
+            isinstance(source, Source)
+            and whole
+            and (source is not plan or pending.get(source.name))
+        ):
+            sign = -1 if source is not plan else 1
+            frame = queries.plain_frame(self.session, source.name, snapshot, pending, sign)
+        elif isinstance(plan, Source) and whole:
             return self._read(plan.name, snapshot)
-        frame = self._shown_frame(query, snapshot, pending)
+        else:
+            frame = self._shown_frame(query, snapshot, pending)
         stream = partial(actions.batches, frame)
-        return Result(lambda: actions.collect(frame), lambda: frame, stream)
+        return Result(
+            lambda: actions.collect(frame),
+            lambda: frame,
+            stream,
+            lambda: query.columns,
+            lambda: actions.count_rows(frame),
+        )
 
     def _read(self, name: str, snapshot: Snapshot) -> Result:
         def arrow() -> pa.Table:
@@ -225,8 +273,13 @@ class SparkEngine:
                 return actions.collect(queries.plain_frame(self.session, name, snapshot, {}))
             return repeated(self._evaluate_in_process(Source(name, schema), snapshot))
 
-        stream = partial(stream_relation, self.local, name, snapshot)
-        return Result(arrow, lambda: queries.plain_frame(self.session, name, snapshot, {}), stream)
+        return Result(
+            arrow,
+            lambda: queries.plain_frame(self.session, name, snapshot, {}),
+            partial(stream_relation, self.local, name, snapshot),
+            lambda: names(snapshot.stored[name].schema),
+            lambda: snapshot.relation(name).weight,
+        )
 
     def _shown_frame(self, query: OrderedQuery, snapshot: Snapshot, pending: Changes) -> DataFrame:
         return queries.shown(self.session, query, self.evaluate(query.plan, snapshot, pending))

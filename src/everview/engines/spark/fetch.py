@@ -27,8 +27,8 @@ class TooLarge(Exception):  # noqa: N818  (a signal between gears, not an error)
 
 
 Read = Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]
-Task = list[tuple[int, str, list[int]]]
-"""What one task reads: of which slice, in which file, which row groups."""
+Task = list[tuple[int, str, int | None, list[int]]]
+"""What one task reads: of which slice, in which file, of which layout, which row groups."""
 
 
 def fetch_by_job(
@@ -65,7 +65,8 @@ def tasks(slices: Sequence[FileSlice]) -> list[Task]:
     before = 0
     for number, chunk in parts:
         path = slices[number].store.absolute(chunk.file.path)
-        shared[before * count // total].append((number, path, list(chunk.groups)))
+        part = number, path, chunk.file.layout, list(chunk.groups)
+        shared[before * count // total].append(part)
         before += chunk.bytes + 1
     return [task for task in shared if task]
 

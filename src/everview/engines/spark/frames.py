@@ -15,6 +15,7 @@ from pyspark.sql import DataFrame, SparkSession, functions
 from everview.engines.spark import actions
 from everview.engines.spark.door import ask
 from everview.engines.spark.errors import explained, not_accepted
+from everview.engines.spark.files import SparkFiles
 from everview.engines.spark.queries import weighted_frame
 from everview.engines.spark.relations import Relations, part_frame
 from everview.engines.spark.writing import write_segment
@@ -30,7 +31,7 @@ from everview.expr.types import (
     is_nested,
     names,
 )
-from everview.runtime.arrow_types import arrow_schema, conform
+from everview.runtime.arrow_types import conform
 from everview.runtime.protocol import SIGN, Part, Snapshot, Staged, row_count
 from everview.runtime.results import Result
 from everview.sqlgen.sql import SPARK, consolidate
@@ -48,6 +49,11 @@ class SparkFrames:
 
     session: Callable[[], SparkSession]
     large_rows: int
+
+    @property
+    def files(self) -> SparkFiles:
+        """Executors read and write files."""
+        return SparkFiles(self.session)
 
     def take(
         self,
@@ -95,6 +101,33 @@ class SparkFrames:
             _must_all_be_there(by, row_count(removed), table)
         return removed
 
+    def minimized(
+        self, table: str, change: Part, snapshot: Snapshot, pending: Sequence[Part], *, once: bool
+    ) -> Part:
+        """The part of a change that has an effect, by one aggregation on executors."""
+        session, stored = self.session(), snapshot.stored[table]
+        counts = (Column("__deleted", "bigint"), Column("__inserted", "bigint"))
+        columns = ", ".join(map(spark_name, names(stored.schema)))
+        deleted, inserted = map(spark_name, names(counts))
+        with Relations(session) as relations:
+            relations.give("there", weighted_frame(session, table, snapshot, {table: pending}))
+            relations.give("change", part_frame(session, change, table, snapshot))
+            rows = (
+                f"SELECT {columns}, 0 AS {deleted}, 0 AS {inserted}, {WEIGHT} "
+                f"FROM {relations.names['there']} UNION ALL "
+                f"SELECT {columns}, GREATEST(-{WEIGHT}, 0), GREATEST({WEIGHT}, 0), 0 "
+                f"FROM {relations.names['change']}"
+            )
+            total = consolidate(rows, (*stored.schema, *counts), names(counts), SPARK)
+            wanted = f"LEAST({inserted}, 1)" if once else inserted
+            after = f"GREATEST({WEIGHT} - {deleted}, 0, {wanted})"
+            effect = (
+                f"SELECT {columns}, CAST({after} - {WEIGHT} AS BIGINT) AS {WEIGHT} "
+                f"FROM ({total}) AS q "
+                f"WHERE {deleted} + {inserted} > 0 AND {after} <> {WEIGHT}"
+            )
+            return self.pin(ask(session, effect), table, snapshot)
+
     def pin(self, frame: DataFrame, table: str, snapshot: Snapshot) -> Part:
         """Weighted rows of a table, computed once: in memory if they are few, else in files."""
         with explained():
@@ -108,9 +141,9 @@ class SparkFrames:
         segment = write_segment(frame, table, snapshot, snapshot.manifest.epoch + 1)
         if segment.rows > self.large_rows:
             return Staged(segment)
-        schema = snapshot.stored[table].schema
-        rows = snapshot.store.read_files(segment.files, schema=arrow_schema(schema))
-        return Staged(segment, conform(rows, schema))
+        stored = snapshot.stored[table]
+        rows = snapshot.store.read_files(segment.files, schema=stored.arrow())
+        return Staged(segment, conform(rows, stored.schema))
 
 
 def _must_all_be_there(keys: DataFrame, removed: int, table: str) -> None:

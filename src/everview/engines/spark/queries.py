@@ -49,19 +49,20 @@ def analyze(session: SparkSession, scalar: str, schema: Schema, span: Span | Non
 
 
 def plain_frame(
-    session: SparkSession, name: str, snapshot: Snapshot, pending: Changes
+    session: SparkSession, name: str, snapshot: Snapshot, pending: Changes, sign: int = 1
 ) -> DataFrame:
-    """A relation as an ordinary table: each row as often as its weight says.
+    """A relation as an ordinary table: each row as often as its weight says, times a `sign`.
 
     A base is read as it is, without a shuffle: no row of it cancels another.
     """
     relation, schema = snapshot.relation(name), snapshot.stored[name].schema
     is_base = relation.is_base and not pending.get(name)
-    if relation.has_unit_weights and not pending.get(name):
+    if relation.has_unit_weights and not pending.get(name) and sign == 1:
         return stored_frame(session, name, snapshot).select(*map(spark_name, names(schema)))
     with Relations(session) as relations:
         relations.give(name, weighted_frame(session, name, snapshot, pending))
-        return ask(session, plain_sql(relations.names[name], schema, consolidated=is_base))
+        sql = plain_sql(relations.names[name], schema, consolidated=is_base, sign=sign)
+        return ask(session, sql)
 
 
 def weighted_frame(
@@ -73,15 +74,16 @@ def weighted_frame(
     return reduce(DataFrame.unionByName, parts)
 
 
-def plain_sql(name: str, schema: Schema, *, consolidated: bool = False) -> str:
+def plain_sql(name: str, schema: Schema, *, consolidated: bool = False, sign: int = 1) -> str:
     """SQL for a weighted relation as an ordinary table: each row as often as its weight says.
 
-    Rows that cancel are taken out first, unless it is `consolidated`.
+    With the `sign` -1, those are shown whose weight is negative. Rows that cancel are taken out
+    first, unless it is `consolidated`.
     """
     columns = listed_names(names(schema))
     rows = f"SELECT * FROM {name}"
     total = rows if consolidated else consolidate(rows, schema, (), SPARK)
-    repeated = f"explode(array_repeat(0, CAST({WEIGHT} AS INT)))"
+    repeated = f"explode(array_repeat(0, CAST({WEIGHT} * {sign} AS INT)))"
     return f"SELECT {columns} FROM ({total}) AS q LATERAL VIEW {repeated} AS _copy"
 
 

@@ -83,7 +83,11 @@ class SparkText:
             if ours is None:
                 raise
             return Result(
-                lambda: actions.collect(ours), lambda: ours, partial(actions.batches, ours)
+                lambda: actions.collect(ours),
+                lambda: ours,
+                partial(actions.batches, ours),
+                lambda: tuple(ours.columns),
+                lambda: actions.count_rows(ours),
             )
 
         def arrow() -> pa.Table:
@@ -106,6 +110,13 @@ class SparkText:
                     yield first
                 yield from batches
 
+        def count() -> int:
+            try:
+                with explained():
+                    return actions.count_rows(frame)
+            except (PySparkException, Py4JJavaError) as problem:
+                return actions.count_rows(instead(problem))
+
         def instead(problem: Exception) -> DataFrame:
             """Our own rows where Spark ends a recursion too early; else an error."""
             ours = shown() if ends_early(problem) else None
@@ -119,7 +130,7 @@ class SparkText:
                 remedy="write it in another way, or create it as a view, which Everview reads",
             ) from problem
 
-        return Result(arrow, lambda: frame, stream)
+        return Result(arrow, lambda: frame, stream, lambda: tuple(frame.columns), count)
 
     def difference(
         self, name: str, texts: Mapping[str, str], tables: Sequence[str], snapshot: Snapshot
@@ -137,8 +148,8 @@ class SparkText:
             frames = audit.stored_tables(self.session(), tables, snapshot)
             return audit.is_deterministic(self.session(), name, texts, frames, snapshot)
 
-    def plan_difference(self, name: str, plan: Plan, snapshot: Snapshot) -> Difference:
-        """The rows of `plan`, which is a view's query minus the view, by Spark."""
+    def plan_difference(self, name: str, plan: Plan, snapshot: Snapshot) -> Difference | None:
+        """The rows of a plan, a query minus its view, by Spark; None if its optimizer fails."""
         with explained():
             return audit.plan_difference(self.session(), name, plan, snapshot)
 

@@ -201,7 +201,7 @@ class RelationCache:
             return None
         if any(isinstance(run, PackedRun) for run in held.loaded):
             return None
-        schema = arrow_schema(stored.schema)
+        schema = stored.arrow()
         parts = [run.all_rows(schema.names) for run in held.runs]
         parts += (snapshot.store.rows_of(each, schema) for each in segments[len(held.ids) :])
         return pa.concat_tables(parts or [schema.empty_table()])
@@ -290,7 +290,7 @@ class RelationCache:
 
     def _load(self, copy: _Copy, segment: Segment, snapshot: Snapshot) -> _Copy:
         """Add the first segment, as one run if it can be; a large one is packed part by part."""
-        began, schema = perf_counter(), arrow_schema(copy.stored.schema)
+        began, schema = perf_counter(), copy.stored.arrow()
         limit, packed = self.budget.resident * PACK_MIN_SHARE, False
         files: list[pa.Table] = []
         loaded: list[SortedRun] = []
@@ -330,8 +330,7 @@ class RelationCache:
         rows = None if staged is None else staged.rows
         ordered = rows is None and is_piece(segment) and segment.sort_by == copy.stored.sort
         if rows is None:
-            schema = arrow_schema(copy.stored.schema)
-            rows = snapshot.store.rows_of(segment, schema)
+            rows = snapshot.store.rows_of(segment, copy.stored.arrow())
         later = copy.later
         if rows.num_rows > BUDGET_MIN_ROWS:
             later = (*later, tuple(runs_of_change(rows, copy.by, self._room(copy.runs))))

@@ -15,6 +15,7 @@ from everview.lang.sql.parse.grammar import QUERIES
 from everview.lang.sql.parse.parser import parse_query
 from everview.lang.sql.parse.statements import (
     AlterConstraints,
+    CopyTo,
     CreateAssertion,
     CreateTable,
     CreateView,
@@ -76,6 +77,13 @@ def inline_calls(statement: Statement, functions: Functions) -> Statement:
             query_text, calls = inline_calls_in_text(statement.query, functions)
             return replace(statement, query=query_text, calls=calls)
         case Insert():
+            conflict = statement.conflict and replace(
+                statement.conflict,
+                assignments=tuple((n, text(value)) for n, value in statement.conflict.assignments),
+                where=maybe(statement.conflict.where),
+            )
+            return replace(statement, query=text(statement.query), conflict=conflict)
+        case CopyTo():
             return replace(statement, query=text(statement.query))
         case Delete():
             return replace(statement, where=maybe(statement.where))

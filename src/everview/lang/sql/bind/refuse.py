@@ -245,7 +245,7 @@ _REFUSALS: tuple[_Refusal, ...] = (
     _Refusal(
         _of(exp.Placeholder, exp.Parameter, exp.SessionParameter),
         lambda node: f"{node.sql(dialect='spark')} has no value here",
-        "write the value itself",
+        "write the value itself, or give it in params, which statements have and views have not",
         "Q009",
         or_whole=True,
     ),
@@ -329,6 +329,10 @@ def must_be_plain(tree: exp.Expr, place: str, text: str) -> None:
 _AGGREGATE_REMEDIES = {
     "WHERE": "move the condition to HAVING",
     "GROUP BY": "group by plain expressions",
+    "σ": "compute it in a view in SQL, and read that",
 }
-_WINDOW_REMEDIES = {"WHERE": "move the condition to QUALIFY, or to a query around this one"}
+_WINDOW_REMEDIES = {
+    "WHERE": "move the condition to QUALIFY, or to a query around this one",
+    "σ": "compute it in a view in SQL, and read that",
+}
 """What to do with an aggregate or a window function in a place where it cannot stand."""

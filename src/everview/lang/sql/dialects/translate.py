@@ -21,20 +21,26 @@ from everview.lang.sql.dialects.meanings import (
 from everview.lang.sql.dialects.site import ForeignText, Rewrite, TranslationSite, kind_of
 from everview.lang.sql.dialects.types import FLOAT, INTEGER, Columns, Kinds, kind_of_type
 from everview.lang.sql.parse.grammar import QUERIES
+from everview.lang.sql.parse.parameters import bind_parameters, bound
 from everview.lang.sql.parse.parser import parse_statements
-from everview.lang.sql.parse.statements import Explain, Query, Statement
+from everview.lang.sql.parse.statements import CopyTo, Explain, Parameters, Query, Statement
 from everview.lang.sql.parse.trees import read_foreign
 
 
 def parse_dialect(
-    text: str, dialect: str | None = None, tables: Callable[[], Mapping[str, Schema]] = dict
+    text: str,
+    dialect: str | None = None,
+    tables: Callable[[], Mapping[str, Schema]] = dict,
+    parameters: Parameters | None = None,
 ) -> tuple[Statement, ...]:
     """The statements of a text, in order. Another dialect is first turned into Spark's.
 
     What its operators mean depends on the types of their operands, so of the `tables` named.
     """
     if dialect is not None and not _is_spark(dialect):
-        text = translated(text, dialect, tables())
+        text = translated(text, dialect, tables(), parameters)
+    elif parameters is not None:
+        text = bound(text, parameters)
     return parse_statements(text)
 
 
@@ -42,7 +48,9 @@ def only_reads(text: str, dialect: str | None = None) -> bool:
     """Whether a text has statements, and none of them changes anything."""
     if dialect is None or _is_spark(dialect):
         statements = parse_statements(text)
-        return bool(statements) and all(isinstance(each, Query | Explain) for each in statements)
+        return bool(statements) and all(
+            isinstance(each, Query | Explain | CopyTo) for each in statements
+        )
     trees = read_foreign(text, dialect)
     return bool(trees) and all(isinstance(tree, exp.Query | exp.Values) for tree in trees)
 
@@ -51,9 +59,16 @@ def _is_spark(dialect: str) -> bool:
     return dialect.lower() == "spark"
 
 
-def translated(text: str, dialect: str, tables: Mapping[str, Schema]) -> str:
+def translated(
+    text: str,
+    dialect: str,
+    tables: Mapping[str, Schema],
+    parameters: Parameters | None = None,
+) -> str:
     """A text of another dialect as one of Spark's, over tables whose columns are known."""
     trees = read_foreign(text, dialect)
+    if parameters is not None:
+        trees = bind_parameters(trees, text, parameters)
     name = dialect.lower()
     known: dict[str, Columns] = {
         table.lower(): {column.name.lower(): kind_of_type(column.type) for column in schema}

@@ -29,7 +29,8 @@ def alter_constraints(tree: exp.Expr, text: str, span: Span) -> AlterConstraints
             case _:
                 return None
     table = table_name(tree.this, text)
-    return AlterConstraints(table, tuple(added), tuple(dropped), tuple(not_null), span)
+    lenient = bool(tree.args.get("exists"))
+    return AlterConstraints(table, tuple(added), tuple(dropped), tuple(not_null), lenient, span)
 
 
 def _is_about_null(action: exp.AlterColumn) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from itertools import pairwise
 
 from sqlglot import exp
@@ -42,7 +43,14 @@ def create_table(tree: exp.Create, text: str, tokens: list[Token], span: Span) -
     elsewhere = tree.find(exp.LocationProperty, exp.OptionsProperty)
     if elsewhere is not None:
         raise _not_in_table(elsewhere, text, span)
-    lenient = bool(tree.args.get("exists"))
+    lenient, is_set = bool(tree.args.get("exists")), _is_set(tree, text, span)
+    if query is not None and is_set:
+        raise UserError(
+            "Q004",
+            "a set cannot be created AS a query",
+            span=span,
+            remedy="create it with its columns, then INSERT INTO it",
+        )
     if query is not None and isinstance(schema, exp.Table):
         start = _query_start(tokens, query, span)
         as_query = Query(text[start : span.stop], reads_of(query), Span(text, start, span.stop))
@@ -54,7 +62,26 @@ def create_table(tree: exp.Create, text: str, tokens: list[Token], span: Span) -
             span=span,
             remedy="write CREATE TABLE name (column type, …) or CREATE TABLE name AS SELECT …",
         )
-    return _with_columns(schema, text, span, lenient=lenient)
+    declared = _with_columns(schema, text, span, lenient=lenient)
+    return replace(declared, comment=_said_of(tree), is_set=is_set)
+
+
+def _is_set(tree: exp.Create, text: str, span: Span) -> bool:
+    """Whether WITH (kind = 'set') says that no row is there twice."""
+    kinds = [
+        part
+        for part in (tree.args["properties"].expressions if tree.args.get("properties") else ())
+        if type(part) is exp.Property and part.this.name.lower() == "kind"
+    ]
+    for part in kinds:
+        if part.args["value"].name.lower() not in ("set", "bag") or len(kinds) > 1:
+            raise UserError(
+                "Q003",
+                f"this option is not part of the language: {part.sql(dialect=DIALECT)}",
+                span=span_of(part, text) or span,
+                remedy="leave it out, or write WITH (kind = 'set')",
+            )
+    return any(part.args["value"].name.lower() == "set" for part in kinds)
 
 
 def _with_columns(schema: exp.Schema, text: str, span: Span, *, lenient: bool) -> CreateTable:
@@ -64,6 +91,7 @@ def _with_columns(schema: exp.Schema, text: str, span: Span, *, lenient: bool) -
     lengths: list[tuple[str, int]] = []
     constraints: list[Constraint] = []
     computed: dict[type[exp.Expr], list[tuple[str, str]]] = {}
+    comments: list[tuple[str, str]] = []
     for part in schema.expressions:
         column = part.name if isinstance(part, exp.ColumnDef) else ""
         if isinstance(part, exp.ColumnDef):
@@ -80,7 +108,7 @@ def _with_columns(schema: exp.Schema, text: str, span: Span, *, lenient: bool) -
                 case exp.NotNullColumnConstraint():
                     not_null += [] if rule.args.get("allow_null") else [part.name]
                 case exp.CommentColumnConstraint():
-                    pass
+                    comments += [(part.name, rule.this.name)]
                 case _ if column and (value := computed_value(rule, text, span)) is not None:
                     computed.setdefault(type(rule), []).append((column, value))
                 case _:
@@ -104,11 +132,13 @@ def _with_columns(schema: exp.Schema, text: str, span: Span, *, lenient: bool) -
     defaults = tuple(computed.pop(exp.DefaultColumnConstraint, ()))
     generated = tuple(each for values in computed.values() for each in values)
     must_have_one_value((*defaults, *generated), span)
-    return CreateTable(
-        *(name, tuple(columns), key, required, lenient, span, None, tuple(lengths)),
-        tuple(constraints),
-        defaults,
-        generated,
+    made = CreateTable(name, tuple(columns), key, required, lenient, span, None, tuple(lengths))
+    return replace(
+        made,
+        column_comments=tuple(comments),
+        constraints=tuple(constraints),
+        defaults=defaults,
+        generated=generated,
     )
 
 
@@ -136,6 +166,17 @@ def must_have_one_value(computed: tuple[tuple[str, str], ...], span: Span) -> No
         problem = f"{twice} has two values for rows that do not give one"
         remedy = "keep one DEFAULT or GENERATED ALWAYS AS"
         raise UserError("Q004", problem, span=span, remedy=remedy)
+
+
+def _said_of(tree: exp.Create) -> str:
+    """The comment on a table or view, empty where there is none."""
+    said = tree.args["properties"].find(exp.SchemaCommentProperty) if _options(tree) else None
+    return said.this.name if said is not None else ""
+
+
+def _options(tree: exp.Create) -> list[exp.Expr]:
+    properties = tree.args.get("properties")
+    return list(properties.expressions) if properties else []
 
 
 def _length(column: exp.ColumnDef) -> list[tuple[str, int]]:
@@ -226,6 +267,15 @@ def _check_columns(
             )
 
 
+def column_of(declared: exp.ColumnDef, text: str) -> tuple[Column, int | None]:
+    """One declared column, and how long its texts may be if that is limited."""
+    column = Column(declared.name, _column_type(declared, text, limited=True))
+    if problem := unusable_name(column.name):
+        remedy = "give every column a plain name of its own, other than _w and _epoch"
+        raise UserError("Q004", problem, span=span_of(declared, text), remedy=remedy)
+    return column, dict(_length(declared)).get(column.name)
+
+
 def _column_type(column: exp.ColumnDef, text: str, *, limited: bool = False) -> str:
     what = f"the column {column.name}"
     return _stored_type(column.args.get("kind"), what, column, text, limited=limited)
@@ -265,7 +315,8 @@ def create_view(tree: exp.Create, text: str, tokens: list[Token], span: Span) ->
         )
     query = text[_query_start(tokens, tree.args.get("expression"), span) : span.stop]
     name, refresh = table_name(target, text), _refresh(tree, text, span)
-    return CreateView(name, query, columns, lenient, span, replaces, refresh)
+    made = CreateView(name, query, columns, lenient, span, replaces, refresh)
+    return replace(made, comment=_said_of(tree))
 
 
 def _query_start(tokens: list[Token], query: exp.Expr | None, span: Span) -> int:
@@ -288,7 +339,7 @@ def _refresh(tree: exp.Create, text: str, span: Span) -> str:
     refresh = STRICT
     properties = tree.args.get("properties")
     for part in properties.expressions if properties else ():
-        if isinstance(part, exp.MaterializedProperty):
+        if isinstance(part, exp.MaterializedProperty | exp.SchemaCommentProperty):
             continue
         named = type(part) is exp.Property and part.this.name.lower() == "refresh"
         refresh = part.args["value"].name.lower() if named else ""

@@ -32,6 +32,14 @@ class SparkQueries(Spark4):
             TokenType.MATCH_CONDITION,
         }
 
+        def _parse_placeholder(self) -> Any:
+            """A parameter, which knows its place in the text: values are given in its order."""
+            first = self._curr
+            found = super()._parse_placeholder()
+            if isinstance(found, exp.Placeholder) and first is not None:
+                found.meta.update(start=first.start, end=self._prev.end)
+            return found
+
         def _parse_join_parts(self) -> Any:
             """The words before JOIN; sqlglot looks for ASOF before the side only."""
             start = self._index
@@ -54,6 +62,13 @@ class SparkQueries(Spark4):
             if not self._match_text_seq("CHECK", "(", advance=False):
                 return super()._parse_alter_table_add()
             return [exp.AddConstraint(expressions=[self._parse_constraint()])]
+
+        def _parse_transaction(self) -> Any:
+            """BEGIN, which may have options in WITH (name = value, …)."""
+            tree = super()._parse_transaction()
+            if self._match(TokenType.WITH):
+                tree.set("options", self._parse_wrapped_csv(self._parse_assignment))
+            return tree
 
         def _parse_group(self, skip_group_by_token: bool = False) -> Any:
             """GROUP BY, whose first key may call WINDOW, or be a column with the name ALL."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -10,26 +11,34 @@ from sqlglot.tokenizer_core import Token, TokenType
 
 from everview.errors import Span, UserError
 from everview.expr.dialect import DIALECT
+from everview.lang.sql.parse.alter import merged_alter, parse_alter
 from everview.lang.sql.parse.alter_constraints import alter_constraints
+from everview.lang.sql.parse.begin import begin
 from everview.lang.sql.parse.constraints import read_assertion
+from everview.lang.sql.parse.copy import copy_statement
 from everview.lang.sql.parse.create import create_function, create_table, create_view, table_name
 from everview.lang.sql.parse.ctes import reads_of
 from everview.lang.sql.parse.grammar import QUERIES
+from everview.lang.sql.parse.show import parse_comment, parse_describe, parse_show
 from everview.lang.sql.parse.span import span_of
 from everview.lang.sql.parse.statements import (
     CreateAssertion,
     Delete,
     Drop,
     Explain,
+    ExplainChanges,
     Insert,
     Merge,
     MergeClause,
+    OnConflict,
     Query,
     Statement,
     TransactionBracket,
+    Truncate,
     Update,
 )
 from everview.lang.sql.parse.trees import read_tree, read_trees
+from everview.lang.sql.parse.versions import refuse_versions
 
 
 def parse_statements(text: str) -> tuple[Statement, ...]:
@@ -72,8 +81,9 @@ def _statement(tree: exp.Expr, text: str, tokens: list[Token]) -> Statement:
         "Q003",
         f"not a statement of the language: {source.own_text[:40]!r}",
         span=Span(text, tokens[0].start, tokens[0].end + 1),
-        remedy="use CREATE or DROP TABLE, VIEW, FUNCTION or ASSERTION, ALTER TABLE, INSERT, "
-        "DELETE, UPDATE, MERGE, BEGIN, COMMIT, ROLLBACK, EXPLAIN or SELECT",
+        remedy="use CREATE, ALTER or DROP TABLE or VIEW, CREATE or DROP FUNCTION or ASSERTION, "
+        "INSERT, DELETE, UPDATE, MERGE, TRUNCATE, COPY, BEGIN, COMMIT, ROLLBACK, EXPLAIN, SHOW, "
+        "DESCRIBE, COMMENT or SELECT",
     )
 
 
@@ -82,6 +92,7 @@ def _create(tree: exp.Expr, source: _Source) -> Statement | None:
         case exp.Create(kind="TABLE"):
             return create_table(tree, source.text, source.tokens, source.span)
         case exp.Create(kind="VIEW"):
+            refuse_versions(tree, source.text)
             return create_view(tree, source.text, source.tokens, source.span)
         case exp.Create(kind="FUNCTION"):
             return create_function(tree, source.text, source.span)
@@ -112,33 +123,26 @@ def _update(tree: exp.Expr, source: _Source) -> Statement:
     return Update(table, alias, pairs, _where(tree), source.span)
 
 
+def _begin(tree: exp.Expr, source: _Source) -> Statement:
+    return begin(tree, source.text, source.span)
+
+
 def _bracket(action: str) -> Callable[[exp.Expr, _Source], Statement]:
     return lambda _, source: TransactionBracket(action, source.span)
-
-
-def _command(tree: exp.Expr, source: _Source) -> Statement | None:
-    """What sqlglot does not read: assertions, and EXPLAIN."""
-    constraint = read_assertion(source.tokens, source.text, source.span)
-    if constraint is not None:
-        return CreateAssertion(constraint, source.span)
-    words = [token.text.upper() for token in source.tokens]
-    if words[:2] == ["DROP", "ASSERTION"]:
-        lenient = words[2:4] == ["IF", "EXISTS"]
-        named = source.tokens[4:] if lenient else source.tokens[2:]
-        if len(named) != 1:
-            raise _not_in_language("this DROP", source.span, "write DROP ASSERTION name")
-        return Drop("assertion", named[0].text, lenient, source.span)
-    return _explain(tree, source)
-
-
-def _alter(tree: exp.Expr, source: _Source) -> Statement | None:
-    return alter_constraints(tree, source.text, source.span)
 
 
 def _explain(tree: exp.Expr, source: _Source) -> Statement | None:
     if str(tree.this).upper() != "EXPLAIN" or not tree.expression:
         return None
-    return Explain(str(tree.expression.name).strip(), source.span)
+    what = str(tree.expression.name).strip()
+    if (changes := _CHANGES_OF.fullmatch(what)) is not None:
+        return ExplainChanges(changes["plain"] or changes["quoted"].replace("``", "`"), source.span)
+    return Explain(what, source.span)
+
+
+_CHANGES_OF = re.compile(
+    r"CHANGES\s+OF\s+(?:(?P<plain>\w+)|`(?P<quoted>(?:[^`]|``)+)`)", re.IGNORECASE
+)
 
 
 def _query(tree: exp.Expr, source: _Source) -> Statement:
@@ -147,7 +151,7 @@ def _query(tree: exp.Expr, source: _Source) -> Statement:
 
 _KNOWN_PARTS: dict[type[exp.Expr], tuple[str, ...]] = {
     exp.Drop: ("kind", "tables", "exists", "materialized"),
-    exp.Insert: ("this", "expression", "with_", "overwrite"),
+    exp.Insert: ("this", "expression", "with_", "overwrite", "conflict"),
     exp.Delete: ("this", "where"),
     exp.Update: ("this", "expressions", "where"),
     exp.Merge: ("this", "using", "on", "whens"),
@@ -192,7 +196,30 @@ def _insert(tree: exp.Expr, source: _Source) -> Statement:
         query = query.copy()
         query.set("with_", tree.args["with_"].copy())
     text = query.sql(dialect=QUERIES)
-    return Insert(table_name(target, source.text), columns, text, source.span)
+    table = table_name(target, source.text)
+    return Insert(table, columns, text, source.span, _conflict(tree, table, source))
+
+
+def _conflict(tree: exp.Expr, table: str, source: _Source) -> OnConflict | None:
+    """ON CONFLICT [(columns)] DO NOTHING, or DO UPDATE SET … [WHERE …]."""
+    conflict = tree.args.get("conflict")
+    if conflict is None:
+        return None
+    action = conflict.args.get("action")
+    does = action.name.upper() if action is not None else ""
+    keys: list[exp.Expr] = [key.this for key in conflict.args.get("conflict_keys") or ()]
+    known = ("expressions", "action", "conflict_keys", "where")
+    odd = any(value for part, value in conflict.args.items() if part not in known)
+    plain = all(isinstance(key, exp.Column) and not key.table for key in keys)
+    wanted = "DO UPDATE" if conflict.expressions else "DO NOTHING"
+    if odd or not plain or does != wanted:
+        raise _not_in_language(
+            "this form of ON CONFLICT",
+            span_of(conflict, source.text) or source.span,
+            "write ON CONFLICT (key) DO NOTHING, or DO UPDATE SET column = value",
+        )
+    pairs = tuple(_assignment(each, (table, table), source.span) for each in conflict.expressions)
+    return OnConflict(tuple(key.name for key in keys), pairs, _where(conflict))
 
 
 def _merge(tree: exp.Expr, source: _Source) -> Statement:
@@ -267,17 +294,69 @@ def _target(node: exp.Expr, text: str) -> tuple[str, str]:
     return name, node.alias or name
 
 
+def _alter(tree: exp.Expr, source: _Source) -> Statement | None:
+    if not isinstance(tree, exp.Alter):
+        return None
+    of_constraints = alter_constraints(tree, source.text, source.span)
+    return of_constraints or parse_alter(tree, source.tokens, source.text, source.span)
+
+
+def _command(tree: exp.Expr, source: _Source) -> Statement | None:
+    if str(tree.this).upper() == "SHOW":
+        return parse_show(tree, source.text, source.span)
+    kinds = [token.text.upper() for token in source.tokens[:3]]
+    if kinds == ["ALTER", "MATERIALIZED", "VIEW"]:
+        plain = read_tree([source.tokens[0], *source.tokens[2:]], source.text)
+        return _alter(plain, source)
+    if kinds[:2] == ["ALTER", "TABLE"]:
+        merged = merged_alter(source.tokens, source.text)
+        return None if merged is None else _alter(merged, source)
+    constraint = read_assertion(source.tokens, source.text, source.span)
+    if constraint is not None:
+        return CreateAssertion(constraint, source.span)
+    return _drop_assertion(source) or _explain(tree, source)
+
+
+def _drop_assertion(source: _Source) -> Statement | None:
+    words = [token.text.upper() for token in source.tokens]
+    if words[:2] != ["DROP", "ASSERTION"]:
+        return None
+    lenient = words[2:4] == ["IF", "EXISTS"]
+    named = source.tokens[4:] if lenient else source.tokens[2:]
+    if len(named) != 1:
+        raise _not_in_language("this DROP", source.span, "write DROP ASSERTION name")
+    return Drop("assertion", named[0].text, lenient, source.span)
+
+
+def _describe(tree: exp.Expr, source: _Source) -> Statement:
+    return parse_describe(tree, source.text, source.span)
+
+
+def _comment(tree: exp.Expr, source: _Source) -> Statement | None:
+    return parse_comment(tree, source.text, source.span)
+
+
+def _truncate(tree: exp.Expr, source: _Source) -> Statement:
+    if any(tree.args.get(part) for part in ("partition", "cluster", "is_database", "identity")):
+        raise _not_in_language("this form of TRUNCATE", source.span, "write TRUNCATE TABLE name")
+    return Truncate(tuple(table_name(t, source.text) for t in tree.expressions), source.span)
+
+
 _PARSERS: dict[type[exp.Expr], Callable[[exp.Expr, _Source], Statement | None]] = {
     exp.Create: _create,
     exp.Drop: _drop,
+    exp.Alter: _alter,
+    exp.TruncateTable: _truncate,
     exp.Insert: _insert,
     exp.Delete: _delete,
     exp.Update: _update,
     exp.Merge: _merge,
-    exp.Transaction: _bracket("begin"),
+    exp.Transaction: _begin,
+    exp.Copy: lambda tree, source: copy_statement(tree, source.text, source.span),
     exp.Commit: _bracket("commit"),
     exp.Rollback: _bracket("rollback"),
-    exp.Alter: _alter,
     exp.Command: _command,
+    exp.Describe: _describe,
+    exp.Comment: _comment,
 }
 """How the tree of each statement but a query is read; None where it is no statement of ours."""

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
 
 from everview.errors import Span
 from everview.expr.types import Schema
+from everview.lang.sql.parse.alterations import Action
 from everview.lang.sql.parse.constraints import Constraint
 from everview.lang.sql.parse.functions import Function
+
+Parameters: TypeAlias = Sequence[object] | Mapping[str, object]
+"""Values for the parameters of statements, by position or by name."""
 
 STRICT, AUTO = "strict", "auto"
 """How a view is refreshed: only incrementally, or with blocks recomputed where needed."""
@@ -19,7 +24,7 @@ class CreateTable:
     """CREATE TABLE with its columns and constraints, or AS a query.
 
     `lengths` says how many characters the texts of a column may have. `defaults` and `generated`
-    are expressions for columns that a row does not give.
+    are expressions for columns that a row does not give. A table that `is_set` has no row twice.
     """
 
     name: str
@@ -30,6 +35,9 @@ class CreateTable:
     span: Span
     query: Query | None = None
     lengths: tuple[tuple[str, int], ...] = ()
+    comment: str = ""
+    column_comments: tuple[tuple[str, str], ...] = ()
+    is_set: bool = False
     constraints: tuple[Constraint, ...] = ()
     defaults: tuple[tuple[str, str], ...] = ()
     generated: tuple[tuple[str, str], ...] = ()
@@ -51,6 +59,7 @@ class AlterConstraints:
     added: tuple[Constraint, ...]
     dropped: tuple[tuple[str, bool], ...]
     not_null: tuple[tuple[str, bool], ...]
+    if_exists: bool
     span: Span
 
 
@@ -66,6 +75,7 @@ class CreateView:
     replaces: bool = False
     refresh: str = STRICT
     calls: tuple[str, ...] = ()
+    comment: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,6 +99,53 @@ class Drop:
 
 
 @dataclass(frozen=True, slots=True)
+class Alter:
+    """ALTER TABLE or ALTER VIEW: all of its actions together.
+
+    With `cascade` the views that would break are dropped.
+    """
+
+    kind: str
+    name: str
+    actions: tuple[Action, ...]
+    if_exists: bool
+    cascade: bool
+    span: Span
+
+
+@dataclass(frozen=True, slots=True)
+class Show:
+    """SHOW of all tables or views, of the columns of one, or of the statement that creates it."""
+
+    what: str
+    name: str | None
+    span: Span
+
+
+@dataclass(frozen=True, slots=True)
+class Comment:
+    """COMMENT ON a table, a view or a column; an empty text takes it away."""
+
+    relation: str
+    column: str | None
+    text: str
+    span: Span
+    kind: str
+
+
+@dataclass(frozen=True, slots=True)
+class OnConflict:
+    """ON CONFLICT of an INSERT: what happens to a row whose key is there already.
+
+    Nothing, where there are no `assignments`; else these, to rows that satisfy the condition.
+    """
+
+    columns: tuple[str, ...] = ()
+    assignments: tuple[tuple[str, str], ...] = ()
+    where: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class Insert:
     """INSERT INTO a table, from VALUES or a query."""
 
@@ -96,6 +153,7 @@ class Insert:
     columns: tuple[str, ...]
     query: str
     span: Span
+    conflict: OnConflict | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,6 +163,14 @@ class Delete:
     table: str
     alias: str
     where: str | None
+    span: Span
+
+
+@dataclass(frozen=True, slots=True)
+class Truncate:
+    """TRUNCATE TABLE: all rows of some tables, in one transaction."""
+
+    tables: tuple[str, ...]
     span: Span
 
 
@@ -143,16 +209,47 @@ class Merge:
 
 
 @dataclass(frozen=True, slots=True)
+class CopyInto:
+    """COPY INTO a table FROM files; `options` are words and values as they are written."""
+
+    table: str
+    columns: tuple[str, ...]
+    path: str
+    options: tuple[tuple[str, str], ...]
+    span: Span
+
+
+@dataclass(frozen=True, slots=True)
+class CopyTo:
+    """COPY a query TO a file."""
+
+    query: str
+    reads: tuple[str, ...]
+    path: str
+    options: tuple[tuple[str, str], ...]
+    span: Span
+
+
+@dataclass(frozen=True, slots=True)
 class TransactionBracket:
-    """BEGIN, COMMIT or ROLLBACK."""
+    """BEGIN, COMMIT or ROLLBACK; BEGIN may give the transaction an id."""
 
     action: str
     span: Span
+    id: str | tuple[str, int] | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Explain:
     """EXPLAIN of a view."""
+
+    name: str
+    span: Span
+
+
+@dataclass(frozen=True, slots=True)
+class ExplainChanges:
+    """EXPLAIN CHANGES OF a view or table: what the open transaction would change of it."""
 
     name: str
     span: Span
@@ -174,11 +271,18 @@ Statement: TypeAlias = (
     | CreateAssertion
     | AlterConstraints
     | Drop
+    | Alter
+    | Comment
+    | Show
     | Insert
     | Delete
     | Update
     | Merge
+    | Truncate
+    | CopyInto
+    | CopyTo
     | TransactionBracket
     | Explain
+    | ExplainChanges
     | Query
 )

@@ -15,6 +15,7 @@ from sqlglot.tokenizer_core import Token, TokenType
 from everview.arguments import did_you_mean, shown
 from everview.errors import Span, UserError
 from everview.lang.sql.parse.grammar import QUERIES
+from everview.lang.sql.parse.row_values import without_row_values
 
 logging.getLogger("sqlglot").setLevel(logging.ERROR)
 
@@ -41,7 +42,7 @@ def read_tree(tokens: list[Token], text: str) -> exp.Expr:
         raise _error(_unreadable(tokens, reached), text, tokens[reached]) from None
     if not isinstance(tree, exp.Expr):
         raise _error(_unreadable(tokens, len(tokens) - 1), text, tokens[-1])
-    return tree
+    return without_row_values(tree, text)
 
 
 def read_foreign(text: str, dialect: str) -> list[exp.Expr]:

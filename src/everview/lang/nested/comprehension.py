@@ -1,0 +1,574 @@
+"""Python comprehensions as NRC⁺: a function is compiled from its source and never run on data."""
+
+from __future__ import annotations
+
+import ast
+import dataclasses
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from datetime import date, datetime
+from decimal import Decimal
+from functools import reduce
+from itertools import chain
+from types import FunctionType
+from typing import Any
+
+from everview.errors import UserError
+from everview.lang.nested.check import Checker, Context, IllTypedError
+from everview.lang.nested.python_source import MISSING, Source, source_of
+from everview.lang.nested.syntax import (
+    Aggregate,
+    Apply,
+    Choice,
+    Const,
+    Empty,
+    Expr,
+    Field,
+    Flatten,
+    For,
+    Record,
+    Sng,
+    Union,
+    Var,
+)
+from everview.lang.nested.types import Bag, Base, Product, Type, element_type, place
+
+Bound = Expr | FunctionType | ast.FunctionDef
+Scope = Mapping[str, Bound]
+"""What the names of a function stand for: expressions, and functions that are written out."""
+
+_OPERATORS: dict[type[ast.AST], str] = {
+    ast.Sub: "-",
+    ast.Mult: "*",
+    ast.Div: "/",
+    ast.FloorDiv: "//",
+    ast.Mod: "%",
+    ast.Eq: "==",
+    ast.NotEq: "!=",
+    ast.Lt: "<",
+    ast.LtE: "<=",
+    ast.Gt: ">",
+    ast.GtE: ">=",
+    ast.And: "and",
+    ast.Or: "or",
+}
+_METHODS = {"upper": 0, "lower": 0, "startswith": 1, "endswith": 1}
+_STATEMENT = "write assignments of new names and one return; loops are comprehensions"
+_ONLY_FUNCTIONS = (
+    "sum, len, min, max, any, all, sorted, list, tuple, dict, abs, flatten, data classes, named "
+    "tuples and functions written in the same way may be called"
+)
+_ONLY_CONSTANTS = "use tables as parameters; other names are constants or functions"
+
+
+def compile_function(
+    function: object, tables: Mapping[str, Expr], rows: Mapping[str, Type]
+) -> Expr:
+    """The query that a function means.
+
+    `tables` are what its parameters stand for, over relations with rows of the types in `rows`.
+    """
+    source = source_of(function)
+    compiling = _Compiling(Checker(rows), {*rows})
+    body = _Function(source, compiling, (source.tree.name,))
+    found = body.result(source.tree, tables)
+    compiling.type_of(found)
+    return found
+
+
+def parameters(function: object) -> tuple[str, ...]:
+    """The names of the parameters of a function, each of which stands for a relation."""
+    source = source_of(function)
+    given = source.tree.args
+    if given.vararg or given.kwarg or given.kwonlyargs or given.defaults:
+        problem = "a parameter is a table or view, and has no default"
+        raise source.refusal(source.tree, problem, "name every table as a plain parameter")
+    return tuple(each.arg for each in (*given.posonlyargs, *given.args))
+
+
+@dataclass(slots=True)
+class _Compiling:
+    """One compilation: the variables in use with their types, and where expressions stand."""
+
+    checker: Checker
+    taken: set[str]
+    types: dict[str, Type] = field(default_factory=dict)
+    places: dict[int, tuple[Expr, Source, ast.AST]] = field(default_factory=dict)
+
+    def placed(self, expr: Expr, source: Source, node: ast.AST) -> Expr:
+        self.places.setdefault(id(expr), (expr, source, node))
+        return expr
+
+    def type_of(self, expr: Expr) -> Type:
+        """The type of an expression; an error says where it stands."""
+        return self._or_say_where(expr, self.checker.type)
+
+    def _or_say_where(self, expr: Expr, check: Callable[[Expr, Context], Type]) -> Type:
+        try:
+            return check(expr, self.types)
+        except IllTypedError as problem:
+            found = self.places.get(id(problem.expr)) or self.places.get(id(expr))
+            if found is None:
+                raise
+            _, source, node = found
+            told = source.refusal(node, problem.problem, problem.remedy, problem.code)
+            raise told from None
+
+    def element_of(self, expr: Expr) -> Type:
+        """The type of the elements of a collection."""
+        return self._or_say_where(expr, self.checker.bag)
+
+    def variable(self, name: str, type_: Type) -> Var:
+        """A variable that no other has the name of, so that writing out a call captures none."""
+        fresh, count = name, 1
+        while fresh in self.taken:
+            count += 1
+            fresh = f"{name}_{count}"
+        self.taken.add(fresh)
+        self.types[fresh] = type_
+        return Var(fresh)
+
+
+@dataclass(frozen=True, slots=True)
+class _Function:
+    """Compiles the body of one function; `calls` are the functions being written out."""
+
+    source: Source
+    compiling: _Compiling
+    calls: tuple[str, ...]
+
+    def refuse(self, node: ast.AST, problem: str, remedy: str) -> UserError:
+        return self.source.refusal(node, problem, remedy)
+
+    def result(self, tree: ast.FunctionDef, scope: Scope) -> Expr:
+        """What a function gives back, its statements read in order."""
+        inner = dict(scope)
+        for statement in tree.body:
+            match statement:
+                case ast.Return(value) if value is not None:
+                    if statement is not tree.body[-1]:
+                        raise self.refuse(statement, "there is more after return", _STATEMENT)
+                    return self.expr(value, inner)
+                case ast.Expr(ast.Constant(str())) | ast.Pass():
+                    continue
+                case ast.FunctionDef():
+                    inner[statement.name] = statement
+                case ast.Assign([ast.Name(name)], value):
+                    self._assign(statement, name, value, inner)
+                case ast.AnnAssign(ast.Name(name), _, value) if value is not None:
+                    self._assign(statement, name, value, inner)
+                case _:
+                    word = type(statement).__name__
+                    problem = f"{word} is a statement that changes things or repeats them"
+                    raise self.refuse(statement, problem, _STATEMENT)
+        raise self.refuse(tree, f"{tree.name} gives nothing back", "end it with return")
+
+    def _assign(self, node: ast.stmt, name: str, value: ast.expr, scope: dict[str, Bound]) -> None:
+        if name in scope:
+            problem = f"{name} is assigned again: a name stands for one value"
+            raise self.refuse(node, problem, "use another name")
+        scope[name] = self.expr(value, scope)
+
+    def expr(self, node: ast.expr, scope: Scope) -> Expr:
+        """The expression that a part of the source means."""
+        return self.compiling.placed(self._expr(node, scope), self.source, node)
+
+    def _expr(self, node: ast.expr, scope: Scope) -> Expr:
+        match node:
+            case ast.Constant(value):
+                return self._constant(node, value)
+            case ast.Name(name):
+                return self._name(node, name, scope)
+            case ast.Attribute(value, name):
+                return self._attribute(node, value, name, scope)
+            case ast.Subscript(value, ast.Constant(str(name))):
+                return Field(self.expr(value, scope), name)
+            case ast.Subscript(value, ast.Constant(int(number))) if number >= 0:
+                return Field(self.expr(value, scope), place(number))
+            case ast.Tuple(items):
+                parts = [self.expr(each, scope) for each in items]
+                return Record(tuple((place(i), each) for i, each in enumerate(parts)))
+            case ast.List(items):
+                return _sum_of([Sng(self.expr(each, scope)) for each in items])
+            case ast.Dict(keys, values):
+                return self._dict(node, keys, values, scope)
+            case ast.ListComp(item, generators) | ast.GeneratorExp(item, generators):
+                return self._comprehension(item, generators, scope)
+            case ast.BinOp(left, operator, right):
+                return self._binary(node, left, operator, right, scope)
+            case ast.BoolOp(operator, values):
+                name = _OPERATORS[type(operator)]
+                tests = [self.expr(each, scope) for each in values]
+                return reduce(lambda a, b: Apply(name, (a, b)), tests)
+            case ast.UnaryOp(ast.Not(), operand):
+                return Apply("not", (self.expr(operand, scope),))
+            case ast.UnaryOp(ast.USub(), operand):
+                return _negative(self.expr(operand, scope))
+            case ast.UnaryOp(ast.UAdd(), operand):
+                return self.expr(operand, scope)
+            case ast.Compare(left, operators, others):
+                return self._comparisons(node, left, operators, others, scope)
+            case ast.IfExp(test, body, otherwise):
+                parts = [self.expr(each, scope) for each in (test, body, otherwise)]
+                return Choice(*parts)
+            case ast.JoinedStr(parts):
+                return self._joined(node, parts, scope)
+            case ast.Call():
+                return self._call(node, scope)
+            case _:
+                raise self.refuse(node, *_unsupported(node))
+
+    def _constant(self, node: ast.AST, value: object) -> Const:
+        if not is_constant(value):
+            problem = f"{value!r:.40} is no value of the database"
+            raise self.refuse(node, problem, "use None, a number, a text or a date")
+        return Const(value)  # type: ignore[arg-type]
+
+    def _name(self, node: ast.Name, name: str, scope: Scope) -> Expr:
+        found = scope.get(name, self.source.static(node))
+        if found is MISSING:
+            raise self.source.refusal(node, f"nothing is called {name}", _ONLY_CONSTANTS, "N004")
+        if isinstance(found, FunctionType | ast.FunctionDef) or callable(found):
+            raise self.refuse(node, f"{name} is a function, not a value", "call it")
+        return found if _is_expr(found) else self._outside(node, found)
+
+    def _outside(self, node: ast.AST, value: object) -> Expr:
+        """A constant from around the function: a base value, or a collection of them."""
+        if isinstance(value, list | tuple | set | frozenset):
+            if isinstance(value, set | frozenset):
+                value = sorted(value, key=repr)
+            return _sum_of([Sng(self._constant(node, each)) for each in value])
+        return self._constant(node, value)
+
+    def _attribute(self, node: ast.Attribute, value: ast.expr, name: str, scope: Scope) -> Expr:
+        inside = isinstance(value, ast.Name) and value.id in scope
+        static = MISSING if inside else self.source.static(node)
+        if static is not MISSING:
+            return self._outside(node, static)
+        return Field(self.expr(value, scope), name)
+
+    def _dict(
+        self, node: ast.Dict, keys: list[ast.expr | None], values: list[ast.expr], scope: Scope
+    ) -> Expr:
+        names = [key.value if isinstance(key, ast.Constant) else None for key in keys]
+        if not all(isinstance(name, str) for name in names) or len({*names}) < len(names):
+            problem = "a record has constant names, each once"
+            raise self.refuse(node, problem, "write {'name': …} or dict(name=…)")
+        parts = [self.expr(each, scope) for each in values]
+        return Record(tuple(zip(map(str, names), parts, strict=True)))
+
+    # Comprehensions
+
+    def _comprehension(
+        self, item: ast.expr, generators: list[ast.comprehension], scope: Scope
+    ) -> Expr:
+        if not generators:
+            return Sng(self.expr(item, scope))
+        first, *rest = generators
+        if first.is_async:
+            raise self.refuse(first.target, "async for reads nothing here", "write for")
+        source = self.expr(first.iter, scope)
+        element = self.compiling.element_of(source)
+        name = first.target.id if isinstance(first.target, ast.Name) else "x"
+        variable = self.compiling.variable(name, element)
+        inner = {**scope, **self._targets(first.target, variable, element)}
+        tests = [self.expr(each, inner) for each in first.ifs]
+        where = reduce(lambda a, b: Apply("and", (a, b)), tests) if tests else None
+        return For(variable.name, source, where, self._comprehension(item, rest, inner))
+
+    def _targets(self, target: ast.expr, value: Expr, type_: Type) -> dict[str, Bound]:
+        """What the names of a target stand for; a tuple is taken apart."""
+        match target:
+            case ast.Name(name):
+                return {name: value}
+            case ast.Tuple(items) | ast.List(items):
+                fields = type_.fields if isinstance(type_, Product) else ()
+                if len(fields) != len(items):
+                    problem = f"{len(items)} names stand for {len(fields)} components"
+                    raise self.refuse(target, problem, "name each component, or the whole")
+                found: dict[str, Bound] = {}
+                for item, (name, inner) in zip(items, fields, strict=True):
+                    found |= self._targets(item, Field(value, name), inner)
+                return found
+            case _:
+                raise self.refuse(target, "for changes something here", "name a variable")
+
+    # Operators
+
+    def _binary(
+        self, node: ast.expr, left: ast.expr, operator: ast.operator, right: ast.expr, scope: Scope
+    ) -> Expr:
+        a, b = self.expr(left, scope), self.expr(right, scope)
+        if isinstance(operator, ast.Add):
+            types = (self.compiling.type_of(a), self.compiling.type_of(b))
+            if any(isinstance(each, Bag) for each in types):
+                return Union(a, b)
+            return Apply("concat" if Base("string") in types else "+", (a, b))
+        if type(operator) not in _OPERATORS:
+            raise self.refuse(node, *_unsupported(operator))
+        return Apply(_OPERATORS[type(operator)], (a, b))
+
+    def _comparisons(
+        self,
+        node: ast.expr,
+        left: ast.expr,
+        operators: list[ast.cmpop],
+        others: list[ast.expr],
+        scope: Scope,
+    ) -> Expr:
+        found: list[Expr] = []
+        for operator, right in zip(operators, others, strict=True):
+            found.append(self._comparison(node, left, operator, right, scope))
+            left = right
+        return reduce(lambda a, b: Apply("and", (a, b)), found)
+
+    def _comparison(
+        self, node: ast.expr, left: ast.expr, operator: ast.cmpop, right: ast.expr, scope: Scope
+    ) -> Expr:
+        test: Expr
+        match operator:
+            case ast.Is() | ast.IsNot():
+                if not (isinstance(right, ast.Constant) and right.value is None):
+                    raise self.refuse(node, "is compares objects", "write ==, or is None")
+                test = Apply("is_none", (self.expr(left, scope),))
+                return Apply("not", (test,)) if isinstance(operator, ast.IsNot) else test
+            case ast.In() | ast.NotIn():
+                test = self._member(self.expr(left, scope), right, scope)
+                return Apply("not", (test,)) if isinstance(operator, ast.NotIn) else test
+        a, b = self.expr(left, scope), self.expr(right, scope)
+        types = (self.compiling.type_of(a), self.compiling.type_of(b))
+        name = _OPERATORS[type(operator)]
+        if name in ("==", "!=") and all(isinstance(each, Product) for each in types):
+            test = self._equal(a, b, *types)
+            return Apply("not", (test,)) if name == "!=" else test
+        return Apply(name, (a, b))
+
+    def _equal(self, a: Expr, b: Expr, left: Type, right: Type) -> Expr:
+        """Equality of tuples, component by component."""
+        if not isinstance(left, Product) or not isinstance(right, Product):
+            return Apply("==", (a, b))
+        if [n for n, _ in left.fields] != [n for n, _ in right.fields]:
+            return Const(False)
+        tests = [
+            self._equal(Field(a, name), Field(b, name), one, other)
+            for (name, one), (_, other) in zip(left.fields, right.fields, strict=True)
+        ]
+        return reduce(lambda x, y: Apply("and", (x, y)), tests) if tests else Const(True)
+
+    def _member(self, item: Expr, right: ast.expr, scope: Scope) -> Expr:
+        """item in right: part of a text, one of some constants, or equal to some element."""
+        if isinstance(right, ast.Tuple | ast.List | ast.Set):
+            tests = [Apply("==", (item, self.expr(each, scope))) for each in right.elts]
+            none: Expr = Const(False)
+            return reduce(lambda a, b: Apply("or", (a, b)), tests) if tests else none
+        whole = self.expr(right, scope)
+        type_ = self.compiling.type_of(whole)
+        if type_ == Base("string"):
+            return Apply("contains", (whole, item))
+        element = element_type(type_)
+        if element is None:
+            problem = "in looks for a text in a text, or for a value in a collection"
+            raise self.refuse(right, problem, "write ==")
+        each = self.compiling.variable("x", element)
+        equal = self._equal(each, item, element, self.compiling.type_of(item))
+        return Aggregate("any", For(each.name, whole, None, Sng(equal)))
+
+    def _joined(self, node: ast.JoinedStr, parts: list[ast.expr], scope: Scope) -> Expr:
+        texts: list[Expr] = []
+        for part in parts:
+            if isinstance(part, ast.FormattedValue):
+                if part.format_spec is not None or part.conversion != -1:
+                    raise self.refuse(node, "a text is formatted", "put texts together with +")
+                part = part.value
+            texts.append(self.expr(part, scope))
+        return reduce(lambda a, b: Apply("concat", (a, b)), texts) if texts else Const("")
+
+    # Calls
+
+    def _call(self, node: ast.Call, scope: Scope) -> Expr:
+        function = node.func
+        if not isinstance(function, ast.Name | ast.Attribute):
+            raise self.refuse(function, *_unsupported(function))
+        if any(isinstance(each, ast.Starred) for each in node.args):
+            raise self.refuse(node, "* gives arguments that are not known", "write each argument")
+        if any(each.arg is None for each in node.keywords):
+            raise self.refuse(node, "** gives arguments that are not known", "write each argument")
+        inside = scope.get(function.id) if isinstance(function, ast.Name) else None
+        target = inside if inside is not None else self.source.static(function)
+        if isinstance(target, FunctionType | ast.FunctionDef):
+            return self._written_out(node, target, scope)
+        if isinstance(target, type) and _field_names(target) is not None:
+            return self._made(node, target, scope)
+        if target is chain.from_iterable or _is_flatten(function, target):
+            return Flatten(self._only_argument(node, scope))
+        if isinstance(function, ast.Attribute) and target is MISSING:
+            return self._method(node, function, scope)
+        build = self._builtins().get(target) if _is_hashable(target) else None
+        if build is None:
+            name = ast.unparse(function)
+            if target is MISSING:
+                problem = f"nothing is called {name}"
+                raise self.source.refusal(node, problem, _ONLY_FUNCTIONS, "N004")
+            raise self.refuse(node, f"{name} cannot be called here", _called_remedy(target))
+        return build(node, scope)
+
+    def _builtins(self) -> Mapping[Any, Callable[[ast.Call, Scope], Expr]]:
+        return {
+            sum: self._sum,
+            len: self._len,
+            min: lambda node, scope: self._extreme("min", node, scope),
+            max: lambda node, scope: self._extreme("max", node, scope),
+            any: lambda node, scope: Aggregate("any", self._only_argument(node, scope)),
+            all: lambda node, scope: Aggregate("all", self._only_argument(node, scope)),
+            sorted: self._only_argument,
+            list: self._collected,
+            tuple: self._collected,
+            abs: lambda node, scope: Apply("abs", (self._only_argument(node, scope),)),
+            dict: self._record,
+        }
+
+    def _only_argument(self, node: ast.Call, scope: Scope) -> Expr:
+        if len(node.args) != 1 or node.keywords:
+            name = ast.unparse(node.func)
+            problem = f"{name} takes one argument here"
+            remedy = "collections are read in ascending order" if name == "sorted" else "give one"
+            raise self.refuse(node, problem, remedy)
+        return self.expr(node.args[0], scope)
+
+    def _collected(self, node: ast.Call, scope: Scope) -> Expr:
+        return self._only_argument(node, scope) if node.args or node.keywords else Empty()
+
+    def _record(self, node: ast.Call, scope: Scope) -> Expr:
+        if node.args:
+            raise self.refuse(node, "a record has named components", "write dict(name=…)")
+        return Record(tuple((str(k.arg), self.expr(k.value, scope)) for k in node.keywords))
+
+    def _sum(self, node: ast.Call, scope: Scope) -> Expr:
+        match node.args:
+            case [bags, ast.List([])] if not node.keywords:
+                return Flatten(self.expr(bags, scope))
+            case _:
+                return Aggregate("sum", self._only_argument(node, scope))
+
+    def _len(self, node: ast.Call, scope: Scope) -> Expr:
+        child = self._only_argument(node, scope)
+        if self.compiling.type_of(child) == Base("string"):
+            return Apply("length", (child,))
+        return Aggregate("len", child)
+
+    def _extreme(self, name: Any, node: ast.Call, scope: Scope) -> Expr:
+        """min and max: of nothing they are None, so `default=None` may be written."""
+        for keyword in node.keywords:
+            default = keyword.value
+            if keyword.arg != "default" or not isinstance(default, ast.Constant):
+                raise self.refuse(node, f"{name} compares whole elements", "take what is compared")
+            if default.value is not None:
+                raise self.refuse(node, f"{name} of nothing is None", "write default=None")
+        if len(node.args) != 1:
+            raise self.refuse(node, f"{name} takes a collection", f"write {name}([a, b])")
+        return Aggregate(name, self.expr(node.args[0], scope))
+
+    def _method(self, node: ast.Call, function: ast.Attribute, scope: Scope) -> Expr:
+        wanted = _METHODS.get(function.attr)
+        if wanted is None or len(node.args) != wanted or node.keywords:
+            problem = f"the method {function.attr} is not known"
+            changes = "append, extend, sort, …" if wanted is None else "one argument"
+            remedy = f"texts have {', '.join(_METHODS)}; what changes a value ({changes}) is not"
+            raise self.refuse(node, problem, remedy)
+        args = (self.expr(each, scope) for each in (function.value, *node.args))
+        return Apply(function.attr, tuple(args))
+
+    def _made(self, node: ast.Call, kind: type, scope: Scope) -> Expr:
+        """A data class or a named tuple as a record."""
+        names = _field_names(kind) or ()
+        given = dict(zip(names, node.args, strict=False))
+        given |= {str(each.arg): each.value for each in node.keywords}
+        if len(node.args) > len(names) or {*given} != {*names}:
+            problem = f"{kind.__name__} has the components {', '.join(names)}"
+            raise self.refuse(node, problem, "give each of them once")
+        return Record(tuple((name, self.expr(given[name], scope)) for name in names))
+
+    def _written_out(
+        self, node: ast.Call, target: FunctionType | ast.FunctionDef, scope: Scope
+    ) -> Expr:
+        """A call of a function that is written in the same way, as its body."""
+        if isinstance(target, FunctionType):
+            source = source_of(target)
+            tree, around = source.tree, dict[str, Bound]()
+        else:
+            source, tree, around = self.source, target, dict(scope)
+        if tree.name in self.calls:
+            raise self.refuse(node, f"{tree.name} calls itself", "use db.datalog for recursion")
+        names = [each.arg for each in (*tree.args.posonlyargs, *tree.args.args)]
+        given = dict(zip(names, node.args, strict=False))
+        given |= {str(each.arg): each.value for each in node.keywords}
+        plain = not (tree.args.vararg or tree.args.kwarg or tree.args.kwonlyargs)
+        if len(node.args) > len(names) or {*given} != {*names} or not plain:
+            problem = f"{tree.name} takes {', '.join(names) or 'nothing'}"
+            raise self.refuse(node, problem, "give each argument once")
+        bound = {name: self.expr(given[name], scope) for name in names}
+        inner = {name: each for name, each in around.items() if name not in names} | bound
+        return _Function(source, self.compiling, (*self.calls, tree.name)).result(tree, inner)
+
+
+def _sum_of(bags: list[Expr]) -> Expr:
+    return reduce(Union, bags) if bags else Empty()
+
+
+def is_constant(value: object) -> bool:
+    """Whether a value of Python's is one of the database's that may stand in a query."""
+    if isinstance(value, Decimal):
+        return value.is_finite() and -38 <= int(value.as_tuple().exponent) <= 0
+    if isinstance(value, float):
+        return value == value and abs(value) != float("inf")
+    if isinstance(value, int):
+        return abs(value) < 10**38
+    dated = isinstance(value, date) and not isinstance(value, datetime)
+    return value is None or isinstance(value, str) or dated
+
+
+def _is_expr(value: object) -> bool:
+    return type(value).__module__ == Const.__module__ and dataclasses.is_dataclass(value)
+
+
+def _is_hashable(value: object) -> bool:
+    return type(value).__hash__ is not None
+
+
+def _is_flatten(function: ast.expr, target: object) -> bool:
+    return target is MISSING and isinstance(function, ast.Name) and function.id == "flatten"
+
+
+def _negative(expr: Expr) -> Expr:
+    number = isinstance(expr, Const) and isinstance(expr.value, int | float)
+    if number and not isinstance(expr.value, bool):  # type: ignore[union-attr]
+        return Const(-expr.value)  # type: ignore[union-attr, operator]
+    return Apply("neg", (expr,))
+
+
+def _field_names(kind: type) -> tuple[str, ...] | None:
+    """The components of a data class or a named tuple; None for any other class."""
+    if dataclasses.is_dataclass(kind):
+        return tuple(each.name for each in dataclasses.fields(kind))
+    return getattr(kind, "_fields", None) if issubclass(kind, tuple) else None
+
+
+def _called_remedy(target: object) -> str:
+    if target in (set, frozenset):
+        return "use a SQL view with SELECT DISTINCT: a collection here keeps its duplicates"
+    return _ONLY_FUNCTIONS
+
+
+def _unsupported(node: ast.AST) -> tuple[str, str]:
+    """What is said of a construct that has no meaning here, and the remedy."""
+    match node:
+        case ast.SetComp() | ast.Set():
+            return "a set has no duplicates", "use a SQL view with SELECT DISTINCT"
+        case ast.Lambda():
+            return "a lambda has no name", "write a function with def"
+        case ast.Subscript():
+            return "collections have no order to take a part by", "use components by name"
+        case ast.NamedExpr():
+            return ":= changes a name", "assign it before return"
+        case _:
+            return f"{type(node).__name__} has no meaning in a view", _ONLY_FUNCTIONS

@@ -1,0 +1,102 @@
+"""Rebuilding: the plan that puts a shredded query back into its nested form (u of the paper).
+
+It runs when somebody reads, on the engine that reads: inner bags become arrays, in ascending order.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+from everview.expr import scalar
+from everview.expr.types import Column, Type, names, struct_of
+from everview.lang.nested.shred import Leaf, Shredded
+from everview.lang.nested.types import ELEMENT, Bag, Base, Product
+from everview.lang.nested.types import Type as NestedType
+from everview.plan.build import add, distinct, join, map_, partition, project
+from everview.plan.nodes import Aggregate, Output, Plan, Source
+from everview.plan.traverse import schema_of
+
+_ITEM, _KEY = "#item", "#key"
+
+
+@dataclass(frozen=True, slots=True)
+class Rebuilding:
+    """The relations of a shredded query by path, and how each is stored."""
+
+    relations: Mapping[str, Shredded]
+    stored: Mapping[str, Source]
+
+    def plan(self) -> Plan:
+        """The rows of the query, with its inner bags as arrays."""
+        flat = self.relations[""]
+        fields = flat.element.fields if isinstance(flat.element, Product) else ()
+        rows = fields or ((ELEMENT, flat.element),)
+        outputs = (Output(n, spark_type(t), _packed(t, n)) for n, t in rows)
+        return map_(self._nested(flat), tuple(outputs))
+
+    def _nested(self, relation: Shredded) -> Plan:
+        """A relation with an array in the place of each label of its elements."""
+        stored = self.stored[relation.path]
+        plan: Plan = stored
+        for leaf in relation.leaves:
+            if isinstance(leaf.type, Bag):
+                below = self.relations[relation.below(leaf)]
+                plan = self._with_bag(plan, leaf, leaf.type, below, stored)
+        return plan
+
+    def _with_bag(
+        self, plan: Plan, leaf: Leaf, type_: Bag, below: Shredded, stored: Source
+    ) -> Plan:
+        keys = names(below.labels)
+        item = spark_type(type_.element)
+        boxed: Type = struct_of(((ELEMENT, item),))
+        box = f"named_struct('{ELEMENT}', {_packed_element(type_.element)})"
+        inner = self._nested(below)
+        kept = tuple(Output(c.name, c.type, scalar.column(c.name)) for c in below.labels)
+        rows = map_(inner, (*kept, Output(_ITEM, boxed, scalar.canonical(box))))
+        nothing = Output(_ITEM, boxed, scalar.canonical(f"CAST(NULL AS {boxed})"))
+        support = map_(distinct(project(stored, keys)), (*kept, nothing))
+        collected = Aggregate(_ITEM, f"array<{boxed}>", "collect_list", _ITEM)
+        bags = partition(add(rows, support), keys, (collected,))
+        renamed = (Output(f"{_KEY}.{c.name}", c.type, scalar.column(c.name)) for c in below.labels)
+        found = f"array<{item}>"
+        unboxed = Output(leaf.path, found, scalar.canonical(f"({scalar.column(_ITEM)}).{ELEMENT}"))
+        right = map_(bags, (*renamed, unboxed))
+        joined = join(plan, right, tuple((key, f"{_KEY}.{key}") for key in keys), nulls=True)
+        shown = tuple(_without(schema_of(plan), keys))
+        return project(joined, (*shown, leaf.path))
+
+
+def _without(schema: tuple[Column, ...], keys: tuple[str, ...]) -> Iterator[str]:
+    return (column.name for column in schema if column.name not in keys)
+
+
+def spark_type(type_: NestedType) -> Type:
+    """The type of Spark's that values are read as.
+
+    >>> spark_type(Bag(Product((("a", Base("int")),))))
+    'array<struct<a:int>>'
+    """
+    match type_:
+        case Base(name):
+            return name
+        case Bag(element):
+            return f"array<{spark_type(element)}>"
+        case Product(fields):
+            return struct_of((name, spark_type(each)) for name, each in fields)
+
+
+def _packed_element(element: NestedType) -> str:
+    if not isinstance(element, Product):
+        return scalar.column(ELEMENT)
+    fields = (f"'{name}', {_packed(each, name)}" for name, each in element.fields)
+    return f"named_struct({', '.join(fields)})"
+
+
+def _packed(type_: NestedType, path: str) -> str:
+    """A component as one value: the column of a leaf, a struct of the columns below a tuple."""
+    if not isinstance(type_, Product):
+        return scalar.column(path)
+    fields = (f"'{name}', {_packed(each, f'{path}.{name}')}" for name, each in type_.fields)
+    return scalar.canonical(f"named_struct({', '.join(fields)})")

@@ -1,0 +1,211 @@
+"""Random functions of comprehensions, and what CPython makes of them over lists of rows."""
+
+from __future__ import annotations
+
+import linecache
+import random
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import is_dataclass
+from itertools import count
+from types import SimpleNamespace
+from typing import Any
+
+TABLES = {"A": ("a", "b", "c"), "B": ("a", "d", "e")}
+"""Two tables: the second column of each is a text, the others are numbers; any may be null."""
+DECLARED = (
+    "CREATE TABLE A (a BIGINT, b STRING, c BIGINT); CREATE TABLE B (a BIGINT, d STRING, e BIGINT)"
+)
+NUMBERS, TEXTS = ("a", "c", "e"), ("b", "d")
+_serial = count()
+
+
+class Missing:
+    """A value that compares as null does here: equal to itself, and in no order."""
+
+    def _false(self, _other: object) -> bool:
+        return False
+
+    def _self(self, *_others: object) -> Missing:
+        return self
+
+    __lt__ = __le__ = __gt__ = __ge__ = _false
+    __add__ = __radd__ = __sub__ = __rsub__ = __mul__ = __rmul__ = __neg__ = _self
+    upper = lower = _self
+
+    def __eq__(self, other: object) -> bool:
+        return other is None or isinstance(other, Missing)
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def __bool__(self) -> bool:
+        return False
+
+
+MISSING = Missing()
+
+
+def _known(values: Iterable[Any]) -> list[Any]:
+    return [each for each in values if not isinstance(each, Missing | None)]
+
+
+AGGREGATES: dict[str, Callable[..., Any]] = {
+    "sum": lambda values, start=0: sum(_known(values), start),
+    "min": lambda values, default=None: min(_known(values), default=MISSING),
+    "max": lambda values, default=None: max(_known(values), default=MISSING),
+    "any": lambda values: any(each for each in values),
+    "all": lambda values: all(each for each in values),
+}
+
+
+def defined(text: str, **around: Any) -> Callable[..., Any]:
+    """A function from its text, which can be read back as if it were in a file."""
+    file = f"<comprehension {next(_serial)}>"
+    linecache.cache[file] = (len(text), None, text.splitlines(keepends=True), file)
+    names: dict[str, Any] = dict(around)
+    exec(compile(text, file, "exec"), names)
+    return names["query"]  # type: ignore[no-any-return]
+
+
+def expected(
+    text: str,
+    tables: Mapping[str, Iterable[tuple[Any, ...]]],
+    around: Mapping[str, Any] | None = None,
+) -> list[Any]:
+    """What CPython answers, over rows whose nulls compare as they do here."""
+    rows = {
+        name: [
+            SimpleNamespace(
+                **{c: MISSING if v is None else v for c, v in zip(TABLES[name], row, strict=True)}
+            )
+            for row in tables[name]
+        ]
+        for name in TABLES
+    }
+    found = defined(text, **{**(around or {}), **AGGREGATES})(rows["A"], rows["B"])
+    return canonical(found)  # type: ignore[no-any-return]
+
+
+def canonical(value: Any) -> Any:
+    """A value in which collections have an order, and tuples no names."""
+    if isinstance(value, Missing):
+        return None
+    if isinstance(value, SimpleNamespace) or is_dataclass(value):
+        return tuple(canonical(each) for each in vars(value).values())
+    if isinstance(value, dict):
+        return tuple(canonical(each) for each in value.values())
+    if isinstance(value, tuple):
+        return tuple(canonical(each) for each in value)
+    if isinstance(value, list):
+        return sorted((canonical(each) for each in value), key=repr)
+    return value
+
+
+def answered(rows: Iterable[tuple[Any, ...]], text: str) -> list[Any]:
+    """The rows of a view as CPython's elements; one that is no tuple is in a column of its own."""
+    alone = text.startswith("# element\n")
+    found = [row[0] if alone else row for row in rows]
+    return canonical(found)  # type: ignore[no-any-return]
+
+
+class Generator:
+    """Writes functions of a random type, from the type down."""
+
+    def __init__(self, rng: random.Random) -> None:
+        self.rng = rng
+        self.variables = count()
+
+    def function(self) -> str:
+        """The text of a function of both tables; a comment says that elements are no tuples."""
+        type_ = self.type(3)
+        body = self.bag(type_, {}, 3)
+        note = "" if isinstance(type_, tuple) else "# element\n"
+        return f"{note}def query(A, B):\n    return {body}\n"
+
+    def type(self, depth: int) -> Any:
+        """A type: "int", "str", a tuple of types, or a list of one."""
+        kinds = ["int", "str"] + (["tuple", "tuple", "bag", "bag"] if depth else [])
+        kind = self.rng.choice(kinds)
+        if kind == "tuple":
+            return tuple(self.type(depth - 1) for _ in range(self.rng.randint(1, 3)))
+        return [self.type(depth - 1)] if kind == "bag" else kind
+
+    def expr(self, type_: Any, scope: dict[str, str], depth: int) -> str:
+        if isinstance(type_, tuple):
+            return f"({', '.join(self.expr(each, scope, depth) for each in type_)},)"
+        if isinstance(type_, list):
+            return self.bag(type_[0], scope, depth)
+        return self.number(scope, depth) if type_ == "int" else self.text(scope, depth)
+
+    def bag(self, type_: Any, scope: dict[str, str], depth: int) -> str:
+        kind = self.rng.random()
+        if depth and kind < 0.12:
+            return f"({self.bag(type_, scope, depth - 1)} + {self.bag(type_, scope, depth - 1)})"
+        if depth and kind < 0.2:
+            test, one = self.test(scope, depth - 1), self.bag(type_, scope, depth - 1)
+            return f"({one} if {test} else {self.bag(type_, scope, depth - 1)})"
+        if depth and kind < 0.3:
+            inner = self.bag([type_], scope, depth - 1)
+            return f"[y for x in {inner} for y in x]"
+        if depth and kind < 0.4 and not isinstance(type_, str):
+            fresh = f"v{next(self.variables)}"
+            return f"[{fresh} for {fresh} in {self.bag(type_, scope, depth - 1)}]"
+        clauses, inner_scope = "", dict(scope)
+        for _ in range(self.rng.choice((1, 1, 1, 2)) if depth else 1):
+            variable, table = f"v{next(self.variables)}", self.rng.choice("AB")
+            inner_scope[variable] = table
+            clauses += f" for {variable} in {table}"
+            for _ in range(self.rng.choice((0, 1, 1, 2))):
+                clauses += f" if {self.test(inner_scope, max(depth - 1, 0))}"
+        return f"[{self.expr(type_, inner_scope, max(depth - 1, 0))}{clauses}]"
+
+    def column(self, scope: dict[str, str], names: tuple[str, ...]) -> str | None:
+        found = [f"{v}.{c}" for v, table in scope.items() for c in TABLES[table] if c in names]
+        return self.rng.choice(found) if found else None
+
+    def number(self, scope: dict[str, str], depth: int) -> str:
+        kind = self.rng.random()
+        if depth and kind < 0.2:
+            function = self.rng.choice(("sum", "len", "min", "max"))
+            default = ", default=None" if function in ("min", "max") else ""
+            return f"{function}({self.bag('int', scope, depth - 1)}{default})"
+        if depth and kind < 0.3:
+            left, right = self.number(scope, depth - 1), self.number(scope, 0)
+            return f"({left} {self.rng.choice('+-*')} {right})"
+        if depth and kind < 0.4:
+            test = self.test(scope, depth - 1)
+            return f"({self.number(scope, 0)} if {test} else {self.number(scope, 0)})"
+        return self.column(scope, NUMBERS) or str(self.rng.randint(0, 3))
+
+    def text(self, scope: dict[str, str], depth: int) -> str:
+        kind = self.rng.random()
+        if depth and kind < 0.15:
+            return f"({self.text(scope, depth - 1)} + {self.text(scope, 0)})"
+        if depth and kind < 0.3:
+            return f"{self.text(scope, 0)}.{self.rng.choice(('upper', 'lower'))}()"
+        return self.column(scope, TEXTS) or repr(self.rng.choice(("x", "Y", "")))
+
+    def test(self, scope: dict[str, str], depth: int) -> str:
+        kind = self.rng.random()
+        if depth and kind < 0.15:
+            word = self.rng.choice(("and", "or"))
+            return f"({self.test(scope, depth - 1)} {word} {self.test(scope, depth - 1)})"
+        if depth and kind < 0.25:
+            return f"(not {self.test(scope, depth - 1)})"
+        if depth and kind < 0.35:
+            variable, table = f"v{next(self.variables)}", self.rng.choice("AB")
+            inner = {**scope, variable: table}
+            function = self.rng.choice(("any", "all"))
+            return f"{function}({self.test(inner, 0)} for {variable} in {table})"
+        if kind < 0.5:
+            return f"{self.text(scope, 0)} {self.rng.choice(('==', '!='))} {self.text(scope, 0)}"
+        sign = self.rng.choice(("==", "==", "!=", "<", "<=", ">", ">="))
+        return f"{self.number(scope, min(depth, 1))} {sign} {self.number(scope, 0)}"
+
+
+def random_row(rng: random.Random) -> tuple[Any, ...]:
+    """A row of either table."""
+    return (
+        rng.choice((None, 0, 1, 2)),
+        rng.choice((None, "x", "y")),
+        rng.choice((None, 0, 1, 5)),
+    )

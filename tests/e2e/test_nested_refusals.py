@@ -1,0 +1,189 @@
+"""What a nested view cannot say is refused when it is declared, with place and remedy."""
+
+# Tables are called as the paper calls them.
+# ruff: noqa: N803
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import everview as ev
+from e2e.random_comprehensions import defined
+from everview.database.database import Database
+from everview.errors import UserError
+
+
+@pytest.fixture(scope="module")
+def db(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Database]:
+    with ev.open(str(tmp_path_factory.mktemp("refused") / "store"), engine="duckdb") as opened:
+        opened.sql("CREATE TABLE A (a BIGINT, b STRING, `odd one` INT, m MAP<STRING,INT>)")
+        opened.insert("A", [(1, "x", 2, {"k": 1})])
+        yield opened
+
+
+FUNCTIONS = {
+    "no such component": ("N003", "[a.nothing for a in A]"),
+    "no such name": ("N004", "[a.a for a in B]"),
+    "no such function": ("N004", "[nothing(a.a) for a in A]"),
+    "not a collection": ("N003", "1"),
+    "iterating a number": ("N003", "[x for a in A for x in a.a]"),
+    "ill-typed arithmetic": ("N003", "[a.b - 1 for a in A]"),
+    "ill-typed condition": ("N003", "[a.a for a in A if a.a]"),
+    "ill-typed union": ("N003", "[a.a for a in A] + [a.b for a in A]"),
+    "ill-typed choice": ("N003", "[a.a if a.a > 1 else a.b for a in A]"),
+    "ill-typed comparison": ("N003", "[a.a for a in A if a.a == a.b]"),
+    "tuple plus number": ("N003", "[(a.a, 1) + 1 for a in A]"),
+    "comparing bags": ("N002", "[a.a for a in A if [b.a for b in A] == []]"),
+    "ordering bags": ("N002", "[a.a for a in A if [b.a for b in A] < [1]]"),
+    "testing a bag": ("N002", "[a.a for a in A if [b.a for b in A if b.a == a.a]]"),
+    "not of a bag": ("N002", "[a.a for a in A if not [b.a for b in A]]"),
+    "sum of texts": ("N003", "[sum(b.b for b in A) for a in A]"),
+    "least tuple": ("N003", "[min((b.a, b.b) for b in A) for a in A]"),
+    "set comprehension": ("N010", "{a.a for a in A}"),
+    "set": ("N010", "set(a.a for a in A)"),
+    "dict comprehension": ("N010", "{a.a: a.b for a in A}"),
+    "lambda": ("N010", "[(lambda x: x)(a.a) for a in A]"),
+    "sort key": ("N010", "sorted(A, key=lambda a: a.a)"),
+    "slice": ("N010", "[a.a for a in A][:3]"),
+    "negative index": ("N010", "[(a.a, 1)[-1] for a in A]"),
+    "method that changes": ("N010", "[a.b.append(1) for a in A]"),
+    "star": ("N010", "[len(*a) for a in A]"),
+    "double star": ("N010", "[dict(**a) for a in A]"),
+    "bytes": ("N010", "[b'x' for a in A]"),
+    "infinity": ("N010", "[1e999 for a in A]"),
+    "huge number": ("N010", f"[{10**40} for a in A]"),
+    "walrus": ("N010", "[(y := a.a) for a in A]"),
+    "power": ("N010", "[a.a ** 2 for a in A]"),
+    "identity": ("N010", "[a.a for a in A if a.a is 1]"),
+    "format": ("N010", "[f'{a.b:>4}' for a in A]"),
+    "import": ("N010", "[__import__('os').getcwd() for a in A]"),
+    "open": ("N010", "[open(a.b) for a in A]"),
+    "eval": ("N010", "eval('A')"),
+    "function as a value": ("N010", "[len for a in A]"),
+    "none alone": ("N005", "[None for a in A]"),
+    "empty alone": ("N005", "[(a.a, []) for a in A]"),
+    "nothing at all": ("N005", "[]"),
+    "tuple of nothing": ("N005", "[() for a in A]"),
+    "odd name": ("N006", "[a for a in A]"),
+    "equal names": ("N006", "[dict(x=a.a, X=a.b) for a in A]"),
+    "names twice": ("N010", "[{'x': a.a, 'x': a.b} for a in A]"),
+    "computed name": ("N010", "[{a.b: 1} for a in A]"),
+    "comparing maps": ("N003", "[a.a for a in A if a.m == a.m]"),
+    "too many names": ("N010", "[x for x, y, z in [(a.a, a.b) for a in A]]"),
+    "target that changes": ("N010", "[1 for A.x in A]"),
+    "modulo of fractions": ("N003", "[a.a % 1.5 for a in A]"),
+}
+
+
+@pytest.mark.filterwarnings("ignore::SyntaxWarning")
+@pytest.mark.parametrize("case", FUNCTIONS)
+def test_a_function_is_refused_with_its_place(db: Database, case: str) -> None:
+    code, body = FUNCTIONS[case]
+    text = f"def query(A):\n    x = 1\n    return {body}\n"
+    before = db.catalog.to_json()
+    with pytest.raises(UserError) as refused:
+        db.nested(defined(text), name="v")
+    assert refused.value.code == code, refused.value
+    assert refused.value.remedy
+    assert refused.value.span is not None
+    if code in ("N010", "N004", "N002", "N003") and case != "not a collection":
+        assert "<comprehension" in refused.value.problem
+        assert ":3: " in refused.value.problem
+    assert db.catalog.to_json() == before
+
+
+STATEMENTS = {
+    "loop": "for a in A:\n        pass\n    return A",
+    "while": "while True:\n        pass",
+    "mutation": "x = []\n    x.append(1)\n    return x",
+    "augmented": "x = [1]\n    x += [2]\n    return x",
+    "assigned twice": "x = [1]\n    x = [2]\n    return x",
+    "parameter assigned": "A = [1]\n    return A",
+    "if": "if True:\n        return A\n    return A",
+    "no return": "x = 1",
+    "return nothing": "return",
+    "after return": "return A\n    x = 1",
+    "global": "global x\n    return A",
+    "import": "import os\n    return A",
+    "raise": "raise ValueError",
+    "with": "with open('x') as f:\n        return A",
+    "delete": "del A",
+    "recursion": "return [query(A) for a in A]",
+    "inner recursion": "def f(x):\n        return f(x)\n    return [f(a.a) for a in A]",
+    "wrong arguments": "def f(x):\n        return x\n    return [f() for a in A]",
+}
+
+
+@pytest.mark.parametrize("case", STATEMENTS)
+def test_a_statement_is_refused_with_its_place(db: Database, case: str) -> None:
+    text = f"def query(A):\n    {STATEMENTS[case]}\n"
+    with pytest.raises(UserError) as refused:
+        db.nested(defined(text), name="v")
+    assert refused.value.code == "N010", refused.value
+    assert refused.value.span is not None
+
+
+TEXTS = {
+    "": "N001",
+    "for m in": "N001",
+    "for in in M union sng(1)": "N001",
+    "sng(1": "N001",
+    "sng(1) sng(2)": "N001",
+    "nothing(1)": "N001",
+    "sng('x": "N001",
+    "sng(date('x'))": "N001",
+    "sng(decimal('nan'))": "N001",
+    "sng(1e999)": "N001",
+    f"sng({'9' * 50})": "N001",
+    "sng((a: 1, a: 2))": "N001",
+    "(" * 200 + "1" + ")" * 200: "N001",
+    "distinct(A)": "N002",
+    "empty(A)": "N002",
+    "for a in A where member(a) union sng(1)": "N002",
+    "for a in A where A union sng(1)": "N002",
+    "for a in Nowhere union sng(1)": "N004",
+    "flatten(A)": "N003",
+    "for a in A union a": "N003",
+    "⊖(for a in A union sng(a.a))": "N007",
+    "let X := 1 in sng(2)": "N003",
+}
+
+
+@pytest.mark.parametrize("text", TEXTS)
+def test_a_text_is_refused_with_its_place(db: Database, text: str) -> None:
+    with pytest.raises(UserError) as refused:
+        db.nested(text, name="v")
+    assert refused.value.code == TEXTS[text], refused.value
+    assert refused.value.span is not None
+
+
+def test_arguments_are_checked(db: Database, tmp_path: Path) -> None:
+    def good(A: Any) -> Any:
+        return [a.a for a in A]
+
+    def with_default(A: Any = 1) -> Any:
+        return [a.a for a in A]
+
+    for query, options in (
+        (3, {}),
+        (len, {}),
+        (lambda A: A, {}),
+        (with_default, {}),
+        (good, {"name": 3}),
+        (good, {"tables": 3}),
+        (good, {"tables": {"A": "nowhere"}}),
+        (good, {"name": "_w"}),
+        (good, {"name": "A"}),
+        ("sng(1)", {}),
+    ):
+        with pytest.raises(UserError):
+            db.nested(query, **options)  # type: ignore[arg-type]
+    assert not db.catalog.views
+    with pytest.raises(UserError, match="X002"):
+        db.read("A", nested=1)  # type: ignore[arg-type]
+    with pytest.raises(UserError, match="N008"):
+        db.changes("A", path="b")

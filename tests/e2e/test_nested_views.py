@@ -1,0 +1,509 @@
+"""Nested views: comprehensions compiled from their source, maintained, rebuilt as they are read."""
+
+# Tables are called as the paper calls them.
+# ruff: noqa: N803, C408, C416, RUF017
+
+from __future__ import annotations
+
+import inspect
+import random
+import textwrap
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import date
+from decimal import Decimal
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import pytest
+
+import everview as ev
+from cases import THOROUGH, check_each
+from e2e.random_comprehensions import (
+    DECLARED,
+    Generator,
+    answered,
+    canonical,
+    defined,
+    expected,
+    random_row,
+)
+from everview.database.database import Database
+from everview.database.handle import Handle
+from everview.engines.spark.engine import SparkEngine
+from everview.errors import UserError
+from everview.store.store import Store
+
+if TYPE_CHECKING:
+    from conftest import Open
+
+MOVIES = [
+    ("Drive", "Drama", "Refn"),
+    ("Skyfall", "Action", "Mendes"),
+    ("Rush", "Action", "Howard"),
+]
+JARHEAD = ("Jarhead", "Drama", "Mendes")
+BEFORE = {"Drive": [], "Skyfall": ["Rush"], "Rush": ["Skyfall"]}
+AFTER = {
+    "Drive": ["Jarhead"],
+    "Skyfall": ["Jarhead", "Rush"],
+    "Rush": ["Skyfall"],
+    "Jarhead": ["Drive", "Skyfall"],
+}
+
+
+def is_related(m: Any, m2: Any) -> Any:
+    return m.name != m2.name and (m.gen == m2.gen or m.dir == m2.dir)
+
+
+def related(M: Any) -> Any:
+    return [(m.name, [m2.name for m2 in M if is_related(m, m2)]) for m in M]
+
+
+@pytest.fixture
+def db(tmp_path: Path) -> Iterator[Database]:
+    with ev.open(str(tmp_path / "store"), engine="duckdb") as opened:
+        yield opened
+
+
+@pytest.mark.parametrize("key", ["PRIMARY KEY", ""])
+def test_related_gives_the_tables_of_the_paper(open_db: Open, tmp_path: Path, key: str) -> None:
+    """Example 1 of nested-collections, with the deep feed of section 2.2."""
+    with open_db(tmp_path / "store") as db:
+        db.sql(f"CREATE TABLE movies (name STRING {key}, gen STRING, dir STRING)")
+        db.insert("movies", MOVIES)
+        assert db.nested(related, tables={"M": "movies"}) is related
+        assert dict(db.read("related").rows()) == BEFORE
+        before = db.epoch
+        db.insert("movies", [JARHEAD])
+        assert dict(db.read("related").rows()) == AFTER
+        assert db.audit().ok
+        assert [row[0] for row in db.changes("related", after=before).rows()] == ["Jarhead"]
+        deep = [(row[0], *row[3:]) for row in db.changes("related", after=before, path="_2").rows()]
+        assert sorted(deep) == [
+            ("Drive", "Jarhead", 1, before + 1),
+            ("Jarhead", "Drive", 1, before + 1),
+            ("Jarhead", "Skyfall", 1, before + 1),
+            ("Skyfall", "Jarhead", 1, before + 1),
+        ]
+        assert dict(db.read("related", epoch=before).rows()) == BEFORE
+        db.delete("movies", [JARHEAD])
+        assert dict(db.read("related").rows()) == BEFORE
+        assert db.read("related", nested=False).to_arrow().column_names == [
+            "_1",
+            "_2#m.name",
+            "_2#m.gen",
+            "_2#m.dir",
+        ]
+        assert len(db.sql("SELECT * FROM `related._2`").rows()) == 2
+        assert db.audit("related").ok
+        if db.engine.name == "spark":
+            frame = db.read("related").to_spark()
+            assert dict(frame.dtypes)["_2"] == "array<string>"
+            assert {row._1: row._2 for row in frame.collect()} == BEFORE
+
+
+def test_a_nested_view_is_there_when_the_store_is_opened_again(tmp_path: Path) -> None:
+    with ev.open(str(tmp_path / "s"), engine="duckdb") as db:
+        db.sql("CREATE TABLE M (name STRING, gen STRING, dir STRING)")
+        db.nested(related)
+    with ev.open(str(tmp_path / "s"), engine="duckdb") as db:
+        db.insert("M", [*MOVIES, JARHEAD])
+        assert dict(db.read("related").rows()) == AFTER
+        assert "def " not in str(db.catalog.to_json()), "the store holds NRC, no Python"
+        db.sql("DROP VIEW related")
+        assert not db.catalog.views
+
+
+def follow(db: Database, text: str, rng: random.Random, turns: int) -> None:
+    """Declare a function, change its tables, and compare with CPython after every change."""
+    db.nested(defined(text), name="v")
+    tables: dict[str, list[tuple[Any, ...]]] = {"A": [], "B": []}
+    for turn in range(turns):
+        with db.transaction() as tx:
+            for name, rows in tables.items():
+                leave = 1.0 if turn == 2 else 0.4
+                gone = [row for row in rows if rng.random() < leave]
+                come = [random_row(rng) for _ in range(rng.randint(0, 3))]
+                for row in gone:
+                    rows.remove(row)
+                rows += come
+                tx.insert(name, come) if come else None
+                tx.delete(name, gone) if gone else None
+        assert answered(db.read("v").rows(), text) == expected(text, tables), (text, tables)
+    assert db.audit().ok
+
+
+def test_random_functions_are_what_cpython_makes_of_them(tmp_path: Path) -> None:
+    def check(seed: int) -> None:
+        rng = random.Random(f"embedded {seed}")
+        with ev.open(str(tmp_path / f"s{seed}"), engine="duckdb") as db:
+            db.sql(DECLARED)
+            follow(db, Generator(rng).function(), rng, turns=4)
+
+    check_each(range(200 if THOROUGH else 12), check)
+
+
+@pytest.mark.spark
+def test_random_functions_are_what_cpython_makes_of_them_on_spark(
+    spark: Any, tmp_path: Path
+) -> None:
+    def check(seed: int) -> None:
+        rng = random.Random(f"spark {seed}")
+        with ev.open(str(tmp_path / f"s{seed}"), spark=spark) as db:
+            db.sql(DECLARED)
+            follow(db, Generator(rng).function(), rng, turns=2)
+
+    check_each(range(20 if THOROUGH else 2), check)
+
+
+# The language
+
+
+@dataclass
+class Person:
+    name: str
+    age: int
+
+
+class Pair(NamedTuple):
+    first: Any
+    second: Any
+
+
+LIMIT = 2
+CHOSEN = ("x", "y")
+
+
+def initials(t: Any) -> Any:
+    """A helper, with names of its own."""
+    word = t.upper()
+    return word + "!"
+
+
+def constants(A: Any) -> Any:
+    return [a.a for a in A if a.c >= LIMIT and a.b in CHOSEN]
+
+
+def records(A: Any) -> Any:
+    return [dict(key=a.a, person=Person(name=a.b, age=a.c), pair=Pair(1, a.c)) for a in A]
+
+
+def record_read_back(A: Any) -> Any:
+    people = [Person(a.b, a.c) for a in A]
+    return [(p.name, [q.age for q in people if q.name == p.name]) for p in people]
+
+
+def unnamed(A: Any) -> Any:
+    return [a.a for a in A if a.b is None] + [-a.a for a in A if a.b is not None]
+
+
+def several(A: Any, B: Any) -> Any:
+    return [(a.a, b.d) for a in A for b in B if a.a == b.a if b.e > 0]
+
+
+def unpacked(A: Any) -> Any:
+    pairs = [(a.a, (a.b, a.c)) for a in A]
+    return [(x, z) for x, (y, z) in pairs if y != "x"]
+
+
+def helped(A: Any) -> Any:
+    return [initials(a.b) for a in A]
+
+
+def local_helper(A: Any) -> Any:
+    def same(a: Any) -> Any:
+        return [b.c for b in A if b.a == a.a]
+
+    return [(a.a, same(a), len(same(a))) for a in A]
+
+
+def floors(A: Any) -> Any:
+    return [(a.a - 1) // (a.c + 2) + (a.a - 1) % -3 for a in A]
+
+
+def texts(A: Any) -> Any:
+    return [f"{a.b}-{a.b}" for a in A if a.b.startswith("x") or "y" in a.b or (1 < len(a.b) <= 3)]
+
+
+def flattened(A: Any, B: Any) -> Any:
+    return [x for x in flatten([[b.e for b in B if b.a == a.a] for a in A])]  # noqa: F821
+
+
+def summed(A: Any, B: Any) -> Any:
+    return sum([[b.e for b in B if b.a == a.a] for a in A], [])
+
+
+def whole_rows(A: Any, B: Any) -> Any:
+    return [(a, [b for b in B if b.a == a.a]) for a in A]
+
+
+def deep(A: Any, B: Any) -> Any:
+    return [
+        (a.a, sorted((b.d, [c.c for c in A if c.a == b.a and c.b == a.b]) for b in B)) for a in A
+    ]
+
+
+def deeper(A: Any, B: Any) -> Any:
+    return [[[(a.a, b.a, c.a) for c in A] for b in B if b.a == a.a] for a in A]
+
+
+def two_branches(A: Any, B: Any) -> Any:
+    return [(a.b, [b.a for b in B if b.a == a.a]) for a in A] + [
+        (b.d, [a.c for a in A] + [b.e]) for b in B
+    ]
+
+
+def constant_inner(A: Any) -> Any:
+    return [(a.a, [1, 2, 2], []) if a.a == 1 else (a.a, [], [a.c]) for a in A]
+
+
+def without_tables(A: Any) -> Any:
+    return [(1, [2, 3]), (4, [])]
+
+
+def counted(A: Any, B: Any) -> Any:
+    return [
+        (a.a, len(B), sum(b.e for b in B if b.a == a.a), max([b.e for b in B], default=None))
+        for a in A
+        if len([b for b in B if b.a == a.a]) > 0 or all(b.e > 0 for b in B)
+    ]
+
+
+def member(A: Any, B: Any) -> Any:
+    return [a.a for a in A if a.a in [b.a for b in B] and (a.a, a.b) != (2, "x")]
+
+
+FUNCTIONS = [
+    constants,
+    records,
+    record_read_back,
+    several,
+    unpacked,
+    floors,
+    summed,
+    whole_rows,
+    deep,
+    deeper,
+    two_branches,
+    constant_inner,
+    without_tables,
+    counted,
+    member,
+    local_helper,
+]
+
+
+@pytest.mark.parametrize("function", FUNCTIONS, ids=lambda each: each.__name__)
+def test_the_language_means_what_cpython_makes_of_it(db: Database, function: Any) -> None:
+    text = textwrap.dedent(inspect.getsource(function))
+    names = {**function.__globals__}
+    db.sql(DECLARED)
+    db.nested(function)
+    rng = random.Random(function.__name__)
+    tables: dict[str, list[tuple[Any, ...]]] = {"A": [], "B": []}
+    called = text.replace(f"def {function.__name__}(A: Any)", "def query(A: Any, B: Any)")
+    called = called.replace(f"def {function.__name__}(", "def query(")
+    for _ in range(5):
+        with db.transaction() as tx:
+            for name, rows in tables.items():
+                gone = [row for row in rows if rng.random() < 0.4]
+                come = [known_row(rng) for _ in range(3)]
+                for row in gone:
+                    rows.remove(row)
+                rows += come
+                tx.insert(name, come)
+                tx.delete(name, gone) if gone else None
+        wanted = expected(called, tables, names)
+        found = db.read(function.__name__).rows()
+        alone = db.catalog.schema(function.__name__)[0].name.startswith("element")
+        assert canonical([row[0] if alone else row for row in found]) == wanted
+    assert db.audit().ok
+
+
+def known_row(rng: random.Random) -> tuple[Any, ...]:
+    """A row in which a function in Python finds no null to stumble over, but in the text."""
+    return rng.choice((0, 1, 2)), rng.choice((None, "x", "y")), rng.choice((0, 1, 5))
+
+
+def test_texts_and_helpers_follow_null_through(db: Database) -> None:
+    db.sql(DECLARED)
+    db.nested(helped)
+    db.nested(texts)
+    db.nested(flattened)
+    db.nested(unnamed)
+    db.insert("A", [(1, "xa", 1), (1, None, 2), (2, "zzzz", 3), (3, "y", 4)])
+    db.insert("B", [(1, "x", 7), (1, "x", None)])
+    assert Counter(db.read("helped").rows()) == Counter([("XA!",), (None,), ("ZZZZ!",), ("Y!",)])
+    assert Counter(db.read("unnamed").rows()) == Counter([(1,), (-1,), (-2,), (-3,)])
+    assert Counter(db.read("texts").rows()) == Counter([("xa-xa",), ("y-y",)])
+    assert Counter(db.read("flattened").rows()) == Counter([(7,), (7,), (None,), (None,)])
+
+
+def test_arrays_and_structs_of_tables_are_iterated(db: Database) -> None:
+    db.sql(
+        "CREATE TABLE A (a INT, tags ARRAY<STRING>, at STRUCT<x: INT, ys: ARRAY<STRUCT<z: INT>>>)"
+    )
+
+    def tags(A: Any) -> Any:
+        return [(a.a, [t for t in a.tags if t != "no"], [y.z for y in a.at.ys]) for a in A]
+
+    db.nested(tags)
+    db.insert("A", [(1, ["p", "no", "p"], {"x": 1, "ys": [{"z": 4}]}), (2, None, None)])
+    assert sorted(db.read("tags").rows()) == [(1, ["p", "p"], [4]), (2, [], [])]
+    db.sql("DELETE FROM A WHERE a = 1")
+    assert db.read("tags").rows() == [(2, [], [])]
+    assert db.audit().ok
+
+
+def test_a_text_of_the_calculus_is_a_view_and_views_read_views(db: Database) -> None:
+    db.sql("CREATE TABLE M (name STRING, gen STRING, dir STRING)")
+    db.nested("for m in M where m.gen == 'Drama' union sng(⟨name: m.name⟩)", name="dramas")
+    db.sql("CREATE VIEW loud AS SELECT upper(name) AS name FROM dramas")
+
+    @db.nested
+    def pairs(loud: Any, M: Any) -> Any:
+        return [(x.name, [m.dir for m in M if m.name.upper() == x.name]) for x in loud]
+
+    db.insert("M", [*MOVIES, JARHEAD])
+    assert sorted(db.read("pairs").rows()) == [("DRIVE", ["Refn"]), ("JARHEAD", ["Mendes"])]
+    with pytest.raises(UserError, match="C003"):
+        db.sql("DROP VIEW loud")
+    with pytest.raises(UserError, match="C009"):
+        db.sql("DROP VIEW `pairs._2`")
+    with pytest.raises(UserError, match="C009"):
+        db.sql("CREATE OR REPLACE VIEW pairs AS SELECT 1 AS a")
+    with pytest.raises(UserError, match="N008"):
+        db.changes("pairs", path="_3")
+    assert db.audit().ok
+
+
+def test_a_nested_view_is_read_by_another_with_its_collections(db: Database) -> None:
+    db.sql("CREATE TABLE M (name STRING, gen STRING, dir STRING)")
+    db.nested(related)
+
+    @db.nested
+    def popular(related: Any, M: Any) -> Any:
+        return [
+            (name, [[m.dir for m in M if m.name == other] for other in others])
+            for name, others in related
+            if len(others) > 1
+        ]
+
+    db.nested("for m in related union sng(len(m._2))", name="counts")
+    db.insert("M", [*MOVIES, JARHEAD])
+    assert sorted(db.read("popular").rows()) == [
+        ("Jarhead", [["Mendes"], ["Refn"]]),
+        ("Skyfall", [["Howard"], ["Mendes"]]),
+    ]
+    assert sorted(db.read("counts").rows()) == [(1,), (1,), (2,), (2,)]
+    db.delete("M", [JARHEAD])
+    assert db.read("popular").rows() == []
+    assert db.audit().ok
+
+
+def test_names_that_differ_in_case_alone_are_kept_apart(db: Database) -> None:
+    db.sql(DECLARED)
+
+    def query(A: Any, B: Any) -> Any:
+        return [(x.a, [X.a for X in B if X.a != x.a]) for x in A]
+
+    db.nested(query)
+    db.insert("A", [(1, "x", 1)])
+    db.insert("B", [(2, "x", 1), (1, "x", 1)])
+    assert db.read("query").rows() == [(1, [2])]
+    assert db.audit().ok
+
+
+def test_a_long_condition_reads_back_from_the_catalog(db: Database) -> None:
+    db.sql(DECLARED)
+    tests = " and ".join(f"a.a != {n}" for n in range(3, 60))
+    db.nested(defined(f"def query(A):\n    return [a.a for a in A if {tests}]\n"))
+    db.insert("A", [(2, "x", 1), (3, "x", 1)])
+    assert db.read("query").rows() == [(2,)]
+
+
+def test_the_shredded_stage_shows_each_relation(db: Database) -> None:
+    db.sql("CREATE TABLE M (name STRING PRIMARY KEY, gen STRING, dir STRING)")
+    db.nested(related)
+    text = db.explain("related", "shredded")
+    assert "for m in M union sng" in text
+    assert "related (flat, degree 1)" in text
+    assert "related._2 (dictionary, degree 2)" in text
+    with pytest.raises(UserError, match="X001"):
+        db.explain("related._2", "shredded")
+
+
+@pytest.mark.spark
+@pytest.mark.parametrize("gear", [{"large_rows": -1}, {"driver_bytes": -1, "memory": 0}], ids=str)
+def test_every_gear_keeps_the_dictionaries(spark: Any, tmp_path: Path, gear: Any) -> None:
+    store = Store.create_or_open(str(tmp_path))
+    handle = Handle(store, SparkEngine(spark, **gear), store.writer_lock())
+    with Database(handle) as db:
+        db.sql("CREATE TABLE M (name STRING, gen STRING, dir STRING)")
+        db.insert("M", MOVIES)
+        db.nested(related)
+        with db.transaction() as tx:
+            tx.insert("M", [JARHEAD])
+            tx.delete("M", MOVIES[2:])
+        wanted = {"Drive": ["Jarhead"], "Skyfall": ["Jarhead"], "Jarhead": ["Drive", "Skyfall"]}
+        assert dict(db.read("related").rows()) == wanted
+
+
+DAY, PRICE = date(2020, 1, 1), Decimal("1.50")
+
+
+def typed(T: Any) -> Any:
+    return [
+        (
+            x.i,
+            [y.d + PRICE for y in T if y.b],
+            [y.t for y in T if y.t >= DAY],
+            sum(y.d for y in T if not y.b),
+            [y.f / 2 for y in T if y.i == x.i],
+            [x.i, 2.5],
+            all(y.b for y in T),
+        )
+        for x in T
+    ]
+
+
+def test_values_of_every_kind_keep_spark_s_types(db: Database) -> None:
+    db.sql("CREATE TABLE T (b BOOLEAN, d DECIMAL(10,2), t DATE, f DOUBLE, i INT)")
+    db.nested(typed)
+    first = (True, "1.25", date(2020, 5, 1), 1.5, 1)
+    db.insert("T", [first, (False, "2.25", date(2019, 5, 1), None, -2), (None, None, None, 2.0, 3)])
+    days, sums = [date(2020, 5, 1)], Decimal("2.25")
+    assert sorted(db.read("typed").rows()) == [
+        (-2, [Decimal("2.75")], days, sums, [None], [-2.0, 2.5], False),
+        (1, [Decimal("2.75")], days, sums, [0.75], [1.0, 2.5], False),
+        (3, [Decimal("2.75")], days, sums, [1.0], [2.5, 3.0], False),
+    ]
+    db.sql("DELETE FROM T WHERE i <> 1")
+    assert db.read("typed").rows() == [
+        (1, [Decimal("2.75")], days, Decimal(0), [0.75], [1.0, 2.5], True)
+    ]
+    types = [str(each) for each in db.read("typed").to_arrow().schema.types]
+    assert types[1] == "list<item: decimal128(11, 2)>"
+    assert types[3] == "decimal128(20, 2)"
+    assert db.audit().ok
+
+
+def test_what_satisfies_both_sides_of_a_disjunction_counts_once(
+    open_db: Open, tmp_path: Path
+) -> None:
+    """Disjoint joins: a pair with the same genre and the same director is in one of them."""
+    with open_db(tmp_path / "store") as db:
+        db.sql("CREATE TABLE M (name STRING, gen STRING, dir STRING)")
+        db.nested(related)
+        rows = [("a", "x", "p"), ("b", "x", "p"), ("c", None, "p"), ("d", None, None)]
+        db.insert("M", rows)
+        assert dict(db.read("related").rows()) == {
+            "a": ["b", "c"],
+            "b": ["a", "c"],
+            "c": ["a", "b", "d"],
+            "d": ["c"],
+        }
+        db.delete("M", rows[1:2])
+        assert dict(db.read("related").rows())["a"] == ["c"]

@@ -1,0 +1,312 @@
+"""The theorems of nested-collections, over random types, values, queries and updates."""
+
+from __future__ import annotations
+
+import random
+from math import inf
+from typing import Any
+
+import pytest
+from hypothesis import assume, given
+from hypothesis import strategies as st
+
+from e2e.random_comprehensions import Generator as Comprehensions
+from e2e.random_comprehensions import defined, random_row
+from everview.algebra.zset import ZSet
+from everview.errors import UserError
+from everview.expr.types import Column
+from everview.lang.nested.check import Checker, row_type
+from everview.lang.nested.comprehension import compile_function
+from everview.lang.nested.cost import (
+    Many,
+    One,
+    Parts,
+    at_most,
+    cost,
+    is_incremental,
+    less,
+    size,
+    supremum,
+    time_cost,
+)
+from everview.lang.nested.delta import DELTA, degree, delta
+from everview.lang.nested.evaluate import evaluate
+from everview.lang.nested.flat_queries import INDEX, flat_query, label_name
+from everview.lang.nested.labels import (
+    Label,
+    add_dictionaries,
+    evaluate_shredded,
+    label_union,
+    nest,
+    shred_value,
+    undefined_labels,
+)
+from everview.lang.nested.normal_form import normal_form
+from everview.lang.nested.parse import parse_expr
+from everview.lang.nested.shred import Leaf, shred
+from everview.lang.nested.syntax import Empty, Expr, Rel, relations
+from everview.lang.nested.text import print_expr
+from everview.lang.nested.types import ELEMENT, Bag, Base, Product, Type, common
+from laws.random_nrc import ROWS, Generator
+
+SEEDS = st.integers(min_value=0, max_value=2**32)
+CHANGING = frozenset({"R"})
+
+RELATED = (
+    "for m in M union sng(⟨m.name, for m2 in M "
+    "where m2.name != m.name and (m2.gen == m.gen or m2.dir == m.dir) union sng(m2.name)⟩)"
+)
+
+
+def query(seed: int, *, nests: bool) -> tuple[Generator, Expr, Type]:
+    generator = Generator(random.Random(seed), nests=nests)
+    element = generator.type()
+    return generator, generator.bag(element, {}, 4), element
+
+
+@given(SEEDS)
+def test_a_query_has_the_type_it_was_written_for_and_reads_back(seed: int) -> None:
+    _, expr, element = query(seed, nests=True)
+    assert common(Checker(ROWS).type(expr), Bag(element)) == Bag(element)
+    assert parse_expr(print_expr(expr)) == expr
+
+
+@given(SEEDS)
+def test_the_delta_is_what_an_update_adds(seed: int) -> None:
+    """Prop. 4.1, and Lemma 1: without the relation the delta is empty."""
+    generator, expr, _ = query(seed, nests=False)
+    old, update = generator.relations(), ZSet(generator.relations(change=True)["R"])
+    new = {**old, "R": old["R"] + update}
+    change = delta(expr, "R")
+    if degree(expr, CHANGING) == 0:
+        assert change == Empty() or not evaluate(change, {**old, DELTA + "R": update})
+    with_change = {**old, DELTA + "R": update}
+    assert evaluate(expr, new) == evaluate(expr, old) + evaluate(change, with_change)
+
+
+@given(SEEDS)
+def test_differentiation_lowers_the_degree_by_one(seed: int) -> None:
+    """Thm 2: after as many deltas as the degree says, nothing depends on the input.
+
+    Where a factor is written as ∅, its delta drops the whole product, and with it more degrees.
+    """
+    _, expr, _ = query(seed, nests=False)
+    found = degree(expr, CHANGING)
+    assert found < inf
+    exact = "∅" not in print_expr(expr)
+    while found > 0:
+        expr = delta(expr, "R")
+        lower = degree(expr, CHANGING)
+        assert lower == found - 1 if exact else lower < found
+        found = lower
+
+
+@given(SEEDS)
+def test_the_delta_of_an_incremental_update_costs_less(seed: int) -> None:
+    """Thm 4, and Lemma 10 on the way: costs grow with sizes."""
+    generator, expr, _ = query(seed, nests=False)
+    assume(degree(expr, CHANGING) > 0)
+    old = generator.relations()
+    old["R"] = old["R"] + ZSet([(generator.value(ROWS["R"]), 2)])
+    update = ZSet([(next(iter(old["R"]))[0], generator.rng.choice((1, -1)))])
+    assert is_incremental(update, old["R"], ROWS["R"])
+    sizes = {name: size(frozenset(bag), Bag(ROWS[name])) for name, bag in old.items()}
+    sizes[DELTA + "R"] = size(frozenset(update), Bag(ROWS["R"]))
+    assert less(sizes[DELTA + "R"], sizes["R"])
+    assert time_cost(cost(delta(expr, "R"), sizes)) < time_cost(cost(expr, sizes))
+    assert at_most(cost(expr, sizes), cost(expr, {**sizes, "R": supremum(*_twice(sizes["R"]))}))
+
+
+def _twice(value: Any) -> tuple[Any, Any]:
+    return value, Many(value.count * 2, value.element)
+
+
+@given(SEEDS)
+def test_the_cost_bounds_the_size_of_the_value(seed: int) -> None:
+    generator, expr, element = query(seed, nests=True)
+    assume(not _has_sums(expr))
+    old = generator.relations()
+    sizes = {name: size(frozenset(bag), Bag(ROWS[name])) for name, bag in old.items()}
+    found = size(frozenset(evaluate(expr, old)), Bag(element))
+    assert isinstance(found, Many)
+    bound = cost(expr, sizes)
+    assert isinstance(bound, Many)
+    assert found.count <= bound.count
+
+
+def _has_sums(expr: Expr) -> bool:
+    """Whether it adds bags, where the cost is that of the larger one."""
+    return "⊎" in print_expr(expr)
+
+
+@given(SEEDS)
+def test_nesting_after_shredding_is_the_identity(seed: int) -> None:
+    """Lemma 6; and shredded values are consistent (Lemma 11)."""
+    generator = Generator(random.Random(seed), nests=True)
+    element = generator.type(3)
+    value = ZSet(generator.value(Bag(element), change=True))
+    flat, dictionary = shred_value(value, element, "v")
+    assert nest(flat, element, dictionary) == value
+    assert not undefined_labels(flat, dictionary)
+
+
+@given(SEEDS)
+def test_a_shredded_query_means_the_query(seed: int) -> None:
+    """Thm 8, for inputs with bags of negative multiplicity too; results are consistent."""
+    generator, expr, element = query(seed, nests=True)
+    relations = generator.relations(change=seed % 2 == 0)
+    shredded = {n: shred_value(bag, ROWS[n], n) for n, bag in relations.items()}
+    dictionary: dict[Label, Any] = {}
+    for _, each in shredded.values():
+        dictionary = label_union(dictionary, each)
+    flat, found = evaluate_shredded(expr, {n: f for n, (f, _) in shredded.items()}, dictionary)
+    assert not undefined_labels(flat, found)
+    assert nest(flat, element, found) == evaluate(expr, relations)
+
+
+def test_let_has_its_mixed_term() -> None:
+    """0-08: without it, an update that meets itself is lost."""
+    expr = parse_expr("let X := R in R × X")
+    old, update = ZSet.bag([1]), ZSet.bag([2])
+    change = evaluate(delta(expr, "R"), {"R": old, "ΔR": update})
+    assert evaluate(expr, {"R": old + update}) == evaluate(expr, {"R": old}) + change
+    assert len(change) == 3
+
+
+def test_a_let_that_stays_has_no_terms_of_its_own() -> None:
+    assert delta(parse_expr("let X := sng(1) in R × X"), "R") == parse_expr(
+        "let X := sng(1) in ΔR × X"
+    )
+    assert degree(parse_expr("let X := R in sng(⟨⟩)"), CHANGING) == 0
+
+
+def test_the_second_delta_of_example_4_reads_the_updates_alone() -> None:
+    expr = parse_expr("flatten(R) × flatten(R)")
+    first = delta(expr, "R")
+    assert degree(first, CHANGING) == 1
+    assert degree(delta(first, "R"), CHANGING) == 0
+    assert relations(delta(first, "R")) == ("ΔR",)
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["sng(R)", "for x in S union sng(⟨x, R⟩)", "let X := R in sng(X)", "sng(len(R))", RELATED],
+)
+def test_what_needs_deep_updates_has_no_delta(text: str) -> None:
+    """sng of what depends on the input is the one construct outside IncNRC⁺, also through let."""
+    expr, relation = parse_expr(text), "M" if "M" in text else "R"
+    assert degree(expr, frozenset({relation})) == inf
+    with pytest.raises(UserError, match="N009"):
+        delta(expr, relation)
+
+
+def test_the_delta_of_a_filter_is_the_filter_of_the_delta() -> None:
+    """Example 3."""
+    assert print_expr(delta(parse_expr("for x in R where x.a == 1 union sng(x)"), "R")) == (
+        "for x in ΔR where x.a == 1 union sng(x)"
+    )
+
+
+def test_sizes_and_costs_are_those_of_the_paper() -> None:
+    """The introduction, Example 5 and Example 6."""
+    text = Base("string")
+    row = Product((("genre", text), ("movies", Bag(text))))
+    comedy = (("genre", "Comedy"), ("movies", frozenset([("Carnage", 1)])))
+    names = frozenset((n, 1) for n in ("Up", "Shrek", "Cars"))
+    animation = (("genre", "Animation"), ("movies", names))
+    assert str(size(frozenset([(comedy, 1), (animation, 1)]), Bag(row))) == "2{⟨1, 3{1}⟩}"
+    movies = Many(7, Parts(tuple((name, One()) for name in ("name", "gen", "dir"))))
+    found = cost(parse_expr(RELATED), {"M": movies})
+    assert str(found) == "7{⟨1, 7{1}⟩}"
+    assert time_cost(found) == 7 * (1 + 7)
+
+
+def test_an_update_with_a_larger_inner_bag_is_not_incremental() -> None:
+    element = Bag(Base("bigint"))
+    small = ZSet([(frozenset([(1, 1)]), 1), (frozenset(), 1)])
+    large = ZSet([(frozenset([(1, 1), (2, 1)]), 1)])
+    assert not is_incremental(large, small, element)
+    assert is_incremental(ZSet([(frozenset([(1, 1)]), -1)]), small, element)
+
+
+def test_label_union_and_addition_are_those_of_appendix_c() -> None:
+    one, two, three = (Label("l", (n,)) for n in (1, 2, 3))
+
+    def bag(*names: str) -> frozenset[tuple[str, int]]:
+        return frozenset((name, 1) for name in names)
+
+    left = {one: bag("b1"), two: bag("b2", "b3")}
+    right = {two: bag("b2", "b3"), three: bag("b4")}
+    assert label_union(left, right) == {**left, **right}
+    assert add_dictionaries(left, right)[two] == frozenset([("b2", 2), ("b3", 2)])
+    with pytest.raises(UserError, match="N009"):
+        label_union(left, {two: bag("b5")})
+    assert add_dictionaries(left, {two: bag("b5")})[two] == bag("b2", "b3", "b5")
+    assert label_union({}, {one: bag()}) == {one: bag()}, "an empty bag is not a missing one"
+    assert undefined_labels(ZSet.bag([one, two]), {one: bag()}) == {two}
+
+
+def test_labels_go_by_occurrence_and_not_by_value() -> None:
+    same = frozenset([(1, 1)])
+    element = Product((("k", Base("bigint")), ("v", Bag(Base("bigint")))))
+    value = ZSet.bag([(("k", 1), ("v", same)), (("k", 2), ("v", same))])
+    _, dictionary = shred_value(value, element, "v")
+    assert len(dictionary) == 2
+
+
+FLAT = {"A": ("a", "b", "c"), "B": ("a", "d", "e")}
+SCHEMAS = {
+    name: tuple(Column(c, "string" if c in "bd" else "bigint") for c in columns)
+    for name, columns in FLAT.items()
+}
+
+
+def _rows(rng: random.Random, name: str, least: int) -> ZSet[Any]:
+    rows = (random_row(rng) for _ in range(rng.randint(0, 3)))
+    return ZSet(
+        (tuple(zip(FLAT[name], r, strict=True)), rng.choice((1, 1, 2, least))) for r in rows
+    )
+
+
+@given(SEEDS)
+def test_the_flat_queries_of_a_function_are_maintained_by_their_deltas(seed: int) -> None:
+    """Thm 5 and Thm 8, of the relations that a nested view is stored as."""
+    rng = random.Random(seed)
+    rows = {name: row_type(schema) for name, schema in SCHEMAS.items()}
+    function = defined(Comprehensions(rng).function())
+    expr = compile_function(function, {name: Rel(name) for name in FLAT}, rows)
+    type_ = Checker(rows).type(expr)
+    assert isinstance(type_, Bag)
+    parts = {each.path: each for each in shred(normal_form(expr, SCHEMAS), type_.element)}
+    old = {name: _rows(rng, name, 1) for name in FLAT}
+    update = _rows(rng, "A", -1)
+    new = {**old, "A": old["A"] + update, DELTA + "A": update}
+
+    flat = flat_query(parts[""], parts)
+    if degree(flat, frozenset({"A"})) < inf:
+        change = evaluate(delta(flat, "A"), {**old, DELTA + "A": update})
+        assert evaluate(flat, new) == evaluate(flat, old) + change
+    assert _nested(parts, "", evaluate(flat, old), old) == evaluate(expr, old)
+
+
+def _nested(parts: Any, path: str, flat: ZSet[Any], db: Any) -> ZSet[Any]:
+    """The rows of a relation with bags in the place of labels, each evaluated from its label."""
+    relation = parts[path]
+
+    def value(row: Any, type_: Type, at: tuple[str, ...]) -> Any:
+        if isinstance(type_, Product):
+            return tuple((n, value(row, each, (*at, n))) for n, each in type_.fields)
+        found = dict(row)[".".join(at) or ELEMENT]
+        if not isinstance(type_, Bag):
+            return found
+        below = parts[relation.below(Leaf(".".join(at) or ELEMENT, type_))]
+        label = dict(found)
+        own = below.occurrences[label[INDEX]]
+        around: dict[str, Any] = {}
+        for each in own.values:
+            known = around.get(each.variable, ())
+            around[each.variable] = (*known, (each.name, label[label_name(each)]))
+        bag = evaluate(flat_query(below, parts, own.number), db, around)
+        return frozenset(_nested(parts, below.path, bag, db))
+
+    return flat.map(lambda row: value(row, relation.element, ()))
