@@ -13,12 +13,9 @@ from everview.database.queries import select
 from everview.database.rows import Absent
 from everview.errors import Span, UserError
 from everview.expr.quoting import spark_name
-from everview.expr.types import Column
 from everview.lang.sql.parse.grammar import QUERIES
 from everview.lang.sql.parse.parser import parse_query
-from everview.runtime.arrow_types import arrow_type
 from everview.runtime.protocol import SIGN, Engine, Part, Snapshot, Stored
-from everview.store.layouts import packed_value
 
 _GIVEN = "given rows"
 _DEFAULT = "DEFAULT"
@@ -133,11 +130,3 @@ def completed(
     stored = {**snapshot.stored, _GIVEN: Stored(table.columns, ())}
     rows = select(engine, text, (_GIVEN,), replace(snapshot, stored=stored), {_GIVEN: [part]})
     return engine.frames.change(rows, table.name, snapshot)
-
-
-def constant(engine: Engine, now: Snapshot, text: str, column: Column) -> bytes | None:
-    """The value of a constant as one of a column, packed; None for NULL."""
-    asked = f"SELECT CAST({text} AS {column.type}) AS value"
-    rows = select(engine, asked, (), now, {}).to_arrow()
-    value = rows["value"].cast(arrow_type(column.type))[0]
-    return packed_value(value) if value.is_valid else None

@@ -7,13 +7,16 @@ from dataclasses import replace
 
 from everview.database.catalog.catalog import Catalog
 from everview.database.catalog.definitions import Comments, TableDefinition
-from everview.database.queries import describe
+from everview.database.queries import describe, select
 from everview.errors import Span, UserError
 from everview.expr.quoting import spark_name
+from everview.expr.types import Column
 from everview.lang.sql.parse.constraints import ASSERTION, CHECK, Constraint
 from everview.lang.sql.parse.statements import AlterConstraints, CreateTable, Drop
 from everview.lang.sql.violating_query import problem_in_expression
-from everview.runtime.protocol import Engine
+from everview.runtime.arrow_types import arrow_type
+from everview.runtime.protocol import Engine, Snapshot
+from everview.store.layouts import packed_value
 
 
 def declare_table(statement: CreateTable, catalog: Catalog, engine: Engine) -> Catalog:
@@ -138,3 +141,11 @@ def must_be_no_constraint(view: str, catalog: Catalog) -> None:
     if constraint.table:
         remedy = f"ALTER TABLE {constraint.table} DROP CONSTRAINT {view}"
     raise UserError("C005", f"{view} is the view of a constraint", remedy=remedy)
+
+
+def constant(engine: Engine, now: Snapshot, text: str, column: Column) -> bytes | None:
+    """The value of a constant as one of a column, packed; None for NULL."""
+    asked = f"SELECT CAST({text} AS {column.type}) AS value"
+    rows = select(engine, asked, (), now, {}).to_arrow()
+    value = rows["value"].cast(arrow_type(column.type))[0]
+    return packed_value(value) if value.is_valid else None

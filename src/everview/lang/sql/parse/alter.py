@@ -131,7 +131,7 @@ def _added(node: exp.ColumnDef, text: str, span: Span) -> AddColumn:
         match rule:
             case exp.DefaultColumnConstraint():
                 _must_be_constant(rule.this, text, place)
-                default = rule.this.sql(dialect=DIALECT)
+                default = rule.this.unnest().sql(dialect=DIALECT)
             case exp.NotNullColumnConstraint():
                 required = not rule.args.get("allow_null")
             case exp.CommentColumnConstraint():

@@ -165,15 +165,15 @@ def computed_value(rule: exp.Expr, text: str, span: Span) -> str | None:
     """The expression of DEFAULT or GENERATED ALWAYS AS (…); None for any other rule."""
     match rule:
         case exp.DefaultColumnConstraint():
-            return str(rule.this.sql(dialect=QUERIES))
+            return str(rule.this.unnest().sql(dialect=QUERIES))
         case exp.GeneratedAsIdentityColumnConstraint():
             expression = rule.args.get("expression")
             if expression is None or not rule.this:
                 remedy = "write GENERATED ALWAYS AS (expression)"
                 raise _refused("a column that counts", span_of(rule, text) or span, remedy)
-            return str(expression.sql(dialect=QUERIES))
+            return str(expression.unnest().sql(dialect=QUERIES))
         case exp.ComputedColumnConstraint():
-            return str(rule.this.sql(dialect=QUERIES))
+            return str(rule.this.unnest().sql(dialect=QUERIES))
         case _:
             return None
 
