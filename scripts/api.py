@@ -20,6 +20,7 @@ from everview.database.verify import Damaged, Verification
 from everview.errors import Span, UserError
 from everview.plan import build
 from everview.runtime.results import Result
+from everview.trigger_programs.running import Triggers
 
 INTRODUCTION = """\
 # The Python API
@@ -69,6 +70,7 @@ PARTS = (
     Part(Damaged, "a `Verification`"),
     Part(Repair, "`ev.repair(…)`"),
     Part(LostRows, "a `Repair`"),
+    Part(Triggers, "`ev.triggers(…)`"),
     Part(UserError, "any call that raises"),
     Part(Span, "a `UserError`"),
 )

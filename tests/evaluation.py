@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Mapping
 from decimal import ROUND_HALF_UP, Decimal
 from functools import reduce
-from math import ceil, floor, isnan, nan
+from math import ceil, floor, isnan, nan, prod
 from operator import and_, or_, xor
 from typing import Any, assert_never
 
@@ -251,6 +251,9 @@ def _totals(rows: Rows, columns: Columns, keys: Columns, measures: tuple[Measure
 
 
 def _measured(measure: Measure, group: Group) -> Any:
+    if measure.function == "product":
+        products = (prod(Decimal(r[name]) for name in measure.factors) for r, _ in group)
+        return int(sum(products)) if measure.type == "bigint" else sum(products, Decimal(0))
     if measure.column is None:
         return sum(w for _, w in group)
     present = [(r[measure.column], w) for r, w in group if r[measure.column] is not None]
@@ -336,9 +339,10 @@ def _total(aggregate: Aggregate, present: list[tuple[Any, int]], count: int) -> 
     if aggregate.function == "avg":
         if count == 0:
             return None
-        total = total / count
         if parts := decimal_parts(aggregate.type):
-            return total.quantize(Decimal(1).scaleb(-parts[1]), ROUND_HALF_UP)
+            mean = Decimal(total) / count
+            return mean.quantize(Decimal(1).scaleb(-parts[1]), ROUND_HALF_UP)
+        total = total / count
     # One object for every NaN, so that it equals itself.
     return nan if _is_nan(total) else total
 

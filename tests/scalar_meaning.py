@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from decimal import ROUND_HALF_UP, Decimal
 from functools import lru_cache
-from operator import add, eq, ge, gt, le, lt, sub
+from operator import add, eq, ge, gt, le, lt, mul, sub
 from typing import Any
 
 from sqlglot import exp
@@ -17,6 +17,7 @@ Row = Mapping[str, Any]
 _STRICT = {
     exp.Add: add,
     exp.Sub: sub,
+    exp.Mul: mul,
     exp.IntDiv: lambda a, b: int(a / b),
     exp.EQ: eq,
     exp.GT: gt,
@@ -61,6 +62,9 @@ def _value(tree: exp.Expr, row: Row) -> Any:
         case exp.ConcatWs():
             separator, *texts = (_value(each, row) for each in tree.expressions)
             return separator.join(text for text in texts if text is not None)
+        case exp.Coalesce():
+            values = [_value(each, row) for each in (tree.this, *tree.expressions)]
+            return next((v for v in values if v is not None), None)
         case exp.Greatest():
             values = [_value(each, row) for each in (tree.this, *tree.expressions)]
             return max((v for v in values if v is not None), default=None)

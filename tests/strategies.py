@@ -17,6 +17,7 @@ from hypothesis import strategies as st
 
 from everview.expr import scalar
 from everview.expr.aggregates import result_type
+from everview.expr.type_inference import type_of
 from everview.expr.types import Column, Schema, is_exact, is_nested
 from everview.plan.build import (
     add,
@@ -266,6 +267,55 @@ def chains(draw: st.DrawFn) -> tuple[Plan, ...]:
 
 def _turned(left: Plan, right: Plan, on: tuple[tuple[str, str], ...]) -> Plan:
     return join(left, right, tuple((b, a) for a, b in on))
+
+
+_FACTORS = (
+    *("`l0`", "`l2`", "`r2`", "`t1`", "`r0` + 1", "1 - `t0`", "2", "`l2` * `l0`", "NULL"),
+    *("CASE WHEN `r1` > 0 THEN `t2` ELSE 0 END", "CASE WHEN `l0` = 1 THEN `r2` END", "`t0` - 1"),
+    *("CASE WHEN `t0` = 1 THEN `l2` WHEN `r0` > 0 THEN 3 ELSE `t1` END", "COALESCE(`t2`, 1)"),
+)
+"""Numbers over one relation or two of a join of l, r and t, null among them."""
+
+
+@st.composite
+def grouped_joins(draw: st.DrawFn) -> Plan:
+    """Sums of products over a join of three relations: in a chain, with a circle, or apart.
+
+    Some relations are filtered, and some conditions are no equalities.
+    """
+    parts = [_prefixed(T, prefix) for prefix in ("l", "r", "t")]
+    parts = [
+        filter_(part, draw(predicates(schema_of(part)))) if draw(st.booleans()) else part
+        for part in parts
+    ]
+    residual = draw(st.sampled_from([None, None, None, "`l0` < `r0` + 1", "`l1` = 1"]))
+    chain = join(parts[0], parts[1], draw(st.sampled_from(((("l0", "r0"),), (("l1", "r0"),)))))
+    on = draw(st.sampled_from(((("r1", "t0"),), (("r1", "t0"),), (("l0", "t0"), ("r1", "t1")), ())))
+    whole = filter_(join(chain, parts[2], on), residual and scalar.canonical(residual))
+    outputs = [Output(name, "int", f"`{name}`") for name in ("l0", "l1", "r1", "t0")]
+    outputs += [
+        Output("l2", "decimal(6,2)", "`l2`"),
+        Output("k", "int", draw(st.sampled_from(["CAST(`r1` AS INT)", "`t1`", "`l0` + `t0`"]))),
+    ]
+    texts = []
+    for number in range(draw(st.integers(1, 3))):
+        one, other = (draw(st.sampled_from(_FACTORS)) for _ in range(2))
+        operator = draw(st.sampled_from("**+-"))
+        text = scalar.canonical(f"({one}) {operator} ({other})")
+        texts.append(one if draw(st.booleans()) else text)
+        type_ = type_of(scalar.canonical(texts[-1]), schema_of(whole))
+        if type_ is not None and is_exact(type_):
+            outputs.append(Output(f"v{number}", type_, scalar.canonical(texts[-1])))
+    values = [o for o in outputs if o.name.startswith(("v", "l2"))]
+    aggregates = [Aggregate("n", "bigint", "count")] if draw(st.booleans()) else []
+    for value in values:
+        for function in draw(st.lists(st.sampled_from(("count", "sum", "avg")), min_size=1)):
+            name = f"{function}.{value.name}"
+            made = result_type(function, value.type)
+            if made is not None and name not in {a.name for a in aggregates}:
+                aggregates.append(Aggregate(name, made, function, value.name))
+    keys = draw(st.lists(st.sampled_from(("l0", "l1", "r1", "t0", "k")), max_size=2, unique=True))
+    return group_by(map_(whole, tuple(outputs)), tuple(keys), tuple(aggregates))
 
 
 @st.composite

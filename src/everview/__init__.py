@@ -11,9 +11,10 @@ if TYPE_CHECKING:
     from everview.database.database import Database
     from everview.database.repair import Repair
     from everview.database.verify import Verification
+    from everview.trigger_programs.running import Triggers
 
 __version__ = "0.1.0"
-__all__ = ["Span", "UserError", "__version__", "open", "repair", "verify"]
+__all__ = ["Span", "UserError", "__version__", "open", "repair", "triggers", "verify"]
 
 
 def open(  # noqa: A001  (ev.open, as in io.open and gzip.open)
@@ -89,3 +90,23 @@ def repair(
     from everview.database.open import repaired
 
     return repaired(location, engine=engine, spark=spark, memory=memory)
+
+
+def triggers(text: str) -> Triggers:
+    """Compile the views of an AGCA text to triggers that run in this process, without a store.
+
+    An event is one row. It changes each view by additions and lookups alone, from maps that are
+    kept for the purpose; tables are not kept. For example:
+
+        spent = ev.triggers("spent[c] := Sum(orders(_, c, amount) * amount)")
+        spent.insert("orders", [(1, 7, 10), (2, 7, 5)])
+        spent.delete("orders", [(1, 7, 10)])
+        spent.result()
+    """
+    from everview import arguments
+    from everview.lang.agca.views import checked_definitions
+    from everview.trigger_programs.compile import compile_triggers
+    from everview.trigger_programs.running import Triggers
+
+    arguments.text("text", text)
+    return Triggers(compile_triggers(checked_definitions(text)))

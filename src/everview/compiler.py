@@ -20,7 +20,8 @@ from everview.plan.traverse import schema_of, sources
 from everview.program.arrangements import Arrangements
 from everview.program.constraints import checks, stays_empty
 from everview.program.lowering import Lowering
-from everview.program.materialize import Materializer
+from everview.program.materialize import Policies
+from everview.program.policy import CIRCUIT, FIRST_ORDER, Decision, choose, under
 from everview.program.schedule import schedule
 from everview.program.steps import (
     Add,
@@ -48,11 +49,21 @@ class Table:
 
 @dataclass(frozen=True, slots=True)
 class View:
-    """A maintained relation: its rewritten plan and how others read it."""
+    """A maintained relation: its rewritten plan and how others read it.
+
+    The plan is in the form that its policy maintains; `query` is the one before, if that differs.
+    """
 
     source: Source
     sort: tuple[str, ...]
     plan: Plan
+    policy: str = CIRCUIT
+    query: Plan | None = None
+
+    @property
+    def meaning(self) -> tuple[Source, tuple[str, ...], Plan]:
+        """What is stored of it and in which order, whatever its policy."""
+        return self.source, self.sort, self.query or self.plan
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,6 +79,11 @@ class Assertion:
     query: str
     plan: Plan
 
+    @property
+    def view(self) -> View:
+        """The view, as if it were stored."""
+        return View(Source(self.name, schema_of(self.plan)), (), self.plan)
+
 
 @dataclass(frozen=True, slots=True)
 class Maintenance:
@@ -82,16 +98,26 @@ class Maintenance:
     assertions: tuple[Assertion, ...] = ()
 
 
-def compile_view(view: ViewText, known: Mapping[str, StoredRelation], analyze: Analyze) -> View:
+def compile_view(
+    view: ViewText,
+    known: Mapping[str, StoredRelation],
+    analyze: Analyze,
+    decided: Decision | None = None,
+) -> tuple[View, Decision]:
     """text → plan → rewritten plan: a view over the relations it may read.
 
-    Others read it by its smallest key where it has one, else by its first column.
+    Where it is not `decided` under which policy it is maintained, one is chosen. Others read it by
+    its smallest key where it has one, else by its first column.
     """
     plan = rewrite(lower_view(view, known, analyze))
+    decision = decided or choose(plan)
     columns = schema_of(plan)
     smallest = min(keys(plan), key=lambda key: (len(key), sorted(key)), default=frozenset[str]())
     key = tuple(name for name in names(columns) if name in smallest)
-    return View(Source(view.name, columns, key), key or names(columns)[:1], plan)
+    source, sort = Source(view.name, columns, key), key or names(columns)[:1]
+    made = under(decision.policy, plan, overflow=decision.declared)
+    query = plan if made != plan else None
+    return View(source, sort, made, decision.policy, query), decision
 
 
 def compile_arrangements(
@@ -104,15 +130,17 @@ def compile_arrangements(
     """
     relations: Iterable[Table | View] = (*tables.values(), *views)
     arrangements = Arrangements({each.source.name: each.sort for each in relations})
-    changes = Materializer(Lowering(arrangements))
+    changes = Policies(Lowering(arrangements))
     done: set[Plan] = set()
-    waiting = [*(view.plan for view in views), *(each.plan for each in assertions)]
+    waiting: list[tuple[Plan, str]] = [(view.plan, view.policy) for view in views]
+    waiting += ((each.plan, CIRCUIT) for each in assertions)
     while waiting:
-        for plan in waiting:
-            changes.change(plan)
-        done.update(waiting)
+        for plan, policy in waiting:
+            changes.change(plan, policy)
+        done.update(plan for plan, policy in waiting if policy != FIRST_ORDER)
         arrangements.arrange()
-        waiting = [s.plan for s in arrangements.stored.values() if s.plan not in done]
+        states = arrangements.stored.values()
+        waiting = [(s.plan, CIRCUIT) for s in states if s.plan not in done]
     return Maintenance(tables, views, arrangements, assertions)
 
 
@@ -126,14 +154,14 @@ def compile_program(
     """
     changed = set(touched)
     lowering = Lowering(maintenance.states)
-    derivatives = Materializer(lowering, changed)
+    derivatives = Policies(lowering, changed)
     endings = _checks(maintenance, touched, lowering)
     moved = _view_changes(maintenance, derivatives, lowering, changed, only)
     if only is None:
         endings += _assertions(maintenance.assertions, derivatives, lowering)
     endings += (Publish(name, change_name(name)) for name in moved)
     for state in maintenance.states.stored.values():
-        change = derivatives.change(state.plan)
+        change = derivatives.change(state.plan, CIRCUIT)
         if not isinstance(change, Empty):
             endings.append(Add(state.name, lowering.compute(change).name))
     return _program(touched, (*lowering.steps, *endings))
@@ -150,7 +178,7 @@ def compile_checks(
     lowering = Lowering(maintenance.states)
     endings = _checks(maintenance, touched, lowering)
     if assertions:
-        derivatives = Materializer(lowering, changed)
+        derivatives = Policies(lowering, changed)
         plans = {view.source.name: view.plan for view in maintenance.views}
         read = _sources_under((each.plan for each in maintenance.assertions), plans)
         _view_changes(maintenance, derivatives, lowering, changed, read)
@@ -168,7 +196,7 @@ def compile_assertion(
 
 def _view_changes(
     maintenance: Maintenance,
-    derivatives: Materializer,
+    derivatives: Policies,
     lowering: Lowering,
     changed: set[str],
     only: Collection[str] | None,
@@ -179,7 +207,7 @@ def _view_changes(
         name = view.source.name
         if only is not None and name not in only:
             continue
-        change = derivatives.change(view.plan)
+        change = derivatives.change(view.plan, view.policy)
         if not isinstance(change, Empty):
             lowering.compute(change, change_name(name))
             moved.append(name)
@@ -199,11 +227,11 @@ def _sources_under(plans: Iterable[Plan], views: Mapping[str, Plan]) -> set[str]
 
 
 def _assertions(
-    assertions: Iterable[Assertion], derivatives: Materializer, lowering: Lowering
+    assertions: Iterable[Assertion], derivatives: Policies, lowering: Lowering
 ) -> list[Step]:
     steps: list[Step] = []
     for each in assertions:
-        change = derivatives.change(each.plan)
+        change = derivatives.change(each.plan, CIRCUIT)
         if not isinstance(change, Empty):
             result = lowering.compute(change, violations_name(each.name))
             steps.append(stays_empty(each.name, each.text, result))

@@ -37,7 +37,8 @@ class Table:
 class View:
     """A view to create, over what is there by then, or another query for one that is there.
 
-    A `portable` query means in DuckDB's own SQL what it means here.
+    A `portable` query means in DuckDB's own SQL what it means here. Without a `policy` one is
+    chosen.
     """
 
     name: str
@@ -45,6 +46,7 @@ class View:
     portable: bool = False
     refresh: Literal["strict", "auto"] = "strict"
     replaces: bool = False
+    policy: str = ""
 
 
 @dataclass(frozen=True, slots=True)

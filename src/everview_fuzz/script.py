@@ -63,7 +63,9 @@ def create_table(table: Table) -> str:
 def create_view(view: View) -> str:
     """CREATE MATERIALIZED VIEW with its query as it is."""
     create = "CREATE OR REPLACE" if view.replaces else "CREATE"
-    option = " WITH (refresh = 'auto')" if view.refresh == "auto" else ""
+    given = {"refresh": "auto" if view.refresh == "auto" else "", "policy": view.policy}
+    options = ", ".join(f"{name} = '{value}'" for name, value in given.items() if value)
+    option = f" WITH ({options})" if options else ""
     return f"{create} MATERIALIZED VIEW {view.name}{option} AS {view.query}"
 
 

@@ -20,12 +20,12 @@ from everview.cli.main import main
         b"SELECT 1 AS x,",
     ],
 )
-@pytest.mark.parametrize("command", ["sql", "datalog"])
+@pytest.mark.parametrize("command", ["sql", "datalog", "agca"])
 def test_a_bad_file_is_refused(command, content, tmp_path):
     file = tmp_path / "file"
     file.write_bytes(content)
     store = str(tmp_path / "store")
-    given = {"sql": [store, str(file)], "datalog": [str(file), "--store", store]}[command]
+    given = {"datalog": [str(file), "--store", store]}.get(command, [store, str(file)])
     ran = CliRunner().invoke(main, [command, *given, "--engine", "duckdb"])
     assert ran.exit_code in (1, 2), ran.output
     assert "Traceback" not in ran.output
@@ -46,6 +46,7 @@ def test_a_bad_file_is_refused(command, content, tmp_path):
         ["changes", "{store}", "nowhere"],
         ["explain", "{store}", "t"],
         ["datalog", "{store}"],
+        ["agca", "{store}", "{store}"],
     ],
 )
 def test_bad_options_are_refused(given, tmp_path):

@@ -67,7 +67,20 @@ def test_the_example_of_the_readme_runs_as_written(spark, tmp_path, monkeypatch,
         assert each in printed
 
 
+def test_the_example_of_policies_runs_as_written(tmp_path, monkeypatch, capsys):
+    text = (ROOT / "docs/policies.md").read_text()
+    [example] = re.findall(r"```python\n(.*?)```", text, re.DOTALL)
+    monkeypatch.chdir(tmp_path)
+    exec(compile(example, "docs/policies.md", "exec"), {})
+    promised = re.findall(r"^# prints (.*)$", example, re.MULTILINE)
+    assert len(promised) == 3
+    printed = capsys.readouterr().out
+    for each in promised:
+        assert each in printed
+
+
 PAGES = (
+    "agca",
     "constraints",
     "files",
     "minimal-changes",
@@ -79,13 +92,13 @@ PAGES = (
     "sql",
     "transactions",
 )
-"""Pages with one example in Python."""
+"""Pages with an example in Python."""
 
 
 @pytest.mark.parametrize("page", PAGES)
 def test_the_example_of_a_page_runs_as_written(page, tmp_path, monkeypatch, capsys):
     text = (ROOT / f"docs/{page}.md").read_text()
-    [example] = re.findall(r"```python\n(.*?)```", text, re.DOTALL)
+    example = "\n".join(re.findall(r"```python\n(.*?)```", text, re.DOTALL))
     monkeypatch.chdir(tmp_path)
     script = tmp_path / f"{page}.py"
     script.write_text(example)

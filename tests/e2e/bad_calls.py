@@ -325,7 +325,7 @@ def _product(label: str, signature: inspect.Signature, apply: Apply) -> Iterator
     good = {name: _good(label, name) for name in needed}
     for parameter in parameters:
         values = VALUES.get(parameter.name, NO_TEXTS)
-        if label == "Database.datalog" and parameter.name == "text":
+        if label in ("Database.datalog", "Database.agca") and parameter.name == "text":
             values = NO_PROGRAMS
         if label == "Database.relalg" and parameter.name == "text":
             values = NO_EXPRESSIONS

@@ -54,6 +54,10 @@ DATALOG = (
     '.decl n(s: symbol, c: number)\n.decl m(s: symbol, c: number)\nn("a", 1).\n'
     "m(s, c + 1) :- n(s, _), c = count : { n(s, _) }, !n(s, 7), strlen(s) > 0.",
 )
+AGCA = (
+    "q[k] := Sum(u(k, v) * (v > 1) * k * -2.5); p[] := Sum(q(k, x) * x)",
+    "n[x, y] := (u(x, _) + u(_, x)) * (y := x + 1) * (Sum(t(x, _, _, s) * (s like 'a%')) <> 3)",
+)
 
 PUT_IN = (
     *(

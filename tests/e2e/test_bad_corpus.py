@@ -145,6 +145,15 @@ def test_bad_programs_change_nothing(open_db, tmp_path, one_in):
     tried.ends(200 // one_in - 20)
 
 
+def test_bad_texts_in_agca_change_nothing(open_db, tmp_path, one_in):
+    tried = Tried(open_db, tmp_path, bad_texts.SETUP)
+    for text in bad_texts.mutations(bad_texts.AGCA, 4, 120 // one_in):
+        if tried.attempt(text, lambda text=text: tried.db.agca(text), text):
+            assert tried.db.audit().ok, text
+            tried.reset()
+    tried.ends(200 // one_in - 20)
+
+
 def test_what_is_nested_deep_is_answered_or_refused(tmp_path):
     def opened(path):
         return ev.open(str(path), engine="duckdb")

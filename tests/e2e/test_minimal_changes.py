@@ -119,7 +119,7 @@ def random_steps(seed: int):
 
 
 @pytest.mark.spark
-@pytest.mark.parametrize("large_rows", [-1, 1000])
+@pytest.mark.parametrize("large_rows", [pytest.param(-1, marks=pytest.mark.slow), 1000])
 def test_changes_are_minimized_on_spark(spark, tmp_path, large_rows):
     """Also as DataFrames, and where executors alone have the rows."""
     from e2e.test_gears import opened

@@ -374,6 +374,9 @@ def test_a_text_of_the_calculus_is_a_view_and_views_read_views(db: Database) -> 
         db.sql("DROP VIEW `pairs._2`")
     with pytest.raises(UserError, match="C009"):
         db.sql("CREATE OR REPLACE VIEW pairs AS SELECT 1 AS a")
+    for name in ("pairs", "`pairs._2`"):
+        with pytest.raises(UserError, match="C009"):
+            db.sql(f"ALTER VIEW {name} RENAME TO other")
     with pytest.raises(UserError, match="N008"):
         db.changes("pairs", path="_3")
     assert db.audit().ok

@@ -25,11 +25,13 @@ from everview.plan.nodes import (
     Aggregate,
     Change,
     Fixpoint,
+    Measure,
     Output,
     Plan,
     Recursive,
     Ref,
     Source,
+    Totals,
 )
 
 PLACE = (Column("p", "int"),)
@@ -156,6 +158,11 @@ WRONG: dict[str, tuple[str, Wrong, str]] = {
     "other columns": ("P001", lambda m: Source("move", PLACE), "move, which has other columns"),
     "a change": ("P002", lambda m: Change("move", PAIR), "Change occurs in derivatives"),
     "a result": ("P002", lambda m: Ref("t1", PAIR), "Ref occurs in derivatives"),
+    "a product of totals": (
+        "P002",
+        lambda m: Totals(m, (), (Measure("p", "bigint", "product", None, ("a", "b")),)),
+        "products of totals are made by a policy",
+    ),
     "no loop": ("P002", lambda m: Recursive("t", PAIR), "where no loop defines it"),
     "a loop of other columns": (
         "P002",

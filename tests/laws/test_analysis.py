@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from math import inf
+from collections import Counter
+from math import comb, inf
 
 from hypothesis import assume, given
 
@@ -12,8 +13,10 @@ from everview.analysis.keys import keys
 from everview.analysis.sign import Sign, sign
 from everview.differentiate.derive import derive
 from everview.expr.types import names
+from everview.plan.build import join, map_
+from everview.plan.nodes import Output
 from everview.plan.traverse import schema_of
-from strategies import POLYNOMIAL, plans, worlds
+from strategies import POLYNOMIAL, T, plans, total, worlds
 
 
 @given(plan=plans(), world=worlds())
@@ -26,6 +29,33 @@ def test_keys_are_unique_and_signs_are_sound(plan, world):
         places = [columns.index(name) for name in key]
         seen = [tuple(row[i] for i in places) for row in value.elements()]
         assert len(seen) == len(set(seen))
+
+
+@given(plan=plans(kinds=POLYNOMIAL), world=worlds())
+def test_a_plan_of_degree_k_is_a_polynomial_of_no_higher_degree(plan, world):
+    """Over n times the rows of all tables, its finite differences vanish after the k-th."""
+    order = int(degree(plan)) + 1
+    assert total(*_signed_values(plan, world, order)) == {}
+
+
+@given(world=worlds().filter(lambda world: bool(world["t"])))
+def test_the_degree_of_a_product_of_tables_is_reached(world):
+    left, right = (
+        map_(T, tuple(Output(f"{side}{c.name}", c.type, f"`{c.name}`") for c in T.schema))
+        for side in "lr"
+    )
+    plan = join(left, right)
+    assert degree(plan) == 2
+    assert total(*_signed_values(plan, world, 2)) != {}
+
+
+def _signed_values(plan, world, order):
+    """The values over 0, 1, … times the world, weighted as in a finite difference."""
+    for times in range(order + 1):
+        scaled = {n: Counter({r: w * times for r, w in bag.items()}) for n, bag in world.items()}
+        weight = comb(order, times) * (-1) ** (order - times)
+        value = evaluate(plan, scaled)
+        yield Counter({row: each * weight for row, each in value.items()})
 
 
 @given(plan=plans(kinds=POLYNOMIAL))

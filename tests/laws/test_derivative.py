@@ -12,7 +12,8 @@ from everview.differentiate.derive import derive
 from everview.differentiate.rules import RULES, UNDIFFERENTIATED
 from everview.plan.nodes import Plan
 from everview.plan.text import print_plan
-from strategies import T, U, after, changes, one_of_each, plans, total, worlds
+from everview.rewrite.factorize import factorize
+from strategies import T, U, after, changes, grouped_joins, one_of_each, plans, total, worlds
 
 
 @given(data=st.data(), plan=plans(), world=worlds())
@@ -21,6 +22,14 @@ def test_a_derivative_is_the_difference_it_stands_for(data, plan, world):
     new = after(world, change)
     derivative = derive(plan)
     assert evaluate(plan, new) == total(evaluate(plan, world), evaluate(derivative, world, change))
+
+
+@given(data=st.data(), plan=grouped_joins(), world=worlds())
+def test_the_derivative_of_products_is_the_difference_it_stands_for(data, plan, world):
+    change = data.draw(changes(world))
+    made = factorize(plan, overflow=True)
+    difference = evaluate(derive(made), world, change)
+    assert evaluate(plan, after(world, change)) == total(evaluate(plan, world), difference)
 
 
 @given(data=st.data(), each=one_of_each((T, U)), world=worlds())

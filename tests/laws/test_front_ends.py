@@ -1,10 +1,12 @@
-"""One question asked in SQL, in Datalog, in algebra and as a plan in Python has one answer.
+"""One question asked in SQL, Datalog, AGCA, algebra and as a plan in Python has one answer.
 
 The tables are bags without NULL. An answer in SQL and one by a plan are equal as bags. Datalog and
 relational algebra know sets: a row is derived once however often it follows, and a row of a table
 is read once however often it is there. So their answer is the set of the rows of the others,
 provided that the question does not count the copies of a row; questions with a count or a sum ask
-for it over distinct rows. Relational algebra has no arithmetic, aggregates and recursion.
+for it over distinct rows. Relational algebra has no arithmetic, aggregates and recursion. AGCA has
+a row with its multiplicity as the value, and no distinct, minimum or recursion: its answer has each
+row of a bag once, with the number of its copies.
 """
 
 from __future__ import annotations
@@ -68,13 +70,17 @@ def _without(r: Plan, taken: Plan) -> Plan:
 
 @dataclass(frozen=True)
 class Question:
-    """The same question in each language that has it; `rules` derive the relation `q`."""
+    """The same question in each language that has it; `rules` derive the relation `q`.
+
+    `agca` is the definition of a view `q`.
+    """
 
     sql: str
     rules: str
     plan: Callable[[Source, Source], Plan]
     columns: int = 2
     algebra: str = ""
+    agca: str = ""
 
 
 OF_DISTINCT = "FROM (SELECT DISTINCT a, b FROM r) GROUP BY a"
@@ -84,6 +90,7 @@ QUESTIONS = {
         "q(x, y) :- r(x, y), (x < y; y = 0).",
         lambda r, s: filter_(r, "a < b OR b = 0"),
         algebra="σ[a < b OR b = 0](r)",
+        agca="q[x, y] := r(x, y) * (((x < y) + (y = 0)) > 0)",
     ),
     "projection": Question(
         "SELECT b FROM r",
@@ -91,41 +98,48 @@ QUESTIONS = {
         lambda r, s: of(r, b="b"),
         1,
         algebra="Π[b](r)",
+        agca="q[y] := r(_, y)",
     ),
     "arithmetic": Question(
         "SELECT a + 2 * b AS x, (a - b) * a AS y FROM r",
         "q(x + 2 * y, (x - y) * x) :- r(x, y).",
         lambda r, s: of(r, x="a + 2 * b", y="(a - b) * a"),
+        agca="q[u, v] := r(x, y) * (u := x + 2 * y) * (v := (x - y) * x)",
     ),
     "join": Question(
         "SELECT r.a, s.b FROM r JOIN s ON r.b = s.a",
         "q(x, z) :- r(x, y), s(y, z).",
         lambda r, s: of(_joined(r, s), a="a", d="d"),
         algebra="Π[a, d](r ⋈ Π[a AS b, b AS d](s))",
+        agca="q[x, z] := Sum(r(x, y) * s(y, z))",
     ),
     "join with a condition": Question(
         "SELECT r.a, s.b FROM r, s WHERE r.b = s.a AND r.a <> s.b",
         "q(x, z) :- s(y, z), x != z, r(x, y).",
         lambda r, s: of(filter_(_joined(r, s), "a <> d"), a="a", d="d"),
         algebra="Π[a, d](σ[a <> d](r ⋈ Π[a AS b, b AS d](s)))",
+        agca="q[x, z] := (x <> z) * Sum(s(y, z) * r(x, y))",
     ),
     "self-join": Question(
         "SELECT one.a, two.b FROM r one JOIN r two ON one.b = two.a",
         "q(x, z) :- r(x, y), r(y, z).",
         lambda r, s: of(_joined(r, r), a="a", d="d"),
         algebra="Π[a, d](r ⋈ Π[a AS b, b AS d](r))",
+        agca="q[x, z] := r(x, y) * r(y, z)",
     ),
     "product": Question(
         "SELECT r.a, s.b FROM r CROSS JOIN s",
         "q(x, y) :- r(x, _), s(_, y).",
         lambda r, s: of(join(r, of(s, c="a", d="b")), a="a", d="d"),
         algebra="Π[a](r) × Π[b](s)",
+        agca="q[x, y] := r(x, _) * s(_, y)",
     ),
     "union of bags": Question(
         "SELECT a, b FROM r UNION ALL SELECT b, a FROM s",
         "q(x, y) :- r(x, y). q(x, y) :- s(y, x).",
         lambda r, s: add(r, of(s, a="b", b="a")),
         algebra="r ∪ Π[b AS a, a AS b](s)",
+        agca="q[x, y] := r(x, y) + s(y, x)",
     ),
     "union of sets": Question(
         "SELECT a, b FROM r UNION SELECT a, b FROM s",
@@ -189,6 +203,8 @@ QUESTIONS = {
 
 def declare(db: Database, number: int, question: Question) -> None:
     """Make a view of the question in each language."""
+    if question.agca:
+        db.agca(f"agca{number}{question.agca.removeprefix('q')}")
     db.sql(f"CREATE VIEW sql{number} AS {question.sql}")
     db.view(f"plan{number}", question.plan(db.source("r"), db.source("s")))
     if question.algebra:
@@ -235,6 +251,10 @@ def test_one_question_has_one_answer_in_every_language(seed, tmp_path):
                 assert in_datalog == Counter(set(in_sql)), name
                 if question.algebra:
                     assert Counter(db.read(f"algebra{number}").rows()) == in_datalog, name
+                if question.agca:
+                    in_agca = db.read(f"agca{number}").rows()
+                    assert len(in_agca) == len(in_sql), name
+                    assert {row[:-1]: row[-1] for row in in_agca} == in_sql, name
                 if in_sql:
                     answered.add(name)
         assert db.audit().ok

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -13,6 +14,7 @@ from everview.plan.build import distinct, filter_, join, map_, positive
 from everview.plan.nodes import Empty, Filter, Output, Plan, Source
 from everview.plan.traverse import schema_of, walk
 from everview.program.explain import explain
+from everview.program.policy import CIRCUIT, FIRST_ORDER, HIGHER_ORDER, POLICIES, under
 from everview.program.steps import Add, Compute, Program, change_name
 from everview.rewrite.passes import rewrite
 from memory import Memory
@@ -23,6 +25,7 @@ from strategies import (
     chains,
     changes,
     grouped,
+    grouped_joins,
     plans,
     predicates,
     read_by_key,
@@ -30,19 +33,37 @@ from strategies import (
 )
 
 
-def _maintenance(*chosen: Plan) -> Maintenance:
+def _maintenance(*chosen: Plan, policy: str = CIRCUIT) -> Maintenance:
     tables = {name: Table(source, (source.schema[0].name,)) for name, source in SOURCES.items()}
     views = []
     for number, plan in enumerate(chosen):
-        name, made = f"v{number}", rewrite(plan)
+        name, made = f"v{number}", under(policy, rewrite(plan), overflow=True)
         schema = schema_of(made)
-        views.append(View(Source(name, schema), tuple(c.name for c in schema[:1]), made))
+        sort = tuple(c.name for c in schema[:1])
+        views.append(View(Source(name, schema), sort, made, policy))
     return compile_arrangements(tables, tuple(views))
 
 
 @given(data=st.data(), first=plans(), second=plans(depth=2), world=worlds())
 def test_views_and_states_equal_their_queries_after_every_epoch(data, first, second, world):
     _follow(data, _maintenance(first, second), world)
+
+
+@pytest.mark.parametrize("policy", [FIRST_ORDER, HIGHER_ORDER])
+@given(data=st.data(), plan=plans(), joined=grouped_joins(), world=worlds())
+def test_views_equal_their_queries_under_each_policy(policy, data, plan, joined, world):
+    _follow(data, _maintenance(plan, joined, policy=policy), world)
+
+
+@given(data=st.data(), joined=grouped_joins(), other=grouped_joins(), world=worlds())
+def test_views_of_different_policies_live_side_by_side(data, joined, other, world):
+    tables = {name: Table(source, (source.schema[0].name,)) for name, source in SOURCES.items()}
+    views = []
+    for name, plan, policy in zip("abc", (joined, other, joined), POLICIES, strict=True):
+        made = under(policy, rewrite(plan), overflow=True)
+        schema = schema_of(made)
+        views.append(View(Source(name, schema), (schema[0].name,), made, policy))
+    _follow(data, compile_arrangements(tables, tuple(views)), world)
 
 
 @given(data=st.data(), joined=chains(), world=worlds())

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from hypothesis import given
+from hypothesis import strategies as st
 
 from evaluation import evaluate
 from everview.analysis.sign import Sign, sign
@@ -11,8 +12,9 @@ from everview.plan.build import add, distinct, map_, negate, project
 from everview.plan.nodes import Output, Partition, Plan, Window
 from everview.plan.traverse import schema_of, walk
 from everview.rewrite.distinct import eliminate_distinct
+from everview.rewrite.factorize import factorize
 from everview.rewrite.passes import PASSES, rewrite
-from strategies import EVERY, SOURCES, T, U, one_of_each, plans, worlds
+from strategies import EVERY, SOURCES, T, U, changes, grouped_joins, one_of_each, plans, worlds
 
 
 def reads_bags(plan: Plan) -> bool:
@@ -42,6 +44,22 @@ def test_every_pass_keeps_the_meaning_of_one_column_of_each_operator(each, world
         for simplify in PASSES:
             plan = simplify(plan)
             assert evaluate(plan, world) == expected, simplify.__name__
+
+
+@given(plan=st.one_of(plans().filter(reads_bags), grouped_joins()), world=worlds())
+def test_pushing_aggregation_below_joins_keeps_the_meaning(plan, world):
+    expected = evaluate(plan, world)
+    for prepared in (plan, rewrite(plan)):
+        for overflow in (False, True):
+            made = factorize(prepared, overflow=overflow)
+            assert schema_of(made) == schema_of(plan)
+            assert evaluate(made, world) == expected
+
+
+@given(data=st.data(), plan=grouped_joins(), world=worlds())
+def test_it_keeps_the_meaning_over_signed_rows(data, plan, world):
+    signed = data.draw(changes(world))
+    assert evaluate(factorize(plan, overflow=True), signed) == evaluate(plan, signed)
 
 
 @given(world=worlds())

@@ -16,6 +16,7 @@ from everview.differentiate.derive import derive
 from everview.plan.build import add, groups, restrict, totals
 from everview.plan.nodes import Change, Measure, Plan, Restrict, Totals
 from everview.plan.traverse import schema_of
+from everview.rewrite.factorize import factorize
 from everview.sqlgen import shared
 from everview.sqlgen.shared import shared_parts
 from everview.sqlgen.sql import ring_columns
@@ -28,6 +29,7 @@ from strategies import (
     T,
     as_arrow,
     changes,
+    grouped_joins,
     one_of_each,
     plans,
     rows,
@@ -54,6 +56,16 @@ def test_a_careful_query_has_the_same_answer(data, plan, world):
     derivative = derive(plan)
     careful = calculate(derivative, world, change, careful=True)
     assert careful == evaluate(derivative, world, change)
+
+
+@given(data=st.data(), plan=grouped_joins(), world=worlds())
+def test_the_sql_of_products_of_totals_computes_their_meaning(data, plan, world):
+    change, made = data.draw(changes(world)), factorize(plan, overflow=True)
+    assert calculate(made, world) == evaluate(made, world)
+    derivative = derive(made)
+    for careful in (False, True):
+        answer = calculate(derivative, world, change, careful=careful)
+        assert answer == evaluate(derivative, world, change)
 
 
 @given(data=st.data(), plan=plans(), world=worlds())

@@ -8,8 +8,9 @@ from hypothesis import given
 
 from everview.differentiate.derive import derive
 from everview.plan.text import parse_plan, print_plan
+from everview.rewrite.factorize import factorize
 from everview.rewrite.passes import rewrite
-from strategies import plans
+from strategies import grouped_joins, plans
 
 
 @given(plan=plans())
@@ -17,3 +18,10 @@ def test_a_plan_is_what_its_text_says(plan):
     for form in (plan, derive(plan), rewrite(plan)):
         assert parse_plan(print_plan(form)) is form
         assert deepcopy(form) is form
+
+
+@given(plan=grouped_joins())
+def test_products_of_totals_are_what_their_text_says(plan):
+    made = factorize(plan, overflow=True)
+    for form in (made, derive(made)):
+        assert parse_plan(print_plan(form)) is form

@@ -48,15 +48,15 @@ SLIPS: dict[ModuleType, tuple[Slip, ...]] = {
         ("a view over a view does not follow", "changed.add(name)", "pass"),
         (
             "states do not follow views",
-            "change = derivatives.change(state.plan)",
-            "change = Materializer(lowering, {*touched}).change(state.plan)",
+            "change = derivatives.change(state.plan, CIRCUIT)",
+            "change = Policies(lowering, {*touched}).change(state.plan, CIRCUIT)",
         ),
     ),
     lowering: (
         (
             "the right side is looked up by keys in another order",
-            "join(driver, self.lower_lookup(right, lookup)",
-            f"join(driver, self.lower_lookup(right, {CROSSED})",
+            "join(driver, self._joined(right, lookup)",
+            f"join(driver, self._joined(right, {CROSSED})",
         ),
         (
             "the left side is looked up by keys in another order",

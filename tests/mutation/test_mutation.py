@@ -61,13 +61,13 @@ SQL = (
     ("test_sqlgen.py", "test_the_sql_of_a_derivative_computes_its_meaning", 150),
 )
 REWRITES = (
-    ("test_derivative.py", "test_every_pass_keeps_the_meaning", 300),
+    ("test_rewrites.py", "test_every_pass_keeps_the_meaning", 300),
     (
-        "test_derivative.py",
+        "test_rewrites.py",
         "test_every_pass_keeps_the_meaning_of_one_column_of_each_operator",
         100,
     ),
-    ("test_derivative.py", "test_a_distinct_below_a_subtraction_stays", 20),
+    ("test_rewrites.py", "test_a_distinct_below_a_subtraction_stays", 20),
     ("test_lowering.py", "test_the_plans_of_texts_have_the_rows_of_the_texts", 80),
     ("test_join_order.py", "test_joins_in_another_order_are_the_same_relation", 100),
     ("test_recursion.py", "test_every_pass_keeps_what_a_loop_reaches", 60),

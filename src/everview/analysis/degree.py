@@ -31,9 +31,10 @@ from everview.plan.nodes import (
 
 
 def degree(plan: Plan) -> float:
-    """The polynomial degree of `plan` in its stored relations (ring-of-databases §1.1).
+    """The polynomial degree of `plan` in its stored relations (ring-of-databases Def. 6.3).
 
-    Differentiation lowers a finite degree above zero by one.
+    Differentiation lowers a finite degree above zero by one when all relations change (Thm 6.4);
+    where only some change, by one at least. What is no polynomial has no finite degree.
     """
     match plan:
         case Empty() | Values() | Change() | Ref():

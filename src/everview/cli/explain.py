@@ -11,7 +11,18 @@ from everview.cli.options import ENGINE, EPOCH, JSON, STORE
 if TYPE_CHECKING:
     from everview.database.database import Database
 
-STAGES = ("operators", "plan", "derivative", "nabla", "program", "sql", "shredded")
+STAGES = (
+    "operators",
+    "plan",
+    "deltas",
+    "derivative",
+    "nabla",
+    "program",
+    "sql",
+    "agca",
+    "triggers",
+    "shredded",
+)
 
 
 @click.command()
@@ -23,8 +34,10 @@ STAGES = ("operators", "plan", "derivative", "nabla", "program", "sql", "shredde
     default="operators",
     show_default=True,
     help="operators: the law, state and reading of each; plan: the query; derivative: its change; "
-    "nabla: what leaves and what comes, of a view in relational algebra; "
-    "program: the steps of a transaction; sql: each step as SQL.",
+    "program: the steps of a transaction; sql: each step as SQL; deltas: its degree and the maps "
+    "that each change reads; nabla: what leaves and what comes, in relational algebra; agca: a "
+    "GROUP BY as sums of products; triggers: what one row would add to each map; shredded: "
+    "the flat relations of a nested view.",
 )
 @ENGINE
 @EPOCH

@@ -11,11 +11,10 @@ import everview
 from everview.cli.audit import audit
 from everview.cli.changes import changes
 from everview.cli.compact import compact
-from everview.cli.datalog import datalog
 from everview.cli.exit_codes import ExitCodes
 from everview.cli.explain import explain
 from everview.cli.fuzz import fuzz
-from everview.cli.relalg import relalg
+from everview.cli.languages import LANGUAGES
 from everview.cli.repair import repair
 from everview.cli.retain import retain
 from everview.cli.rules import rules
@@ -25,8 +24,7 @@ from everview.cli.verify import verify
 
 COMMANDS = (
     sql,
-    datalog,
-    relalg,
+    *LANGUAGES,
     status,
     explain,
     audit,
@@ -44,7 +42,7 @@ COMMANDS = (
 @click.group(cls=ExitCodes, context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(everview.__version__, prog_name="everview", message="%(prog)s %(version)s")
 def main() -> None:
-    """Materialized views that are never stale and never recomputed.
+    """Materialized views that are always fresh, maintained from the change.
 
     A store is a folder with tables and views; after every transaction each view equals its query.
 

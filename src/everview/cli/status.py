@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from everview.database.introspect.history import Entry
     from everview.database.introspect.status import MemoryStatus, RelationStatus
 
-COLUMNS = ("name", "kind", "rows", "bytes", "segments", "reads", "refresh")
+COLUMNS = ("name", "kind", "rows", "bytes", "segments", "reads", "refresh", "policy")
 COSTS = ("epoch", "view", "how", "in", "out", "read", "jobs", "ms", "of which", "state")
 
 
@@ -104,6 +104,7 @@ def _print_relations(relations: list[RelationStatus]) -> None:
             r.segments,
             ", ".join(r.reads),
             r.refresh,
+            r.policy.partition(" ")[0],
         )
         for r in relations
     ]

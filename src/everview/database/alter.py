@@ -31,7 +31,7 @@ from everview.lang.sql.parse.alterations import (
 from everview.lang.sql.parse.statements import Alter
 from everview.runtime.arrow_types import arrow_type
 from everview.runtime.protocol import Engine, Snapshot
-from everview.store.altered import Relaid
+from everview.store.altered import AlteredFiles, Relaid
 from everview.store.bounds import tag_of
 
 Evaluate = Callable[[str, Column], bytes | None]
@@ -42,13 +42,11 @@ Evaluate = Callable[[str, Column], bytes | None]
 class Alteration:
     """A new catalog, and what an ALTER does to stored relations.
 
-    Those that are `relaid` have other columns than their files, and those `moved` another name, by
-    the old one. The rows of the views in `same` need not be looked at.
+    The rows of the views in `same` need not be looked at.
     """
 
     catalog: Catalog
-    relaid: Mapping[str, Relaid] = field(default_factory=dict)
-    moved: Mapping[str, str] = field(default_factory=dict)
+    files: AlteredFiles = field(default_factory=AlteredFiles)
     same: frozenset[str] = frozenset()
 
 
@@ -101,6 +99,9 @@ def _rename(
     name: str, to: RenameTo, statement: Alter, catalog: Catalog, epoch: int, held: frozenset[str]
 ) -> Alteration:
     """RENAME TO: the relation, its files and its feed go on under another name."""
+    if catalog.is_nested(name) or catalog.whole_view(name) != name:
+        told = f"{name} is a nested view, whose collections are called after it"
+        raise UserError("C009", told, span=to.span, remedy="declare it under the other name")
     constraints = {each.lower(): each for each in catalog.constraints}
     taken = catalog.find(to.name) or constraints.get(to.name.lower())
     problem = unusable_relation(to.name)
@@ -133,7 +134,7 @@ def _rename(
     relation = AlteredRelation(name, to.name, old, fresh)
     made = followed(statement, catalog, relation, renamed, altered, held)
     same = made.same | {to.name}
-    return Alteration(made.catalog, moved={name: to.name, **made.moved}, same=same)
+    return Alteration(made.catalog, AlteredFiles(moved={name: to.name, **made.moved}), same)
 
 
 def _alter_columns(
@@ -179,7 +180,8 @@ def _alter_columns(
             if column is not None and _order(types[old]) != _order(column.type)
         ),
     )
-    return Alteration(made.catalog, {name: relaid}, made.moved, made.same)
+    files = AlteredFiles({name: relaid}, made.moved)
+    return Alteration(made.catalog, files, made.same)
 
 
 def _order(type_: str) -> str | None:

@@ -200,7 +200,8 @@ def stale_relations(
     for name, view in new.views.items():
         stale |= {part.name for part in view.parts if stale & {*part.reads}}
         compiled = new.compiled(name)
-        same = name in unchanged or (name in old.views and old.compiled(name) == compiled)
+        former = old.compiled(name).meaning if name in old.views else None
+        same = name in unchanged or former == compiled.meaning
         if name in old.views and not (same and _reads_none(compiled.plan, stale)):
             stale.add(name)
     return frozenset(stale | {s.name for s in states.values() if not _reads_none(s.plan, stale)})

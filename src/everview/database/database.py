@@ -8,12 +8,12 @@ from types import TracebackType
 from typing import Any, Literal, Self, overload
 
 from everview import arguments
-from everview.database import datalog, nested, reading
+from everview.database import languages, nested, reading
 from everview.database.audit import Audit, audit_all, audit_whole
 from everview.database.begin import begin, change_alone
 from everview.database.catalog.catalog import Catalog
 from everview.database.change_feed import ChangePair
-from everview.database.commit import install_plan, install_relalg
+from everview.database.commit import install_plan
 from everview.database.error_context import in_original_text, rows_in_original_text
 from everview.database.execute import execute_all, explain
 from everview.database.handle import Handle
@@ -27,7 +27,6 @@ from everview.database.introspect.status import (
 from everview.database.python_functions import checked_function
 from everview.database.transaction import Transaction
 from everview.database.upkeep import compact_all, retain
-from everview.errors import Span
 from everview.lang.sql.dialects.translate import parse_dialect
 from everview.lang.sql.parse.statements import Parameters, Statement
 from everview.plan.nodes import Plan, Source
@@ -262,11 +261,21 @@ class Database:
             db.datalog(rules, {"edge": [(1, 2), (2, 3)]})
             db.read("reach").rows()
         """
-        arguments.text("text", text)
-        rows = {} if facts is None else arguments.mapping("facts", facts)
-        self.handle.must_declare(Span(text, 0, len(text)))
-        program = self.handle.exclusively(lambda: datalog.declare(self.handle, text, rows))
-        return program.outputs
+        return languages.declare_datalog(self.handle, text, facts)
+
+    def agca(self, text: str) -> tuple[str, ...]:
+        """Declare the views of an AGCA text, and return their names.
+
+        A view has a column for each group variable, and the column `value`. It has a row for each
+        group that has bindings; without group variables it has one row.
+
+            db.agca('''
+                spent[customer] := Sum(orders(_, customer, amount) * amount);
+                total[] := Sum(orders(_, _, amount) * amount)
+            ''')
+            db.read("spent").rows()
+        """
+        return languages.declare_agca(self.handle, text)
 
     def relalg(self, name: str, text: str) -> None:
         """Declare a view by an expression of relational algebra on sets.
@@ -277,10 +286,7 @@ class Database:
             db.relalg("large", "Π[customer](σ[amount > 5](orders))")
             db.relalg("others", "project[customer](orders) minus large")
         """
-        arguments.text("name", name)
-        whole = Span(arguments.text("text", text), 0, len(text))
-        self.handle.must_declare(whole)
-        self.handle.exclusively(lambda: install_relalg(self.handle, name, whole))
+        languages.declare_relalg(self.handle, name, text)
 
     def view(self, name: str, plan: Plan) -> None:
         """Declare a view by a plan that was built in Python, over what `source` gives.
@@ -343,8 +349,10 @@ class Database:
         """How a view is kept fresh, or what the check of a constraint reads, as text.
 
         `stage` is `"operators"` (each with its law, its state and what it read the last time),
-        `"plan"`, `"derivative"`, `"nabla"` (what leaves a view in relational algebra and what comes
-        into it), `"program"`, `"sql"`, or of a nested view `"shredded"`.
+        `"plan"`, `"deltas"` (the degree, and the maps that each change reads), `"derivative"`,
+        `"nabla"` (what leaves a view in relational algebra and what comes into it), `"program"`,
+        `"sql"`, `"agca"` and `"triggers"` (a GROUP BY as sums of products), or of a nested view
+        `"shredded"`.
 
             print(db.explain("revenue"))
         """

@@ -10,21 +10,23 @@ from typing import TypeAlias, get_args
 
 from everview.arguments import shown
 from everview.database.alter import Alteration, alter
-from everview.database.backfill import AroundBuild, write_change
+from everview.database.backfill import AroundBuild
 from everview.database.catalog.catalog import Catalog
-from everview.database.catalog.definitions import Comments, TableDefinition, ViewDefinition
+from everview.database.catalog.definitions import (
+    Comments,
+    ViewDefinition,
+    declared_policy,
+)
 from everview.database.comment import with_comment
+from everview.database.create_table_as import create_table_as
 from everview.database.declare_constraints import (
     alter_constraints,
     declare_table,
     drop_assertion,
     must_be_no_constraint,
 )
-from everview.database.error_context import report_damage, with_span
-from everview.database.queries import describe, select
-from everview.database.time_travel import bind_query
+from everview.database.error_context import with_span
 from everview.errors import Span, UserError
-from everview.expr.types import Column, Schema, storable_type, unusable_name
 from everview.lang.sql.bind.inline_functions import inline_calls
 from everview.lang.sql.parse.statements import (
     Alter,
@@ -35,11 +37,9 @@ from everview.lang.sql.parse.statements import (
     CreateTable,
     CreateView,
     Drop,
-    Query,
     Statement,
 )
-from everview.runtime.protocol import SIGN, Engine, Snapshot
-from everview.store.altered import altered
+from everview.runtime.protocol import Engine, Snapshot
 from everview.store.manifest import Manifest, Segment
 
 Declaration: TypeAlias = (
@@ -68,8 +68,7 @@ class CatalogChange:
 
     def relations_of(self, manifest: Manifest) -> Manifest:
         """An epoch with its relations as an ALTER leaves them: no file is written for it."""
-        made = self.alteration
-        return manifest if made is None else altered(manifest, made.relaid, made.moved)
+        return manifest if self.alteration is None else self.alteration.files.follow(manifest)
 
     def around_build(self, on_progress: Callable[[str], None]) -> AroundBuild:
         """Report each relation that is built, and show errors at the statement that needs it."""
@@ -181,8 +180,10 @@ def _apply(
         case Comment():
             return CatalogChange(with_comment(statement, catalog))
         case Alter():
-            made = alter(statement, catalog, engine, now)
-            return None if made is None else CatalogChange(made.catalog, alteration=made)
+            changed = alter(statement, catalog, engine, now)
+            if changed is None:
+                return None
+            return CatalogChange(changed.catalog, alteration=changed)
         case CreateFunction(function, lenient, replaces):
             if lenient and function.name.lower() in catalog.functions:
                 return None
@@ -191,7 +192,8 @@ def _apply(
             return None
         case CreateTable(name):
             if statement.query is not None:
-                return _create_table_as(name, statement.query, catalog, engine, now)
+                made = create_table_as(name, statement.query, catalog, engine, now)
+                return CatalogChange(*made)
             return CatalogChange(declare_table(statement, catalog, engine))
         case CreateAssertion(constraint):
             return CatalogChange(catalog.with_constraint(constraint))
@@ -200,7 +202,8 @@ def _apply(
             return None if left is catalog else CatalogChange(left)
         case CreateView(name, query, given):
             view = ViewDefinition(name, query, given, statement.refresh, calls=statement.calls)
-            view = replace(view, comments=Comments(statement.comment))
+            declared = declared_policy(statement.policy)
+            view = replace(view, comments=Comments(statement.comment), decision=declared)
             return CatalogChange(_create_view(view, catalog, replaces=statement.replaces))
         case _:
             raise AssertionError(statement)
@@ -244,38 +247,3 @@ def _drop_function(statement: Drop, catalog: Catalog) -> CatalogChange | None:
         span=statement.span,
         remedy=f"there are: {known}" if known else "there are none",
     )
-
-
-def _create_table_as(
-    name: str, query: Query, catalog: Catalog, engine: Engine, now: Snapshot
-) -> CatalogChange:
-    """CREATE TABLE AS: a table with the columns and rows of a query."""
-    reads = tuple(found for each in query.reads if (found := catalog.find(each)) is not None)
-    bound = bind_query(query.text, reads, now, engine)
-    known = {name: bound.snapshot.stored[name].schema for name in bound.reads}
-    columns = _storable(describe(engine, bound.text, known, once=True), query)
-    grown = catalog.with_table(TableDefinition(name, columns, (), ()))
-    after = Snapshot(now.store, now.manifest, grown.compile().stored())
-    with report_damage(now):
-        asked = f"SELECT *, CAST(1 AS BIGINT) AS `{SIGN}` FROM ({bound.text}) AS q"
-        result = select(engine, asked, bound.reads, bound.snapshot, {})
-        rows = engine.frames.change(result, name, after)
-        segment = write_change(name, rows, engine, after, now.manifest.epoch + 1)
-    return CatalogChange(grown, {name: replace(segment, kind="base")})
-
-
-def _storable(result: Schema, query: Query) -> Schema:
-    """The columns of a query as those of a table, if each has a plain name and a storable type."""
-    columns: list[Column] = []
-    for column in result:
-        type_, code = storable_type(column.type), "Q011"
-        problem = unusable_name(column.name)
-        if column.name.lower() in {each.name.lower() for each in columns}:
-            problem = f"two columns are called {column.name}"
-        if type_ is None:
-            problem, code = f"{column.name} has a type that cannot be stored: {column.type}", "Q014"
-        if problem or type_ is None:
-            remedy = "give every column a plain name with AS, and CAST it to a plain type"
-            raise UserError(code, str(problem), span=query.span, remedy=remedy)
-        columns.append(Column(column.name, type_))
-    return tuple(columns)

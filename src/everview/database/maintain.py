@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -13,9 +13,8 @@ from everview.database.catalog.catalog import Catalog
 from everview.database.cost.choose import WEIGHED_MIN_ROWS, Choice, Workload, choose, is_exact
 from everview.database.cost.measurements import SEPARATOR, Measurement, Measurements
 from everview.database.error_context import name_views
+from everview.database.following_changes import following_changes
 from everview.database.introspect.epoch_notes import choice_note, read_note, transaction_note
-from everview.database.recompute_blocks import with_recomputed_blocks
-from everview.database.referential_actions import with_referential_actions
 from everview.database.violations import must_hold, violation
 from everview.errors import UserError
 from everview.plan.nodes import Plan
@@ -34,8 +33,6 @@ from everview.runtime.retry import CalculationError
 from everview.store.manifest import Segment
 
 UNKNOWN_TO_ENGINE = "E011"
-UNKNOWN_FUNCTION = ("Q010", "Q023")
-GIVE_FUNCTION = "give what the view calls: ev.open(…, functions={'name': (function, 'type')})"
 
 Chooser = Callable[[Workload, Measurements], Choice]
 
@@ -148,18 +145,12 @@ class Maintainer:
         """The changes of tables and recomputed blocks, and the program for them."""
         clock = clock or Clock()
         with clock.phase("compute"):
-            pending, removes = self.with_actions(pending, removes, snapshot)
-            _must_be_maintained(self.catalog, pending)
-            changes = with_recomputed_blocks(self.catalog, self.engine, pending, snapshot)
-        shrinking = {*removes, *self.catalog.parts}
+            changes, losing = following_changes(
+                self.catalog, self.engine, pending, removes, snapshot
+            )
+        shrinking = {*losing, *self.catalog.parts}
         with clock.phase("compile"):
             return changes, self._compile({name: name in shrinking for name in changes})
-
-    def with_actions(
-        self, pending: Changes, removes: frozenset[str], snapshot: Snapshot
-    ) -> tuple[dict[str, list[Part]], frozenset[str]]:
-        """Pending changes with those that foreign keys add, and the tables that lose rows."""
-        return with_referential_actions(self.catalog, self.engine, pending, removes, snapshot)
 
     @contextmanager
     def explained(self, compiled: CompiledProgram) -> Iterator[None]:
@@ -275,22 +266,3 @@ def _views_ms(compiled: CompiledProgram, outcome: RunReport) -> float:
     rows = sum(outcome.fetched.values())
     for_views = sum(n for mark, n in outcome.fetched.items() if mark in compiled.view_fetches)
     return steps + outcome.clock.phases.get("fetch", 0.0) * for_views / max(rows, 1)
-
-
-def _must_be_maintained(catalog: Catalog, changed: Collection[str]) -> None:
-    """Refuse a change of tables under a view that this engine cannot maintain.
-
-    A stored view may call what the engine does not know: a function of Spark's on the embedded
-    engine, or a Python function that was not given. It is read as it is stored. Since it must equal
-    its query after every transaction, the tables under it stay as they are.
-    """
-    for view, problem in catalog.beyond_reach.items():
-        under = catalog.tables_under(view)
-        touched = [table for table in changed if table in under]
-        if touched:
-            raise UserError(
-                "E015",
-                f"{', '.join(touched)} cannot change here: {view} would have to follow, "
-                f"and {problem.problem}",
-                remedy=GIVE_FUNCTION if problem.code in UNKNOWN_FUNCTION else problem.remedy,
-            )

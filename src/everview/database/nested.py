@@ -11,14 +11,13 @@ from everview.database.commit import install
 from everview.database.ddl import CatalogChange
 from everview.database.error_context import with_span
 from everview.database.handle import Handle
-from everview.errors import Span, UserError
+from everview.errors import Span
 from everview.lang.front_end import NESTED
 from everview.lang.nested.check import row_type
 from everview.lang.nested.comprehension import compile_function, parameters
 from everview.lang.nested.parse import parse_expr
 from everview.lang.nested.python_source import source_of
 from everview.lang.nested.syntax import Expr, Rel, relations, with_relations
-from everview.lang.nested.text import print_expr
 from everview.lang.nested.view import definitions, read_definition
 
 
@@ -74,12 +73,6 @@ def _queries(catalog: Catalog, names: Mapping[str, str]) -> dict[str, Expr]:
 def _declare(db: Handle, name: str, expr: Expr) -> None:
     """Declare all relations of a view, or none."""
     catalog = db.catalog
-    if parse_expr(print_expr(expr)) != expr:
-        raise UserError(
-            "N007",
-            "a variable has the name of a table that is read inside it",
-            remedy="use another name for the variable",
-        )
     known = {each.lower(): catalog.source(each) for each in (*catalog.tables, *catalog.views)}
     for each in definitions(name, expr, known):
         catalog = catalog.with_view(ViewDefinition(each.relation, each.text, language=NESTED))

@@ -9,6 +9,7 @@ from everview.database.backfill import EpochWrites
 from everview.database.cost.measurements import Measurements
 from everview.database.introspect.epoch_notes import read_note
 from everview.database.maintain import Maintainer
+from everview.database.referential_actions import with_referential_actions
 from everview.database.violations import violation
 from everview.runtime.arrow_types import arrow_schema
 from everview.runtime.protocol import Changes, LoopNotFollowedError, Part, Snapshot, Staged
@@ -32,7 +33,8 @@ def preview(
         return {}
     engine, tables = maintainer.engine, maintainer.catalog.tables
     if not any(name not in tables for name in wanted):
-        grown, _ = maintainer.with_actions(pending, removes, snapshot)
+        catalog = maintainer.catalog
+        grown, _ = with_referential_actions(catalog, engine, pending, removes, snapshot)
         return {name: grown[name] for name in wanted if name in grown}
     changes, compiled = maintainer.prepare(pending, removes, snapshot)
     measured = Measurements.of(read_note(snapshot.manifest))

@@ -53,17 +53,6 @@ def with_referential_actions(
     return grown, frozenset(losing)
 
 
-def tables_that_follow(catalog: Catalog, removes: Collection[str]) -> frozenset[str]:
-    """The tables that lose rows or references when some tables lose rows."""
-    losing, followed = {*removes}, set[str]()
-    for _ in catalog.tables:
-        for key in _with_actions(catalog):
-            if key.references is not None and key.references.table in losing:
-                followed.add(key.table)
-        losing |= followed
-    return frozenset(followed)
-
-
 def must_keep_keys(
     changed: Collection[str], table: TableDefinition, catalog: Catalog, span: Span
 ) -> None:

@@ -20,7 +20,6 @@ from everview.database.catalog.definitions import TableDefinition
 from everview.database.change_feed import ChangePair, pair_of_parts, weighted_rows
 from everview.database.error_context import report_damage
 from everview.database.minimal import minimized
-from everview.database.referential_actions import tables_that_follow
 from everview.database.rows_by_key import (
     last_of_each_key,
     must_all_be_there,
@@ -127,7 +126,7 @@ class Transaction:
         A violation of a rule is raised as it would be then.
         """
         pending = self.pending
-        following = tables_that_follow(self.catalog, self.removes)
+        following = self.catalog.tables_that_follow(self.removes)
         changed = {*pending, *following}
         wanted = [
             name

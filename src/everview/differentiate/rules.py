@@ -14,6 +14,7 @@ from everview.differentiate.mergeable import (
     merged,
     merged_extremes,
 )
+from everview.differentiate.product_change import product_change
 from everview.differentiate.range_frame import range_frame, range_frame_change
 from everview.differentiate.recursion import difference, summed_changes, traced_change
 from everview.differentiate.top_k import top_k, top_k_change
@@ -56,6 +57,7 @@ from everview.plan.nodes import (
     Values,
     Window,
 )
+from everview.plan.products import product_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -180,7 +182,7 @@ RULES: dict[type[Plan], Rule] = {
         Rule(
             Join,
             "Δ(L ⋈ R) = ΔL ⋈ (R + ΔR) + L ⋈ ΔR",
-            "bilinear, dbsp Thm 3.4; ring-of-databases §3.1",
+            "bilinear, dbsp Thm 3.4; ring-of-databases §6",
             _join,
         ),
         Rule(
@@ -198,7 +200,7 @@ RULES: dict[type[Plan], Rule] = {
         Rule(
             Totals,
             "Δ(Σₖ Q) = Σₖ ΔQ",
-            "linear, dbsp §7.2–7.4; ring-of-databases §3.1",
+            "linear, dbsp §7.2–7.4; ring-of-databases §6",
             lambda n, d: totals(d(n.child), n.keys, n.measures),
         ),
         Rule(
@@ -265,6 +267,15 @@ MERGEABLE = Rule(
     "mergeable aggregates of bags, by keys",
     is_mergeable,
 )
+PRODUCT = Rule(
+    Totals,
+    "Δ(Σₖ(T₁ ⋈ … ⋈ Tₙ)) = Σᵢ Σₖ(ΔTᵢ ⋈ M₁ ⋈ … ⋈ Mₘ), where the maps M are the totals of what is "
+    "left without Tᵢ, each by the columns that join it, new before i and old after it",
+    "bilinear, ring-of-databases §1.1, Ex. 1.3 and Thm 6.4; nested-collections §4.1",
+    product_change,
+    "products of totals of the relations joined",
+    lambda plan: product_of(plan) is not None,
+)
 TRACED = Rule(
     Fixpoint,
     "Δ(↑fix B) = ΔX, where ΔXₙ₊₁ = ↑B(R + ΔR, X + ΔX)ₙ₊₁ − ↑B(R, X)ₙ₊₁ and ↑B is B over the "
@@ -282,7 +293,7 @@ LIFTED = Rule(
     "bodies of linear operators and joins, with a distinct at the top or none",
     lambda plan: isinstance(plan, Fixpoint) and not plan.traced and is_lifted(plan),
 )
-SPECIAL = (TOP_K, RANGE_FRAME, EXTREMES, MERGEABLE, TRACED, LIFTED)
+SPECIAL = (TOP_K, RANGE_FRAME, EXTREMES, MERGEABLE, PRODUCT, TRACED, LIFTED)
 """Rules for shapes, which read less than those of their operators; the first that applies."""
 
 

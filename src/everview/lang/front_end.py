@@ -1,4 +1,4 @@
-"""Which front end reads the text of a view: that of SQL, Datalog, plans, sets or collections."""
+"""Which front end reads the text of a view: SQL, Datalog, AGCA, sets, collections, or plans."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from everview.lang import plan_text
+from everview.lang.agca import views as agca
 from everview.lang.datalog import program as datalog
 from everview.lang.datalog.lower import StoredRelation
 from everview.lang.nested import view as nested
@@ -17,8 +18,9 @@ from everview.lang.sql.parse.ctes import reads_of
 from everview.lang.sql.parse.parser import parse_query
 from everview.plan.nodes import Plan, Source
 
-SQL, DATALOG, PLAN, RELALG, NESTED = "sql", "datalog", "plan", "relalg", "nested"
-LANGUAGES = (SQL, DATALOG, PLAN, RELALG, NESTED)
+SQL, DATALOG, AGCA, PLAN = "sql", "datalog", "agca", "plan"
+RELALG, NESTED = "relalg", "nested"
+LANGUAGES = (SQL, DATALOG, AGCA, PLAN, RELALG, NESTED)
 """The languages that the query of a view may be written in."""
 
 
@@ -35,19 +37,27 @@ class ViewText:
 @lru_cache(maxsize=4096)
 def names_read(text: str, language: str) -> tuple[str, ...]:
     """The relations that the query of a view names, as it spells them."""
-    if language == PLAN:
-        return plan_text.reads_of(text)
-    if language == RELALG:
-        return relalg.reads_of(text)
-    if language == NESTED:
-        return nested.reads_of(text)
-    return datalog.reads_of(text) if language == DATALOG else reads_of(parse_query(text))
+    match language:
+        case "plan":
+            return plan_text.reads_of(text)
+        case "datalog":
+            return datalog.reads_of(text)
+        case "agca":
+            return agca.reads_of(text)
+        case "relalg":
+            return relalg.reads_of(text)
+        case "nested":
+            return nested.reads_of(text)
+        case _:
+            return reads_of(parse_query(text))
 
 
 def lower_view(view: ViewText, known: Mapping[str, StoredRelation], analyze: Analyze) -> Plan:
     """The plan of a view as it is written, over the relations it may read, by lower-case name."""
     if view.language == DATALOG:
         return datalog.lower_view(view.text, view.name, known)
+    if view.language == AGCA:
+        return agca.lower_view(view.text, known)
     sources = {name: each.source for name, each in known.items()}
     if view.language == PLAN:
         return plan_text.lower_view(view.text, sources, analyze)

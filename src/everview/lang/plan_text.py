@@ -93,6 +93,9 @@ class _Checking:
             case Change() | Ref() | Restrict():
                 problem = f"{type(plan).__name__} occurs in derivatives and programs only"
                 raise _refused("P002", problem, "build the plan of other operators")
+            case Totals(_, _, measures) if any(m.function == "product" for m in measures):
+                problem = "products of totals are made by a policy only"
+                raise _refused("P002", problem, "declare the view over the join itself")
             case Recursive(name, schema):
                 if loops.get(name) != schema:
                     problem = f"{name} is read where no loop defines it with these columns"
@@ -187,7 +190,7 @@ def _named(plan: Plan) -> Iterator[tuple[str, ...]]:
             yield tuple(left for left, _ in on)
             yield tuple(right for _, right in on)
         case Totals(_, keys, measures):
-            yield (*keys, *(each.column for each in measures if each.column))
+            yield (*keys, *(name for each in measures for name in each.reads))
         case Partition(_, keys, aggregates):
             yield (*keys, *(name for each in aggregates for name in each.arguments))
         case Groups(_, keys) | Window(_, keys):

@@ -142,13 +142,21 @@ class Positive(Node):
 class Measure:
     """A total kept for each group: the number of non-null values of a column, or their sum.
 
-    Without a column, the number of rows. A sum is exact; no value at all sums to zero.
+    Without a column, the number of rows. A sum is exact; no value at all sums to zero. A `product`
+    is over totals: in each row `factors`, totals of the relations joined, are multiplied, and the
+    products are added up as they are. The weights are in them already.
     """
 
     name: str
     type: Type
-    function: Literal["count", "sum"]
+    function: Literal["count", "sum", "product"]
     column: str | None = None
+    factors: tuple[str, ...] = ()
+
+    @property
+    def reads(self) -> tuple[str, ...]:
+        """The columns it is a function of."""
+        return self.factors if self.column is None else (self.column,)
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -101,7 +101,7 @@ def _arguments(plan: Plan) -> tuple[object, ...]:
             more = (residual or "", "null-safe") if nulls else (residual,) if residual else ()
             return ([list(pair) for pair in on], *more)
         case Totals(_, keys, measures):
-            return (list(keys), [_call(m) for m in measures])
+            return (list(keys), [_measure(m) for m in measures])
         case Groups(_, keys):
             return (list(keys),)
         case Partition(_, keys, aggregates):
@@ -134,6 +134,10 @@ def _aggregate(item: Aggregate) -> str | list[object]:
 
 def _columns(schema: Schema) -> list[str]:
     return [f"{column.name} {column.type}" for column in schema]
+
+
+def _measure(item: Measure) -> str | list[object]:
+    return [_call(item), list(item.factors)] if item.factors else _call(item)
 
 
 def _call(item: Measure | Aggregate) -> str:
@@ -196,7 +200,13 @@ def _outputs(value: object) -> tuple[Output, ...]:
 
 
 def _measures(value: object) -> tuple[Measure, ...]:
-    return tuple(Measure(*_called(text)) for text in _strings(value))  # type: ignore[arg-type]
+    return tuple(map(_measured, cast(list[object], value)))
+
+
+def _measured(value: object) -> Measure:
+    text, *more = value if isinstance(value, list) else [value]
+    factors = _strings(more[0]) if more else ()
+    return Measure(*_called(text), factors)  # type: ignore[arg-type]
 
 
 def _overs(value: list[object]) -> Over:

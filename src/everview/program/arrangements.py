@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
@@ -15,6 +16,9 @@ from everview.plan.traverse import TREE_MAX_NODES, schema_of, sources, tree_size
 from everview.program.steps import State
 
 Columns = tuple[str, ...]
+
+_NAME = re.compile(r"[\w.()*']{1,80}")
+"""What of the order of a state can be part of its name, which is that of a folder too."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,16 +44,20 @@ class Demand:
 
 @dataclass(frozen=True, slots=True)
 class Serving:
-    """The stored relation that answers a demand, and whether it is filtered already."""
+    """The stored relation that answers a demand, and whether it is filtered already.
+
+    One that is brought `whole` is in an order that does not help.
+    """
 
     name: str
     schema: Schema
     sort: Columns
     filtered: bool
+    whole: bool = False
 
     def lookup(self, by: Columns) -> str | None:
         """The column to look up by, None to bring the whole relation."""
-        return lookup_column(self.schema, self.sort, by)
+        return None if self.whole else lookup_column(self.schema, self.sort, by)
 
 
 def lookup_column(schema: Schema, sort: Columns, by: Columns) -> str | None:
@@ -95,13 +103,17 @@ class Arrangements:
                     return None
         return Demand(node, lookup, wanted, scalar.conjunction(predicates))
 
-    def serve(self, demand: Demand) -> Serving:
-        """The relation that answers the demand."""
+    def serve(self, demand: Demand, *, stored: bool = True) -> Serving:
+        """The relation that answers the demand; unless a state is to be `stored`, its source."""
         source = demand.source
         order = self.sorts[source.name]
         if not demand.by or order[:1] == () or order[0] in demand.by:
             wanted = tuple(c for c in source.schema if c.name in demand.all_columns)
             return Serving(source.name, wanted, order, filtered=False)
+        if not stored:
+            read = demand.all_columns | {*demand.by}
+            every = tuple(c for c in source.schema if c.name in read)
+            return Serving(source.name, every, order, filtered=False, whole=True)
         mark = (source.name, demand.order)
         self._demands.setdefault(mark, []).append(demand)
         state, filtered = self._arranged.get(mark) or self._arrangement(mark)
@@ -150,4 +162,6 @@ def _state(plan: Plan, by: Columns) -> State:
     content = print_plan(plan) if tree_size(plan) <= TREE_MAX_NODES else digest(plan)
     marked = hashlib.blake2b(f"{by}\n{content}".encode(), digest_size=5).hexdigest()
     origin = "_".join(source.name for source in sources(plan)[:3]) or "constant"
-    return State(f"{origin}__by_{'_'.join(by[:2]) or 'all'}__{marked}".replace(".", "_"), plan, by)
+    shown = "_".join(by[:2])
+    order = shown if _NAME.fullmatch(shown) else "all"
+    return State(f"{origin}__by_{order}__{marked}".replace(".", "_"), plan, by)

@@ -13,10 +13,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
 from everview.analysis.change_bounded import bounded
+from everview.analysis.keys import keys
 from everview.differentiate.lifting import is_lifted, trace_of, unlifted
 from everview.differentiate.top_k import top_k
 from everview.expr import scalar
-from everview.expr.types import Schema
+from everview.expr.types import FLOATS, Schema
 from everview.plan.build import (
     add,
     columns_of,
@@ -29,6 +30,7 @@ from everview.plan.build import (
     partition,
     positive,
     restrict,
+    totals,
     unnest,
     window,
 )
@@ -119,6 +121,8 @@ class Lowering:
     steps: list[Step] = field(default_factory=list)
     prefix: str = ""
     operator: Plan | None = None
+    stores: bool = True
+    """Whether lookups may ask for states; if not, old values are computed from the tables."""
     reads: dict[Plan | None, dict[tuple[str, str | None], None]] = field(default_factory=dict)
     _computed: dict[Plan, Ref] = field(default_factory=dict)
     _fetched: dict[Fetch, Ref] = field(default_factory=dict)
@@ -167,7 +171,7 @@ class Lowering:
         match plan:
             case Join(left, right, on, residual, nulls) if bounded(left):
                 driver, lookup = self._driver(left, _turned(on))
-                return join(driver, self.lower_lookup(right, lookup), on, residual, nulls)
+                return join(driver, self._joined(right, lookup), on, residual, nulls)
             case Join(left, right, on, residual, nulls) if bounded(right):
                 driver, lookup = self._driver(right, on)
                 return join(self.lower_lookup(left, lookup), driver, on, residual, nulls)
@@ -185,6 +189,22 @@ class Lowering:
                 return transform(plan, self._whole)
             case _:
                 return with_children(plan, tuple(self.lower(part) for part in children(plan)))
+
+    def _joined(self, plan: Plan, lookup: Lookup) -> Plan:
+        """The side of a join that a change looks up.
+
+        Totals that are looked up by a unique key of what they total are of one row: that row is
+        looked up itself, and nothing is stored for them.
+        """
+        match plan:
+            case Add(left, right):
+                return add(self._joined(left, lookup), self._joined(right, lookup))
+            case Totals(child, group, measures) if not bounded(plan):
+                if any(key <= {*lookup.by} for key in keys(child)):
+                    return totals(self.lower_lookup(child, lookup), group, measures)
+                return self.lower_lookup(plan, lookup)
+            case _:
+                return self.lower_lookup(plan, lookup)
 
     def _driver(self, plan: Plan, pairs: Pairs) -> tuple[Plan, Lookup]:
         """The side of a join that a change drives, and the lookup of the other by its keys.
@@ -303,7 +323,7 @@ class Lowering:
 
     def _fetch_linear(self, plan: Plan, demand: Demand, lookup: Lookup) -> Plan:
         """Map and Filter again over the slice of the relation that serves the demand."""
-        serving = self.arrangements.serve(demand)
+        serving = self.arrangements.serve(demand, stored=self.stores)
         pairs = zip(demand.by, (theirs for _, theirs in lookup.pairs), strict=True)
         slice_ = self._fetch(
             serving.name,
@@ -329,9 +349,44 @@ class Lowering:
 
     def _stored(self, plan: Plan, lookup: Lookup, group: Columns = ()) -> Plan:
         """The slice of a state that holds the value of `plan` itself, sorted by group or all."""
+        if not self.stores and (rows := self._from_tables(plan, lookup)) is not None:
+            return rows
         state = self.arrangements.store(plan, lookup.by or group or columns_of(plan))
         column = lookup_column(schema_of(plan), state.sort, lookup.by)
         return self._fetch(state.name, schema_of(plan), column, lookup)
+
+    def _from_tables(self, plan: Plan, lookup: Lookup) -> Plan | None:
+        """At least the rows wanted of what would be stored, computed from the tables.
+
+        None where it must be stored: loops, and aggregates of doubles, whose last digits depend on
+        the order of addition. What was published must be found again.
+        """
+        if any(c.type in FLOATS for c in schema_of(plan)) or top_k(plan) is not None:
+            return None
+        match plan:
+            case Totals(child, group, measures):
+                return totals(self._whole_groups(child, group, lookup), group, measures)
+            case Partition(child, group, aggregates):
+                return partition(self._whole_groups(child, group, lookup), group, aggregates)
+            case Window(child, group, columns):
+                return window(self._whole_groups(child, group, lookup), group, columns)
+            case Map(child, outputs):
+                below = lookup.renamed({o.name: scalar.as_column(o.scalar) for o in outputs})
+                return map_(self.lower_lookup(child, below), outputs)
+            case Unnest(child, array, element, position, outer):
+                rows = self.lower_lookup(child, lookup.only(columns_of(child)))
+                return unnest(rows, array, element, position, outer=outer)
+            case Groups(child, group):
+                return groups(self.lower_lookup(child, WHOLE), group)
+            case Filter() | Join() | Add() | Negate() | Distinct() | Positive():
+                return self.lower_lookup(plan, lookup)
+            case _:
+                return None
+
+    def _whole_groups(self, child: Plan, group: Columns, lookup: Lookup) -> Plan:
+        """The groups that a lookup is about, each whole; all groups where it is about values."""
+        known = set(lookup.by) <= set(group)
+        return self.lower_lookup(child, lookup if known else WHOLE)
 
     def _fetch(self, relation: str, schema: Schema, column: str | None, lookup: Lookup) -> Plan:
         """A slice of a stored relation by one column, or the whole of it."""

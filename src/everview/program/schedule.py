@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 
-from everview.plan.nodes import Plan, Ref
+from everview.plan.nodes import Plan, Ref, Totals
 from everview.plan.traverse import schema_of, transform
 from everview.program.steps import (
     Add,
@@ -95,7 +95,9 @@ def _deduplicate(steps: Iterable[Step], asked: set[str]) -> list[Step]:
         if first.name == step.result:
             kept.append(step)
         elif step.result in asked:
-            kept.append(Compute(step.result, first))
+            # A copy of totals would be consolidated as rows, and lose those whose weights cancel.
+            totals = isinstance(step, Compute) and isinstance(step.plan, Totals)
+            kept.append(step if totals else Compute(step.result, first))
         else:
             renamed[step.result] = first.name
     return kept

@@ -76,7 +76,7 @@ def _pruned(plan: Plan, needed: frozenset[str], prune: Prune) -> Plan:
             return _only(Distinct(prune(child, frozenset(columns_of(child)))), needed)
         case Groups(Totals(child, keys, measures), _):
             kept_measures = tuple(m for m in measures if m.name in needed)
-            read = frozenset(keys) | {m.column for m in kept_measures if m.column}
+            read = frozenset(keys) | {name for m in kept_measures for name in m.reads}
             return _only(Groups(Totals(prune(child, read), keys, kept_measures), keys), needed)
         case Partition(child, keys, aggregates):
             kept_aggregates = tuple(a for a in aggregates if a.name in needed)

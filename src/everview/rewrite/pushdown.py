@@ -48,7 +48,7 @@ Push = Callable[[Plan, Predicates], Plan]
 
 
 def push_filters(plan: Plan) -> Plan:
-    """σ moved through every operator it commutes with (dbsp Prop. 4.4 for distinct and join)."""
+    """σ moved through every operator it commutes with (dbsp Prop. 4.4 for distinct)."""
 
     @cache
     def push(node: Plan, predicates: Predicates) -> Plan:

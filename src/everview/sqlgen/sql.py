@@ -224,6 +224,8 @@ class _Emitter:
         )
 
     def _measure(self, measure: Measure, schema: Schema) -> str:
+        if measure.function == "product":
+            return self._product(measure, schema)
         if measure.column is None:
             return f"CAST(SUM({WEIGHT}) AS BIGINT)"
         column = self._q(measure.column)
@@ -236,6 +238,17 @@ class _Emitter:
         if self.dialect.name == "spark":
             product = f"CAST({product} AS {measure.type})"
         return f"CAST(COALESCE(SUM({product}), 0) AS {self.dialect.type_(measure.type)})"
+
+    def _product(self, measure: Measure, schema: Schema) -> str:
+        """Totals multiplied in 38 digits; more digits raise on both engines."""
+        scale, value = 0, ""
+        for name in measure.factors:
+            parts = decimal_parts(type_in(schema, name)) or (38, 0)
+            factor = f"CAST({self._q(name)} AS DECIMAL(38, {parts[1]}))"
+            scale += parts[1]
+            wide = f"CAST({value} * {factor} AS DECIMAL(38, {scale}))"
+            value = wide if value else factor
+        return f"CAST(COALESCE(SUM({value}), 0) AS {self.dialect.type_(measure.type)})"
 
     def _groups(self, child: Plan, keys: tuple[str, ...]) -> str:
         made = []

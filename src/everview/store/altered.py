@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 from everview.store.manifest import DataFile, Manifest, Segment
 from everview.store.segments import fresh_id
@@ -23,22 +23,33 @@ class Relaid:
     retyped: frozenset[str] = frozenset()
 
 
-def altered(manifest: Manifest, relaid: Mapping[str, Relaid], moved: Mapping[str, str]) -> Manifest:
-    """The manifest with relations relaid, and then those in `moved` under other names, new by old.
+@dataclass(frozen=True, slots=True)
+class AlteredFiles:
+    """What an ALTER does to stored relations.
 
-    Segments that are relaid get new ids, so that nothing in memory or in the background is taken
-    for them.
+    Those that are `relaid` have other columns than their files, and those `moved` another name, by
+    the old one.
     """
-    relations = dict(manifest.relations)
-    for name, each in relaid.items():
-        old = relations[name].segments
-        relations[name] = replace(
-            relations[name],
-            segments=tuple(_relaid(segment, each, manifest.epoch) for segment in old),
-        )
-    taken = {new: replace(relations[old], name=new) for old, new in moved.items()}
-    kept = {name: each for name, each in relations.items() if name not in moved}
-    return replace(manifest, relations=kept | taken)
+
+    relaid: Mapping[str, Relaid] = field(default_factory=dict)
+    moved: Mapping[str, str] = field(default_factory=dict)
+
+    def follow(self, manifest: Manifest) -> Manifest:
+        """The manifest with relations relaid, and then those in `moved` under their new names.
+
+        Segments that are relaid get new ids, so that nothing in memory or in the background is
+        taken for them.
+        """
+        relations = dict(manifest.relations)
+        for name, each in self.relaid.items():
+            old = relations[name].segments
+            relations[name] = replace(
+                relations[name],
+                segments=tuple(_relaid(segment, each, manifest.epoch) for segment in old),
+            )
+        taken = {new: replace(relations[old], name=new) for old, new in self.moved.items()}
+        kept = {name: each for name, each in relations.items() if name not in self.moved}
+        return replace(manifest, relations=kept | taken)
 
 
 def _relaid(segment: Segment, how: Relaid, epoch: int) -> Segment:

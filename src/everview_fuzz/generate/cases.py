@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from random import Random
+from typing import Literal
 
 from everview.expr.types import is_nested
 from everview.lang.sql.parse.functions import Function
@@ -71,11 +72,23 @@ def _views(
         auto = rng.random() < AUTO
         sketch = auto and not kit.portable and rng.random() < 0.2
         made = recomputed_query(rng, relations) if sketch else query(rng, relations, kit, declared)
-        view = View(f"v{number}", made.sql, kit.portable, "auto" if auto else "strict")
+        refresh: Literal["strict", "auto"] = "auto" if auto else "strict"
+        policy = _policy(made.sql)
+        view = View(f"v{number}", made.sql, kit.portable, refresh, policy=policy)
         views.append(_DrawnView(view, made, tuple(relations)))
         if made.size <= 2000 and made.cost <= READABLE_MAX_COST:
             relations.append(Relation(f"v{number}", made.fields, made.size, cost=made.cost))
     return views
+
+
+def _policy(sql: str) -> str:
+    """A policy for a query, drawn from its text; often none, so that one is chosen.
+
+    An arithmetic operation on integers raises where it overflows, but not in products of totals.
+    """
+    policies = ["", "", "first-order", "circuit"]
+    arithmetic = any(operator in sql for operator in (" * ", " + ", " - "))
+    return Random(sql).choice(policies + ["higher-order"] * (0 if arithmetic else 3))
 
 
 def _replacement(rng: Random, views: Sequence[_DrawnView], at: int, kit: Kit) -> View:

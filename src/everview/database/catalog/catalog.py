@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from contextlib import nullcontext
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -23,6 +23,7 @@ from everview.database.catalog.constraints import (
     free_name,
     relies_on,
     resolved,
+    tables_that_follow,
     violating_queries_of,
 )
 from everview.database.catalog.definitions import (
@@ -44,6 +45,7 @@ from everview.expr.types import Schema, names
 from everview.lang import plan_text
 from everview.lang.datalog.lower import StoredRelation as KnownSource
 from everview.lang.front_end import (
+    AGCA,
     DATALOG,
     NESTED,
     PLAN,
@@ -362,6 +364,10 @@ class Catalog:
             remedy=f"{near}there are: {known}" if known else "there are none",
         )
 
+    def tables_that_follow(self, removes: Collection[str]) -> frozenset[str]:
+        """The tables that foreign keys change when some tables lose rows."""
+        return tables_that_follow(self.constraints.values(), removes)
+
     def assertion(self, name: str) -> Assertion:
         """A constraint that is enforced, as the view that must stay empty."""
         return self._assertions[name]
@@ -535,11 +541,11 @@ class Catalog:
         known = {n: KnownSource(s, self._may_be_null(s)) for n, s in self._sources().items()}
         for query in violating_queries_of(constraint, self.tables):
             try:
-                view = compile_view(ViewText(name, query), known, self.analyze)
+                view, _ = compile_view(ViewText(name, query), known, self.analyze)
             except UserError as wrong:
                 problem = problem or wrong
             else:
-                return Assertion(name, constraint.text, query, view.plan)
+                return Assertion(name, constraint.text, query, view.query or view.plan)
         assert problem is not None
         raise problem
 
@@ -558,7 +564,12 @@ class Catalog:
         stored = self.known.sources.get(name)
         try:
             self._must_read_what_is_fresh(name)
-            self._compiled[name] = compile_view(*self._text_over(name), self.analyze)
+            view = self.views[name]
+            text, known = self._text_over(name)
+            made, decision = compile_view(text, known, self.analyze, view.decision)
+            self._compiled[name] = made
+            if view.decision is None:
+                self.views[name] = replace(view, decision=decision)
         except UserError as problem:
             if stored is None or problem.code not in BEYOND_REACH:
                 raise
@@ -586,7 +597,7 @@ class Catalog:
     def _may_be_null(self, source: Source) -> bool:
         """Whether a relation may hold a NULL, or a row twice."""
         if source.name in self.views:
-            return self.views[source.name].language != DATALOG
+            return self.views[source.name].language not in (DATALOG, AGCA)
         required = self.tables[source.name].not_null
         return not (source.key and all(name in required for name in names(source.schema)))
 

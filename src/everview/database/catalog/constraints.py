@@ -114,6 +114,21 @@ def relies_on(reference: Constraint, key: Constraint, tables: Tables) -> bool:
     return {*to.columns} == {*key.columns} != {*tables[key.table].key}
 
 
+def tables_that_follow(constraints: Iterable[Constraint], removes: Iterable[str]) -> frozenset[str]:
+    """The tables that lose rows or references when some tables lose rows."""
+    acting = [
+        (each.references.table, each.table)
+        for each in constraints
+        if each.references is not None and each.references.on_delete in (CASCADE, SET_NULL)
+    ]
+    losing, found = [*removes], set[str]()
+    for gone in losing:
+        for table in {own for to, own in acting if to == gone} - found:
+            found.add(table)
+            losing.append(table)
+    return frozenset(found)
+
+
 def free_name(constraint: Constraint, taken: Collection[str]) -> str:
     """A name for a constraint that was given none, such as `orders_customer_fkey`."""
     suffix = _SUFFIXES[constraint.kind]

@@ -13,6 +13,7 @@ from everview.lang.sql.parse.functions import Function
 from everview.lang.sql.parse.statements import STRICT
 from everview.lang.sql.recompute.partition_query import RecomputedBlock
 from everview.plan.nodes import Source
+from everview.program.policy import CIRCUIT, Decision
 from everview.runtime.protocol import Stored
 
 _NAME_MAX_BYTES = 200
@@ -101,7 +102,8 @@ class ViewDefinition:
 
     With parts that are recomputed, `rest` is the query in which they stand for their blocks. The
     functions that the query `calls` are written out in it. In Datalog, the query is a stratum;
-    in relational algebra, an expression; built in Python, it is the text of a plan.
+    in relational algebra, an expression; built in Python, it is the text of a plan. It is
+    maintained under `decision`: None until one is chosen.
     """
 
     name: str
@@ -114,6 +116,7 @@ class ViewDefinition:
     language: str = SQL
     formerly: FormerNames = ()
     comments: Comments = UNCOMMENTED
+    decision: Decision | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -208,8 +211,13 @@ def view_from(raw: Mapping[str, Any]) -> ViewDefinition:
     columns, refresh = tuple(raw["columns"]), raw.get("refresh", STRICT)
     name, calls = raw["name"], tuple(raw.get("calls", ()))
     language = raw.get("language", SQL)
+    told: Mapping[str, Any] = raw.get("policy", {})
+    decision = Decision(
+        told.get("name", CIRCUIT), told.get("declared", False), told.get("reason", "")
+    )
     view = ViewDefinition(
-        name, raw["query"], columns, refresh, raw.get("rest"), parts, calls, language
+        *(name, raw["query"], columns, refresh, raw.get("rest"), parts, calls, language),
+        decision=decision,
     )
     return replace(view, **_told_from(raw))
 
@@ -230,9 +238,24 @@ def view_json(view: ViewDefinition) -> dict[str, Any]:
     plain |= {"calls": list(view.calls)} if view.calls else {}
     plain |= {"language": view.language} if view.language != SQL else {}
     plain |= _told_json(view)
+    plain |= _decision_json(view.decision)
     if view.refresh == STRICT:
         return plain
     return plain | {"refresh": view.refresh, "rest": view.rest, "parts": parts}
+
+
+def declared_policy(policy: str) -> Decision | None:
+    """The decision for a policy that a view is declared with; None where it has none."""
+    return Decision(policy, declared=True) if policy else None
+
+
+def _decision_json(decision: Decision | None) -> dict[str, Any]:
+    """A policy that was declared, or that a version before would not have taken."""
+    if decision is None or (decision.policy == CIRCUIT and not decision.declared):
+        return {}
+    told: dict[str, Any] = {"name": decision.policy}
+    told |= {"declared": True} if decision.declared else {"reason": decision.reason}
+    return {"policy": told}
 
 
 def function_from(raw: Mapping[str, Any]) -> Function:

@@ -15,8 +15,9 @@ from everview.database.queries import describe
 from everview.errors import UserError
 from everview.expr.types import Schema, names, storable_type, unusable_name
 from everview.lang.front_end import LANGUAGES
-from everview.lang.sql.parse.statements import AUTO, STRICT
+from everview.lang.sql.parse.statements import AUTO, POLICIES, STRICT
 from everview.lang.sql.recompute.partition_query import RecomputedBlock
+from everview.program.policy import Decision
 from everview.runtime.protocol import Engine
 from everview.store.errors import unusable_catalog
 from everview.store.manifest import Manifest
@@ -89,8 +90,16 @@ def _in_view(view: ViewDefinition) -> Iterator[str]:
     yield from _in_told(view)
     if view.language not in LANGUAGES or view.refresh not in (STRICT, AUTO):
         yield f"{view.name!r} is in no language of ours"
+    yield from _in_decision(view)
     for part in view.parts:
         yield from _in_part(part)
+
+
+def _in_decision(view: ViewDefinition) -> Iterator[str]:
+    decision = view.decision or Decision()
+    yield from _not_text((decision.policy, decision.reason))
+    if decision.policy not in POLICIES or not isinstance(decision.declared, bool):
+        yield f"{view.name!r} has no policy of ours"
 
 
 def _in_part(part: RecomputedBlock) -> Iterator[str]:

@@ -76,7 +76,7 @@ def explain_constraint(catalog: Catalog, name: str, stage: str, known: FetchCost
     head = f"-- {constraint.name}: {constraint.text}\n-- must stay empty: {assertion.query}"
     if stage == "operators":
         states = catalog.maintenance.states
-        return f"{head}\n{explain_operators(constraint.name, assertion.plan, states, known)}"
+        return f"{head}\n{explain_operators(assertion.view, states, known)}"
     if stage != "program":
         raise UserError(
             "X001",

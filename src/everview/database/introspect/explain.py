@@ -8,9 +8,8 @@ from everview.database.catalog.catalog import Catalog
 from everview.database.catalog.definitions import ViewDefinition
 from everview.database.introspect.constraints import explain_constraint
 from everview.database.introspect.fetch_costs import FetchCosts
-from everview.database.introspect.nabla import explain_nabla
 from everview.database.introspect.operators import Stratum, explain_operators, strata
-from everview.database.introspect.shredded import explain_shredded
+from everview.database.introspect.theories import THEORIES
 from everview.differentiate.definitions import print_derivative
 from everview.errors import UserError
 from everview.plan.text import print_plan
@@ -18,7 +17,7 @@ from everview.program.explain import explain
 from everview.program.steps import Compute, Program, change_name
 from everview.sqlgen.sql import SPARK, emit_step
 
-STAGES = ("operators", "plan", "derivative", "nabla", "program", "sql", "shredded")
+STAGES = ("operators", "plan", "derivative", "program", "sql", *THEORIES)
 
 
 def explain_view(catalog: Catalog, name: str, stage: str, known: FetchCosts) -> str:
@@ -37,18 +36,16 @@ def explain_view(catalog: Catalog, name: str, stage: str, known: FetchCosts) -> 
     if (problem := catalog.beyond_reach.get(name)) is not None:
         told = f"{name} is not kept fresh here: {problem.problem}"
         raise UserError("E015", told, remedy=problem.remedy)
-    if stage == "shredded":
-        return explain_shredded(catalog, name)
+    if stage in THEORIES:
+        return THEORIES[stage](catalog, name)
     plan = catalog.compiled(name).plan
     if stage == "operators":
-        told = explain_operators(name, plan, catalog.maintenance.states, known)
+        told = explain_operators(catalog.compiled(name), catalog.maintenance.states, known)
         return "\n".join([*_recomputed(catalog, name), told])
     if stage == "plan":
         return print_plan(plan)
     if stage == "derivative":
         return print_derivative(plan)
-    if stage == "nabla":
-        return explain_nabla(catalog.views[name])
     program = _program(catalog, name)
     if stage == "program":
         return "\n".join([*_recomputed(catalog, name), explain(program, known.of_fetches())])
@@ -67,7 +64,7 @@ def explain_query(catalog: Catalog, text: str) -> str:
 
 def strata_of(catalog: Catalog, name: str, known: FetchCosts) -> tuple[Stratum, ...]:
     """The recursions of a view, with what is kept of each iteration."""
-    return strata(catalog.compiled(name).plan, catalog.maintenance.states, known)
+    return strata(catalog.compiled(name), catalog.maintenance.states, known)
 
 
 def _recomputed(catalog: Catalog, name: str) -> list[str]:

@@ -71,7 +71,7 @@ COLUMNS: Schema = tuple(Column(name, _TYPES.get(name, "double")) for name in Ent
 def history(store: Store, catalog: Catalog, newest: int = MAX_EPOCHS) -> list[Entry]:
     """The entries of the newest epochs, oldest first: each epoch, then the views it changed."""
     states = catalog.maintenance.states
-    needed = {name: states_for(catalog.compiled(name).plan, states) for name in catalog.views}
+    needed = {name: states_for(catalog.compiled(name), states) for name in catalog.views}
     epochs = store.epochs()[-newest:]
     return [
         entry for epoch in epochs for entry in _entries(store.read(epoch), needed, states.stored)

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TypeGuard
 
+from everview.compiler import View
 from everview.database.introspect.fetch_costs import FetchCosts
 from everview.database.introspect.iterations import table
 from everview.differentiate.lifting import is_lifted, label, trace_of
@@ -16,16 +17,17 @@ from everview.plan.text import INDENT, print_plan
 from everview.plan.traverse import children, sources, walk
 from everview.program.arrangements import Arrangements
 from everview.program.lowering import Lowering
-from everview.program.materialize import Materializer
+from everview.program.materialize import Policies
+from everview.program.policy import CIRCUIT
 
 Reading = tuple[str, str | None]
 """A relation and the column it is looked up by; None for the whole of it."""
 
 
-def explain_operators(view: str, plan: Plan, states: Arrangements, known: FetchCosts) -> str:
+def explain_operators(view: View, states: Arrangements, known: FetchCosts) -> str:
     """The operators of a view, each with its law and what it reads for a change."""
-    readings = _Readings(states)
-    readings.add(plan)
+    plan, readings = view.plan, _Readings(states)
+    readings.add(plan, view.policy)
     unique = {source.name: source.key for source in sources(plan)}
 
     def shown(node: Plan, depth: int, covered: bool = False) -> list[str]:
@@ -42,7 +44,7 @@ def explain_operators(view: str, plan: Plan, states: Arrangements, known: FetchC
         margin = INDENT * depth
         return [margin + _title(node), *(f"{margin}{INDENT}-- {each}" for each in notes), *below]
 
-    return "\n".join((f"-- {view}: {known.of_view(readings.all)}", *shown(plan, 0)))
+    return "\n".join((f"-- {view.source.name}: {known.of_view(readings.all)}", *shown(plan, 0)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,22 +70,22 @@ class Stratum:
         return f"stratum of {', '.join(self.relations)}: {way}"
 
 
-def strata(plan: Plan, states: Arrangements, known: FetchCosts) -> tuple[Stratum, ...]:
+def strata(view: View, states: Arrangements, known: FetchCosts) -> tuple[Stratum, ...]:
     """The loops of a view, each with the states that are kept for it; the outer ones first."""
     readings = _Readings(states)
-    readings.add(plan)
-    loops = dict.fromkeys(node for node in walk(plan) if isinstance(node, Fixpoint))
+    readings.add(view.plan, view.policy)
+    loops = dict.fromkeys(node for node in walk(view.plan) if isinstance(node, Fixpoint))
     return tuple(readings.stratum(node, known) for node in loops)
 
 
-def states_for(plan: Plan, states: Arrangements) -> frozenset[str]:
-    """The states that the change of a plan reads, and those that their changes read."""
+def states_for(view: View, states: Arrangements) -> frozenset[str]:
+    """The states that the change of a view reads, and those that their changes read."""
     readings, found = _Readings(states), set[str]()
-    waiting = [plan]
+    waiting = [(view.plan, view.policy)]
     while waiting:
-        readings.add(waiting.pop())
+        readings.add(*waiting.pop())
         fresh = ({name for name, _ in readings.all} & set(states.stored)) - found
-        waiting += (states.stored[name].plan for name in sorted(fresh))
+        waiting += ((states.stored[name].plan, CIRCUIT) for name in sorted(fresh))
         found |= fresh
     return frozenset(found)
 
@@ -102,11 +104,11 @@ class _Readings:
 
     def __init__(self, states: Arrangements) -> None:
         self._lowering = Lowering(states)
-        self._changes = Materializer(self._lowering)
+        self._changes = Policies(self._lowering)
 
-    def add(self, plan: Plan) -> None:
+    def add(self, plan: Plan, policy: str) -> None:
         """Read the change of a plan, as a program has it."""
-        self._changes.change(plan)
+        self._changes.change(plan, policy)
 
     @property
     def all(self) -> tuple[Reading, ...]:

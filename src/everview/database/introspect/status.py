@@ -5,9 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from everview.database.catalog.catalog import Catalog
+from everview.database.introspect.deltas import policy_line
+from everview.database.introspect.operators import states_for
 from everview.differentiate.lifting import is_lifted
 from everview.plan.nodes import Fixpoint
 from everview.plan.traverse import walk
+from everview.program.policy import Decision
 from everview.runtime.protocol import Held, Local
 from everview.store.manifest import Manifest
 from everview.store.store import Store
@@ -21,7 +24,8 @@ class RelationStatus:
     `"constraint"`, which stores nothing and whose text is in `refresh`.
     `rows` does not count deleted rows, and is None where the number is not known. `reads` are the
     tables and views that a view reads, and `refresh` says whether it is maintained incrementally,
-    or what of it is recomputed. `held` is how many bytes of it are in memory now.
+    or what of it is recomputed. `held` is how many bytes of it are in memory now. `policy` says
+    how a view is maintained and why so, and `states` are the relations stored for it.
     """
 
     name: str
@@ -32,6 +36,8 @@ class RelationStatus:
     reads: tuple[str, ...]
     refresh: str = ""
     held: int = 0
+    policy: str = ""
+    states: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,13 +77,25 @@ def status(catalog: Catalog, manifest: Manifest, held: Held) -> list[RelationSta
             rows = None
         read, how = reads.get(name, ()), refreshes.get(name, "")
         relations.append(
-            RelationStatus(name, kind, rows, size, len(segments), read, how, held.bytes_of(name))
+            RelationStatus(
+                *(name, kind, rows, size, len(segments), read, how, held.bytes_of(name)),
+                *_kept(catalog, name),
+            )
         )
     enforced = (each for each in catalog.constraints.values() if each.enforced)
     return relations + [
         RelationStatus(each.name, "constraint", None, 0, 0, catalog.reads(each.name), each.text)
         for each in enforced
     ]
+
+
+def _kept(catalog: Catalog, name: str) -> tuple[str, tuple[str, ...]]:
+    """The policy of a view, and the states that it and they are maintained by."""
+    if name not in catalog.views or name in catalog.beyond_reach:
+        return "", ()
+    decision = catalog.views[name].decision or Decision()
+    found = states_for(catalog.compiled(name), catalog.maintenance.states)
+    return policy_line(decision), tuple(sorted(found))
 
 
 def refresh(catalog: Catalog, view: str) -> str:

@@ -79,6 +79,12 @@ def reads_of(text: str) -> tuple[str, ...]:
 
 def definitions(view: str, expr: Expr, known: Sources) -> tuple[Definition, ...]:
     """The relations of a view, in the order in which they are declared."""
+    if parse_expr(print_expr(expr)) != expr:
+        raise UserError(
+            "N007",
+            "a variable has the name of a table that is read inside it",
+            remedy="use another name for the variable",
+        )
     return tuple(Definition(view, each.path, expr) for each in shredded(expr, known).values())
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from math import prod
 
 import numpy as np
 import pyarrow as pa
@@ -21,7 +22,8 @@ from everview.runtime.vector.batches import (
 )
 from everview.runtime.vector.errors import Unsupported
 from everview.runtime.vector.grouping import group_rows
-from everview.runtime.vector.int_encoding import Ints
+from everview.runtime.vector.int_encoding import Ints, int_column, max_abs, unscaled
+from everview.store.sort_order import INT64_SAFE
 
 
 def sum_by_key(rows: pa.RecordBatch, keys: Sequence[str], schema: pa.Schema) -> pa.RecordBatch:
@@ -72,14 +74,22 @@ def totals(
         if exact and exact not in INTEGERS and not _keeps_digits(exact, measure.type):
             raise Unsupported(exact)
     result = arrow_schema(schema_of(plan))
-    targets = [*(result.field(measure.name).type for measure in measures), pa.int64()]
+    weighted = [measure for measure in measures if measure.function != "product"]
+    products = [measure for measure in measures if measure.function == "product"]
+    targets = [*(result.field(measure.name).type for measure in weighted), pa.int64()]
 
     def transform(rows: pa.RecordBatch) -> pa.RecordBatch:
         groups = group_rows(rows, keys)
-        columns = [_summand(measure, rows) for measure in measures]
+        columns = [_summand(measure, rows) for measure in weighted]
         unit = np.ones(rows.num_rows, np.int64)
-        sums = groups.sums([*columns, unit], targets, weights(rows).to_numpy())
-        return pa.record_batch([*groups.key_columns(rows, keys).values(), *sums], schema=result)
+        *sums, weight = groups.sums([*columns, unit], targets, weights(rows).to_numpy())
+        made = dict(zip((measure.name for measure in weighted), sums, strict=True))
+        for measure in products:
+            units = int_column(_multiplied(measure, rows))
+            (made[measure.name],) = groups.sums([units], [result.field(measure.name).type])
+        ordered = (made[measure.name] for measure in measures)
+        own = groups.key_columns(rows, keys).values()
+        return pa.record_batch([*own, *ordered, weight], schema=result)
 
     return transform
 
@@ -97,6 +107,17 @@ def _summand(measure: Measure, rows: pa.RecordBatch) -> pa.Array | Ints:
     if measure.function == "count":
         return values.is_valid().to_numpy(zero_copy_only=False)
     return values
+
+
+def _multiplied(measure: Measure, rows: pa.RecordBatch) -> Ints:
+    """The product of some totals per row, in units of its last digit; Unsupported past 64 bits."""
+    units = unscaled([rows.column(name) for name in measure.factors])
+    if units is None:
+        raise Unsupported("totals beyond 64 bits")
+    if prod(max_abs(row) for row in units) > INT64_SAFE:
+        raise Unsupported("a product beyond 64 bits")
+    product: Ints = units.prod(axis=0)
+    return product
 
 
 def groups(schema: Schema, keys: tuple[str, ...]) -> Transform:

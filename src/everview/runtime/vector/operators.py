@@ -112,7 +112,7 @@ class VectorEvaluator:
                 first, schema = self._compile_columns(child, read)
                 return _pipe(first, self._map(outputs, schema), schema_of(plan))
             case Totals(child, keys, measures):
-                read = frozenset((*keys, *(m.column for m in measures if m.column)))
+                read = frozenset((*keys, *(name for m in measures for name in m.reads)))
                 first, schema = self._compile_columns(child, read)
                 return _pipe(first, totals(plan, schema, keys, measures), schema_of(plan))
             case Distinct(child):

@@ -22,6 +22,7 @@ from everview.lang.sql.parse.functions import Function, check_function
 from everview.lang.sql.parse.span import span_of
 from everview.lang.sql.parse.statements import (
     AUTO,
+    POLICIES,
     STRICT,
     CreateFunction,
     CreateTable,
@@ -314,9 +315,9 @@ def create_view(tree: exp.Create, text: str, tokens: list[Token], span: Span) ->
             remedy="leave one of them out",
         )
     query = text[_query_start(tokens, tree.args.get("expression"), span) : span.stop]
-    name, refresh = table_name(target, text), _refresh(tree, text, span)
-    made = CreateView(name, query, columns, lenient, span, replaces, refresh)
-    return replace(made, comment=_said_of(tree))
+    name, options = table_name(target, text), _view_options(tree, text, span)
+    made = CreateView(name, query, columns, lenient, span, replaces, options["refresh"])
+    return replace(made, comment=_said_of(tree), policy=options["policy"])
 
 
 def _query_start(tokens: list[Token], query: exp.Expr | None, span: Span) -> int:
@@ -334,23 +335,28 @@ def _query_start(tokens: list[Token], query: exp.Expr | None, span: Span) -> int
     )
 
 
-def _refresh(tree: exp.Create, text: str, span: Span) -> str:
-    """The refresh mode of WITH (refresh = …) or TBLPROPERTIES."""
-    refresh = STRICT
+def _view_options(tree: exp.Create, text: str, span: Span) -> dict[str, str]:
+    """The refresh mode and the policy of WITH (…) or TBLPROPERTIES."""
+    given = {"refresh": STRICT, "policy": ""}
+    known = {"refresh": (STRICT, AUTO), "policy": POLICIES}
     properties = tree.args.get("properties")
     for part in properties.expressions if properties else ():
         if isinstance(part, exp.MaterializedProperty | exp.SchemaCommentProperty):
             continue
-        named = type(part) is exp.Property and part.this.name.lower() == "refresh"
-        refresh = part.args["value"].name.lower() if named else ""
-        if refresh not in (STRICT, AUTO):
+        name = part.this.name.lower() if type(part) is exp.Property else ""
+        value = part.args["value"].name.lower() if name in known else ""
+        if value not in known.get(name, ()):
+            either = (
+                f"{each} = {' or '.join(map(repr, values))}" for each, values in known.items()
+            )
             raise UserError(
                 "Q003",
                 f"this option is not part of the language: {part.sql(dialect=DIALECT)}",
                 span=span_of(part, text) or span,
-                remedy=f"leave it out, or write WITH (refresh = '{STRICT}') or '{AUTO}'",
+                remedy=f"leave it out, or write WITH ({'), or WITH ('.join(either)})",
             )
-    return refresh
+        given[name] = value
+    return given
 
 
 def create_function(tree: exp.Create, text: str, span: Span) -> CreateFunction:

@@ -19,6 +19,12 @@ STRICT, AUTO = "strict", "auto"
 """How a view is refreshed: only incrementally, or with blocks recomputed where needed."""
 
 
+FIRST_ORDER, CIRCUIT, HIGHER_ORDER = "first-order", "circuit", "higher-order"
+POLICIES = (FIRST_ORDER, CIRCUIT, HIGHER_ORDER)
+"""What is stored for a view: the tables only, the inputs of operators too, or partial aggregates in
+place of joins."""
+
+
 @dataclass(frozen=True, slots=True)
 class CreateTable:
     """CREATE TABLE with its columns and constraints, or AS a query.
@@ -76,6 +82,7 @@ class CreateView:
     refresh: str = STRICT
     calls: tuple[str, ...] = ()
     comment: str = ""
+    policy: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,0 +1,86 @@
+"""The deltas of a view: degree, the chain of derivatives, and the maps that each of them reads."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from everview.analysis.degree import degree
+from everview.compiler import View
+from everview.differentiate.product_change import Step, drive
+from everview.plan.nodes import Plan, Totals
+from everview.plan.products import Members, Product, product_of
+from everview.plan.text import INDENT
+from everview.plan.traverse import sources, walk
+from everview.program.arrangements import Arrangements
+from everview.program.policy import HIGHER_ORDER, Decision, products_in
+
+
+def policy_line(decision: Decision) -> str:
+    """A policy, and why it is the one."""
+    why = "declared" if decision.declared else decision.reason or "the default"
+    return f"{decision.policy} ({why})"
+
+
+def explain_deltas(view: View, decision: Decision, states: Arrangements) -> str:
+    """What each change of a view reads, delta by delta, down to degree 0."""
+    lines = [f"policy {policy_line(decision)}"]
+    products = products_in(view.plan)
+    for product in products:
+        lines += _product(product, product.members, states, set())
+    inside = {node for each in products for f in each.factors for node in walk(f)}
+    for node in walk(view.plan):
+        if isinstance(node, Totals) and product_of(node) is None and node not in inside:
+            read = ", ".join(source.name for source in sources(node))
+            lines.append(f"totals over {read}: degree {_shown(node)}, looked up join by join")
+    if len(lines) == 1:
+        lines.append(f"degree {_shown(view.plan)}, looked up operator by operator")
+    if decision.policy == HIGHER_ORDER and not products:
+        lines.append("no grouped join can be split into factors: maintained as under circuit")
+    return "\n".join(lines)
+
+
+def _shown(plan: Plan) -> str:
+    found = degree(plan)
+    return str(int(found)) if found != float("inf") else "infinite"
+
+
+def _product(
+    product: Product, members: Members, states: Arrangements, known: set[Members], depth: int = 0
+) -> Iterator[str]:
+    """A product of totals, the delta for each of its factors, and then the maps these read."""
+    known.add(members)
+    whole = product.map_of(members)
+    margin, by = INDENT * depth, ", ".join(product.keys_of(members)) or "nothing"
+    kept = _state(whole, states) if members != product.members else ""
+    yield f"{margin}Σ over {_names(product, members)} by {by}: degree {_shown(whole)}{kept}"
+    maps: list[Members] = []
+    for place in members:
+        steps = drive(product, members, place)
+        read = "; ".join(f"{_names(product, s.members)} by {_by(s)}" for s in steps) or "nothing"
+        single = all(_is_single(step) for step in steps)
+        note = "  -- constant work" if single else ""
+        yield f"{margin}{INDENT}Δ{_names(product, (place,))}: reads {read}{note}"
+        maps += (step.members for step in steps if len(step.members) > 1)
+    for each in dict.fromkeys(maps):
+        if each not in known:
+            yield from _product(product, each, states, known, depth + 1)
+
+
+def _names(product: Product, members: Members) -> str:
+    found = (source.name for i in members for source in sources(product.factors[i]))
+    return " ⋈ ".join(found)
+
+
+def _by(step: Step) -> str:
+    own = ", ".join(theirs for _, theirs in step.on) or "nothing"
+    return f"{own}, a unique key" if step.by_key else own
+
+
+def _is_single(step: Step) -> bool:
+    """Whether a lookup brings one row at most."""
+    return step.by_key or {*step.map.keys} <= {theirs for _, theirs in step.on}
+
+
+def _state(plan: Plan, states: Arrangements) -> str:
+    found = (state.name for state in states.stored.values() if state.plan == plan)
+    return "".join(f", stored as {name}" for name in found)

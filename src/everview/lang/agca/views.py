@@ -1,0 +1,104 @@
+"""An AGCA text as views: which it declares, what each reads, and the plan of each."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import lru_cache
+
+from everview.errors import UserError
+from everview.expr.types import unusable_name
+from everview.lang.agca.lower import VALUE, lower_definition
+from everview.lang.agca.normal_form import Monomial, monomials
+from everview.lang.agca.parse import parse_definitions
+from everview.lang.agca.printer import print_name, print_query
+from everview.lang.agca.scope import binds, check_scope, in_order
+from everview.lang.agca.syntax import Definition, Variable, relations
+from everview.lang.datalog.lower import StoredRelation
+from everview.plan.nodes import Plan
+
+
+@dataclass(frozen=True, slots=True)
+class DeclaredView:
+    """A view that a text declares: its name, and its definition as it is written."""
+
+    name: str
+    text: str
+
+
+def declared_views(text: str) -> tuple[DeclaredView, ...]:
+    """The views that a text declares, in order; a later one may read those before it."""
+    found = []
+    for each in checked_definitions(text):
+        assert each.span is not None
+        found.append(DeclaredView(each.name, text[each.span.start : each.span.stop]))
+    return tuple(found)
+
+
+def reads_of(text: str) -> tuple[str, ...]:
+    """The relations that a definition reads, as it spells them."""
+    return relations(_single(text).body)
+
+
+def lower_view(text: str, known: Mapping[str, StoredRelation]) -> Plan:
+    """The plan of a view from the text of its definition."""
+    return lower_definition(_single(text), known)
+
+
+def _single(text: str) -> Definition:
+    definitions = checked_definitions(text)
+    if len(definitions) != 1:
+        raise UserError(
+            "G001",
+            f"one definition was expected, not {len(definitions)}",
+            remedy="give each view a text of its own",
+        )
+    return definitions[0]
+
+
+@lru_cache(maxsize=1024)
+def checked_definitions(text: str) -> tuple[Definition, ...]:
+    """The definitions of a text, with every variable bound and every column with a name."""
+    definitions = parse_definitions(text)
+    for each in definitions:
+        _check_names(each)
+        check_scope(each.body, frozenset(each.key_names))
+        _check_keys(each)
+    return definitions
+
+
+def _check_keys(definition: Definition) -> None:
+    """Every term must bind every group variable, by a relation or an assignment."""
+    for term in monomials(definition.body, frozenset(definition.key_names)):
+        bound = frozenset[str]().union(*map(binds, term.factors))
+        for each in definition.keys:
+            if each.name not in bound:
+                raise _not_bound(each, term)
+        if in_order(term.factors, frozenset()) is None:
+            raise _not_bound(definition.keys[0], term)
+
+
+def _not_bound(key: Variable, term: Monomial) -> UserError:
+    name = print_name(key.name)
+    return UserError(
+        "G003",
+        f"the group variable {name} is not bound in the term {print_query(term.as_query())}",
+        span=key.span,
+        remedy=f"bind it in every term, by a relation or by ({name} := …)",
+    )
+
+
+def _check_names(definition: Definition) -> None:
+    taken = {VALUE}
+    for each in definition.keys:
+        problem = unusable_name(each.name)
+        if each.name.lower() in taken:
+            problem = f"there is more than one column {each.name}, whatever its case"
+        if problem:
+            raise UserError(
+                "G006",
+                problem,
+                span=each.span,
+                remedy=f"rename the variable; {VALUE} is the column of the values",
+            )
+        taken.add(each.name.lower())

@@ -1,0 +1,217 @@
+"""AGCA to trigger programs: recursive deltas, factorized, with a map for each factor.
+
+From ring-of-databases §1.1 and 7. The delta of a map for an event is a sum of monomials; what of a
+monomial reads the database falls into components, and each is a map again, of lower degree, until
+nothing reads the database. Equal maps are one. A trigger changes a map before the maps it is
+computed from, so that every statement reads old values: in increasing order of delta.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from fractions import Fraction
+from typing import TypeAlias
+
+from everview.errors import UserError
+from everview.lang.agca.delta import Event, delta, is_simple
+from everview.lang.agca.factorize import Component, eliminated, factorized
+from everview.lang.agca.normal_form import Monomial, normal_form, polynomial
+from everview.lang.agca.printer import print_query
+from everview.lang.agca.scope import span_of
+from everview.lang.agca.syntax import (
+    ONE,
+    Add,
+    Assignment,
+    Atom,
+    Comparison,
+    Constant,
+    Definition,
+    Expr,
+    Negate,
+    Product,
+    Sum,
+    Variable,
+    children,
+    names_in,
+    rebuilt,
+    relations,
+    substituted,
+    times,
+    walk,
+)
+from everview.trigger_programs.program import Statement, Trigger, TriggerProgram, View
+
+
+def compile_triggers(definitions: Iterable[Definition]) -> TriggerProgram:
+    """The program that keeps the views of AGCA definitions fresh, from their tables' rows."""
+    compilation = _Compilation()
+    views = []
+    for each in definitions:
+        compilation.check(each)
+        values = compilation.map_of(each.body, each.key_names)
+        counts = compilation.map_of(arity(each.body), each.key_names)
+        views.append(View(each.name, values, counts))
+    compilation.close()
+    maps = sorted(compilation.maps.values(), key=lambda each: -_order(each))
+    return TriggerProgram(tuple(maps), compilation.triggers(maps), tuple(views))
+
+
+def arity(query: Expr) -> Expr:
+    """The expression whose value at a group is the number of its bindings: all values are 1."""
+    match query:
+        case Constant() | Variable():
+            return ONE
+        case Negate(body):
+            return arity(body)
+        case Add((first, *_)) if not any(
+            isinstance(each, Atom | Comparison | Assignment) for each in walk(query)
+        ):
+            return arity(first)
+        case Add() | Product() | Sum():
+            return rebuilt(query, arity)
+        case _:
+            return query
+
+
+_Added: TypeAlias = tuple[tuple[str, ...], tuple[str, ...], tuple[Expr, ...]]
+"""The keys, the columns that must have values, and the factors of what a statement adds."""
+
+
+class _Compilation:
+    """The maps that are needed so far, by their canonical definition."""
+
+    def __init__(self) -> None:
+        self.maps: dict[tuple[tuple[str, ...], Expr], Definition] = {}
+        self.columns: dict[str, int] = {}
+        self.statements: dict[tuple[str, int, str], list[Statement]] = {}
+
+    def check(self, definition: Definition) -> None:
+        """Refuse what has no finite chain of deltas, and note how many columns relations have."""
+        for each in walk(definition.body):
+            if isinstance(each, Comparison | Assignment) and not _is_computed(each):
+                raise UserError(
+                    "G007",
+                    f"{print_query(each)} is no simple condition: its deltas may not end",
+                    span=span_of(each),
+                    remedy="keep it as a view of a store, by db.agca or db.sql",
+                )
+            if isinstance(each, Atom):
+                known = self.columns.setdefault(each.relation, len(each.arguments))
+                if known != len(each.arguments):
+                    raise UserError(
+                        "G002",
+                        f"{each.relation} has {known} columns, not {len(each.arguments)}",
+                        span=each.span,
+                        remedy="name as many everywhere",
+                    )
+
+    def map_of(self, body: Expr, keys: tuple[str, ...]) -> str:
+        """The name of the map with this meaning, which is kept from now on."""
+        terms = normal_form(body, frozenset(keys))
+        simple = [eliminated(each, keys, frozenset())[0] for each in terms]
+        query = polynomial(simple)
+        names = _canonical(query, keys)
+        return self._map(substituted(query, dict(names)), tuple(names[k].name for k in keys))
+
+    def component(self, component: Component) -> Atom:
+        """The lookup of a component in its map."""
+        query = times(*component.factors)
+        names = _canonical(query, component.keys)
+        keys = tuple(names[key].name for key in component.keys)
+        name = self._map(substituted(query, dict(names)), keys)
+        return Atom(name, tuple(map(Variable, component.keys)))
+
+    def _map(self, query: Expr, keys: tuple[str, ...]) -> str:
+        known = self.maps.get((keys, query))
+        if known is None:
+            known = Definition(f"m{len(self.maps)}", tuple(map(Variable, keys)), query)
+            self.maps[keys, query] = known
+        return known.name
+
+    def close(self) -> None:
+        """Derive every map for every event; the maps that this needs, too."""
+        done = 0
+        while done < len(self.maps):
+            definition = list(self.maps.values())[done]
+            done += 1
+            for relation in relations(definition.body):
+                for sign in (1, -1):
+                    made = self._derived(definition, relation, sign)
+                    self.statements[relation, sign, definition.name] = made
+
+    def _derived(self, definition: Definition, relation: str, sign: int) -> list[Statement]:
+        """What an event adds to a map."""
+        row = self.row(relation)
+        event = Event(relation, sign, tuple(map(Variable, row)))
+        known = frozenset(row)
+        change = delta(definition.body, event)
+        sums: dict[_Added, Fraction] = {}
+        for term in normal_form(change, known | {*definition.key_names}):
+            given = tuple(sorted(_given(term, known), key=row.index))
+            simple, keys = eliminated(term, definition.key_names, known)
+            components, others = factorized(simple, known | {*keys})
+            lookups = tuple(self.component(each) for each in components)
+            added = (keys, given, (*lookups, *others))
+            sums[added] = sums.get(added, Fraction(0)) + simple.coefficient
+        return [
+            Statement(definition.name, keys, Monomial(number, factors).as_query(), given)
+            for (keys, given, factors), number in sums.items()
+            if number
+        ]
+
+    def row(self, relation: str) -> tuple[str, ...]:
+        """The variables of a row of a relation; no map has variables of these names."""
+        return tuple(f"t{each}" for each in range(1, self.columns[relation] + 1))
+
+    def triggers(self, maps: Iterable[Definition]) -> tuple[Trigger, ...]:
+        """The triggers of every relation, for insertions and deletions."""
+        found = []
+        for relation in self.columns:
+            for sign in (1, -1):
+                statements = [
+                    statement
+                    for each in maps
+                    for statement in self.statements.get((relation, sign, each.name), ())
+                ]
+                found.append(Trigger(relation, sign, self.row(relation), tuple(statements)))
+        return tuple(found)
+
+
+def _is_computed(query: Comparison | Assignment) -> bool:
+    """Whether a condition or assignment is simple, and sums over no variables of its own."""
+    inner = (each for value in children(query) for each in walk(value))
+    return is_simple(query) and not any(isinstance(each, Assignment) for each in inner)
+
+
+def _canonical(query: Expr, keys: tuple[str, ...]) -> dict[str, Variable]:
+    """Names for the variables by position: keys first, then those that are summed."""
+    listed = [each for q in walk(query) for each in _listed(q)]
+    summed = dict.fromkeys(name for name in listed if name not in keys)
+    names = {name: Variable(f"k{number}") for number, name in enumerate(keys, 1)}
+    return names | {name: Variable(f"v{number}") for number, name in enumerate(summed, 1)}
+
+
+def _listed(query: Expr) -> list[str]:
+    match query:
+        case Atom(_, arguments):
+            return [each.name for each in arguments if isinstance(each, Variable)]
+        case Assignment(variable):
+            return [variable.name]
+        case _:
+            return sorted(names_in(query)) if isinstance(query, Variable) else []
+
+
+def _given(term: Monomial, row: frozenset[str]) -> set[str]:
+    """The variables of the row that a delta binds others to: those must not be NULL."""
+    return {
+        each.value.name
+        for each in term.factors
+        if isinstance(each, Assignment)
+        and isinstance(each.value, Variable)
+        and each.value.name in row
+    }
+
+
+def _order(definition: Definition) -> int:
+    """How many relations the largest monomial of a map joins."""
+    return max((len(t.atoms) for t in normal_form(definition.body)), default=0)

@@ -1,0 +1,252 @@
+"""Every policy gives the same answers: what it stores and reads is all that differs."""
+
+from __future__ import annotations
+
+import random
+
+import pytest
+
+import everview as ev
+from cases import THOROUGH
+from e2e.constructs import CONSTRUCTS
+from e2e.test_views import World
+from everview.errors import UserError
+from everview.program.policy import CIRCUIT, FIRST_ORDER, HIGHER_ORDER, POLICIES
+
+TABLES = """
+    CREATE TABLE r (a DECIMAL(10,2), b BIGINT);
+    CREATE TABLE s (b BIGINT, d BIGINT, g STRING);
+    CREATE TABLE t (d BIGINT, f INT);
+    CREATE TABLE c (id BIGINT PRIMARY KEY, n STRING, w DECIMAL(6,2));
+"""
+QUERIES = {
+    "pairs": """SELECT s.g, SUM(r.a * t.f) AS total, COUNT(*) AS n, AVG(t.f) AS mean, SUM(r.a) AS a,
+        COUNT(r.a) AS m FROM r JOIN s ON r.b = s.b JOIN t ON s.d = t.d GROUP BY s.g""",
+    "whole": "SELECT SUM(r.a * t.f) AS total FROM r, s, t WHERE r.b = s.b AND s.d = t.d",
+    "cases": """SELECT r.b, SUM(CASE WHEN t.f > 1 THEN r.a ELSE 0 END) AS x,
+        SUM(CASE WHEN s.g = 'x' THEN r.a * (1 - t.f) WHEN r.a > 1 THEN 2 END) AS y
+        FROM r JOIN s ON r.b = s.b JOIN t ON s.d = t.d GROUP BY r.b""",
+    "keyed": """SELECT c.n, SUM(r.a * c.w - t.f) AS total, COUNT(t.f) AS m
+        FROM r JOIN c ON r.b = c.id JOIN t ON t.d = c.id WHERE t.f > 0 GROUP BY c.n""",
+    "itself": """SELECT x.b, SUM(x.a * y.a) AS total, COUNT(*) AS n
+        FROM r x JOIN r y ON x.b = y.b JOIN s ON s.b = y.b GROUP BY x.b""",
+    "circle": """SELECT SUM(r.a * t.f) AS total FROM r, s, t
+        WHERE r.b = s.b AND s.d = t.d AND t.d = r.b""",
+    "tied": """SELECT s.g, SUM(r.a) AS total FROM r JOIN s ON r.b = s.b JOIN t ON s.d = t.d
+        AND t.f < s.b + 2 GROUP BY s.g""",
+    "product": "SELECT s.g, SUM(r.a) AS total, COUNT(*) AS n FROM r, s GROUP BY s.g",
+    "nested": """SELECT s.g, SUM(q.top * t.f) AS total FROM s JOIN t ON s.d = t.d
+        JOIN (SELECT b, MAX(a) AS top FROM r GROUP BY b) q ON q.b = s.b GROUP BY s.g""",
+    "having": """SELECT s.d, SUM(r.a * t.f) AS total FROM r JOIN s ON r.b = s.b
+        JOIN t ON s.d = t.d GROUP BY s.d HAVING SUM(r.a * t.f) > 3""",
+}
+VALUES = {
+    "r": lambda rnd: (
+        rnd.choice((None, "0.00", "1.25", "-3.10", "7.00")),
+        rnd.choice((None, 1, 2)),
+    ),
+    "s": lambda rnd: (rnd.choice((1, 2)), rnd.choice((None, 1, 2)), rnd.choice((None, "x", "y"))),
+    "t": lambda rnd: (rnd.choice((1, 2)), rnd.choice((None, -1, 2, 3))),
+}
+
+
+class Shop:
+    """Tables r, s, t and c with random changes: NULLs, duplicates, emptied and filled again."""
+
+    def __init__(self, db: ev.Database, seed: int) -> None:
+        self.db, self.random = db, random.Random(seed)
+        self.rows: dict[str, list[tuple[object, ...]]] = {"r": [], "s": [], "t": [], "c": []}
+
+    def transact(self, number: int) -> None:
+        """Random inserts and deletes of all tables; the fourth transaction empties one of them."""
+        with self.db.transaction() as tx:
+            for name, make in VALUES.items():
+                gone = [row for row in self.rows[name] if self.random.random() < 0.3]
+                if number == 3 and name == self.random.choice("rst"):
+                    gone = list(self.rows[name])
+                for row in gone:
+                    self.rows[name].remove(row)
+                fresh = [make(self.random) for _ in range(self.random.randrange(1, 5))]
+                self.rows[name] += fresh
+                tx.delete(name, gone)
+                tx.insert(name, fresh)
+            keys = {row[0] for row in self.rows["c"]}
+            new = (self.random.randrange(1, 4), self.random.choice("ab"), "1.50")
+            old = [row for row in self.rows["c"] if row[0] == new[0]]
+            if new[0] in keys:
+                tx.delete("c", old)
+                self.rows["c"].remove(old[0])
+            else:
+                tx.insert("c", [new])
+                self.rows["c"].append(new)
+
+
+def declare(db: ev.Database, policy: str, queries: dict[str, str], suffix: str = "") -> None:
+    """Every query as a view under a policy."""
+    for name, text in queries.items():
+        db.sql(f"CREATE VIEW {name}{suffix} WITH (policy = '{policy}') AS {text}")
+
+
+@pytest.mark.parametrize("seed", range(6 if THOROUGH else 1))
+def test_grouped_joins_equal_recomputation_under_each_policy(tmp_path, seed):
+    with ev.open(str(tmp_path / "store"), engine="duckdb") as db:
+        db.sql(TABLES)
+        shop = Shop(db, seed)
+        for number, policy in enumerate(POLICIES):
+            declare(db, policy, QUERIES, str(number))
+        for number in range(5):
+            shop.transact(number)
+            assert db.audit().ok
+            for name in QUERIES:
+                first, *others = (sorted(map(repr, db.read(f"{name}{n}").rows())) for n in range(3))
+                assert all(first == other for other in others), name
+    with ev.open(str(tmp_path / "store"), engine="duckdb") as db:
+        shop.db = db
+        shop.transact(8)
+        assert db.audit().ok
+
+
+@pytest.mark.spark
+def test_products_of_totals_are_right_on_spark(open_db, tmp_path):
+    with open_db(tmp_path / "store") as db:
+        db.sql(TABLES)
+        shop = Shop(db, 11)
+        declare(db, HIGHER_ORDER, {n: QUERIES[n] for n in ("pairs", "cases", "keyed", "itself")})
+        for number in range(3):
+            shop.transact(number)
+            assert db.audit().ok
+
+
+SAMPLE = [name for name, text in CONSTRUCTS.items() if "JOIN" in text and "SUM" in text]
+
+
+def _follow_constructs(tmp_path, policy: str, names: list[str]) -> None:
+    with ev.open(str(tmp_path / "store"), engine="duckdb") as db:
+        world = World(db, seed=9)
+        world.transact(0)
+        declare(db, policy, {f"v_{name}": CONSTRUCTS[name] for name in names})
+        for number in range(1, 4):
+            world.transact(number)
+            assert db.audit().ok
+
+
+@pytest.mark.parametrize("policy", [FIRST_ORDER, HIGHER_ORDER])
+def test_a_sample_of_the_constructs_equals_recomputation_under_each_policy(tmp_path, policy):
+    _follow_constructs(tmp_path, policy, [*SAMPLE, *list(CONSTRUCTS)[::25]])
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("policy", [FIRST_ORDER, HIGHER_ORDER])
+@pytest.mark.parametrize("first", range(0, len(CONSTRUCTS), 30))
+def test_every_construct_equals_recomputation_under_each_policy(tmp_path, policy, first):
+    _follow_constructs(tmp_path, policy, list(CONSTRUCTS)[first : first + 30])
+
+
+def _rows_read(location: str, policy: str, size: int) -> int:
+    """How many rows one row into s reads of groups of `size` rows on either side."""
+    with ev.open(location, engine="duckdb") as db:
+        db.sql(TABLES)
+        declare(db, policy, {"pairs": QUERIES["pairs"]})
+        with db.transaction() as tx:
+            tx.insert("r", [(f"{n}.00", 1) for n in range(size)])
+            tx.insert("t", [(1, n) for n in range(size)])
+        db.sql("INSERT INTO s VALUES (1, 1, 'x')")
+        assert db.audit().ok
+        return sum(entry.rows_read for entry in db.history(1) if entry.view == "pairs")
+
+
+def test_one_row_reads_partial_sums_and_forms_no_pairs(tmp_path):
+    read = {
+        (policy, size): _rows_read(str(tmp_path / f"{policy}{size}"), policy, size)
+        for policy in (CIRCUIT, HIGHER_ORDER)
+        for size in (5, 200)
+    }
+    assert read[HIGHER_ORDER, 5] == read[HIGHER_ORDER, 200] <= 3
+    assert read[CIRCUIT, 200] >= 400
+
+
+def _policies(db: ev.Database) -> dict[str, str]:
+    return {each.name: each.policy.split(" ")[0] for each in db.status() if each.kind == "view"}
+
+
+def test_a_policy_is_chosen_when_a_view_is_declared_and_kept(tmp_path):
+    location = str(tmp_path / "store")
+    with ev.open(location, engine="duckdb") as db:
+        db.sql(TABLES)
+        db.sql(f"CREATE VIEW pairs AS {QUERIES['pairs']}")
+        db.sql(f"CREATE VIEW keyed AS {QUERIES['keyed']}")
+        db.sql("CREATE VIEW plain AS SELECT b, SUM(a) AS a FROM r GROUP BY b")
+        db.sql(f"CREATE VIEW fixed WITH (policy = 'first-order') AS {QUERIES['pairs']}")
+        chosen = _policies(db)
+        assert chosen["pairs"] == HIGHER_ORDER
+        assert (chosen["plain"], chosen["fixed"]) == (CIRCUIT, FIRST_ORDER)
+        reason = next(each.policy for each in db.status() if each.name == "pairs")
+        assert "rows read per changed row" in reason
+    with ev.open(location, engine="duckdb") as db:
+        assert _policies(db) == chosen
+
+
+def test_products_of_integers_keep_their_overflow_unless_the_policy_is_declared(tmp_path):
+    query = "SELECT SUM(x.k * y.k) AS total FROM n x JOIN m ON x.g = m.g JOIN n y ON y.g = m.h"
+    with ev.open(str(tmp_path / "store"), engine="duckdb") as db:
+        db.sql("CREATE TABLE n (g INT, k INT); CREATE TABLE m (g INT, h INT)")
+        db.sql(f"CREATE VIEW chosen AS {query}")
+        assert _policies(db)["chosen"] == CIRCUIT
+        assert "overflow" in next(e.policy for e in db.status() if e.name == "chosen")
+
+
+def test_another_policy_rebuilds_what_differs_and_the_feed_goes_on(tmp_path):
+    with ev.open(str(tmp_path / "store"), engine="duckdb") as db:
+        db.sql(TABLES)
+        shop = Shop(db, 3)
+        declare(db, CIRCUIT, {"pairs": QUERIES["pairs"]})
+        shop.transact(0)
+        segments = {each.name: each.segments for each in db.status()}
+        states = {each.name for each in db.status() if each.kind == "state"}
+        feed = db.changes("pairs", after=0).rows()
+        for policy in (HIGHER_ORDER, FIRST_ORDER, CIRCUIT):
+            text = f"WITH (policy = '{policy}') AS {QUERIES['pairs']}"
+            db.sql(f"CREATE OR REPLACE VIEW pairs {text}")
+            now = {each.name: each.segments for each in db.status()}
+            assert now["pairs"] == segments["pairs"]
+            assert db.changes("pairs", after=0).rows() == feed
+            assert _policies(db)["pairs"] == policy
+            kept = {each.name for each in db.status() if each.kind == "state"}
+            assert bool(kept) == (policy != FIRST_ORDER)
+            assert (kept == states) == (policy == CIRCUIT)
+            assert db.audit().ok
+        shop.transact(1)
+        assert db.audit().ok
+
+
+def test_equal_maps_of_views_with_other_names_are_stored_once(tmp_path):
+    with ev.open(str(tmp_path / "store"), engine="duckdb") as db:
+        db.sql(TABLES)
+        declare(db, HIGHER_ORDER, {"one": QUERIES["whole"]})
+        before = {each.name for each in db.status() if each.kind == "state"}
+        other = "SELECT SUM(k.a * l.f) AS x FROM r k JOIN s m ON k.b = m.b JOIN t l ON m.d = l.d"
+        declare(db, HIGHER_ORDER, {"other": other})
+        assert {each.name for each in db.status() if each.kind == "state"} == before
+
+
+def test_a_policy_that_does_not_exist_is_refused(tmp_path):
+    with ev.open(str(tmp_path / "store"), engine="duckdb") as db:
+        db.sql(TABLES)
+        for policy in ("lazy", "", "higher_order"):
+            with pytest.raises(UserError, match="not part of the language") as caught:
+                db.sql(f"CREATE VIEW v WITH (policy = '{policy}') AS SELECT * FROM r")
+            assert caught.value.code == "Q003"
+            assert "higher-order" in caught.value.remedy
+        assert not [each for each in db.status() if each.kind == "view"]
+
+
+def test_explain_shows_degrees_and_the_maps_of_each_delta(tmp_path):
+    with ev.open(str(tmp_path / "store"), engine="duckdb") as db:
+        db.sql(TABLES)
+        declare(db, HIGHER_ORDER, {"whole": QUERIES["whole"]})
+        lines = db.explain("whole", stage="deltas").splitlines()
+        assert lines[0] == "policy higher-order (declared)"
+        assert lines[1] == "Σ over r ⋈ s ⋈ t by nothing: degree 3"
+        assert "  Δs: reads r by r.b; t by t.d  -- constant work" in lines
+        assert "  Δr: reads s ⋈ t by s.b  -- constant work" in lines
+        assert sum("degree 2, stored as" in line for line in lines) == 2
