@@ -116,6 +116,7 @@ def test_a_transaction_without_commit_is_rolled_back_and_said_so(run, store):
 
 def test_the_prompt_gathers_lines_survives_errors_and_quits(run, store, monkeypatch):
     typed = iter([TABLE, "INSERT INTO t", "VALUES (1, 'x');", "oops;", "SELECT a FROM t;", r"\q"])
+    monkeypatch.setenv("TERM", "dumb")
     monkeypatch.setattr(builtins, "input", lambda _prompt: next(typed))
     monkeypatch.setattr("everview.cli.sql._text", lambda _file, _command: None)
     done = run("sql", store, "--json")

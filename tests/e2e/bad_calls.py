@@ -220,6 +220,7 @@ VALUES: Mapping[str, tuple[Any, ...]] = {
     "statements": (None, 1, "SELECT 1", [1], [None], ["SELECT 1"], object(), Hostile()),
     "text": NO_STATEMENTS,
     "id": NO_IDS,
+    "nested": NO_FLAGS,
     "pair": NO_FLAGS,
     "minimal": NO_FLAGS,
     "deleted": NO_ROWS,
@@ -250,12 +251,15 @@ GOOD: Mapping[str, Any] = {
     "gives": "int",
     "text": "SELECT 1 AS x",
     "epochs": 3,
+    "query": "for x in t union sng(1)",
     "statements": (),
 }
 HARMLESS = frozenset(
     [
         ("Database.audit", "view", None),
         ("Database.read", "epoch", None),
+        ("Database.changes", "path", None),
+        ("Database.sql", "params", None),
         ("Database.datalog", "facts", None),
         ("Database.transaction", "id", None),
     ]
@@ -265,6 +269,7 @@ HARMLESS = frozenset(
 MAY_WORK = (
     "ev.open(location)",
     "Database.view(name)",
+    "Database.nested(name)",
     "Database.relalg(name)",
     "Result.batches(rows)",
 )
@@ -273,7 +278,7 @@ MAY_WORK = (
 SKIPPED = frozenset(
     (
         *("Database.close", "Transaction.add_weighted", "Transaction.gather"),
-        *("Transaction.pending_of", "Transaction.weighted_preview"),
+        *("Transaction.pending_of", "Transaction.taken", "Transaction.weighted_preview"),
         *("Transaction.commit", "Transaction.rollback", "Transaction.run", "Transaction.wait"),
         "Result.within",
     )

@@ -25,6 +25,7 @@ def declare(db: Handle, query: object, name: str | None, tables: Mapping[str, st
     """Declare a view by a function or by a text in NRC, which has a name of its own."""
     if isinstance(query, str):
         named = arguments.text("name", name)
+        db.catalog.must_be_free(named)  # what is wrong with it has no place in the text
         db.exclusively(lambda: _declare_text(db, named, query))
         return
     if name is not None:

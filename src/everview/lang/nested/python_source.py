@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from types import FunctionType, ModuleType
 from typing import Any
 
+from everview.arguments import shown
 from everview.errors import Span, UserError
 
 MISSING = object()
@@ -64,7 +65,7 @@ def source_of(function: object) -> Source:
     if not isinstance(function, FunctionType):
         raise UserError(
             "N010",
-            f"{function!r:.60} is no Python function",
+            f"{shown(function)} is no Python function",
             remedy="write a function with def",
         )
     try:
