@@ -561,8 +561,8 @@ Q003 DROP … CASCADE is not part of the language
     DROP TABLE u CASCADE
 Q003 INSERT … BY NAME is not part of the language
     INSERT INTO u BY NAME SELECT 1 AS k, 2 AS v
-Q003 INSERT … CONFLICT is not part of the language
-    INSERT INTO u VALUES (5, 6) ON CONFLICT DO NOTHING
+Q003 this form of ON CONFLICT is not part of the language
+    INSERT INTO u VALUES (5, 6) ON CONFLICT (u.k) DO NOTHING
 Q003 INSERT … RETURNING is not part of the language
     INSERT INTO u VALUES (5, 6) RETURNING k
 Q003 INSERT … WHERE is not part of the language
