@@ -8,7 +8,7 @@ transactions change (`database/maintain.py` keeps the programs).
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from everview.analysis.keys import keys
 from everview.expr.types import names
@@ -16,14 +16,21 @@ from everview.lang.datalog.lower import StoredRelation
 from everview.lang.front_end import ViewText, lower_view
 from everview.lang.sql.lower.context import Analyze
 from everview.plan.nodes import Empty, Plan, Source
-from everview.plan.traverse import schema_of
+from everview.plan.traverse import schema_of, sources
 from everview.program.arrangements import Arrangements
-from everview.program.constraints import checks
+from everview.program.constraints import checks, stays_empty
 from everview.program.lowering import Lowering
 from everview.program.materialize import Policies
 from everview.program.policy import CIRCUIT, FIRST_ORDER, Decision, choose, under
 from everview.program.schedule import schedule
-from everview.program.steps import Add, Program, Publish, Step, change_name
+from everview.program.steps import (
+    Add,
+    Program,
+    Publish,
+    Step,
+    change_name,
+    violations_name,
+)
 from everview.rewrite.passes import rewrite
 
 
@@ -60,6 +67,25 @@ class View:
 
 
 @dataclass(frozen=True, slots=True)
+class Assertion:
+    """A constraint as a view that must stay empty: its name and text, its query and plan.
+
+    The view is not stored. It was empty before a transaction, so it is empty after it if and only
+    if its change is.
+    """
+
+    name: str
+    text: str
+    query: str
+    plan: Plan
+
+    @property
+    def view(self) -> View:
+        """The view, as if it were stored."""
+        return View(Source(self.name, schema_of(self.plan)), (), self.plan)
+
+
+@dataclass(frozen=True, slots=True)
 class Maintenance:
     """Everything that keeps a set of views fresh: they, their tables, and what is stored for them.
 
@@ -69,6 +95,7 @@ class Maintenance:
     tables: Mapping[str, Table]
     views: tuple[View, ...]
     states: Arrangements
+    assertions: tuple[Assertion, ...] = ()
 
 
 def compile_view(
@@ -93,7 +120,9 @@ def compile_view(
     return View(source, sort, made, decision.policy, query), decision
 
 
-def compile_arrangements(tables: Mapping[str, Table], views: tuple[View, ...]) -> Maintenance:
+def compile_arrangements(
+    tables: Mapping[str, Table], views: tuple[View, ...], assertions: tuple[Assertion, ...] = ()
+) -> Maintenance:
     """plans → derivatives → arrangements: what is stored so that changes look up old values.
 
     An arrangement is maintained like a view, and its change may need further ones: they are
@@ -104,6 +133,7 @@ def compile_arrangements(tables: Mapping[str, Table], views: tuple[View, ...]) -
     changes = Policies(Lowering(arrangements))
     done: set[Plan] = set()
     waiting: list[tuple[Plan, str]] = [(view.plan, view.policy) for view in views]
+    waiting += ((each.plan, CIRCUIT) for each in assertions)
     while waiting:
         for plan, policy in waiting:
             changes.change(plan, policy)
@@ -111,7 +141,7 @@ def compile_arrangements(tables: Mapping[str, Table], views: tuple[View, ...]) -
         arrangements.arrange()
         states = arrangements.stored.values()
         waiting = [(s.plan, CIRCUIT) for s in states if s.plan not in done]
-    return Maintenance(tables, views, arrangements)
+    return Maintenance(tables, views, arrangements, assertions)
 
 
 def compile_program(
@@ -120,21 +150,16 @@ def compile_program(
     """plans → derivatives → steps → program: what a change of the `touched` tables does.
 
     `touched` says for each table whether rows are deleted. Views and states that do not depend on
-    a touched table do not occur in the program; `only` leaves out other views too.
+    a touched table do not occur in the program; `only` leaves out other views too, and assertions.
     """
     changed = set(touched)
     lowering = Lowering(maintenance.states)
     derivatives = Policies(lowering, changed)
     endings = _checks(maintenance, touched, lowering)
-    for view in maintenance.views:
-        name = view.source.name
-        if only is not None and name not in only:
-            continue
-        change = derivatives.change(view.plan, view.policy)
-        if not isinstance(change, Empty):
-            lowering.compute(change, change_name(name))
-            endings.append(Publish(name, change_name(name)))
-            changed.add(name)
+    moved = _view_changes(maintenance, derivatives, lowering, changed, only)
+    if only is None:
+        endings += _assertions(maintenance.assertions, derivatives, lowering)
+    endings += (Publish(name, change_name(name)) for name in moved)
     for state in maintenance.states.stored.values():
         change = derivatives.change(state.plan, CIRCUIT)
         if not isinstance(change, Empty):
@@ -142,11 +167,75 @@ def compile_program(
     return _program(touched, (*lowering.steps, *endings))
 
 
-def compile_checks(maintenance: Maintenance, touched: Mapping[str, bool]) -> Program:
-    """What a change of the `touched` tables must satisfy, whatever becomes of the views."""
+def compile_checks(
+    maintenance: Maintenance, touched: Mapping[str, bool], *, assertions: bool = True
+) -> Program:
+    """What a change of the `touched` tables must satisfy, whatever becomes of the views.
+
+    The changes of views that assertions read are computed, and not published.
+    """
+    changed = set(touched)
     lowering = Lowering(maintenance.states)
     endings = _checks(maintenance, touched, lowering)
+    if assertions:
+        derivatives = Policies(lowering, changed)
+        plans = {view.source.name: view.plan for view in maintenance.views}
+        read = _sources_under((each.plan for each in maintenance.assertions), plans)
+        _view_changes(maintenance, derivatives, lowering, changed, read)
+        endings += _assertions(maintenance.assertions, derivatives, lowering)
     return _program(touched, (*lowering.steps, *endings))
+
+
+def compile_assertion(
+    maintenance: Maintenance, assertion: Assertion, touched: Mapping[str, bool]
+) -> Program:
+    """What verifies one assertion when the `touched` tables change."""
+    alone = replace(maintenance, assertions=(assertion,), tables={})
+    return compile_checks(alone, touched)
+
+
+def _view_changes(
+    maintenance: Maintenance,
+    derivatives: Policies,
+    lowering: Lowering,
+    changed: set[str],
+    only: Collection[str] | None,
+) -> list[str]:
+    """Compute the changes of views, which join what is `changed`; the views that may change."""
+    moved: list[str] = []
+    for view in maintenance.views:
+        name = view.source.name
+        if only is not None and name not in only:
+            continue
+        change = derivatives.change(view.plan, view.policy)
+        if not isinstance(change, Empty):
+            lowering.compute(change, change_name(name))
+            moved.append(name)
+            changed.add(name)
+    return moved
+
+
+def _sources_under(plans: Iterable[Plan], views: Mapping[str, Plan]) -> set[str]:
+    """The relations that plans read, themselves or through views."""
+    found: set[str] = set()
+    waiting = list(plans)
+    while waiting:
+        read = {source.name for source in sources(waiting.pop())} - found
+        found |= read
+        waiting += (views[name] for name in read if name in views)
+    return found
+
+
+def _assertions(
+    assertions: Iterable[Assertion], derivatives: Policies, lowering: Lowering
+) -> list[Step]:
+    steps: list[Step] = []
+    for each in assertions:
+        change = derivatives.change(each.plan, CIRCUIT)
+        if not isinstance(change, Empty):
+            result = lowering.compute(change, violations_name(each.name))
+            steps.append(stays_empty(each.name, each.text, result))
+    return steps
 
 
 def _checks(
@@ -154,8 +243,8 @@ def _checks(
 ) -> list[Step]:
     steps: list[Step] = []
     for name, deletes in touched.items():
-        table = maintenance.tables[name]
-        if not table.ours:
+        table = maintenance.tables.get(name)
+        if table is not None and not table.ours:
             steps += checks(table.source, table.sort, table.not_null, deletes, lowering)
     return steps
 

@@ -16,7 +16,7 @@ WIDER = {
     "everview.engines.spark.engine": 35,
     "everview.engines.duckdb.engine": 27,
     "everview.database.database": 23,
-    "everview.database.catalog.catalog": 19,
+    "everview.database.catalog.catalog": 18,
     "everview.engines.spark.text": 18,
     "everview.engines.duckdb.evaluator": 18,
     "everview.database.maintain": 17,

@@ -235,7 +235,7 @@ BAD_SQL = {
     "CREATE TABLE bad (id INT, _w INT)": ("Q004", None, "_w"),
     "CREATE TABLE bad (id INT, `a``b` INT)": ("Q004", None, "plain name"),
     "CREATE VIEW v AS SELECT id AS _w FROM orders": ("Q011", None, "AS"),
-    "CREATE TABLE bad (id INT CHECK (id > 0))": ("Q004", None, "PRIMARY KEY"),
+    "CREATE TABLE bad (id INT CHECK (nope > 0))": ("C009", None, "columns"),
     "CREATE TABLE bad (id INT, PRIMARY KEY (nope))": ("Q006", None, "id"),
     "CREATE TABLE bad (x INTERVAL)": ("Q005", "x", "DATE"),
     "DROP TABLE orders": ("C003", None, "drop revenue first"),

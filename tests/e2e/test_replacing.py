@@ -206,7 +206,7 @@ def test_a_table_may_be_made_from_a_query(db):
         ("CREATE TABLE bad AS SELECT k AS a, v AS A FROM t", "Q011"),
         ("CREATE TABLE bad AS SELECT * FROM t, t AS b", "Q011"),
         ("CREATE TABLE bad (a INT PRIMARY KEY, b INT, CONSTRAINT c PRIMARY KEY (b))", "Q004"),
-        ("CREATE TABLE bad (a INT, CONSTRAINT f FOREIGN KEY (a) REFERENCES t (id))", "Q004"),
+        ("CREATE TABLE bad (a INT, CONSTRAINT f FOREIGN KEY (a) REFERENCES t (v))", "C009"),
         ("CREATE TABLE bad (a INT) AS SELECT 1 AS a", "Q004"),
     ],
 )

@@ -9,8 +9,11 @@ import subprocess
 import sys
 import time
 
+import pytest
+
 import everview as ev
 from cases import THOROUGH
+from everview.errors import UserError
 
 WRITER = """
 import sys
@@ -30,8 +33,11 @@ while True:
 """
 
 SETUP = """
-CREATE TABLE a (batch INT, i INT);
-CREATE TABLE b (batch INT, i INT);
+CREATE TABLE a (batch INT, i INT CHECK (i >= 0), UNIQUE (batch, i));
+CREATE TABLE b (batch INT, i INT, FOREIGN KEY (batch, i) REFERENCES a (batch, i));
+CREATE ASSERTION enough CHECK ((SELECT COUNT(*) FROM a) >= (SELECT COUNT(*) FROM b));
+CREATE ASSERTION whole_batches CHECK (NOT EXISTS (
+  SELECT batch, COUNT(*) AS n FROM a GROUP BY batch HAVING COUNT(*) <> 20));
 CREATE MATERIALIZED VIEW per_batch AS
   SELECT a.batch, COUNT(*) AS n FROM a JOIN b ON a.batch = b.batch GROUP BY a.batch;
 CREATE MATERIALIZED VIEW batches AS SELECT DISTINCT batch FROM a;
@@ -66,6 +72,11 @@ def test_a_store_survives_sigkill_at_random_moments(open_db, engine, tmp_path):
         assert db.epoch > before
         whole(db, batch)
         assert db.audit().ok
+        for rows in ([(batch, 3)], [(batch + 1, i) for i in range(19)], [(batch + 1, -1)]):
+            with pytest.raises(UserError, match="T014"):
+                db.insert("a", rows)
+        with pytest.raises(UserError, match="T014"):
+            db.insert("b", [(batch + 1, 0)])
 
 
 REPEATED = "repeated\n"

@@ -44,7 +44,11 @@ SLIPS: dict[ModuleType, tuple[Slip, ...]] = {
             "endings.append(Add(state.name, lowering.compute(change).name))",
             "lowering.compute(change)",
         ),
-        ("a view is not published", "endings.append(Publish(name, change_name(name)))", "pass"),
+        (
+            "a view is not published",
+            "endings += (Publish(name, change_name(name)) for name in moved)",
+            "pass",
+        ),
         ("a view over a view does not follow", "changed.add(name)", "pass"),
         (
             "states do not follow views",

@@ -13,8 +13,9 @@ from typing import assert_never
 from everview.arguments import did_you_mean
 from everview.database.catalog.catalog import Catalog
 from everview.database.catalog.definitions import TableDefinition, unusable_relation
-from everview.database.catalog.follow import AlteredSource, Followed, follow, with_table
-from everview.database.queries import select
+from everview.database.catalog.follow import AlteredSource, with_table
+from everview.database.declare_constraints import constant, must_compute
+from everview.database.follow_altered import AlteredRelation, Constraints, followed
 from everview.errors import Span, UserError
 from everview.expr.types import Column, names
 from everview.expr.widening import is_wider
@@ -32,7 +33,6 @@ from everview.runtime.arrow_types import arrow_type
 from everview.runtime.protocol import Engine, Snapshot
 from everview.store.altered import AlteredFiles, Relaid
 from everview.store.bounds import tag_of
-from everview.store.layouts import packed_value
 
 Evaluate = Callable[[str, Column], bytes | None]
 """The value of a constant as one of a column, packed; None for NULL."""
@@ -89,16 +89,10 @@ def alter(statement: Alter, catalog: Catalog, engine: Engine, now: Snapshot) -> 
         raise UserError("C005", problem, span=statement.span, remedy=remedy)
     if isinstance(statement.actions[0], RenameTo):
         return _rename(found, statement.actions[0], statement, catalog, epoch, held)
-    evaluate = partial(_constant, engine, now)
-    return _alter_columns(found, statement, catalog, epoch, held, evaluate)
-
-
-def _constant(engine: Engine, now: Snapshot, text: str, column: Column) -> bytes | None:
-    """The value of a constant as one of a column, packed; None for NULL."""
-    asked = f"SELECT CAST({text} AS {column.type}) AS value"
-    rows = select(engine, asked, (), now, {}).to_arrow()
-    value = rows["value"].cast(arrow_type(column.type))[0]
-    return packed_value(value) if value.is_valid else None
+    made = _alter_columns(found, statement, catalog, epoch, held, partial(constant, engine, now))
+    if made is not None:
+        must_compute(made.catalog.tables[found], engine, statement.span)
+    return made
 
 
 def _rename(
@@ -108,10 +102,12 @@ def _rename(
     if catalog.is_nested(name) or catalog.whole_view(name) != name:
         told = f"{name} is a nested view, whose collections are called after it"
         raise UserError("C009", told, span=to.span, remedy="declare it under the other name")
-    taken = catalog.find(to.name)
+    constraints = {each.lower(): each for each in catalog.constraints}
+    taken = catalog.find(to.name) or constraints.get(to.name.lower())
     problem = unusable_relation(to.name)
     if problem or (taken is not None and taken != name) or to.name == name:
-        problem = problem or f"there is a table or view {taken} already"
+        kind = "constraint" if catalog.find(to.name) is None else "table or view"
+        problem = problem or f"there is a {kind} {taken} already"
         code = "Q011" if unusable_relation(to.name) else "C001"
         raise UserError(code, problem, span=to.span, remedy="choose another name")
     former = (epoch, name)
@@ -120,11 +116,13 @@ def _rename(
         source, replace(source, name=to.name), {each: each for each in names(source.schema)}
     )
 
-    def renamed(before: Catalog) -> Catalog:
-        if name in before.tables:
-            table = before.tables[name]
-            table = replace(table, name=to.name, formerly=(*table.formerly, former))
-            return before.with_definitions(with_table(before, name, table), before.views)
+    old = catalog.tables.get(name)
+    fresh = old and replace(old, name=to.name, formerly=(*old.formerly, former))
+
+    def renamed(before: Catalog, constraints: Constraints) -> Catalog:
+        if fresh is not None:
+            tables = with_table(before, name, fresh)
+            return before.with_definitions(tables, before.views, constraints)
         view = before.views[name]
         view = replace(view, name=to.name, formerly=(*view.formerly, former))
         views = {
@@ -133,9 +131,10 @@ def _rename(
         }
         return before.redefined(before.tables, views, to.name)
 
-    followed = _follow(statement, catalog, renamed, altered, held)
-    same = followed.same | {to.name}
-    return Alteration(followed.catalog, AlteredFiles(moved={name: to.name, **followed.moved}), same)
+    relation = AlteredRelation(name, to.name, old, fresh)
+    made = followed(statement, catalog, relation, renamed, altered, held)
+    same = made.same | {to.name}
+    return Alteration(made.catalog, AlteredFiles(moved={name: to.name, **made.moved}), same)
 
 
 def _alter_columns(
@@ -164,55 +163,31 @@ def _alter_columns(
     layouts = table.evolution.followed_by(table.columns, draft.numbers, draft.fills, epoch)
     fresh = replace(draft.table, evolution=layouts)
 
-    def retabled(before: Catalog) -> Catalog:
-        return before.with_definitions(with_table(before, name, fresh), before.views)
+    def retabled(before: Catalog, constraints: Constraints) -> Catalog:
+        tables = with_table(before, name, fresh)
+        return before.with_definitions(tables, before.views, constraints)
 
+    names_now = {old: None if column is None else column.name for old, column in became.items()}
+    relation = AlteredRelation(name, name, table, fresh, names_now)
     altered = AlteredSource(table.source, fresh.source, kept)
-    followed = _follow(statement, catalog, retabled, altered, held)
+    made = followed(statement, catalog, relation, retabled, altered, held)
     relaid = Relaid(
         len(layouts.layouts) - 1,
-        {old: None if column is None else column.name for old, column in became.items()},
+        names_now,
         frozenset(
             column.name
             for old, column in became.items()
             if column is not None and _order(types[old]) != _order(column.type)
         ),
     )
-    files = AlteredFiles({name: relaid}, followed.moved)
-    return Alteration(followed.catalog, files, followed.same)
+    files = AlteredFiles({name: relaid}, made.moved)
+    return Alteration(made.catalog, files, made.same)
 
 
 def _order(type_: str) -> str | None:
     """By what the bounds of a file compare values of a type."""
     stored = arrow_type(type_)
     return None if stored is None else tag_of(stored)
-
-
-def _follow(
-    statement: Alter,
-    catalog: Catalog,
-    alter_in: Callable[[Catalog], Catalog],
-    altered: AlteredSource,
-    held: frozenset[str],
-) -> Followed:
-    """The altered catalog with the views that follow; those that break go, if that is asked for."""
-    while True:
-        followed = follow(catalog, alter_in(catalog), altered, held)
-        if not followed.broken:
-            return followed
-        gone = [
-            v
-            for v in catalog.views
-            if v in followed.broken or any(v in catalog.readers(each) for each in followed.broken)
-        ]
-        if not statement.cascade:
-            why = "; ".join(f"{name}: {each}" for name, each in followed.broken.items())
-            problem = f"{altered.before.name} cannot be altered so: {', '.join(gone)} would break"
-            remedy = f"drop {', '.join(reversed(gone))} first, or write CASCADE"
-            raise UserError("C008", f"{problem} ({why})", span=statement.span, remedy=remedy)
-        for view in reversed(gone):
-            catalog = catalog.without(view)
-        catalog.compile()
 
 
 def _applied(action: Action, draft: _Draft, evaluate: Evaluate) -> _Draft:
@@ -247,12 +222,14 @@ def _add_column(action: AddColumn, draft: _Draft, evaluate: Evaluate) -> _Draft:
         remedy = "give a DEFAULT that is not NULL, or leave NOT NULL out"
         raise UserError("Q004", problem, span=action.span, remedy=remedy)
     lengths = () if action.length is None else ((column.name, action.length),)
+    default = () if action.default is None else ((column.name, action.default),)
     grown = replace(
         table,
         columns=(*table.columns, column),
         not_null=(*table.not_null, *((column.name,) if action.required else ())),
         lengths=(*table.lengths, *lengths),
         comments=table.comments.with_column(column.name, action.comment),
+        defaults=(*table.defaults, *default),
     )
     fills = {**draft.fills, **({} if fill is None else {draft.unused: fill})}
     return _Draft(grown, (*draft.numbers, draft.unused), draft.unused + 1, fills)
@@ -280,6 +257,8 @@ def _drop_column(action: DropColumn, draft: _Draft) -> _Draft:
         not_null=tuple(each for each in table.not_null if each != name),
         lengths=tuple(each for each in table.lengths if each[0] != name),
         comments=table.comments.with_column(name, ""),
+        defaults=tuple(each for each in table.defaults if each[0] != name),
+        generated=tuple(each for each in table.generated if each[0] != name),
     )
     return replace(draft, table=kept, numbers=(*draft.numbers[:place], *draft.numbers[place + 1 :]))
 
@@ -304,6 +283,8 @@ def _rename_column(action: RenameColumn, draft: _Draft) -> _Draft:
         not_null=tuple(map(now, table.not_null)),
         lengths=tuple((now(name), length) for name, length in table.lengths),
         comments=replace(table.comments, columns=comments),
+        defaults=tuple((now(name), value) for name, value in table.defaults),
+        generated=tuple((now(name), value) for name, value in table.generated),
     )
     return replace(draft, table=renamed)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from everview.database.backfill import backfill
+from everview.database.backfill import backfill, stale_relations
 from everview.database.compaction import compact_if_due
 from everview.database.ddl import CatalogChange
 from everview.database.error_context import report_damage, with_span
@@ -11,6 +11,7 @@ from everview.database.introspect.epoch_notes import declaration_note, timestamp
 from everview.database.recording import record
 from everview.database.replace_views import find_faulty
 from everview.database.transaction import Transaction
+from everview.database.validate import validate
 from everview.errors import Span, UserError
 from everview.plan.nodes import Plan
 from everview.runtime.protocol import Snapshot
@@ -75,7 +76,11 @@ def install(db: Handle, change: CatalogChange) -> None:
             faulty.unreadable,
             change.alteration.same if change.alteration else (),
         )
-    writes.bases |= change.initial_rows
+        writes.bases |= change.initial_rows
+        after = Snapshot(db.store, writes.advance(manifest), catalog.stored())
+        stale = stale_relations(before.catalog, catalog, faulty.relations)
+        with report_damage(after):
+            validate(before.catalog, catalog, stale, db.engine, after, change.at_statement)
     note = declaration_note(writes, manifest, catalog)
     record(db.store, writes.advance(manifest, timestamp(), catalog.to_json(), note), clock)
     db.keep_catalog(before, catalog)

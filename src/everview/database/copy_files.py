@@ -21,7 +21,7 @@ OnProgress = Callable[[str], None]
 
 
 def copy_into(tx: Transaction, statement: CopyInto, on_progress: OnProgress) -> int:
-    """Insert the rows of files; how many. Columns that the files do not have are NULL."""
+    """Insert the rows of files; how many. Columns that the files lack have their defaults."""
     table = tx.catalog.table(statement.table)
     columns = _columns(table.columns, statement)
     options = _options(dict(statement.options))

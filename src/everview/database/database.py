@@ -346,7 +346,7 @@ class Database:
     # Looking inside
 
     def explain(self, view: str, stage: str = "operators") -> str:
-        """How a view is kept fresh, as text.
+        """How a view is kept fresh, or what the check of a constraint reads, as text.
 
         `stage` is `"operators"` (each with its law, its state and what it read the last time),
         `"plan"`, `"deltas"` (the degree, and the maps that each change reads), `"derivative"`,

@@ -10,35 +10,48 @@ from typing import TypeAlias, get_args
 
 from everview.arguments import shown
 from everview.database.alter import Alteration, alter
-from everview.database.backfill import AroundBuild, write_change
+from everview.database.backfill import AroundBuild
 from everview.database.catalog.catalog import Catalog
 from everview.database.catalog.definitions import (
     Comments,
-    TableDefinition,
     ViewDefinition,
     declared_policy,
 )
 from everview.database.comment import with_comment
-from everview.database.error_context import report_damage, with_span
-from everview.database.queries import describe, select
-from everview.database.time_travel import bind_query
+from everview.database.create_table_as import create_table_as
+from everview.database.declare_constraints import (
+    alter_constraints,
+    declare_table,
+    drop_assertion,
+    must_be_no_constraint,
+)
+from everview.database.error_context import with_span
 from everview.errors import Span, UserError
-from everview.expr.types import Column, Schema, storable_type, unusable_name
 from everview.lang.sql.bind.inline_functions import inline_calls
 from everview.lang.sql.parse.statements import (
     Alter,
+    AlterConstraints,
     Comment,
+    CreateAssertion,
     CreateFunction,
     CreateTable,
     CreateView,
     Drop,
-    Query,
     Statement,
 )
-from everview.runtime.protocol import SIGN, Engine, Snapshot
+from everview.runtime.protocol import Engine, Snapshot
 from everview.store.manifest import Manifest, Segment
 
-Declaration: TypeAlias = CreateTable | CreateView | CreateFunction | Drop | Alter | Comment
+Declaration: TypeAlias = (
+    CreateTable
+    | CreateView
+    | CreateFunction
+    | CreateAssertion
+    | AlterConstraints
+    | Drop
+    | Alter
+    | Comment
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +77,7 @@ class CatalogChange:
         def around(name: str, position: str) -> Iterator[None]:
             on_progress(f"building {position}: {name}")
             try:
-                with self._error_at_statement(name):
+                with self.at_statement(name):
                     yield
             finally:
                 on_progress("")
@@ -72,7 +85,8 @@ class CatalogChange:
         return around
 
     @contextmanager
-    def _error_at_statement(self, relation: str) -> Iterator[None]:
+    def at_statement(self, relation: str) -> Iterator[None]:
+        """Show errors at the statement that declares a relation or constraint, or needs it."""
         try:
             yield
         except (UserError, RecursionError):
@@ -120,13 +134,18 @@ def _no_statement(given: object) -> UserError:
 def _names(statement: Declaration, relation: str) -> bool:
     if isinstance(statement, CreateTable | CreateView):
         return statement.name.lower() == relation.lower()
+    if isinstance(statement, AlterConstraints):
+        added = (each.name for each in statement.added)
+        return relation.lower() in map(str.lower, (statement.table, *added))
+    if isinstance(statement, CreateAssertion):
+        return statement.constraint.name.lower() == relation.lower()
     return False
 
 
 def _kind(statement: Statement) -> str:
     if isinstance(statement, CreateTable) and statement.query is not None:
         return "alone"
-    if isinstance(statement, CreateTable | CreateView | CreateFunction):
+    if isinstance(statement, CreateTable | CreateView | CreateFunction | CreateAssertion):
         return "declares"
     return "drops" if isinstance(statement, Drop) else "alone"
 
@@ -153,26 +172,34 @@ def _apply(
     match statement:
         case Drop(kind="function"):
             return _drop_function(statement, catalog)
+        case Drop(kind="assertion"):
+            left = drop_assertion(statement, catalog)
+            return None if left is catalog else CatalogChange(left)
         case Drop():
             return _drop_relation(statement, catalog)
         case Comment():
             return CatalogChange(with_comment(statement, catalog))
         case Alter():
-            made = alter(statement, catalog, engine, now)
-            return None if made is None else CatalogChange(made.catalog, alteration=made)
+            changed = alter(statement, catalog, engine, now)
+            if changed is None:
+                return None
+            return CatalogChange(changed.catalog, alteration=changed)
         case CreateFunction(function, lenient, replaces):
             if lenient and function.name.lower() in catalog.functions:
                 return None
             return CatalogChange(catalog.with_function(function, replaces=replaces))
         case CreateTable(name) | CreateView(name) if statement.if_not_exists and catalog.find(name):
             return None
-        case CreateTable(name, columns, key, not_null):
+        case CreateTable(name):
             if statement.query is not None:
-                return _create_table_as(name, statement.query, catalog, engine, now)
-            table = TableDefinition(name, columns, key, not_null, statement.lengths)
-            told = Comments(statement.comment, statement.column_comments)
-            table = replace(table, comments=told, is_set=statement.is_set)
-            return CatalogChange(catalog.with_table(table))
+                made = create_table_as(name, statement.query, catalog, engine, now)
+                return CatalogChange(*made)
+            return CatalogChange(declare_table(statement, catalog, engine))
+        case CreateAssertion(constraint):
+            return CatalogChange(catalog.with_constraint(constraint))
+        case AlterConstraints():
+            left = alter_constraints(statement, catalog)
+            return None if left is catalog else CatalogChange(left)
         case CreateView(name, query, given):
             view = ViewDefinition(name, query, given, statement.refresh, calls=statement.calls)
             declared = declared_policy(statement.policy)
@@ -189,6 +216,7 @@ def _create_view(view: ViewDefinition, catalog: Catalog, *, replaces: bool) -> C
     if found in catalog.tables:
         remedy = "choose another name, or DROP TABLE first"
         raise UserError("C005", f"{found} is a table", remedy=remedy)
+    must_be_no_constraint(found, catalog)
     return catalog.replacing(view)
 
 
@@ -203,6 +231,7 @@ def _drop_relation(statement: Drop, catalog: Catalog) -> CatalogChange | None:
         raise UserError(
             "C005", f"{found} is a {other.lower()}", span=statement.span, remedy=f"DROP {other}"
         )
+    must_be_no_constraint(found, catalog)
     return CatalogChange(catalog.without(found))
 
 
@@ -218,38 +247,3 @@ def _drop_function(statement: Drop, catalog: Catalog) -> CatalogChange | None:
         span=statement.span,
         remedy=f"there are: {known}" if known else "there are none",
     )
-
-
-def _create_table_as(
-    name: str, query: Query, catalog: Catalog, engine: Engine, now: Snapshot
-) -> CatalogChange:
-    """CREATE TABLE AS: a table with the columns and rows of a query."""
-    reads = tuple(found for each in query.reads if (found := catalog.find(each)) is not None)
-    bound = bind_query(query.text, reads, now, engine)
-    known = {name: bound.snapshot.stored[name].schema for name in bound.reads}
-    columns = _storable(describe(engine, bound.text, known, once=True), query)
-    grown = catalog.with_table(TableDefinition(name, columns, (), ()))
-    after = Snapshot(now.store, now.manifest, grown.compile().stored())
-    with report_damage(now):
-        asked = f"SELECT *, CAST(1 AS BIGINT) AS `{SIGN}` FROM ({bound.text}) AS q"
-        result = select(engine, asked, bound.reads, bound.snapshot, {})
-        rows = engine.frames.change(result, name, after)
-        segment = write_change(name, rows, engine, after, now.manifest.epoch + 1)
-    return CatalogChange(grown, {name: replace(segment, kind="base")})
-
-
-def _storable(result: Schema, query: Query) -> Schema:
-    """The columns of a query as those of a table, if each has a plain name and a storable type."""
-    columns: list[Column] = []
-    for column in result:
-        type_, code = storable_type(column.type), "Q011"
-        problem = unusable_name(column.name)
-        if column.name.lower() in {each.name.lower() for each in columns}:
-            problem = f"two columns are called {column.name}"
-        if type_ is None:
-            problem, code = f"{column.name} has a type that cannot be stored: {column.type}", "Q014"
-        if problem or type_ is None:
-            remedy = "give every column a plain name with AS, and CAST it to a plain type"
-            raise UserError(code, str(problem), span=query.span, remedy=remedy)
-        columns.append(Column(column.name, type_))
-    return tuple(columns)

@@ -7,8 +7,17 @@ from collections.abc import Mapping, Sequence
 from sqlglot import exp
 
 from everview.database.catalog.definitions import TableDefinition
+from everview.database.computed_columns import (
+    assigned_value,
+    default_value,
+    must_not_be_generated,
+    not_generated,
+    with_default_words,
+    with_generated,
+)
 from everview.database.introspect.system_tables import BoundQuery
 from everview.database.queries import select
+from everview.database.referential_actions import must_keep_keys
 from everview.database.time_travel import bind_versions
 from everview.database.transaction import Transaction
 from everview.errors import UserError
@@ -50,12 +59,13 @@ def insert(tx: Transaction, statement: Insert) -> int:
     if width is not None:
         _must_fit(width, columns, table, statement)
     aliases = ", ".join(map(spark_name, columns))
+    query = with_default_words(statement.query, table, columns)
     rows = (
         f"SELECT {_cast(table, columns)}, CAST(1 AS BIGINT) AS `{SIGN}` "
-        f"FROM ({statement.query}) AS t({aliases})"
+        f"FROM ({query}) AS t({aliases})"
     )
     if statement.conflict is not None:
-        given = f"SELECT {_cast(table, columns)} FROM ({statement.query}) AS t({aliases})"
+        given = f"SELECT {_cast(table, columns)} FROM ({query}) AS t({aliases})"
         return _insert_or_update(tx, table, given, statement, statement.conflict)
     return _apply(tx, table, rows, removes=False)
 
@@ -122,6 +132,7 @@ def update(tx: Transaction, statement: Update) -> int:
     """UPDATE: minus the old rows, plus the new ones."""
     table = tx.catalog.table(statement.table)
     changed = _assigned(table, statement.assignments, statement)
+    must_keep_keys(changed, table, tx.catalog, statement.span)
     where = f" WHERE {statement.where}" if statement.where else ""
     fresh = (
         f"SELECT {_replaced(table, statement.alias, changed)}, CAST(1 AS BIGINT) AS `{SIGN}` "
@@ -141,6 +152,9 @@ def merge(tx: Transaction, statement: Merge) -> int:
     updated: list[str] = []
     others: list[str] = []
     for index, clause in enumerate(statement.clauses):
+        if clause.action == "update":
+            every = {*not_generated(table)} - {*table.key}  # of UPDATE *, which matches by the key
+            must_keep_keys(clause.columns or every, table, tx.catalog, statement.span)
         earlier = [c for c in statement.clauses[:index] if c.matched == clause.matched]
         rows = _merge_rows(table, statement, clause, _guard(clause, earlier))
         (updated if clause.action == "update" else others).extend(rows)
@@ -161,7 +175,8 @@ def _merge_rows(
         _must_fit(len(values), columns, table, statement)
         given = dict(zip(columns, values, strict=True))
         fresh = ", ".join(
-            f"CAST({given.get(c.name, 'NULL')} AS {c.type}) AS {spark_name(c.name)}"
+            f"CAST({given.get(c.name) or default_value(table, c.name)} AS {c.type}) "
+            f"AS {spark_name(c.name)}"
             for c in table.columns
         )
         anti = f"FROM {statement.source} LEFT ANTI JOIN {target} ON {statement.on}"
@@ -172,7 +187,7 @@ def _merge_rows(
     if clause.action == "update":
         if not clause.columns:
             source = _source_alias(statement)
-            changed = {c.name: _of(source, c.name) for c in table.columns}
+            changed = {name: _of(source, name) for name in not_generated(table)}
         else:
             pairs = tuple(zip(clause.columns, clause.values, strict=True))
             changed = _assigned(table, pairs, statement)
@@ -253,12 +268,18 @@ def _apply(tx: Transaction, table: TableDefinition, sql: str, *, removes: bool) 
 
 
 def _change(tx: Transaction, table: TableDefinition, sql: str) -> Part:
-    return tx.engine.frames.change(_select(tx, sql), table.name, tx.snapshot)
+    rows = _select(tx, with_generated(table, sql))
+    return tx.engine.frames.change(rows, table.name, tx.snapshot)
 
 
 def _select(tx: Transaction, sql: str) -> Result:
+    """The rows of a query over views as they will be, and tables as they were changed so far.
+
+    What foreign keys will remove is still there: a later change may bring the key back.
+    """
     reads = _reads(tx, sql)
-    query = BoundQuery(sql, reads, tx.snapshot, tx.pending_of(reads))
+    pending = tx.pending_of(name for name in reads if name in tx.catalog.views)
+    query = BoundQuery(sql, reads, tx.snapshot, pending)
     asked, _ = bind_versions(query, tx.engine)
     return select(tx.engine, asked.text, asked.reads, asked.snapshot, asked.pending)
 
@@ -277,7 +298,9 @@ def _columns(
         if name.lower() not in known:
             raise _unknown(table, name, statement)
     _must_be_once(named, statement)
-    return tuple(known[name.lower()] for name in named) or tuple(c.name for c in table.columns)
+    columns = tuple(known[name.lower()] for name in named)
+    must_not_be_generated(columns, table, statement.span)
+    return columns or not_generated(table)
 
 
 def _assigned(
@@ -289,7 +312,9 @@ def _assigned(
     for name, value in pairs:
         if name.lower() not in known:
             raise _unknown(table, name, statement)
-        changed[known[name.lower()]] = value
+        column = known[name.lower()]
+        changed[column] = assigned_value(value, table, column)
+    must_not_be_generated(changed, table, statement.span)
     return changed
 
 
@@ -328,8 +353,8 @@ def _unknown(table: TableDefinition, name: str, statement: Insert | Update | Mer
 
 def _cast(table: TableDefinition, columns: tuple[str, ...]) -> str:
     return ", ".join(
-        f"CAST({spark_name(c.name) if c.name in columns else 'NULL'} AS {c.type}) "
-        f"AS {spark_name(c.name)}"
+        f"CAST({spark_name(c.name) if c.name in columns else default_value(table, c.name)} "
+        f"AS {c.type}) AS {spark_name(c.name)}"
         for c in table.columns
     )
 

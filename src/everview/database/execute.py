@@ -92,16 +92,19 @@ def _declare(db: Handle, statements: Sequence[Declaration]) -> None:
 
 
 def _explain(db: Handle, what: str) -> str:
-    """EXPLAIN of a view, or of a query as if it were one."""
+    """EXPLAIN of a view or constraint, or of a query as if it were a view."""
+    first, _, name = what.partition(" ")
+    if first.upper() == "ASSERTION" and name:
+        return explain(db, db.catalog.constraint(name.strip().strip("`")).name)
     if db.catalog.find(what) is not None or what.isidentifier():
         return explain(db, what)
     return explain_query(db.catalog, what)
 
 
 def explain(db: Handle, view: str, stage: str = "operators") -> str:
-    """One stage of how a view is kept fresh, with what its fetches cost before."""
+    """One stage of how a view or constraint is maintained, with what its fetches cost before."""
     catalog, costs = db.catalog, measured_costs(db.store, db.catalog)
-    return explain_view(catalog, catalog.relation(view), stage, costs)
+    return explain_view(catalog, view, stage, costs)
 
 
 def _change(db: Handle, statement: Insert | Delete | Update | Merge | Truncate) -> int:

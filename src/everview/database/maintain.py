@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from everview.compiler import compile_checks, compile_program
@@ -13,13 +13,13 @@ from everview.database.catalog.catalog import Catalog
 from everview.database.cost.choose import WEIGHED_MIN_ROWS, Choice, Workload, choose, is_exact
 from everview.database.cost.measurements import SEPARATOR, Measurement, Measurements
 from everview.database.error_context import name_views
+from everview.database.following_changes import following_changes
 from everview.database.introspect.epoch_notes import choice_note, read_note, transaction_note
-from everview.database.recompute_blocks import with_recomputed_blocks
-from everview.database.violations import violation
+from everview.database.violations import must_hold, violation
 from everview.errors import UserError
 from everview.plan.nodes import Plan
 from everview.program.dependencies import Share, shares, together
-from everview.program.steps import Fetch, Loop, Program, fetch_mark
+from everview.program.steps import Fetch, Loop, Program, fetch_mark, violations_name
 from everview.runtime.protocol import (
     Changes,
     Engine,
@@ -33,8 +33,6 @@ from everview.runtime.retry import CalculationError
 from everview.store.manifest import Segment
 
 UNKNOWN_TO_ENGINE = "E011"
-UNKNOWN_FUNCTION = ("Q010", "Q023")
-GIVE_FUNCTION = "give what the view calls: ev.open(…, functions={'name': (function, 'type')})"
 
 Chooser = Callable[[Workload, Measurements], Choice]
 
@@ -145,11 +143,12 @@ class Maintainer:
         clock: Clock | None = None,
     ) -> tuple[dict[str, list[Part]], CompiledProgram]:
         """The changes of tables and recomputed blocks, and the program for them."""
-        _must_be_maintained(self.catalog, pending)
         clock = clock or Clock()
         with clock.phase("compute"):
-            changes = with_recomputed_blocks(self.catalog, self.engine, pending, snapshot)
-        shrinking = {*removes, *self.catalog.parts}
+            changes, losing = following_changes(
+                self.catalog, self.engine, pending, removes, snapshot
+            )
+        shrinking = {*losing, *self.catalog.parts}
         with clock.phase("compile"):
             return changes, self._compile({name: name in shrinking for name in changes})
 
@@ -215,11 +214,19 @@ class Maintainer:
         self, compiled: CompiledProgram, changes: Changes, snapshot: Snapshot
     ) -> tuple[EpochWrites, RunReport]:
         """Take the changes of tables in and check them, then rebuild what they move."""
-        epoch = snapshot.manifest.epoch + 1
-        checked = compile_checks(self.catalog.maintenance, compiled.touched)
-        outcome = self.engine.run(checked, changes, snapshot, epoch, violation)
+        epoch, maintenance = snapshot.manifest.epoch + 1, self.catalog.maintenance
+        checked, left = compile_checks(maintenance, compiled.touched), False
+        try:
+            outcome = self.engine.run(checked, changes, snapshot, epoch, violation)
+        except LoopNotFollowedError:
+            left = True
+            checked = compile_checks(maintenance, compiled.touched, assertions=False)
+            outcome = self.engine.run(checked, changes, snapshot, epoch, violation)
         with outcome.clock.phase("compute"):
             writes = rebuild(self.catalog, compiled.shares, outcome.segments, self.engine, snapshot)
+            after = replace(snapshot, manifest=writes.advance(snapshot.manifest))
+            for assertion in maintenance.assertions if left else ():
+                must_hold(assertion, self.catalog, self.engine, after)
         written = writes.changes | writes.bases
         outcome.segments |= {name: written[name] for name in compiled.shares}
         outcome.published = {n: written[n].rows for n in compiled.shares if n in self.catalog.views}
@@ -229,9 +236,12 @@ class Maintainer:
     def _naming_views(
         self, problem: CalculationError, compiled: CompiledProgram
     ) -> CalculationError:
-        """The error with the views that the step which failed is for."""
+        """The error with the views, or the constraint, that the step which failed is for."""
         views = {n: share for n, share in compiled.shares.items() if n in self.catalog.views}
         failed = [n for n, share in views.items() if problem.step in share.results]
+        for assertion in self.catalog.maintenance.assertions:
+            if problem.step == violations_name(assertion.name):
+                return problem.located(f"the constraint {assertion.name}: {assertion.text}")
         return name_views(problem, {n: self.catalog.views[n].query for n in failed or views})
 
     def _not_maintained(self, problem: UserError, compiled: CompiledProgram) -> UserError:
@@ -256,22 +266,3 @@ def _views_ms(compiled: CompiledProgram, outcome: RunReport) -> float:
     rows = sum(outcome.fetched.values())
     for_views = sum(n for mark, n in outcome.fetched.items() if mark in compiled.view_fetches)
     return steps + outcome.clock.phases.get("fetch", 0.0) * for_views / max(rows, 1)
-
-
-def _must_be_maintained(catalog: Catalog, changed: Collection[str]) -> None:
-    """Refuse a change of tables under a view that this engine cannot maintain.
-
-    A stored view may call what the engine does not know: a function of Spark's on the embedded
-    engine, or a Python function that was not given. It is read as it is stored. Since it must equal
-    its query after every transaction, the tables under it stay as they are.
-    """
-    for view, problem in catalog.beyond_reach.items():
-        under = catalog.tables_under(view)
-        touched = [table for table in changed if table in under]
-        if touched:
-            raise UserError(
-                "E015",
-                f"{', '.join(touched)} cannot change here: the view {view} would have to follow, "
-                f"and {problem.problem}",
-                remedy=GIVE_FUNCTION if problem.code in UNKNOWN_FUNCTION else problem.remedy,
-            )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence, Set
+from dataclasses import dataclass, field
 from decimal import InvalidOperation
 from functools import lru_cache
 from itertools import chain, islice
@@ -42,9 +43,25 @@ def files(path: Path, schema: Schema) -> FileRows:
     return FileRows(files_at(str(path), None), FileOptions(), schema)
 
 
-def weighted(rows: Any, table: str, schema: Schema, weight: int) -> pa.Table:
+@dataclass(frozen=True, slots=True)
+class Absent:
+    """What stands in columns that rows leave out: a default, else NULL.
+
+    Tuples may leave out the columns that are `generated`, all of them.
+    """
+
+    defaults: Mapping[str, Any] = field(default_factory=dict)
+    generated: frozenset[str] = frozenset()
+
+
+NOTHING = Absent()
+
+
+def weighted(
+    rows: Any, table: str, schema: Schema, weight: int, absent: Absent = NOTHING
+) -> pa.Table:
     """The rows, each with `weight`: dicts, tuples, pandas, Polars, Arrow or files."""
-    plain = _table(rows, table, schema)
+    plain = _table(rows, table, schema, absent)
     must_have_sound_maps(plain, schema, table)
     weights = pa.repeat(pa.scalar(weight, pa.int64()), plain.num_rows)
     return plain.append_column(WEIGHT, weights)
@@ -80,16 +97,16 @@ def limited(rows: pa.Table, table: str, lengths: Sequence[tuple[str, int]]) -> p
     return rows
 
 
-def _table(rows: Any, table: str, schema: Schema) -> pa.Table:
+def _table(rows: Any, table: str, schema: Schema, absent: Absent) -> pa.Table:
     if isinstance(rows, Path):
         rows = files(rows, schema)
     if isinstance(rows, FileRows):
-        return _from_files(rows, table, schema)
+        return _from_files(rows, table, schema, absent)
     if isinstance(rows, pa.RecordBatchReader):
         rows = iter(rows)
     arrow = _as_arrow(rows, table)
     if arrow is not None:
-        return _cast(arrow, table, schema)
+        return _cast(arrow, table, schema, absent)
     if isinstance(rows, str | bytes | Mapping | Set):
         raise _no_rows(table, rows)
     try:
@@ -98,18 +115,18 @@ def _table(rows: Any, table: str, schema: Schema) -> pa.Table:
         raise _no_rows(table, rows) from None
     first = list(islice(given, 1))
     if first and isinstance(first[0], pa.RecordBatch | pa.Table):
-        batches = (_batch(each, table, schema) for each in chain(first, given))
+        batches = (_batch(each, table, schema, absent) for each in chain(first, given))
         return spooled(batches, _unweighted(schema))
-    return _from_python([*first, *given], table, schema)
+    return _from_python([*first, *given], table, schema, absent)
 
 
-def _from_files(rows: FileRows, table: str, schema: Schema) -> pa.Table:
+def _from_files(rows: FileRows, table: str, schema: Schema, absent: Absent) -> pa.Table:
     """The rows of files, of exactly the table's types; an error names the file."""
 
     def batches() -> Iterator[pa.Table]:
         for path, each in rows.tables():
             try:
-                yield _batch(each, table, schema)
+                yield _batch(each, table, schema, absent)
             except UserError as problem:
                 raise UserError(
                     problem.code, f"{path}: {problem.problem}", remedy=problem.remedy
@@ -118,13 +135,13 @@ def _from_files(rows: FileRows, table: str, schema: Schema) -> pa.Table:
     return spooled(batches(), _unweighted(schema))
 
 
-def _batch(rows: Any, table: str, schema: Schema) -> pa.Table:
+def _batch(rows: Any, table: str, schema: Schema, absent: Absent) -> pa.Table:
     """Some of many rows."""
     arrow = _as_arrow(rows, table)
     if arrow is None:
         problem = f"after batches of rows comes {shown(rows)}"
         raise _wrong(table, problem, "give Arrow record batches alone")
-    return _cast(arrow, table, schema)
+    return _cast(arrow, table, schema, absent)
 
 
 def _as_arrow(rows: Any, table: str) -> pa.Table | None:
@@ -149,8 +166,8 @@ def _as_arrow(rows: Any, table: str) -> pa.Table | None:
     return None
 
 
-def _from_python(rows: list[Any], table: str, schema: Schema) -> pa.Table:
-    tuples = [_values(row, number, table, schema) for number, row in enumerate(rows, 1)]
+def _from_python(rows: list[Any], table: str, schema: Schema, absent: Absent) -> pa.Table:
+    tuples = [_values(row, number, table, schema, absent) for number, row in enumerate(rows, 1)]
     arrays = []
     for index, column in enumerate(schema):
         converted = [
@@ -164,7 +181,7 @@ def _from_python(rows: list[Any], table: str, schema: Schema) -> pa.Table:
     return pa.table(arrays, names=list(names(schema)))
 
 
-def _values(row: Any, number: int, table: str, schema: Schema) -> Sequence[Any]:
+def _values(row: Any, number: int, table: str, schema: Schema, absent: Absent) -> Sequence[Any]:
     if isinstance(row, Mapping):
         known = {name.lower(): name for name in names(schema)}
         given: dict[str, Any] = {}
@@ -176,9 +193,12 @@ def _values(row: Any, number: int, table: str, schema: Schema) -> Sequence[Any]:
                 remedy = "name each column once"
                 raise _wrong(table, f"row {number} names {known[name]} twice", remedy)
             given[name] = value
-        return [given.get(name.lower()) for name in names(schema)]
+        return [given.get(n.lower(), absent.defaults.get(n)) for n in names(schema)]
     if isinstance(row, str | bytes) or not isinstance(row, Sequence):
         raise _wrong(table, f"row {number} is {shown(row)}", "write each row as a tuple or a dict")
+    if absent.generated and len(row) == len(schema) - len(absent.generated):
+        values = iter(row)
+        return [None if n in absent.generated else next(values) for n in names(schema)]
     if len(row) != len(schema):
         raise _wrong(
             table,
@@ -196,7 +216,7 @@ def _convert(value: Any, column: Column, number: int, table: str) -> Any:
         raise _mismatch(table, column, number, value) from None
 
 
-def _cast(rows: pa.Table, table: str, schema: Schema) -> pa.Table:
+def _cast(rows: pa.Table, table: str, schema: Schema, absent: Absent) -> pa.Table:
     """An Arrow table with the columns of `schema`, by name, cast without loss."""
     wanted = _unweighted(schema)
     if rows.schema.equals(wanted):
@@ -211,16 +231,17 @@ def _cast(rows: pa.Table, table: str, schema: Schema) -> pa.Table:
             raise _wrong(table, f"the rows have {name} twice", "give each column once")
         by_name[name.lower()] = name
     arrays = []
-    for column, field in zip(schema, wanted, strict=True):
+    for column, kind in zip(schema, wanted.types, strict=True):
         given = by_name.get(column.name.lower())
         if given is None:
-            arrays.append(pa.nulls(rows.num_rows, field.type))
+            value = pa.scalar(absent.defaults.get(column.name), kind)
+            arrays.append(pa.repeat(value, rows.num_rows))
             continue
         try:
             if isinstance(rows.column(given).type, pa.BaseExtensionType):
                 lost = f"the column {column.name} has a meaning that {column.type.upper()} loses"
                 raise _wrong(table, lost, "convert the values first")
-            arrays.append(_exactly(rows.column(given), field.type))
+            arrays.append(_exactly(rows.column(given), kind))
         except (pa.ArrowException, ValueError) as problem:
             raise _wrong(
                 table,

@@ -20,7 +20,7 @@ def select_rows(db: Handle, text: str, reads: tuple[str, ...]) -> Result:
     found = tuple(name for each in reads if (name := catalog.find(each)) is not None)
     pending = tx.run(lambda: tx.pending_of(found)) if tx else {}
     asked, travelled = bind_versions(BoundQuery(text, found, snapshot, pending), db.engine)
-    asked = bind_query(asked, db.store, catalog)
+    asked = bind_query(asked, catalog, db.engine, snapshot)
     with db.reading(snapshot):
         result = queries.select(db.engine, asked.text, asked.reads, asked.snapshot, asked.pending)
     for then in travelled:

@@ -13,7 +13,7 @@ from typing import Any, Protocol, TypeVar, overload
 import pyarrow as pa
 
 from everview import arguments
-from everview.database import queries
+from everview.database import computed_columns, queries
 from everview.database import rows as given
 from everview.database.catalog.catalog import Catalog
 from everview.database.catalog.definitions import TableDefinition
@@ -119,16 +119,20 @@ class Transaction:
         return frozenset(change.table for change in self._changes if change.removes)
 
     def pending_of(self, names: Iterable[str]) -> Mapping[str, list[Part]]:
-        """The pending changes of tables, and what follows from them for the views among `names`.
+        """The pending changes of tables, and what follows from them for those among `names`.
 
-        All of the views are computed by one run of the program that the commit would run, and kept
-        until something else is changed. A violation of a rule is raised as it would be then.
+        Those are views, and tables with foreign keys to rows that go. All of them are computed by
+        one run of the program that the commit would run, and kept until something else is changed.
+        A violation of a rule is raised as it would be then.
         """
         pending = self.pending
+        following = self.catalog.tables_that_follow(self.removes)
+        changed = {*pending, *following}
         wanted = [
             name
             for name in names
-            if name in self.catalog.views and pending.keys() & {*self.catalog.tables_under(name)}
+            if name in following
+            or (name in self.catalog.views and changed & {*self.catalog.tables_under(name)})
         ]
         of, known = self._previewed
         known = known if of is self._changes else {}
@@ -258,7 +262,7 @@ class Transaction:
 
         def work() -> None:
             found = self._table(table)
-            gone, fresh = self._weighted(found, deleted, -1), self._weighted(found, inserted, 1)
+            gone, fresh = self._read(found, deleted, -1)[0], self.taken(found, inserted)
             self._add(
                 _Change(found.name, gone, removes=True, minimal=minimal),
                 _Change(found.name, fresh, removes=False, minimal=minimal),
@@ -273,11 +277,12 @@ class Transaction:
                 f"{found.name} has no primary key, so no row can be replaced",
                 remedy="declare a PRIMARY KEY, or delete and insert",
             )
-        fresh = self._weighted(found, rows, 1)
+        fresh, absent = self._read(found, rows, 1)
         if isinstance(fresh, pa.Table):
             fresh = last_of_each_key(fresh, found.key)
         else:
             must_have_each_key_once(fresh, found)
+        fresh = self._completed(found, fresh, absent)
         old = self._removal(found, fresh)
         self._add(_Change(found.name, old, removes=True), _Change(found.name, fresh, removes=False))
 
@@ -381,22 +386,35 @@ class Transaction:
 
     def taken(self, table: TableDefinition, rows: Any) -> Part:
         """Rows to be inserted, checked and with weights, but not added yet."""
-        return self._weighted(table, rows, 1)
+        part, absent = self._read(table, rows, 1)
+        return self._completed(table, part, absent)
 
     def _change(self, table: TableDefinition, rows: Any, weight: int) -> None:
-        self.add_weighted(table.name, self._weighted(table, rows, weight), removes=weight < 0)
+        part = self.taken(table, rows) if weight > 0 else self._read(table, rows, weight)[0]
+        self.add_weighted(table.name, part, removes=weight < 0)
 
-    def _weighted(self, table: TableDefinition, rows: Any, weight: int) -> Part:
+    def _completed(self, table: TableDefinition, part: Part, absent: Collection[str]) -> Part:
+        """Rows that come, with what they leave out of computed columns."""
+        if not absent and not table.generated:
+            return part
+        return computed_columns.completed(part, table, self.engine, self.snapshot, absent)
+
+    def _read(self, table: TableDefinition, rows: Any, weight: int) -> tuple[Part, Collection[str]]:
+        """Rows with weights, and the columns with defaults that are still to be computed."""
         if isinstance(rows, Path):
             rows = given.files(rows, table.columns)
         if given.is_files(rows) and self.engine.frames.files is not None:
             with self.engine.frames.files.explained(rows):
-                return self._weighted(table, self.engine.frames.files.read(rows), weight)
+                return self._read(table, self.engine.frames.files.read(rows), weight)
         if given.is_frame(rows):
-            return self.engine.frames.take(rows, table.name, weight, table.lengths, self.snapshot)
-        return given.limited(
-            given.weighted(rows, table.name, table.columns, weight), table.name, table.lengths
-        )
+            part = self.engine.frames.take(rows, table.name, weight, table.lengths, self.snapshot)
+            there = {name.lower() for name in rows.columns}
+            return part, [name for name, _ in table.defaults if name.lower() not in there]
+        absent = given.NOTHING
+        if weight > 0:
+            absent = computed_columns.given_if_absent(table, self.engine, self.snapshot)
+        read = given.weighted(rows, table.name, table.columns, weight, absent)
+        return given.limited(read, table.name, table.lengths), ()
 
     def _must_be_open(self) -> None:
         if not self._open:

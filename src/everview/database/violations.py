@@ -1,15 +1,32 @@
-"""The error for rows that violate a constraint."""
+"""Rows that violate a constraint: the error for them, and whether there are any."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Any
+
 import pyarrow as pa
 
+from everview.compiler import Assertion
+from everview.database.catalog.catalog import Catalog
+from everview.database.queries import select
 from everview.errors import UserError
 from everview.expr.types import WEIGHT
-from everview.program.constraints import DUPLICATE_KEY, MISSING_ROW
+from everview.program.constraints import ASSERTION, DUPLICATE_KEY, MISSING_ROW
 from everview.program.steps import Check
+from everview.runtime.protocol import Engine, Snapshot
 
-MAX_ROWS_SHOWN = 3
+MAX_ROWS_SHOWN = 20
+"""How many of the offending rows an error shows."""
+
+
+def shown_row(row: Mapping[str, Any]) -> str:
+    """A row as text.
+
+    >>> shown_row({"id": 1, "name": None})
+    '(id=1, name=None)'
+    """
+    return "(" + ", ".join(f"{name}={value!r}" for name, value in row.items()) + ")"
 
 
 def violation(check: Check, rows: pa.Table) -> UserError:
@@ -17,12 +34,15 @@ def violation(check: Check, rows: pa.Table) -> UserError:
     columns = [name for name in rows.column_names if name != WEIGHT]
     if check.rule == DUPLICATE_KEY:
         columns = list(check.columns)
-    shown = [
-        "(" + ", ".join(f"{name}={value!r}" for name, value in row.items()) + ")"
-        for row in rows.select(columns).slice(0, MAX_ROWS_SHOWN).to_pylist()
-    ]
+    shown = map(shown_row, rows.select(columns).slice(0, MAX_ROWS_SHOWN).to_pylist())
     more = f" and {rows.num_rows - MAX_ROWS_SHOWN} more" if rows.num_rows > MAX_ROWS_SHOWN else ""
     listed = ", ".join(shown) + more
+    if check.rule == ASSERTION:
+        return UserError(
+            "T014",
+            f"{check.table} is violated: {' '.join(check.text.split())}: {listed}",
+            remedy="give rows that satisfy it; nothing has changed",
+        )
     if check.rule == DUPLICATE_KEY:
         return UserError(
             "T010",
@@ -41,3 +61,19 @@ def violation(check: Check, rows: pa.Table) -> UserError:
         f"({', '.join(check.columns)}): {listed}",
         remedy="give a value",
     )
+
+
+def must_hold(assertion: Assertion, catalog: Catalog, engine: Engine, after: Snapshot) -> None:
+    """Refuse an epoch in which rows violate an assertion, which is evaluated as a whole."""
+    check = Check(ASSERTION, assertion.name, (), assertion.plan, assertion.text)
+    must_be_empty(check, assertion.query, catalog.reads(assertion.name), engine, after)
+
+
+def must_be_empty(
+    check: Check, query: str, reads: tuple[str, ...], engine: Engine, after: Snapshot
+) -> None:
+    """Refuse an epoch in which a query has rows, which violate a check."""
+    some = f"SELECT * FROM ({query}) AS violating LIMIT {MAX_ROWS_SHOWN + 1}"
+    rows: pa.Table = select(engine, some, reads, after, {}).to_arrow()
+    if rows.num_rows:
+        raise violation(check, rows)

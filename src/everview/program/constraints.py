@@ -1,4 +1,4 @@
-"""Constraints as checks of a change: primary keys, NOT NULL, and that deleted rows exist."""
+"""Constraints as checks of a change: keys, NOT NULL, that deleted rows exist, assertions."""
 
 from __future__ import annotations
 
@@ -19,6 +19,7 @@ from everview.program.steps import Check, Step, change_name
 DUPLICATE_KEY = "primary key"
 MISSING_ROW = "deleted row exists"
 NOT_NULL = "not null"
+ASSERTION = "assertion"
 
 
 def checks(
@@ -28,7 +29,7 @@ def checks(
     deletes: bool,
     lowering: Lowering,
 ) -> list[Step]:
-    """The checks of one table, on the change and the rows it meets (minimal-changes §I)."""
+    """The checks of one table, on a change and the rows it meets (minimal-changes §I)."""
     change = Ref(change_name(source.name), source.schema)
     steps: list[Step] = []
     if not_null:
@@ -49,3 +50,8 @@ def checks(
         missing = distinct(negate(after))
         steps.append(Check(MISSING_ROW, source.name, columns_of(source), missing))
     return steps
+
+
+def stays_empty(name: str, text: str, change: Ref) -> Check:
+    """The check of a view that is empty before a transaction: no row may come to it."""
+    return Check(ASSERTION, name, columns_of(change), distinct(change), text)

@@ -63,12 +63,16 @@ class Compute:
 
 @dataclass(frozen=True, slots=True)
 class Check:
-    """`plan` must have no rows, or the transaction is refused."""
+    """`plan` must have no rows, or the transaction is refused.
+
+    Of an assertion, `table` is its name and `text` says what it demands.
+    """
 
     rule: str
     table: str
     columns: tuple[str, ...]
     plan: Plan
+    text: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -191,6 +195,11 @@ class Program:
 def change_name(relation: str) -> str:
     """The name under which a program knows the change of a relation."""
     return f"Δ{relation}"
+
+
+def violations_name(assertion: str) -> str:
+    """The name under which a program knows the rows that come to violate an assertion."""
+    return f"violations of {assertion}"
 
 
 def fetch_mark(relation: str, by: str | None) -> str:

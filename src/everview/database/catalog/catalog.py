@@ -2,13 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from contextlib import nullcontext
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 from everview.arguments import did_you_mean, named
-from everview.compiler import Maintenance, Table, View, compile_arrangements, compile_view
+from everview.compiler import (
+    Assertion,
+    Maintenance,
+    Table,
+    View,
+    compile_arrangements,
+    compile_view,
+)
+from everview.database.catalog.constraints import (
+    ConstraintDefinition,
+    constraint_from,
+    constraint_json,
+    free_name,
+    relies_on,
+    resolved,
+    tables_that_follow,
+    violating_queries_of,
+)
 from everview.database.catalog.definitions import (
     Known,
     TableDefinition,
@@ -24,7 +41,6 @@ from everview.database.catalog.definitions import (
     view_json,
 )
 from everview.errors import UserError
-from everview.expr.dialect import DIALECT
 from everview.expr.types import Schema, names
 from everview.lang import plan_text
 from everview.lang.datalog.lower import StoredRelation as KnownSource
@@ -40,10 +56,9 @@ from everview.lang.front_end import (
     names_read,
     nested_view,
 )
-from everview.lang.sql.bind.inline_functions import inline_calls_in_tree
+from everview.lang.sql.bind.inline_functions import inline_calls_in_text
 from everview.lang.sql.lower.context import Analyze
 from everview.lang.sql.parse.functions import Function
-from everview.lang.sql.parse.parser import parse_query
 from everview.lang.sql.parse.statements import AUTO
 from everview.lang.sql.recompute.partition_query import (
     Describe,
@@ -73,10 +88,13 @@ class Catalog:
     analyze: Analyze
     describe: Describe
     functions: dict[str, Function] = field(default_factory=dict)
+    constraints: dict[str, ConstraintDefinition] = field(default_factory=dict)
+    """By name. One that is not enforced is also a view of that name, of what violates it."""
     known: Known = field(default_factory=Known)
     """What the store tells of views that were declared before, whoever compiled them."""
     _beyond: dict[str, UserError] = field(default_factory=dict)
     _compiled: dict[str, View] = field(default_factory=dict)
+    _assertions: dict[str, Assertion] = field(default_factory=dict)
     _maintenance: Maintenance | None = None
 
     @classmethod
@@ -85,8 +103,9 @@ class Catalog:
         tables = {each["name"]: table_from(each) for each in raw.get("tables", ())}
         views = {each["name"]: view_from(each) for each in raw.get("views", ())}
         functions = {each["name"].lower(): function_from(each) for each in raw.get("functions", ())}
+        constraints = {each["name"]: constraint_from(each) for each in raw.get("constraints", ())}
         known = known_from(raw)
-        return cls(tables, views, analyze, describe, functions, known)
+        return cls(tables, views, analyze, describe, functions, constraints, known)
 
     def to_json(self) -> dict[str, Any]:
         """The declarations, as JSON."""
@@ -96,6 +115,8 @@ class Catalog:
         }
         functions = [function_json(each) for each in self.functions.values()]
         found |= {"functions": functions} if functions else {}
+        constraints = [constraint_json(each) for each in self.constraints.values()]
+        found |= {"constraints": constraints} if constraints else {}
         return found | known_json(self._known())
 
     def _known(self) -> Known:
@@ -121,7 +142,7 @@ class Catalog:
         found: dict[str, None] = {}
         waiting = [name]
         for each in waiting:
-            if each in self.views:
+            if each in self.views or each in self.constraints:
                 waiting += (read for read in self.reads(each) if read not in waiting)
             elif each in self.parts:
                 waiting += (read for read in self.parts[each].reads if read not in waiting)
@@ -131,7 +152,7 @@ class Catalog:
 
     @property
     def beyond_reach(self) -> Mapping[str, UserError]:
-        """The views that this engine does not keep fresh, each with the reason."""
+        """The views and constraints that this engine cannot compute, each with the reason."""
         return self._beyond
 
     def with_table(self, table: TableDefinition) -> Catalog:
@@ -166,10 +187,21 @@ class Catalog:
         return replace(view, rest=found.query if found.parts else None, parts=found.parts)
 
     def with_definitions(
-        self, tables: dict[str, TableDefinition], views: dict[str, ViewDefinition]
+        self,
+        tables: dict[str, TableDefinition],
+        views: dict[str, ViewDefinition],
+        constraints: dict[str, ConstraintDefinition] | None = None,
     ) -> Catalog:
-        """The catalog with other definitions; views that are defined anew are not compiled yet."""
-        return self._like(tables, views)
+        """The catalog with other definitions; what is defined anew is not compiled yet."""
+        fresh = self._like(tables, views)
+        if constraints is not None:
+            fresh.constraints = constraints
+            fresh._assertions = {
+                name: each
+                for name, each in fresh._assertions.items()
+                if constraints.get(name) is self.constraints[name]
+            }
+        return fresh
 
     def redefined(
         self, tables: dict[str, TableDefinition], views: dict[str, ViewDefinition], again: str
@@ -234,8 +266,8 @@ class Catalog:
                     remedy="choose another name, DROP it first, or write OR REPLACE",
                 )
             self._must_be_uncalled(function.name)
-        body, _ = inline_calls_in_tree(parse_query(function.body), self.functions)
-        function = replace(function, body=body.sql(dialect=DIALECT))
+        body, _ = inline_calls_in_text(function.body, self.functions)
+        function = replace(function, body=body)
         self.describe(function.probe, {"given": function.takes})
         functions = {**self.functions, function.name.lower(): function}
         return replace(self, functions=functions)
@@ -247,7 +279,9 @@ class Catalog:
         return replace(self, functions=kept)
 
     def _must_be_uncalled(self, name: str) -> None:
-        callers = [v.name for v in self.views.values() if name.lower() in map(str.lower, v.calls)]
+        calls = {view.name: view.calls for view in self.views.values()}
+        calls |= {each.name: each.calls for each in self.constraints.values()}
+        callers = [each for each, called in calls.items() if name.lower() in map(str.lower, called)]
         if callers:
             raise UserError(
                 "C003",
@@ -275,29 +309,107 @@ class Catalog:
         same = {n for n, view in views.items() if view is self.views.get(n)}
         known = self.known.only(same)
         beyond = {name: why for name, why in self._beyond.items() if name in same}
-        return Catalog(
-            *(tables, views, self.analyze, self.describe, self.functions, known, beyond, kept)
+        same |= {name for name, table in tables.items() if table is self.tables.get(name)}
+        assertions = {
+            name: each for name, each in self._assertions.items() if same >= {*self.reads(name)}
+        }
+        declared = (self.functions, self.constraints, known, beyond, kept, assertions)
+        return Catalog(tables, views, self.analyze, self.describe, *declared)
+
+    def with_constraint(self, constraint: ConstraintDefinition) -> Catalog:
+        """The catalog with one more constraint, compiled; its table is declared already."""
+        name = constraint.name or free_name(constraint, {*map(str.lower, self._names())})
+        self.must_be_free(name)
+        known = self.constraints.values()
+        constraint = resolved(replace(constraint, name=name), self.tables, known)
+        assertion = self._as_assertion(constraint)
+        if constraint.enforced:
+            grown = self._like(self.tables, self.views)
+            grown._assertions[name] = assertion
+        else:
+            grown = self.with_view(ViewDefinition(name, assertion.query, calls=constraint.calls))
+        grown.constraints = {**self.constraints, name: constraint}
+        return grown
+
+    def without_constraint(self, name: str) -> Catalog:
+        """The catalog without a constraint that no foreign key relies on."""
+        gone = self.constraints[name]
+        for other in self.constraints.values():
+            if relies_on(other, gone, self.tables):
+                raise UserError(
+                    "C003",
+                    f"{name} cannot be dropped, because {other.name} of {other.table} refers to it",
+                    remedy=f"drop {other.name} first",
+                )
+        views = self.views
+        if not gone.enforced:
+            self._must_be_unread(name)
+            views = {key: view for key, view in views.items() if key != name}
+        left = self._like(self.tables, views)
+        left.constraints = {key: each for key, each in self.constraints.items() if key != name}
+        left._assertions.pop(name, None)
+        left._beyond.pop(name, None)
+        return left
+
+    def constraint(self, name: str) -> ConstraintDefinition:
+        """The constraint of that name, or a clear error."""
+        found = {each.lower(): each for each in self.constraints}.get(name.lower())
+        if found is not None:
+            return self.constraints[found]
+        known = ", ".join(self.constraints)
+        near = did_you_mean(name, tuple(self.constraints))
+        raise UserError(
+            "C002",
+            f"there is no constraint {named(name)}",
+            remedy=f"{near}there are: {known}" if known else "there are none",
         )
 
+    def tables_that_follow(self, removes: Collection[str]) -> frozenset[str]:
+        """The tables that foreign keys change when some tables lose rows."""
+        return tables_that_follow(self.constraints.values(), removes)
+
+    def assertion(self, name: str) -> Assertion:
+        """A constraint that is enforced, as the view that must stay empty."""
+        return self._assertions[name]
+
     def without(self, name: str) -> Catalog:
-        """The catalog without a table or view that nothing reads."""
+        """The catalog without a table or view that nothing reads; its own constraints go too."""
         if (whole := self.whole_view(name)) != name:
             raise UserError(
                 "C009",
                 f"{name} is a collection inside {whole}",
                 remedy=f"drop {whole}, which drops it too",
             )
-        gone = {name, *self.dictionaries(name)}
+        left = self
+        for own in [each.name for each in self.constraints.values() if each.table == name]:
+            left = left._without_own(own)
+        gone = {name, *left.dictionaries(name)}
+        left._must_be_unread(name, *gone)
+        tables = {key: value for key, value in left.tables.items() if key != name}
+        views = {key: value for key, value in left.views.items() if key not in gone}
+        return left._like(tables, views)
+
+    def _without_own(self, name: str) -> Catalog:
+        """The catalog without a constraint whose table goes; what refers to that is in the way."""
+        if not self.constraints[name].enforced:
+            return self.without_constraint(name)
+        left = replace(self, constraints={n: c for n, c in self.constraints.items() if n != name})
+        left._assertions = {n: each for n, each in self._assertions.items() if n != name}
+        return left
+
+    def _must_be_unread(self, name: str, *inside: str) -> None:
+        gone = {name, *inside}
         readers = [v for v in self.views if v not in gone and gone & {*self.reads(v)}]
+        readers += [c for c in self.constraints if c not in self.views and gone & {*self.reads(c)}]
         if readers:
             raise UserError(
                 "C003",
                 f"{name} cannot be dropped, because it is read by {', '.join(readers)}",
                 remedy=f"drop {', '.join(reversed(readers))} first",
             )
-        tables = {key: value for key, value in self.tables.items() if key != name}
-        views = {key: value for key, value in self.views.items() if key not in gone}
-        return self._like(tables, views)
+
+    def _names(self) -> tuple[str, ...]:
+        return (*self.tables, *self.views, *self.constraints)
 
     def whole_view(self, name: str) -> str:
         """The view that a relation belongs to: itself, unless it is inside a nested one."""
@@ -317,11 +429,12 @@ class Catalog:
         """Refuse a name that no table or view can have, or that one has already."""
         if problem := unusable_relation(name):
             raise UserError("Q011", problem, remedy="choose another name")
-        taken = self.find(name)
+        taken = {each.lower(): each for each in self._names()}.get(name.lower())
         if taken is not None:
+            kind = "constraint" if self.find(taken) is None else "table or view"
             raise UserError(
                 "C001",
-                f"there is a table or view {taken} already",
+                f"there is a {kind} {taken} already",
                 remedy="choose another name, DROP it first, or write IF NOT EXISTS",
             )
 
@@ -376,8 +489,14 @@ class Catalog:
         return self.tables[found].source if found in self.tables else self.compiled(found).source
 
     def reads(self, view: str) -> tuple[str, ...]:
-        """The tables and views that the query of a view names, whether it needs them or not."""
-        query, language = self.views[view].query, self.views[view].language
+        """The tables and views that the query of a view names, whether it needs them or not.
+
+        Those of a constraint are the ones that the query of what violates it names.
+        """
+        if view in self.constraints and view not in self.views:
+            query, language = violating_queries_of(self.constraints[view], self.tables)[-1], SQL
+        else:
+            query, language = self.views[view].query, self.views[view].language
         named = map(self.find, names_read(query, language))
         return tuple(dict.fromkeys(name for name in named if name is not None))
 
@@ -398,8 +517,37 @@ class Catalog:
             tables = {t.name: Table(t.source, t.sort, t.not_null) for t in self.tables.values()}
             tables |= {p.name: Table(p.source, p.sort, ours=True) for p in self.parts.values()}
             views = (self._compiled[name] for name in self.views if name not in self._beyond)
-            self._maintenance = compile_arrangements(tables, tuple(views))
+            assertions = self._compile_assertions()
+            self._maintenance = compile_arrangements(tables, tuple(views), assertions)
         return self
+
+    def _compile_assertions(self) -> tuple[Assertion, ...]:
+        """The constraints that are enforced; those beyond reach keep their tables as they are."""
+        for name, constraint in self.constraints.items():
+            if constraint.enforced and name not in self._assertions:
+                try:
+                    self._must_read_what_is_fresh(name)
+                    self._assertions[name] = self._as_assertion(constraint)
+                except UserError as problem:
+                    if problem.code not in BEYOND_REACH:
+                        told = f"{name} would not be valid: {problem.problem}"
+                        raise UserError(problem.code, told, remedy=f"drop {name} first") from None
+                    self._beyond[name] = problem
+        return tuple(self._assertions[n] for n in self.constraints if n in self._assertions)
+
+    def _as_assertion(self, constraint: ConstraintDefinition) -> Assertion:
+        """A constraint compiled, by the first of its queries that can be read."""
+        name, problem = constraint.name, None
+        known = {n: KnownSource(s, self._may_be_null(s)) for n, s in self._sources().items()}
+        for query in violating_queries_of(constraint, self.tables):
+            try:
+                view, _ = compile_view(ViewText(name, query), known, self.analyze)
+            except UserError as wrong:
+                problem = problem or wrong
+            else:
+                return Assertion(name, constraint.text, query, view.query or view.plan)
+        assert problem is not None
+        raise problem
 
     def compiled(self, name: str) -> View:
         """A view as a rewritten plan over the relations declared before it."""

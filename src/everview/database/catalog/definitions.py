@@ -61,6 +61,7 @@ UNCOMMENTED = Comments()
 class TableDefinition:
     """A declared table; `lengths` says how long the texts of a column may be.
 
+    `defaults` and `generated` are the expressions of columns that a row does not give.
     `evolution` is how it was altered, `formerly` the names it had until some epochs.
     A table that `is_set` has no row twice: changes of it are minimized.
     """
@@ -74,6 +75,8 @@ class TableDefinition:
     formerly: FormerNames = ()
     comments: Comments = UNCOMMENTED
     is_set: bool = False
+    defaults: tuple[tuple[str, str], ...] = ()
+    generated: tuple[tuple[str, str], ...] = ()
 
     @property
     def source(self) -> Source:
@@ -158,18 +161,24 @@ def table_from(raw: Mapping[str, Any]) -> TableDefinition:
     key, not_null = tuple(raw["key"]), tuple(raw["not_null"])
     evolution = evolution_from(raw.get("evolution", {}))
     table = TableDefinition(raw["name"], columns, key, not_null, lengths, evolution)
+    defaults, generated = (
+        tuple((name, text) for name, text in raw.get(kind, ()))
+        for kind in ("defaults", "generated")
+    )
+    table = replace(table, defaults=defaults, generated=generated)
     return replace(table, is_set=raw.get("kind") == "set", **_told_from(raw))
 
 
 def table_json(table: TableDefinition) -> dict[str, Any]:
-    """A table, as JSON; lengths are left out where there are none."""
+    """A table, as JSON; what it does not have is left out."""
     plain: dict[str, Any] = {
         "name": table.name,
         "columns": _columns_json(table.columns),
         "key": list(table.key),
         "not_null": list(table.not_null),
     }
-    plain |= {"lengths": [list(each) for each in table.lengths]} if table.lengths else {}
+    pairs = {"lengths": table.lengths, "defaults": table.defaults, "generated": table.generated}
+    plain |= {kind: [list(each) for each in given] for kind, given in pairs.items() if given}
     plain |= {"evolution": evolution_json(table.evolution)} if table.evolution.layouts else {}
     plain |= {"kind": "set"} if table.is_set else {}
     return plain | _told_json(table)

@@ -8,6 +8,7 @@ from itertools import chain
 from typing import Any
 
 from everview.database.catalog.catalog import Catalog
+from everview.database.catalog.constraints import problems_in
 from everview.database.catalog.definitions import TableDefinition, ViewDefinition
 from everview.database.catalog.evolution import evolution_problems
 from everview.database.queries import describe
@@ -41,7 +42,8 @@ def load(manifest: Manifest, engine: Engine, location: str) -> Catalog:
 
 
 def _problems(catalog: Catalog, stored: Mapping[str, object]) -> Iterator[str]:
-    yield from _twice((*catalog.tables, *catalog.views))
+    enforced = (name for name, each in catalog.constraints.items() if each.enforced)
+    yield from _twice((*catalog.tables, *catalog.views, *enforced))
     for name in (*catalog.tables, *catalog.views):
         if problem := unusable_name(name):
             yield problem
@@ -51,6 +53,8 @@ def _problems(catalog: Catalog, stored: Mapping[str, object]) -> Iterator[str]:
         yield from _in_table(table)
     for view in catalog.views.values():
         yield from _in_view(view)
+    for constraint in catalog.constraints.values():
+        yield from problems_in(constraint, catalog.tables, catalog.views)
     for source in catalog.known.sources.values():
         yield from _in_columns(source.name, source.schema)
         if not source.schema or {*source.key} - {*names(source.schema)}:
@@ -64,7 +68,9 @@ def _problems(catalog: Catalog, stored: Mapping[str, object]) -> Iterator[str]:
 
 def _in_table(table: TableDefinition) -> Iterator[str]:
     yield from _in_columns(table.name, table.columns)
-    if not table.columns or {*table.key, *table.not_null} - {*names(table.columns)}:
+    computed = dict((*table.defaults, *table.generated))
+    yield from _not_text((*computed, *computed.values()))
+    if not table.columns or {*table.key, *table.not_null, *computed} - {*names(table.columns)}:
         yield f"{table.name!r} has no such columns"
     for layout in table.evolution.layouts:
         yield from _in_columns(table.name, layout.columns)

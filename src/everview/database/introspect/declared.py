@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import pyarrow as pa
 from sqlglot import exp
 
 from everview.database.catalog.catalog import Catalog
+from everview.database.catalog.constraints import ConstraintDefinition
 from everview.database.catalog.definitions import TableDefinition, ViewDefinition
+from everview.database.declare_constraints import generated_checks
 from everview.database.introspect.system_tables import SystemTable
 from everview.errors import UserError
 from everview.expr.dialect import DIALECT
@@ -60,7 +62,7 @@ def show(asked: Show, catalog: Catalog) -> pa.Table:
 def create_statement(catalog: Catalog, name: str) -> str:
     """The statement that declares a table or a view as it is now."""
     if name in catalog.tables:
-        return _create_table(catalog.tables[name])
+        return _create_table(catalog.tables[name], catalog.constraints.values())
     view = catalog.views[name]
     if view.language != SQL:
         remedy = "declare it as it was declared before"
@@ -71,16 +73,22 @@ def create_statement(catalog: Catalog, name: str) -> str:
     return f"CREATE MATERIALIZED VIEW {spark_name(name)}{columns}{said}{options} AS {view.query}"
 
 
-def _create_table(table: TableDefinition) -> str:
+def _create_table(table: TableDefinition, constraints: Iterable[ConstraintDefinition]) -> str:
     lengths = dict(table.lengths)
+    values = {name: f" DEFAULT ({value})" for name, value in table.defaults}
+    values |= {name: f" GENERATED ALWAYS AS ({value})" for name, value in table.generated}
+    made = {each.name for each in generated_checks(table)}
     parts = []
     for column in table.columns:
         type_ = f"VARCHAR({lengths[column.name]})" if column.name in lengths else column.type
         required = " NOT NULL" if column.name in table.not_null else ""
         said = _comment(table.comments.of(column.name))
-        parts.append(f"{spark_name(column.name)} {type_.upper()}{required}{said}")
+        value = values.get(column.name, "")
+        parts.append(f"{spark_name(column.name)} {type_.upper()}{required}{value}{said}")
     if table.key:
         parts.append(f"PRIMARY KEY ({', '.join(map(spark_name, table.key))})")
+    own = (each for each in constraints if each.table == table.name and each.name not in made)
+    parts += (f"CONSTRAINT {spark_name(each.name)} {each.text}" for each in own)
     said = _comment(table.comments.relation)
     kind = " WITH (kind = 'set')" if table.is_set else ""
     return f"CREATE TABLE {spark_name(table.name)} ({', '.join(parts)}){said}{kind}"

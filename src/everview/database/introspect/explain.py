@@ -6,6 +6,7 @@ from everview.arguments import did_you_mean, named
 from everview.compiler import compile_program
 from everview.database.catalog.catalog import Catalog
 from everview.database.catalog.definitions import ViewDefinition
+from everview.database.introspect.constraints import explain_constraint
 from everview.database.introspect.fetch_costs import FetchCosts
 from everview.database.introspect.operators import Stratum, explain_operators, strata
 from everview.database.introspect.theories import THEORIES
@@ -20,7 +21,10 @@ STAGES = ("operators", "plan", "derivative", "program", "sql", *THEORIES)
 
 
 def explain_view(catalog: Catalog, name: str, stage: str, known: FetchCosts) -> str:
-    """One stage of the way of a view; `known` is what its fetches brought before."""
+    """One stage of the way of a view or constraint; `known` is what its fetches brought before."""
+    if catalog.find(name) is None and name.lower() in map(str.lower, catalog.constraints):
+        return explain_constraint(catalog, name, stage, known)
+    name = catalog.relation(name)
     if name not in catalog.views:
         raise UserError("C006", f"{name} is a table", remedy="explain a view")
     if stage not in STAGES:

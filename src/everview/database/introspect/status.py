@@ -20,7 +20,8 @@ from everview.store.store import Store
 class RelationStatus:
     """One stored relation: what it is and how large.
 
-    `kind` is `"table"`, `"view"`, `"part"` (a block of a view that is recomputed) or `"state"`.
+    `kind` is `"table"`, `"view"`, `"part"` (a block of a view that is recomputed), `"state"` or
+    `"constraint"`, which stores nothing and whose text is in `refresh`.
     `rows` does not count deleted rows, and is None where the number is not known. `reads` are the
     tables and views that a view reads, and `refresh` says whether it is maintained incrementally,
     or what of it is recomputed. `held` is how many bytes of it are in memory now. `policy` says
@@ -58,7 +59,7 @@ def memory_status(local: Local, store: Store) -> MemoryStatus:
 
 
 def status(catalog: Catalog, manifest: Manifest, held: Held) -> list[RelationStatus]:
-    """Tables, then views, then what is recomputed of them, then states."""
+    """Tables, then views, then what is recomputed of them, then states, then constraints."""
     kinds = dict.fromkeys(catalog.tables, "table") | dict.fromkeys(catalog.views, "view")
     kinds |= dict.fromkeys(catalog.parts, "part")
     kinds |= dict.fromkeys(catalog.maintenance.states.stored, "state")
@@ -81,7 +82,11 @@ def status(catalog: Catalog, manifest: Manifest, held: Held) -> list[RelationSta
                 *_kept(catalog, name),
             )
         )
-    return relations
+    enforced = (each for each in catalog.constraints.values() if each.enforced)
+    return relations + [
+        RelationStatus(each.name, "constraint", None, 0, 0, catalog.reads(each.name), each.text)
+        for each in enforced
+    ]
 
 
 def _kept(catalog: Catalog, name: str) -> tuple[str, tuple[str, ...]]:

@@ -27,7 +27,7 @@ from everview.runtime.report import LARGE, RunReport
 from everview.sqlgen.sql import SPARK, consolidate, emit, emit_consolidated, emit_step
 from everview.store.manifest import Kind, Segment, joined
 
-SHOWN_ROWS = 10
+SHOWN_ROWS = 20
 
 
 @dataclass(slots=True)

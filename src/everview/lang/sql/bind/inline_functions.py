@@ -9,11 +9,14 @@ from sqlglot import exp
 from everview.errors import UserError
 from everview.expr.dialect import DIALECT
 from everview.expr.types import names
+from everview.lang.sql.parse.constraints import Constraint
 from everview.lang.sql.parse.functions import Function, Functions, body_tree
 from everview.lang.sql.parse.grammar import QUERIES
 from everview.lang.sql.parse.parser import parse_query
 from everview.lang.sql.parse.statements import (
+    AlterConstraints,
     CopyTo,
+    CreateAssertion,
     CreateTable,
     CreateView,
     Delete,
@@ -42,14 +45,34 @@ def inline_calls(statement: Statement, functions: Functions) -> Statement:
         return replace(each, text=text(each.text))
 
     def clause(each: MergeClause) -> MergeClause:
-        values = tuple(map(text, each.values))
-        return replace(each, condition=maybe(each.condition), values=values)
+        given = tuple(map(text, each.values))
+        return replace(each, condition=maybe(each.condition), values=given)
+
+    def constraint(each: Constraint) -> Constraint:
+        if not each.condition:
+            return each
+        condition, calls = inline_calls_in_text(each.condition, functions)
+        return replace(each, condition=condition, calls=calls)
+
+    def values(pairs: tuple[tuple[str, str], ...]) -> tuple[tuple[str, str], ...]:
+        return tuple((name, text(value)) for name, value in pairs)
 
     match statement:
         case Query():
             return query(statement)
         case CreateTable() if statement.query is not None:
             return replace(statement, query=query(statement.query))
+        case CreateTable():
+            return replace(
+                statement,
+                constraints=tuple(map(constraint, statement.constraints)),
+                defaults=values(statement.defaults),
+                generated=values(statement.generated),
+            )
+        case CreateAssertion():
+            return replace(statement, constraint=constraint(statement.constraint))
+        case AlterConstraints():
+            return replace(statement, added=tuple(map(constraint, statement.added)))
         case CreateView():
             query_text, calls = inline_calls_in_text(statement.query, functions)
             return replace(statement, query=query_text, calls=calls)
@@ -65,7 +88,7 @@ def inline_calls(statement: Statement, functions: Functions) -> Statement:
         case Delete():
             return replace(statement, where=maybe(statement.where))
         case Update():
-            pairs = tuple((name, text(value)) for name, value in statement.assignments)
+            pairs = values(statement.assignments)
             return replace(statement, assignments=pairs, where=maybe(statement.where))
         case Merge():
             clauses = tuple(map(clause, statement.clauses))

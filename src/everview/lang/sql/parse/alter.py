@@ -131,7 +131,7 @@ def _added(node: exp.ColumnDef, text: str, span: Span) -> AddColumn:
         match rule:
             case exp.DefaultColumnConstraint():
                 _must_be_constant(rule.this, text, place)
-                default = rule.this.sql(dialect=DIALECT)
+                default = rule.this.unnest().sql(dialect=DIALECT)
             case exp.NotNullColumnConstraint():
                 required = not rule.args.get("allow_null")
             case exp.CommentColumnConstraint():
@@ -179,5 +179,6 @@ def _not_in_language(node: exp.Expr, text: str, span: Span) -> UserError:
         "Q003",
         f"this form of ALTER is not part of the language: {node.sql(dialect=DIALECT)[:60]}",
         span=span_of(node, text) or span,
-        remedy="write ADD, DROP or RENAME COLUMN, ALTER COLUMN … TYPE, or RENAME TO",
+        remedy="write ADD, DROP or RENAME COLUMN, ALTER COLUMN … TYPE, or RENAME TO; "
+        "constraints and NOT NULL are altered in a statement of their own",
     )

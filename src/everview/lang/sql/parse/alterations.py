@@ -11,7 +11,7 @@ from everview.expr.types import Column
 
 @dataclass(frozen=True, slots=True)
 class AddColumn:
-    """ADD COLUMN: `default` is an expression, the value of the rows there are."""
+    """ADD COLUMN: `default` is an expression, the value of rows without one."""
 
     column: Column
     length: int | None

@@ -11,6 +11,12 @@ from sqlglot.tokenizer_core import Token, TokenType
 from everview.errors import Span, UserError
 from everview.expr.dialect import DIALECT
 from everview.expr.types import Column, is_nested, storable_type, unusable_name
+from everview.lang.sql.parse.constraints import (
+    Constraint,
+    computed_value,
+    declared_constraint,
+    must_be_enforced,
+)
 from everview.lang.sql.parse.ctes import reads_of
 from everview.lang.sql.parse.functions import Function, check_function
 from everview.lang.sql.parse.span import span_of
@@ -84,26 +90,33 @@ def _with_columns(schema: exp.Schema, text: str, span: Span, *, lenient: bool) -
     keys: list[tuple[str, ...]] = []
     not_null: list[str] = []
     lengths: list[tuple[str, int]] = []
+    constraints: list[Constraint] = []
+    computed: dict[type[exp.Expr], list[tuple[str, str]]] = {}
     comments: list[tuple[str, str]] = []
     for part in schema.expressions:
+        column = part.name if isinstance(part, exp.ColumnDef) else ""
         if isinstance(part, exp.ColumnDef):
             lengths += _length(part)
             columns.append(Column(part.name, _column_type(part, text, limited=True)))
-            rules = [constraint.args["kind"] for constraint in part.args["constraints"]]
-        else:
-            rules = part.expressions if isinstance(part, exp.Constraint) else [part]
-        for rule in rules:
+        for name, rule in named_rules(part):
             match rule:
                 case exp.PrimaryKey():
+                    must_be_enforced(rule, text, span)
                     keys.append(tuple(name.name for name in rule.expressions))
                 case exp.PrimaryKeyColumnConstraint():
+                    must_be_enforced(rule, text, span)
                     keys.append((part.name,))
                 case exp.NotNullColumnConstraint():
                     not_null += [] if rule.args.get("allow_null") else [part.name]
                 case exp.CommentColumnConstraint():
                     comments += [(part.name, rule.this.name)]
+                case _ if column and (value := computed_value(rule, text, span)) is not None:
+                    computed.setdefault(type(rule), []).append((column, value))
                 case _:
-                    raise _not_in_table(rule, text, span)
+                    constraint = declared_constraint(rule, name, column, text, span)
+                    if constraint is None:
+                        raise _not_in_table(rule, text, span)
+                    constraints.append(constraint)
     if not columns:
         raise UserError(
             "Q004",
@@ -117,8 +130,43 @@ def _with_columns(schema: exp.Schema, text: str, span: Span, *, lenient: bool) -
     key = tuple(spelled[each.lower()] for each in key)
     name = table_name(schema.this, text)
     required = tuple(dict.fromkeys((*key, *not_null)))
+    defaults = tuple(computed.pop(exp.DefaultColumnConstraint, ()))
+    generated = tuple(each for values in computed.values() for each in values)
+    must_have_one_value((*defaults, *generated), span)
     made = CreateTable(name, tuple(columns), key, required, lenient, span, None, tuple(lengths))
-    return replace(made, column_comments=tuple(comments))
+    return replace(
+        made,
+        column_comments=tuple(comments),
+        constraints=tuple(constraints),
+        defaults=defaults,
+        generated=generated,
+    )
+
+
+def named_rules(part: exp.Expr) -> list[tuple[str, exp.Expr]]:
+    """The rules of a column, or those that stand in place of one, each with its name if given."""
+    if isinstance(part, exp.ColumnDef):
+        found = (
+            each for each in part.args["constraints"] if isinstance(each, exp.ColumnConstraint)
+        )
+        return [(_name(each.args.get("this")), each.args["kind"]) for each in found]
+    if isinstance(part, exp.Constraint):
+        return [(part.name, rule) for rule in part.expressions]
+    return [("", part)]
+
+
+def _name(node: exp.Expr | None) -> str:
+    return node.name if node is not None else ""
+
+
+def must_have_one_value(computed: tuple[tuple[str, str], ...], span: Span) -> None:
+    """Refuse a column with two values for rows that do not give one."""
+    named = [name for name, _ in computed]
+    if len({*named}) < len(named):
+        twice = next(name for name in named if named.count(name) > 1)
+        problem = f"{twice} has two values for rows that do not give one"
+        remedy = "keep one DEFAULT or GENERATED ALWAYS AS"
+        raise UserError("Q004", problem, span=span, remedy=remedy)
 
 
 def _said_of(tree: exp.Create) -> str:
@@ -176,7 +224,8 @@ def _not_in_table(part: exp.Expr, text: str, span: Span) -> UserError:
         "Q004",
         f"this part of CREATE TABLE is not supported: {part.sql(dialect=DIALECT)}",
         span=span_of(part, text) or span,
-        remedy="declare columns, NOT NULL and PRIMARY KEY",
+        remedy="declare columns, NOT NULL, DEFAULT, GENERATED ALWAYS AS, PRIMARY KEY, UNIQUE, "
+        "CHECK and REFERENCES",
     )
 
 

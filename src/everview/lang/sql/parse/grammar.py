@@ -9,6 +9,9 @@ from sqlglot.tokenizer_core import Token, TokenType
 
 from everview.expr.dialect import Spark4
 
+NOT_ENFORCED = "not enforced"
+"""The mark of a CHECK that is not enforced."""
+
 
 class SparkQueries(Spark4):
     """The dialect of scalars, with the words of an ASOF join in Spark's order."""
@@ -46,6 +49,19 @@ class SparkQueries(Spark4):
                 return self._prev, side if side.token_type is TokenType.LEFT else None, None
             self._retreat(start)
             return super()._parse_join_parts()
+
+        def _parse_check_constraint(self) -> Any:
+            """CHECK (…), which may be NOT ENFORCED."""
+            found = super()._parse_check_constraint()
+            if found is not None and self._match_text_seq("NOT", "ENFORCED"):
+                found.meta[NOT_ENFORCED] = True
+            return found
+
+        def _parse_alter_table_add(self) -> Any:
+            """What ALTER TABLE adds; a CHECK without a name is a constraint too."""
+            if not self._match_text_seq("CHECK", "(", advance=False):
+                return super()._parse_alter_table_add()
+            return [exp.AddConstraint(expressions=[self._parse_constraint()])]
 
         def _parse_transaction(self) -> Any:
             """BEGIN, which may have options in WITH (name = value, …)."""

@@ -12,7 +12,9 @@ from sqlglot.tokenizer_core import Token, TokenType
 from everview.errors import Span, UserError
 from everview.expr.dialect import DIALECT
 from everview.lang.sql.parse.alter import merged_alter, parse_alter
+from everview.lang.sql.parse.alter_constraints import alter_constraints
 from everview.lang.sql.parse.begin import begin
+from everview.lang.sql.parse.constraints import read_assertion
 from everview.lang.sql.parse.copy import copy_statement
 from everview.lang.sql.parse.create import create_function, create_table, create_view, table_name
 from everview.lang.sql.parse.ctes import reads_of
@@ -20,6 +22,7 @@ from everview.lang.sql.parse.grammar import QUERIES
 from everview.lang.sql.parse.show import parse_comment, parse_describe, parse_show
 from everview.lang.sql.parse.span import span_of
 from everview.lang.sql.parse.statements import (
+    CreateAssertion,
     Delete,
     Drop,
     Explain,
@@ -78,9 +81,9 @@ def _statement(tree: exp.Expr, text: str, tokens: list[Token]) -> Statement:
         "Q003",
         f"not a statement of the language: {source.own_text[:40]!r}",
         span=Span(text, tokens[0].start, tokens[0].end + 1),
-        remedy="use CREATE, ALTER or DROP TABLE or VIEW, CREATE or DROP FUNCTION, INSERT, DELETE, "
-        "UPDATE, MERGE, TRUNCATE, COPY, BEGIN, COMMIT, ROLLBACK, EXPLAIN, SHOW, DESCRIBE, COMMENT "
-        "or SELECT",
+        remedy="use CREATE, ALTER or DROP TABLE or VIEW, CREATE or DROP FUNCTION or ASSERTION, "
+        "INSERT, DELETE, UPDATE, MERGE, TRUNCATE, COPY, BEGIN, COMMIT, ROLLBACK, EXPLAIN, SHOW, "
+        "DESCRIBE, COMMENT or SELECT",
     )
 
 
@@ -294,7 +297,8 @@ def _target(node: exp.Expr, text: str) -> tuple[str, str]:
 def _alter(tree: exp.Expr, source: _Source) -> Statement | None:
     if not isinstance(tree, exp.Alter):
         return None
-    return parse_alter(tree, source.tokens, source.text, source.span)
+    of_constraints = alter_constraints(tree, source.text, source.span)
+    return of_constraints or parse_alter(tree, source.tokens, source.text, source.span)
 
 
 def _command(tree: exp.Expr, source: _Source) -> Statement | None:
@@ -307,7 +311,21 @@ def _command(tree: exp.Expr, source: _Source) -> Statement | None:
     if kinds[:2] == ["ALTER", "TABLE"]:
         merged = merged_alter(source.tokens, source.text)
         return None if merged is None else _alter(merged, source)
-    return _explain(tree, source)
+    constraint = read_assertion(source.tokens, source.text, source.span)
+    if constraint is not None:
+        return CreateAssertion(constraint, source.span)
+    return _drop_assertion(source) or _explain(tree, source)
+
+
+def _drop_assertion(source: _Source) -> Statement | None:
+    words = [token.text.upper() for token in source.tokens]
+    if words[:2] != ["DROP", "ASSERTION"]:
+        return None
+    lenient = words[2:4] == ["IF", "EXISTS"]
+    named = source.tokens[4:] if lenient else source.tokens[2:]
+    if len(named) != 1:
+        raise _not_in_language("this DROP", source.span, "write DROP ASSERTION name")
+    return Drop("assertion", named[0].text, lenient, source.span)
 
 
 def _describe(tree: exp.Expr, source: _Source) -> Statement:

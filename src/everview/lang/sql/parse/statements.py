@@ -9,6 +9,7 @@ from typing import TypeAlias
 from everview.errors import Span
 from everview.expr.types import Schema
 from everview.lang.sql.parse.alterations import Action
+from everview.lang.sql.parse.constraints import Constraint
 from everview.lang.sql.parse.functions import Function
 
 Parameters: TypeAlias = Sequence[object] | Mapping[str, object]
@@ -28,8 +29,8 @@ place of joins."""
 class CreateTable:
     """CREATE TABLE with its columns and constraints, or AS a query.
 
-    `lengths` says how many characters the texts of a column may have. A table that `is_set` has no
-    row twice.
+    `lengths` says how many characters the texts of a column may have. `defaults` and `generated`
+    are expressions for columns that a row does not give. A table that `is_set` has no row twice.
     """
 
     name: str
@@ -43,6 +44,29 @@ class CreateTable:
     comment: str = ""
     column_comments: tuple[tuple[str, str], ...] = ()
     is_set: bool = False
+    constraints: tuple[Constraint, ...] = ()
+    defaults: tuple[tuple[str, str], ...] = ()
+    generated: tuple[tuple[str, str], ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class CreateAssertion:
+    """CREATE ASSERTION: a condition on all tables and views."""
+
+    constraint: Constraint
+    span: Span
+
+
+@dataclass(frozen=True, slots=True)
+class AlterConstraints:
+    """ALTER TABLE that adds and drops constraints, by name, or SETs and DROPs NOT NULL."""
+
+    table: str
+    added: tuple[Constraint, ...]
+    dropped: tuple[tuple[str, bool], ...]
+    not_null: tuple[tuple[str, bool], ...]
+    if_exists: bool
+    span: Span
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +97,7 @@ class CreateFunction:
 
 @dataclass(frozen=True, slots=True)
 class Drop:
-    """DROP TABLE, DROP VIEW or DROP FUNCTION."""
+    """DROP TABLE, VIEW, FUNCTION or ASSERTION."""
 
     kind: str
     name: str
@@ -251,6 +275,8 @@ Statement: TypeAlias = (
     CreateTable
     | CreateView
     | CreateFunction
+    | CreateAssertion
+    | AlterConstraints
     | Drop
     | Alter
     | Comment
