@@ -1,8 +1,9 @@
 """Named relations in memory, and which evaluator computes a plan over them.
 
-Three evaluators give the same answer at different cost. Vector operators on Arrow have no planning
-cost and compute plans over few rows; SQL in this process computes plans over many; Spark, where the
-engine has it, computes what SQL is not shown to compute as Spark does.
+Four evaluators give the same answer at different cost. Python generated from a plan computes it
+over a handful of rows; vector operators on Arrow have no planning cost and compute plans over few
+rows; SQL in this process computes plans over many; Spark, where the engine has it, computes what
+SQL is not shown to compute as Spark does.
 """
 
 from __future__ import annotations
@@ -10,13 +11,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from enum import Enum, auto
 from functools import lru_cache
-from typing import Protocol, TypeAlias
+from typing import Any, Protocol, TypeAlias
 
 import pyarrow as pa
 
 from everview.analysis.sign import Sign, sign
 from everview.expr.type_inference import Typed
-from everview.expr.types import Schema
+from everview.expr.types import Column, Schema
 from everview.plan.nodes import Change, Empty, Plan, Ref, Source
 from everview.plan.traverse import (
     CACHE_SIZE,
@@ -29,6 +30,8 @@ from everview.plan.traverse import (
 )
 from everview.program.steps import Compute, KeySet, change_name
 from everview.runtime.arrow_types import arrow_schema, conform
+from everview.runtime.generated.evaluator import GeneratedEvaluator
+from everview.runtime.generated.values import WEIGHT_COLUMN, column_values, to_batch
 from everview.runtime.recursion.iterations import reach_in_memory
 from everview.runtime.recursion.seminaive import LoopPlans, Solver
 from everview.runtime.retry import CalculationError, retry_consolidated
@@ -46,11 +49,17 @@ from everview.sqlgen.parity.errors import NotAtParity
 
 Rows: TypeAlias = pa.Table | pa.RecordBatch
 
+GENERATED_MAX_ROWS = 200
+"""Over more rows than this, vector operators take less time than a loop in Python."""
+GENERATED_MAX_NODES = 100
+"""A plan with more operators, written out as a tree, makes too much code."""
+
 
 class Evaluator(Enum):
     """Who computes a plan; `NONE` where it is known to have no rows."""
 
     NONE = auto()
+    GENERATED = auto()
     VECTOR = auto()
     SQL = auto()
     SPARK = auto()
@@ -59,11 +68,14 @@ class Evaluator(Enum):
 def choose_evaluator(plan: Plan, rows: int, vector_max_rows: int = VECTOR_MAX_ROWS) -> Evaluator:
     """The cheapest evaluator for a plan over so many rows.
 
-    It is a preference: vector operators that do not know the plan, or meet a value that they do not
-    compute exactly, leave it to SQL, and SQL leaves to Spark what is not shown equal on both.
+    It is a preference: whoever does not know the plan, or meets a value that it does not compute
+    exactly, leaves it to the next: generated code to vector operators, those to SQL, and SQL to
+    Spark what is not shown equal on both.
     """
     if isinstance(plan, Empty):
         return Evaluator.NONE
+    if rows <= min(GENERATED_MAX_ROWS, vector_max_rows) and tree_size(plan) <= GENERATED_MAX_NODES:
+        return Evaluator.GENERATED
     few = rows <= vector_max_rows and tree_size(plan) <= TREE_MAX_NODES
     return Evaluator.VECTOR if few else Evaluator.SQL
 
@@ -172,7 +184,12 @@ class Workspace:
         self._counts: dict[str, int] = {}
         self._empty: dict[str, Schema] = {}
         self._batches = Batches(self._batch)
+        self._values: dict[str, dict[Column, list[Any]]] = {}
+        """Columns as generated code reads and writes them."""
+        self._made: dict[str, Schema] = {}
+        """The relations of which all columns are there in that form, and maybe in no other."""
         self._vector = VectorEvaluator(sql.constant)
+        self._generated = GeneratedEvaluator(self._vector.fold, self._read)
 
     # Another workspace
 
@@ -192,19 +209,25 @@ class Workspace:
 
     def register(self, name: str, rows: Rows) -> None:
         """Make Arrow rows known under a name."""
-        if name in self._registered:
-            self._unregister(name)
-        self._empty.pop(name, None)
-        self._batches.pop(name, None)
+        self._forget(name)
         self._counts[name] = rows.num_rows
         self._arrow[name] = rows
 
+    def _register_values(self, name: str, schema: Schema, rows: list[tuple[Any, ...]]) -> None:
+        """Make rows of generated code known under a name; Arrow is made of them if it is read."""
+        if not rows:
+            self.register_empty(name, schema)
+            return
+        self._forget(name)
+        self._counts[name] = len(rows)
+        self._made[name] = schema
+        self._values[name] = dict(zip((*schema, WEIGHT_COLUMN), map(list, zip(*rows)), strict=True))
+
     def register_empty(self, name: str, schema: Schema) -> None:
         """Make a relation without rows known; no statement reads it."""
-        self._arrow.pop(name, None)
+        self._forget(name)
         self._empty[name] = schema
         self._counts[name] = 0
-        self._batches.pop(name, None)
 
     def create_table(self, name: str, sql: str, reads: Iterable[str] | None = None) -> int:
         """Name the rows of a SQL query, whatever had the name; how many there are.
@@ -213,13 +236,16 @@ class Workspace:
         """
         self._expose(reads)
         count = self.sql.create_table(name, sql)
-        self._empty.pop(name, None)
-        self._arrow.pop(name, None)
-        self._batches.pop(name, None)
-        if name in self._registered:
-            self._unregister(name)
+        self._forget(name)
         self._counts[name] = count
         return count
+
+    def _forget(self, name: str) -> None:
+        """Drop what had a name."""
+        if name in self._registered:
+            self._unregister(name)
+        for known in (self._empty, self._arrow, self._batches, self._values, self._made):
+            known.pop(name, None)
 
     def nonempty(self, keys: Iterable[KeySet]) -> tuple[KeySet, ...]:
         """Those keys whose relation has rows."""
@@ -233,8 +259,9 @@ class Workspace:
         """A relation as an Arrow table."""
         if name in self._empty:
             return arrow_schema(schema).empty_table()
-        if name in self._arrow:
-            return conform(_as_table(self._arrow[name]), schema)
+        rows = self._rows(name)
+        if rows is not None:
+            return conform(_as_table(rows), schema)
         return conform(self.sql.table(name, arrow_schema(schema).names), schema)
 
     def batch(self, name: str, schema: Schema | None = None) -> pa.RecordBatch:
@@ -247,14 +274,15 @@ class Workspace:
         if name in self._empty:
             type_ = arrow_schema(self._empty[name]).field(column).type
             return pa.chunked_array([], type_)
-        if name in self._arrow:
-            values = self._arrow[name].column(column)
+        rows = self._rows(name)
+        if rows is not None:
+            values = rows.column(column)
             return pa.chunked_array([values]) if isinstance(values, pa.Array) else values
         return self.sql.distinct_values(name, column)
 
     def arrow_columns(self, name: str, columns: Sequence[str]) -> list[pa.Array] | None:
         """VectorEvaluator of the same rows, None where not all of them are in Arrow memory."""
-        rows = self._arrow.get(name)
+        rows = self._rows(name)
         if rows is None or not {*columns} <= {*rows.schema.names}:
             return None
         return [rows.column(column) for column in columns]
@@ -266,6 +294,8 @@ class Workspace:
         self._vector.clear()
         self._arrow.clear()
         self._batches.clear()
+        self._values.clear()
+        self._made.clear()
         self._counts.clear()
         self._empty.clear()
         self.sql.clear()
@@ -296,6 +326,10 @@ class Workspace:
         if isinstance(plan, Empty):
             self.register_empty(step.result, schema_of(step.plan))
             return Evaluator.NONE
+        made = self._by_generated(plan, consolidated=step.consolidated)
+        if made is not None:
+            self._register_values(step.result, schema_of(plan), made)
+            return Evaluator.GENERATED
         rows = self._by_vector(plan, consolidated=step.consolidated)
         if rows is not None:
             self.register(step.result, rows)
@@ -390,10 +424,19 @@ class Workspace:
         self._expose(None)
         return self.sql.batches(sql, size)
 
+    def _by_generated(self, plan: Plan, *, consolidated: bool) -> list[tuple[Any, ...]] | None:
+        """The rows of a plan by generated code, None if another evaluator has to compute them."""
+        if self._choose(plan) is not Evaluator.GENERATED:
+            return None
+        return self._generated.evaluate(plan, consolidated=consolidated)
+
+    def _choose(self, plan: Plan) -> Evaluator:
+        rows = self.count_rows(ref.name for ref in referred(plan))
+        return choose_evaluator(plan, rows, self._vector_max_rows)
+
     def _by_vector(self, plan: Plan, *, consolidated: bool) -> pa.RecordBatch | None:
         """The rows of a plan by vector operators, None if SQL has to compute them."""
-        rows = self.count_rows(ref.name for ref in referred(plan))
-        if choose_evaluator(plan, rows, self._vector_max_rows) is Evaluator.SQL:
+        if self._choose(plan) is Evaluator.SQL:
             return None
         return self.vector_rows(plan, self._batches, consolidated=consolidated)
 
@@ -404,18 +447,32 @@ class Workspace:
         """A relation as one batch; a table that SQL created is copied."""
         if name in self._empty:
             return empty_batch(arrow_schema(self._empty[name]))
-        rows = self._arrow.get(name)
+        rows = self._rows(name)
         if rows is None:
             rows = self.sql.table(name)
         return rows if isinstance(rows, pa.RecordBatch) else batch(rows)
 
     def _expose(self, reads: Iterable[str] | None) -> None:
         """Register with SQL the Arrow relations that a statement reads."""
-        names = self._arrow if reads is None else reads
+        names = {**self._arrow, **self._made} if reads is None else reads
         for name in names:
-            if name in self._arrow and name not in self._registered:
-                self.sql.register(name, _as_table(self._arrow[name]))
+            rows = None if name in self._registered else self._rows(name)
+            if rows is not None:
+                self.sql.register(name, _as_table(rows))
                 self._registered.add(name)
+
+    def _rows(self, name: str) -> Rows | None:
+        """A relation in Arrow memory, None if SQL has it or it is known to be empty."""
+        if name in self._made and name not in self._arrow:
+            self._arrow[name] = to_batch(self._values[name], self._made[name])
+        return self._arrow.get(name)
+
+    def _read(self, name: str, column: Column) -> list[Any]:
+        """The values of a column as generated code reads them."""
+        known = self._values.setdefault(name, {})
+        if column not in known:
+            known[column] = column_values(self._batches[name], column)
+        return known[column]
 
     def _unregister(self, name: str) -> None:
         self.sql.unregister(name)
