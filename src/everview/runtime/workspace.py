@@ -221,7 +221,8 @@ class Workspace:
         self._forget(name)
         self._counts[name] = len(rows)
         self._made[name] = schema
-        self._values[name] = dict(zip((*schema, WEIGHT_COLUMN), map(list, zip(*rows)), strict=True))
+        columns = map(list, zip(*rows, strict=True))
+        self._values[name] = dict(zip((*schema, WEIGHT_COLUMN), columns, strict=True))
 
     def register_empty(self, name: str, schema: Schema) -> None:
         """Make a relation without rows known; no statement reads it."""

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
 from everview.expr import scalar
-from everview.expr.types import INTEGERS, Column, Schema, decimal_parts, names, type_in
+from everview.expr.types import INTEGERS, Column, Schema, Type, decimal_parts, names, type_in
 from everview.plan.nodes import (
     Add,
     Distinct,
@@ -182,6 +182,8 @@ class _Code:
         def mapped(row: Mapping[str, str], weight: str, depth: int) -> None:
             fresh: dict[str, str] = {}
             for output in plan.outputs:
+                if not is_exact(output.type):
+                    raise Unsupported(output.type)
                 column = scalar.as_column(output.scalar)
                 if column is not None and type_in(schema, column) == output.type:
                     fresh[output.name] = row[column]
@@ -320,9 +322,7 @@ class _Code:
         self.rows(child, read, add)
         return groups
 
-    def _each_group(
-        self, groups: str, schema: Schema, types: Sequence[str], then: _Then
-    ) -> None:
+    def _each_group(self, groups: str, schema: Schema, types: Sequence[str], then: _Then) -> None:
         """Loop over groups: `schema` has their keys, then the sums, whose weight is the last."""
         count = len(types) - 1
         row = {column.name: self.writer.fresh() for column in schema}
@@ -355,7 +355,7 @@ def _plain(name: str) -> Callable[[Mapping[str, str], str], str]:
 def _must_be_exact(measure: Measure, schema: Schema) -> None:
     """Unsupported unless the units of what is added are those of the measure."""
     scales = [_scale(type_in(schema, name)) for name in measure.reads]
-    if measure.function == "count" or measure.column is None and not measure.factors:
+    if measure.function == "count" or not measure.reads:
         scales = [0]
     if range_of(measure.type) is None or None in scales:
         raise Unsupported(measure.type)
@@ -363,9 +363,9 @@ def _must_be_exact(measure: Measure, schema: Schema) -> None:
         raise Unsupported(measure.type)
 
 
-def _scale(type_: str | None) -> int | None:
+def _scale(type_: Type) -> int | None:
     """The digits behind the point of an exact number."""
-    parts = decimal_parts(type_ or "")
+    parts = decimal_parts(type_)
     return parts[1] if parts else 0 if type_ in INTEGERS else None
 
 
@@ -374,7 +374,7 @@ def _must_be_comparable(
 ) -> None:
     for our, their in zip(ours, theirs, strict=True):
         type_ = type_in(left, our)
-        if type_ != type_in(right, their) or type_ is None or not is_exact(type_):
+        if type_ != type_in(right, their) or not is_exact(type_):
             raise Unsupported("keys of different types")
 
 
@@ -399,4 +399,3 @@ def _types(schema: Schema) -> dict[str, str]:
 def _tuple(parts: Iterable[str]) -> str:
     """A tuple as Python, also as a pattern."""
     return f"({''.join(f'{part}, ' for part in parts).rstrip()})"
-

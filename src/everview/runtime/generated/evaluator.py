@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
@@ -25,10 +24,17 @@ _FAILURES = (Unsupported, ArithmeticError, ValueError, pa.ArrowException)
 
 @dataclass(slots=True)
 class _Entry:
-    """How often a plan was evaluated, and its function once there is one."""
+    """How often a plan was evaluated, its function once there is one, and whether it has one."""
 
     used: int = 0
     function: Generated | None = None
+    is_known: bool = True
+
+
+@lru_cache(maxsize=MAX_GENERATED_PLANS)
+def _entry(_plan: Plan, _consolidated: bool) -> _Entry:
+    """What is known of a plan in this process: a function depends on nothing else."""
+    return _Entry()
 
 
 class GeneratedEvaluator:
@@ -37,8 +43,6 @@ class GeneratedEvaluator:
     def __init__(self, fold: Fold, read: ReadColumn) -> None:
         self._fold = fold
         self._read = read
-        entry: Callable[[Plan, bool], _Entry] = lambda _plan, _consolidated: _Entry()
-        self._entry = lru_cache(maxsize=MAX_GENERATED_PLANS)(entry)
 
     def evaluate(self, plan: Plan, *, consolidated: bool) -> list[tuple[Any, ...]] | None:
         """The rows of a plan, the weight of each last.
@@ -46,16 +50,19 @@ class GeneratedEvaluator:
         None where vector operators have to be asked: for a plan that is not known here or not yet
         worth it, and for a value that is not computed exactly.
         """
-        entry = self._entry(plan, consolidated)
+        function = self._function(plan, _entry(plan, consolidated), consolidated=consolidated)
+        if function is None:
+            return None
+        try:
+            return function(self._read)
+        except _FAILURES:
+            return None
+
+    def _function(self, plan: Plan, entry: _Entry, *, consolidated: bool) -> Generated | None:
         entry.used += 1
-        if entry.function is None:
-            if entry.used != GENERATE_AFTER:
-                return None
+        if entry.function is None and entry.is_known and entry.used >= GENERATE_AFTER:
             try:
                 entry.function = generate(plan, self._fold, consolidated=consolidated)
             except (Unsupported, SyntaxError, pa.ArrowException):
-                return None
-        try:
-            return entry.function(self._read)
-        except _FAILURES:
-            return None
+                entry.is_known = False
+        return entry.function

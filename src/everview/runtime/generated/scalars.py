@@ -91,7 +91,7 @@ class _Scalar:
         if node.name == "cast":
             (arg,) = node.args
             return self._cast(self.value(arg), arg.type or "", node.type)
-        make = _CONSTRUCTS.get(node.name)
+        make = CONSTRUCTS.get(node.name)
         if make is None:
             raise Unsupported(node.name)
         values = [
@@ -272,7 +272,7 @@ def _unsupported(node: Typed) -> Unsupported:
     return Unsupported(f"{node.name}({', '.join(node.operands)})")
 
 
-_CONSTRUCTS: dict[str, _Make] = {
+CONSTRUCTS: dict[str, _Make] = {
     "+": _arithmetic,
     "-": _arithmetic,
     "*": _arithmetic,
