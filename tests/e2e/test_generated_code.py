@@ -81,11 +81,8 @@ def test_grouped_joins_are_alike_in_every_segment(tmp_path, computed, policy):
 
 @pytest.mark.parametrize("texts", ["shapes", "constructs"])
 def test_views_are_alike_in_every_segment(tmp_path, computed, texts):
-    every = (
-        {name: query(name, "p") for name in SHAPES if name != "spark_only"}
-        if texts == "shapes"
-        else CONSTRUCTS
-    )
+    shapes = {name: query(name, "p") for name in SHAPES if name != "spark_only"}
+    every = shapes if texts == "shapes" else CONSTRUCTS
     some = list(every)[:: max(1, len(every) // 12)]
 
     def work(db: ev.Database) -> Callable[[int], None]:

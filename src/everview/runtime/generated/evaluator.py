@@ -18,6 +18,8 @@ MAX_GENERATED_PLANS = 4096
 GENERATE_AFTER = 3
 """A plan that is evaluated so often is generated: to generate it costs as much as a few of its
 evaluations by vector operators, and many are evaluated once."""
+_MOST = 2**63 - 1
+"""A larger weight does not fit."""
 _FAILURES = (Unsupported, ArithmeticError, ValueError, pa.ArrowException)
 """What says that a value is not computed exactly here."""
 
@@ -54,9 +56,10 @@ class GeneratedEvaluator:
         if function is None:
             return None
         try:
-            return function(self._read)
+            rows = function(self._read)
         except _FAILURES:
             return None
+        return rows if all(-_MOST <= row[-1] <= _MOST for row in rows) else None
 
     def _function(self, plan: Plan, entry: _Entry, *, consolidated: bool) -> Generated | None:
         entry.used += 1
