@@ -47,7 +47,11 @@ def compact_relations(db: Handle, due: Iterable[str], policy: Policy) -> int:
 
 
 def compact_if_due(db: Handle, changed: Iterable[str], newest: Manifest) -> None:
-    """Compact what a transaction has made due: tiny runs now, others in the background."""
+    """Compact what a transaction has made due: tiny runs now, others in the background.
+
+    With tiny runs go those of relations that would be due soon: each epoch of its own costs as much
+    as the files of a transaction.
+    """
     names, flying = [*changed], db.folding
 
     def due(policy: Policy) -> list[Run]:

@@ -17,7 +17,7 @@ import pyarrow as pa
 
 from everview.analysis.sign import Sign, sign
 from everview.expr.type_inference import Typed
-from everview.expr.types import Column, Schema
+from everview.expr.types import Schema
 from everview.plan.nodes import Change, Empty, Plan, Ref, Source
 from everview.plan.traverse import (
     CACHE_SIZE,
@@ -31,11 +31,9 @@ from everview.plan.traverse import (
 from everview.program.steps import Compute, KeySet, change_name
 from everview.runtime.arrow_types import arrow_schema, conform
 from everview.runtime.generated.evaluator import GeneratedEvaluator
-from everview.runtime.generated.values import WEIGHT_COLUMN, column_values, to_batch
 from everview.runtime.recursion.iterations import reach_in_memory
 from everview.runtime.recursion.seminaive import LoopPlans, Solver
 from everview.runtime.retry import CalculationError, retry_consolidated
-from everview.runtime.vector import aggregate
 from everview.runtime.vector.batches import (
     VECTOR_MAX_ROWS,
     Batches,
@@ -43,8 +41,7 @@ from everview.runtime.vector.batches import (
     empty_batch,
     select_columns,
 )
-from everview.runtime.vector.errors import Unsupported
-from everview.runtime.vector.operators import VectorEvaluator
+from everview.runtime.vector.operators import VectorEvaluator, unless_unknown
 from everview.sqlgen.parity.errors import NotAtParity
 
 Rows: TypeAlias = pa.Table | pa.RecordBatch
@@ -184,12 +181,9 @@ class Workspace:
         self._counts: dict[str, int] = {}
         self._empty: dict[str, Schema] = {}
         self._batches = Batches(self._batch)
-        self._values: dict[str, dict[Column, list[Any]]] = {}
-        """Columns as generated code reads and writes them."""
-        self._made: dict[str, Schema] = {}
-        """The relations of which all columns are there in that form, and maybe in no other."""
         self._vector = VectorEvaluator(sql.constant)
-        self._generated = GeneratedEvaluator(self._vector.fold, self._read)
+        self._generated = GeneratedEvaluator(self._vector.fold, self._batches)
+        self._values = self._generated.values
 
     # Another workspace
 
@@ -220,9 +214,7 @@ class Workspace:
             return
         self._forget(name)
         self._counts[name] = len(rows)
-        self._made[name] = schema
-        columns = map(list, zip(*rows, strict=True))
-        self._values[name] = dict(zip((*schema, WEIGHT_COLUMN), columns, strict=True))
+        self._values.add(name, schema, rows)
 
     def register_empty(self, name: str, schema: Schema) -> None:
         """Make a relation without rows known; no statement reads it."""
@@ -245,8 +237,9 @@ class Workspace:
         """Drop what had a name."""
         if name in self._registered:
             self._unregister(name)
-        for known in (self._empty, self._arrow, self._batches, self._values, self._made):
+        for known in (self._empty, self._arrow, self._batches):
             known.pop(name, None)
+        self._values.forget(name)
 
     def nonempty(self, keys: Iterable[KeySet]) -> tuple[KeySet, ...]:
         """Those keys whose relation has rows."""
@@ -296,7 +289,6 @@ class Workspace:
         self._arrow.clear()
         self._batches.clear()
         self._values.clear()
-        self._made.clear()
         self._counts.clear()
         self._empty.clear()
         self.sql.clear()
@@ -380,7 +372,7 @@ class Workspace:
         self, plan: Plan, relations: Mapping[str, pa.RecordBatch], *, consolidated: bool
     ) -> pa.RecordBatch | None:
         """The rows of a plan over given batches; None where vector operators do not know them."""
-        return _unless_unknown(
+        return unless_unknown(
             lambda: self._vector.evaluate(plan, relations, consolidated=consolidated)
         )
 
@@ -404,13 +396,8 @@ class Workspace:
 
     def consolidate(self, rows: pa.Table, schema: Schema, rings: tuple[str, ...]) -> pa.Table:
         """Weighted rows with the weights of equal rows added, and `rings` with them."""
-
-        def consolidated() -> pa.RecordBatch:
-            wanted = select_columns(batch(rows), arrow_schema(schema))
-            return aggregate.consolidate(wanted, schema, rings)
-
         if rows.num_rows <= self._vector_max_rows:
-            result = _unless_unknown(consolidated)
+            result = self._vector.consolidate(batch(rows), schema, rings)
             if result is not None:
                 return pa.Table.from_batches([result])
         return self.sql.consolidate(rows, schema, rings)
@@ -455,7 +442,7 @@ class Workspace:
 
     def _expose(self, reads: Iterable[str] | None) -> None:
         """Register with SQL the Arrow relations that a statement reads."""
-        names = {**self._arrow, **self._made} if reads is None else reads
+        names = {**self._arrow, **self._values.made} if reads is None else reads
         for name in names:
             rows = None if name in self._registered else self._rows(name)
             if rows is not None:
@@ -464,16 +451,9 @@ class Workspace:
 
     def _rows(self, name: str) -> Rows | None:
         """A relation in Arrow memory, None if SQL has it or it is known to be empty."""
-        if name in self._made and name not in self._arrow:
-            self._arrow[name] = to_batch(self._values[name], self._made[name])
+        if name in self._values.made and name not in self._arrow:
+            self._arrow[name] = self._values.batch(name)
         return self._arrow.get(name)
-
-    def _read(self, name: str, column: Column) -> list[Any]:
-        """The values of a column as generated code reads them."""
-        known = self._values.setdefault(name, {})
-        if column not in known:
-            known[column] = column_values(self._batches[name], column)
-        return known[column]
 
     def _unregister(self, name: str) -> None:
         self.sql.unregister(name)
@@ -495,11 +475,3 @@ def _relations(plan: Plan) -> tuple[str, ...]:
 
 def _as_table(rows: Rows) -> pa.Table:
     return pa.Table.from_batches([rows]) if isinstance(rows, pa.RecordBatch) else rows
-
-
-def _unless_unknown(compute: Callable[[], pa.RecordBatch]) -> pa.RecordBatch | None:
-    """What vector operators compute, None where they do not know the plan or one of its values."""
-    try:
-        return compute()
-    except (Unsupported, pa.ArrowException):
-        return None

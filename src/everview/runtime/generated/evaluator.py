@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
 import pyarrow as pa
 
+from everview.expr.types import Column, Schema
 from everview.plan.nodes import Plan
-from everview.runtime.generated.codegen import Generated, ReadColumn, generate
+from everview.runtime.generated.codegen import Generated, generate
+from everview.runtime.generated.values import WEIGHT_COLUMN, column_values, to_batch
 from everview.runtime.vector.errors import Unsupported
 from everview.runtime.vector.scalars import Fold
 
@@ -39,12 +42,52 @@ def _entry(_plan: Plan, _consolidated: bool) -> _Entry:
     return _Entry()
 
 
-class GeneratedEvaluator:
-    """Evaluates plans over the columns that `read` gives; `fold` computes constants."""
+class PythonColumns:
+    """Columns as generated code reads and writes them, by relation.
 
-    def __init__(self, fold: Fold, read: ReadColumn) -> None:
+    Those of relations in Arrow are made when they are first read, from `batches`. The relations in
+    `made` are here whole, and maybe in no other form.
+    """
+
+    def __init__(self, batches: Mapping[str, pa.RecordBatch]) -> None:
+        self.made: dict[str, Schema] = {}
+        self._batches = batches
+        self._columns: dict[str, dict[Column, list[Any]]] = {}
+
+    def add(self, name: str, schema: Schema, rows: Sequence[tuple[Any, ...]]) -> None:
+        """Rows that generated code has made, at least one."""
+        columns = map(list, zip(*rows, strict=True))
+        self.made[name] = schema
+        self._columns[name] = dict(zip((*schema, WEIGHT_COLUMN), columns, strict=True))
+
+    def read(self, name: str, column: Column) -> list[Any]:
+        """The values of a column."""
+        known = self._columns.setdefault(name, {})
+        if column not in known:
+            known[column] = column_values(self._batches[name], column)
+        return known[column]
+
+    def batch(self, name: str) -> pa.RecordBatch:
+        """A relation that was made here, as Arrow."""
+        return to_batch(self._columns[name], self.made[name])
+
+    def forget(self, name: str) -> None:
+        """Drop a relation."""
+        self.made.pop(name, None)
+        self._columns.pop(name, None)
+
+    def clear(self) -> None:
+        """Drop all relations."""
+        self.made.clear()
+        self._columns.clear()
+
+
+class GeneratedEvaluator:
+    """Evaluates plans over relations, given as `batches`; `fold` computes constants."""
+
+    def __init__(self, fold: Fold, batches: Mapping[str, pa.RecordBatch]) -> None:
+        self.values = PythonColumns(batches)
         self._fold = fold
-        self._read = read
 
     def evaluate(self, plan: Plan, *, consolidated: bool) -> list[tuple[Any, ...]] | None:
         """The rows of a plan, the weight of each last.
@@ -56,7 +99,7 @@ class GeneratedEvaluator:
         if function is None:
             return None
         try:
-            rows = function(self._read)
+            rows = function(self.values.read)
         except _FAILURES:
             return None
         return rows if all(-_MOST <= row[-1] <= _MOST for row in rows) else None

@@ -63,6 +63,14 @@ _CONSOLIDATED = Distinct | Positive | Groups | Totals | Partition
 """Operators whose rows are always consolidated."""
 
 
+def unless_unknown(compute: Callable[[], pa.RecordBatch]) -> pa.RecordBatch | None:
+    """What vector operators compute, None where they do not know the plan or one of its values."""
+    try:
+        return compute()
+    except (Unsupported, pa.ArrowException):
+        return None
+
+
 class VectorEvaluator:
     """Evaluates plans on record batches; `fold` gives the value of an expression without columns.
 
@@ -90,6 +98,16 @@ class VectorEvaluator:
         if not consolidated or isinstance(plan, _CONSOLIDATED):
             return rows
         return consolidate(rows, schema_of(plan), ())
+
+    def consolidate(
+        self, rows: pa.RecordBatch, schema: Schema, rings: tuple[str, ...]
+    ) -> pa.RecordBatch | None:
+        """Weighted rows with the weights of equal rows added, None where the database must do it.
+
+        `rings` are the columns that are added up with the weights.
+        """
+        wanted = select_columns(rows, arrow_schema(schema))
+        return unless_unknown(lambda: consolidate(wanted, schema, rings))
 
     def _compile_or_none(self, plan: Plan) -> Evaluate | None:
         try:
