@@ -239,6 +239,6 @@ def test_a_weight_beyond_64_bits_is_refused(monkeypatch):
     workspace = duckdb_workspace()
     workspace.register("a", pa.table({"k": [1], "c": [1], "_w": [2**62]}))
     other = map_(Ref("a", C), (Output("r", "bigint", "`k`"),))
-    with pytest.raises(Exception, match=r"does not fit its type|out of range"):
+    with pytest.raises(Exception, match="overflow in multiplication"):
         workspace.compute(Compute("made", join(Ref("a", C), other, (("k", "r"),))))
     workspace.sql.close()
