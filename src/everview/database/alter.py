@@ -19,6 +19,7 @@ from everview.database.follow_altered import AlteredRelation, Constraints, follo
 from everview.errors import Span, UserError
 from everview.expr.types import Column, names
 from everview.expr.widening import is_wider
+from everview.lang.sql.bind.read_through import with_new_names
 from everview.lang.sql.parse.alterations import (
     Action,
     AddColumn,
@@ -112,12 +113,17 @@ def _rename(
         raise UserError(code, problem, span=to.span, remedy="choose another name")
     former = (epoch, name)
     source = catalog.source(name)
-    altered = AlteredSource(
-        source, replace(source, name=to.name), {each: each for each in names(source.schema)}
-    )
+    same_names = {each: each for each in names(source.schema)}
+    lost = frozenset({name.lower()})
+    altered = AlteredSource(source, replace(source, name=to.name), same_names, lost)
 
     old = catalog.tables.get(name)
-    fresh = old and replace(old, name=to.name, formerly=(*old.formerly, former))
+    fresh = old and replace(
+        old,
+        name=to.name,
+        formerly=(*old.formerly, former),
+        generated=_generated(old, to.name, same_names),
+    )
 
     def renamed(before: Catalog, constraints: Constraints) -> Catalog:
         if fresh is not None:
@@ -131,7 +137,7 @@ def _rename(
         }
         return before.redefined(before.tables, views, to.name)
 
-    relation = AlteredRelation(name, to.name, old, fresh)
+    relation = AlteredRelation(name, to.name, old, fresh, same_names)
     made = followed(statement, catalog, relation, renamed, altered, held)
     same = made.same | {to.name}
     return Alteration(made.catalog, AlteredFiles(moved={name: to.name, **made.moved}), same)
@@ -169,7 +175,8 @@ def _alter_columns(
 
     names_now = {old: None if column is None else column.name for old, column in became.items()}
     relation = AlteredRelation(name, name, table, fresh, names_now)
-    altered = AlteredSource(table.source, fresh.source, kept)
+    lost = frozenset(old.lower() for old, new in names_now.items() if old != new)
+    altered = AlteredSource(table.source, fresh.source, kept, lost)
     made = followed(statement, catalog, relation, retabled, altered, held)
     relaid = Relaid(
         len(layouts.layouts) - 1,
@@ -284,9 +291,21 @@ def _rename_column(action: RenameColumn, draft: _Draft) -> _Draft:
         lengths=tuple((now(name), length) for name, length in table.lengths),
         comments=replace(table.comments, columns=comments),
         defaults=tuple((now(name), value) for name, value in table.defaults),
-        generated=tuple((now(name), value) for name, value in table.generated),
+        generated=tuple(
+            (now(name), value)
+            for name, value in _generated(
+                table, table.name, {each: now(each) for each in names(table.columns)}
+            )
+        ),
     )
     return replace(draft, table=renamed)
+
+
+def _generated(
+    table: TableDefinition, to: str, became: Mapping[str, str]
+) -> tuple[tuple[str, str], ...]:
+    """The expressions of generated columns, with the names of now in them."""
+    return tuple((n, with_new_names(value, table.name, to, became)) for n, value in table.generated)
 
 
 def _set_type(action: SetType, draft: _Draft) -> _Draft:

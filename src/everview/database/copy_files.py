@@ -38,8 +38,7 @@ def copy_into(tx: Transaction, statement: CopyInto, on_progress: OnProgress) -> 
         part = tx.taken(table, files)
     finally:
         on_progress("")
-    tx.add_weighted(table.name, part, removes=False)
-    return row_count(part)
+    return tx.add_weighted(table.name, part, removes=False)
 
 
 def copy_to(

@@ -107,7 +107,10 @@ def _drop(tree: exp.Expr, source: _Source) -> Statement | None:
     if len(tree.args["tables"]) > 1:
         raise _not_in_language("DROP of several names", source.span, "drop one at a time")
     name = table_name(tree.args["tables"][0], source.text)
-    return Drop(kind.lower(), name, bool(tree.args.get("exists")), source.span)
+    cascade = bool(tree.args.get("cascade"))
+    if cascade and kind == "FUNCTION":
+        raise _not_in_language("DROP FUNCTION … CASCADE", source.span, "leave CASCADE out")
+    return Drop(kind.lower(), name, bool(tree.args.get("exists")), source.span, cascade)
 
 
 def _delete(tree: exp.Expr, source: _Source) -> Statement:
@@ -150,7 +153,7 @@ def _query(tree: exp.Expr, source: _Source) -> Statement:
 
 
 _KNOWN_PARTS: dict[type[exp.Expr], tuple[str, ...]] = {
-    exp.Drop: ("kind", "tables", "exists", "materialized"),
+    exp.Drop: ("kind", "tables", "exists", "materialized", "cascade", "restrict"),
     exp.Insert: ("this", "expression", "with_", "overwrite", "conflict"),
     exp.Delete: ("this", "where"),
     exp.Update: ("this", "expressions", "where"),
