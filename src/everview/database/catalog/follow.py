@@ -1,6 +1,6 @@
-"""Which views follow when a relation that they read is altered, and which would break.
+"""Which views and assertions follow when a relation that they read is altered, and which break.
 
-Assertions follow like views. A view keeps its columns, as in PostgreSQL: they were fixed when it was declared. It is left as it
+A view keeps its columns, as in PostgreSQL: they were fixed when it was declared. It is left as it
 is where its plan reads nothing that is altered. Else its text is made to read the relation through
 a projection to the columns there were. It breaks where a column that it reads is gone, or has
 another type.
