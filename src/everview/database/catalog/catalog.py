@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from contextlib import nullcontext
+from contextlib import nullcontext, suppress
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -41,6 +41,7 @@ from everview.database.catalog.definitions import (
     view_json,
 )
 from everview.errors import UserError
+from everview.expr.quoting import spark_name
 from everview.expr.types import Schema, names
 from everview.lang import plan_text
 from everview.lang.datalog.lower import StoredRelation as KnownSource
@@ -58,7 +59,7 @@ from everview.lang.front_end import (
 )
 from everview.lang.sql.bind.inline_functions import inline_calls_in_text
 from everview.lang.sql.lower.context import Analyze
-from everview.lang.sql.parse.constraints import UNIQUE
+from everview.lang.sql.parse.constraints import CHECK, UNIQUE
 from everview.lang.sql.parse.functions import Function
 from everview.lang.sql.parse.statements import AUTO
 from everview.lang.sql.recompute.partition_query import (
@@ -323,7 +324,10 @@ class Catalog:
         self.must_be_free(name)
         known = self.constraints.values()
         constraint = resolved(replace(constraint, name=name), self.tables, known)
-        assertion = self.as_assertion(constraint)
+        try:
+            assertion = self.as_assertion(constraint)
+        except UserError as problem:
+            raise self._no_condition(constraint) or problem from None
         if constraint.enforced:
             grown = self._like(self.tables, self.views)
             grown._assertions[name] = assertion
@@ -331,6 +335,19 @@ class Catalog:
             grown = self.with_view(ViewDefinition(name, assertion.query, calls=constraint.calls))
         grown.constraints = {**self.constraints, name: constraint}
         return grown
+
+    def _no_condition(self, constraint: ConstraintDefinition) -> UserError | None:
+        """The error for a CHECK of rows that is not true or false, None where it is or may be."""
+        if constraint.kind != CHECK:
+            return None
+        table = constraint.table
+        asked = f"SELECT {constraint.condition} AS held FROM {spark_name(table)}"
+        with suppress(UserError):
+            (held,) = self.describe(asked, {table: self.tables[table].columns})
+            if held.type != "boolean":
+                told = f"{constraint.text} cannot be declared: it is {held.type.upper()}"
+                return UserError("C009", told, remedy="write a condition, which is a BOOLEAN")
+        return None
 
     def without_constraint(self, name: str) -> Catalog:
         """The catalog without a constraint that no foreign key relies on."""

@@ -11,7 +11,7 @@ from sqlglot.tokenizer_core import Token, TokenType
 
 from everview.errors import Span, UserError
 from everview.expr.dialect import DIALECT
-from everview.lang.sql.parse.alter import merged_alter, parse_alter
+from everview.lang.sql.parse.alter import FORMS, merged_alter, parse_alter
 from everview.lang.sql.parse.alter_constraints import alter_constraints
 from everview.lang.sql.parse.begin import begin
 from everview.lang.sql.parse.constraints import read_assertion
@@ -313,7 +313,9 @@ def _command(tree: exp.Expr, source: _Source) -> Statement | None:
         return _alter(plain, source)
     if kinds[:2] == ["ALTER", "TABLE"]:
         merged = merged_alter(source.tokens, source.text)
-        return None if merged is None else _alter(merged, source)
+        if merged is None:
+            raise _not_in_language("this form of ALTER TABLE", source.span, FORMS)
+        return _alter(merged, source)
     constraint = read_assertion(source.tokens, source.text, source.span)
     if constraint is not None:
         return CreateAssertion(constraint, source.span)
