@@ -15,11 +15,15 @@ from everview.database.catalog.catalog import Catalog
 from everview.database.catalog.definitions import TableDefinition, unusable_relation
 from everview.database.catalog.follow import AlteredSource, with_table
 from everview.database.declare_constraints import constant, must_compute
-from everview.database.follow_altered import AlteredRelation, Constraints, followed
+from everview.database.follow_altered import (
+    AlteredRelation,
+    Constraints,
+    followed,
+    generated_now,
+)
 from everview.errors import Span, UserError
 from everview.expr.types import Column, names
 from everview.expr.widening import is_wider
-from everview.lang.sql.bind.read_through import with_new_names
 from everview.lang.sql.parse.alterations import (
     Action,
     AddColumn,
@@ -122,7 +126,7 @@ def _rename(
         old,
         name=to.name,
         formerly=(*old.formerly, former),
-        generated=_generated(old, to.name, same_names),
+        generated=generated_now(old, to.name, same_names),
     )
 
     def renamed(before: Catalog, constraints: Constraints) -> Catalog:
@@ -293,19 +297,12 @@ def _rename_column(action: RenameColumn, draft: _Draft) -> _Draft:
         defaults=tuple((now(name), value) for name, value in table.defaults),
         generated=tuple(
             (now(name), value)
-            for name, value in _generated(
+            for name, value in generated_now(
                 table, table.name, {each: now(each) for each in names(table.columns)}
             )
         ),
     )
     return replace(draft, table=renamed)
-
-
-def _generated(
-    table: TableDefinition, to: str, became: Mapping[str, str]
-) -> tuple[tuple[str, str], ...]:
-    """The expressions of generated columns, with the names of now in them."""
-    return tuple((n, with_new_names(value, table.name, to, became)) for n, value in table.generated)
 
 
 def _set_type(action: SetType, draft: _Draft) -> _Draft:

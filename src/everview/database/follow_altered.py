@@ -160,3 +160,10 @@ def _now(columns: tuple[str, ...], relation: AlteredRelation) -> tuple[str, ...]
 
 def _names(named: list[str]) -> UserError:
     return UserError("C008", f"it names {', '.join(named)}", remedy="leave that as it is")
+
+
+def generated_now(
+    table: TableDefinition, to: str, became: Mapping[str, str]
+) -> tuple[tuple[str, str], ...]:
+    """The expressions of generated columns, with the names of now in them."""
+    return tuple((n, with_new_names(value, table.name, to, became)) for n, value in table.generated)

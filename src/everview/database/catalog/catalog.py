@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from contextlib import nullcontext, suppress
+from contextlib import nullcontext
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -21,6 +21,8 @@ from everview.database.catalog.constraints import (
     constraint_from,
     constraint_json,
     free_name,
+    keys_first,
+    no_condition,
     relies_on,
     resolved,
     tables_that_follow,
@@ -41,7 +43,6 @@ from everview.database.catalog.definitions import (
     view_json,
 )
 from everview.errors import UserError
-from everview.expr.quoting import spark_name
 from everview.expr.types import Schema, names
 from everview.lang import plan_text
 from everview.lang.datalog.lower import StoredRelation as KnownSource
@@ -59,7 +60,6 @@ from everview.lang.front_end import (
 )
 from everview.lang.sql.bind.inline_functions import inline_calls_in_text
 from everview.lang.sql.lower.context import Analyze
-from everview.lang.sql.parse.constraints import CHECK, UNIQUE
 from everview.lang.sql.parse.functions import Function
 from everview.lang.sql.parse.statements import AUTO
 from everview.lang.sql.recompute.partition_query import (
@@ -327,7 +327,7 @@ class Catalog:
         try:
             assertion = self.as_assertion(constraint)
         except UserError as problem:
-            raise self._no_condition(constraint) or problem from None
+            raise no_condition(constraint, self.tables, self.describe) or problem from None
         if constraint.enforced:
             grown = self._like(self.tables, self.views)
             grown._assertions[name] = assertion
@@ -335,19 +335,6 @@ class Catalog:
             grown = self.with_view(ViewDefinition(name, assertion.query, calls=constraint.calls))
         grown.constraints = {**self.constraints, name: constraint}
         return grown
-
-    def _no_condition(self, constraint: ConstraintDefinition) -> UserError | None:
-        """The error for a CHECK of rows that is not true or false, None where it is or may be."""
-        if constraint.kind != CHECK:
-            return None
-        table = constraint.table
-        asked = f"SELECT {constraint.condition} AS held FROM {spark_name(table)}"
-        with suppress(UserError):
-            (held,) = self.describe(asked, {table: self.tables[table].columns})
-            if held.type != "boolean":
-                told = f"{constraint.text} cannot be declared: it is {held.type.upper()}"
-                return UserError("C009", told, remedy="write a condition, which is a BOOLEAN")
-        return None
 
     def without_constraint(self, name: str) -> Catalog:
         """The catalog without a constraint that no foreign key relies on."""
@@ -428,7 +415,7 @@ class Catalog:
             or gone & {*self.reads(name)}
             or any(relies_on(each, key, self.tables) for key in keys)
         ]
-        return [*views, *sorted(found, key=lambda name: rest[name].kind != UNIQUE)]
+        return [*views, *keys_first(rest[name] for name in found)]
 
     def without_all(self, names: Sequence[str]) -> Catalog:
         """The catalog without views and constraints, the last one first."""

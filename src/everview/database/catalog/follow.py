@@ -14,7 +14,6 @@ from dataclasses import dataclass, field, replace
 
 from everview.compiler import View
 from everview.database.catalog.catalog import Catalog
-from everview.database.catalog.constraints import ConstraintDefinition
 from everview.database.catalog.definitions import TableDefinition, ViewDefinition
 from everview.errors import UserError
 from everview.expr import scalar
@@ -22,7 +21,7 @@ from everview.expr.quoting import spark_name
 from everview.lang import plan_text
 from everview.lang.front_end import PLAN, SQL
 from everview.lang.sql.bind.read_through import names_in, read_through
-from everview.lang.sql.parse.constraints import ASSERTION
+from everview.lang.sql.parse.constraints import ASSERTION, Constraint
 from everview.plan.build import map_
 from everview.plan.nodes import Map, Output, Plan, Source, Totals
 from everview.plan.text import parse_plan
@@ -174,7 +173,7 @@ def _followed(
 
 def _followed_assertion(
     before: Catalog, catalog: Catalog, altered: AlteredSource, name: str
-) -> ConstraintDefinition:
+) -> Constraint:
     """An assertion over the relation of now: as it is, else it reads through a projection."""
     if name in before.beyond_reach:
         raise before.beyond_reach[name]
