@@ -238,11 +238,24 @@ class Catalog:
         others = {n: v for n, v in self.views.items() if n not in (name, *readers)}
         grown = self._like(self.tables, others).with_view(replace(view, name=name))
         for reader in readers:
-            grown = self._with_reader(grown, reader, name)
+            grown = self.with_reader(grown, reader, name)
         return grown
 
-    def _with_reader(self, grown: Catalog, reader: str, name: str) -> Catalog:
-        """The grown catalog with a view as it is declared here, if it keeps its columns."""
+    def without_readers_of(self, names: Collection[str]) -> tuple[Catalog, tuple[str, ...]]:
+        """The catalog without some views and all that read them, which are to be declared again.
+
+        The readers come with it, in order.
+        """
+        gone = {*names, *(each for name in names for each in self.dictionaries(name))}
+        readers = {reader for name in gone for reader in self.readers(name)} - gone
+        left = {n: view for n, view in self.views.items() if n not in gone | readers}
+        return self._like(self.tables, left), tuple(n for n in self.views if n in readers)
+
+    def with_reader(self, grown: Catalog, reader: str, name: str) -> Catalog:
+        """The grown catalog with a view as it is declared here, if it keeps its columns.
+
+        It reads `name`, which has been replaced.
+        """
         remedy = f"keep the columns that {reader} reads, or drop {reader} first"
         try:
             grown = grown.with_view(replace(self.views[reader], rest=None, parts=()))
