@@ -70,8 +70,12 @@ def expected(
     text: str,
     tables: Mapping[str, Iterable[tuple[Any, ...]]],
     around: Mapping[str, Any] | None = None,
+    *over: str,
 ) -> list[Any]:
-    """What CPython answers, over rows whose nulls compare as they do here."""
+    """What CPython answers, over rows whose nulls compare as they do here.
+
+    Each of the functions `over` is called with what the one before gives, and with the tables.
+    """
     rows = {
         name: [
             SimpleNamespace(
@@ -82,6 +86,8 @@ def expected(
         for name in TABLES
     }
     found = defined(text, **{**(around or {}), **AGGREGATES})(rows["A"], rows["B"])
+    for each in over:
+        found = defined(each, **AGGREGATES)(found, rows["A"], rows["B"])
     return canonical(found)  # type: ignore[no-any-return]
 
 
@@ -116,10 +122,42 @@ class Generator:
 
     def function(self) -> str:
         """The text of a function of both tables; a comment says that elements are no tuples."""
+        return self.functions(1)[0]
+
+    def functions(self, levels: int) -> tuple[str, ...]:
+        """The texts of functions, each but the first over what the one before gives as `v`."""
         type_ = self.type(3)
-        body = self.bag(type_, {}, 3)
-        note = "" if isinstance(type_, tuple) else "# element\n"
-        return f"{note}def query(A, B):\n    return {body}\n"
+        texts = [_text(type_, "A, B", self.bag(type_, {}, 3))]
+        for _ in range(levels - 1):
+            found, body = self.over(type_)
+            type_ = found
+            texts.append(_text(type_, "v, A, B", body))
+        return tuple(texts)
+
+    def over(self, type_: Any) -> tuple[Any, str]:
+        """A collection over `v`, whose elements have a type, and the type of its elements."""
+        parts = [self.part("x", type_, 3) for _ in range(self.rng.randint(1, 3))]
+        texts = ", ".join(text for _, text in parts)
+        test = self.rng.choice(("", "", f" if {self.test({}, 1)}"))
+        body = f"[({texts},) for x in v{test}]"
+        if self.rng.random() < 0.3:
+            body = f"{body} + [({texts},) for x in v for a in A if a.a == 1]"
+        return tuple(found for found, _ in parts), body
+
+    def part(self, text: str, type_: Any, depth: int) -> tuple[Any, str]:
+        """A value made from one of some type: itself, a component, or what is inside it."""
+        kind = self.rng.random()
+        if isinstance(type_, tuple) and kind < 0.65:
+            place = self.rng.randrange(len(type_))
+            return self.part(f"{text}[{place}]", type_[place], depth)
+        if isinstance(type_, list) and depth and kind < 0.5:
+            variable = f"y{next(self.variables)}"
+            found, inner = self.part(variable, type_[0], depth - 1)
+            test = self.rng.choice(("", f" if {self.test({}, 0)}"))
+            return [found], f"[{inner} for {variable} in {text}{test}]"
+        if isinstance(type_, list) and kind < 0.65:
+            return self.rng.choice((("int", f"len({text})"), (type_, f"({text} + {text})")))
+        return type_, text
 
     def type(self, depth: int) -> Any:
         """A type: "int", "str", a tuple of types, or a list of one."""
@@ -200,6 +238,11 @@ class Generator:
             return f"{self.text(scope, 0)} {self.rng.choice(('==', '!='))} {self.text(scope, 0)}"
         sign = self.rng.choice(("==", "==", "!=", "<", "<=", ">", ">="))
         return f"{self.number(scope, min(depth, 1))} {sign} {self.number(scope, 0)}"
+
+
+def _text(type_: Any, parameters: str, body: str) -> str:
+    note = "" if isinstance(type_, tuple) else "# element\n"
+    return f"{note}def query({parameters}):\n    return {body}\n"
 
 
 def random_row(rng: random.Random) -> tuple[Any, ...]:

@@ -116,9 +116,11 @@ def test_a_nested_view_is_there_when_the_store_is_opened_again(tmp_path: Path) -
         assert not db.catalog.views
 
 
-def follow(db: Database, text: str, rng: random.Random, turns: int) -> None:
-    """Declare a function, change its tables, and compare with CPython after every change."""
-    db.nested(defined(text), name="v")
+def follow(db: Database, texts: tuple[str, ...], rng: random.Random, turns: int) -> None:
+    """Declare functions, change their tables, and compare with CPython after every change."""
+    for level, text in enumerate(texts):
+        under = {"v": f"v{level - 1}"} if level else {}
+        db.nested(defined(text), name=f"v{level}", tables=under)
     tables: dict[str, list[tuple[Any, ...]]] = {"A": [], "B": []}
     for turn in range(turns):
         with db.transaction() as tx:
@@ -131,8 +133,11 @@ def follow(db: Database, text: str, rng: random.Random, turns: int) -> None:
                 rows += come
                 tx.insert(name, come) if come else None
                 tx.delete(name, gone) if gone else None
-        assert answered(db.read("v").rows(), text) == expected(text, tables), (text, tables)
+        for level, text in enumerate(texts):
+            wanted = expected(texts[0], tables, None, *texts[1 : level + 1])
+            assert answered(db.read(f"v{level}").rows(), text) == wanted, (texts, tables)
     assert db.audit().ok
+    assert all(db.audit(view).ok for view in db.catalog.views if "." not in view)
 
 
 def test_random_functions_are_what_cpython_makes_of_them(tmp_path: Path) -> None:
@@ -140,7 +145,7 @@ def test_random_functions_are_what_cpython_makes_of_them(tmp_path: Path) -> None
         rng = random.Random(f"embedded {seed}")
         with ev.open(str(tmp_path / f"s{seed}"), engine="duckdb") as db:
             db.sql(DECLARED)
-            follow(db, Generator(rng).function(), rng, turns=4)
+            follow(db, Generator(rng).functions(1 + seed % 3), rng, turns=4)
 
     check_each(range(200 if THOROUGH else 12), check)
 
@@ -153,7 +158,7 @@ def test_random_functions_are_what_cpython_makes_of_them_on_spark(
         rng = random.Random(f"spark {seed}")
         with ev.open(str(tmp_path / f"s{seed}"), spark=spark) as db:
             db.sql(DECLARED)
-            follow(db, Generator(rng).function(), rng, turns=2)
+            follow(db, Generator(rng).functions(2), rng, turns=2)
 
     check_each(range(20 if THOROUGH else 2), check)
 

@@ -17,8 +17,7 @@ from everview.database.ddl import CatalogChange
 from everview.database.error_context import with_span
 from everview.database.handle import Handle
 from everview.errors import Span, UserError
-from everview.lang.front_end import NESTED
-from everview.lang.nested.check import row_type
+from everview.lang.front_end import NESTED, nested_known
 from everview.lang.nested.comprehension import compile_function, parameters
 from everview.lang.nested.module import read_module
 from everview.lang.nested.parse import parse_expr
@@ -75,11 +74,15 @@ def _module_text(module: object) -> tuple[str, str]:
 
 @dataclass(frozen=True, slots=True)
 class _View:
-    """A view to declare: the relations that it reads, and how it joins a catalog."""
+    """A view to declare: the relations that it reads, and how it joins a catalog.
+
+    `placed` gives an error about the whole of it a place in its text.
+    """
 
     name: str
     reads: tuple[str, ...]
     join: Callable[[Catalog], Catalog]
+    placed: Callable[[UserError], UserError] = lambda problem: problem
 
     def must_wait(self, others: Sequence[_View]) -> bool:
         """Whether it reads one of the others, or a collection inside one."""
@@ -96,7 +99,8 @@ def _by_text(name: str, text: str) -> _View:
     def join(catalog: Catalog) -> Catalog:
         with with_span(whole):
             spelled = {each: found for each in relations(expr) if (found := catalog.find(each))}
-            return _with_view(catalog, name, with_relations(expr, _queries(catalog, spelled)))
+            tables = {each: Rel(relation) for each, relation in spelled.items()}
+            return _with_view(catalog, name, with_relations(expr, tables))
 
     with with_span(whole):
         expr = parse_expr(text)
@@ -114,17 +118,19 @@ def _by_function(name: str, function: object, given: Mapping[str, str]) -> _View
     def join(catalog: Catalog) -> Catalog:
         try:
             found = {each: catalog.relation(relation) for each, relation in reads.items()}
-            queries = _queries(catalog, found)
-            read = {each for query in queries.values() for each in relations(query)}
-            rows = {each: row_type(catalog.schema(each)) for each in sorted(read)}
-            return _with_view(catalog, name, compile_function(function, queries, rows))
+            known = nested_known(catalog.known_relations())
+            rows = {each: known.element(each) for each in sorted({*found.values()})}
+            tables = {each: Rel(relation) for each, relation in found.items()}
+            return _with_view(catalog, name, compile_function(function, tables, rows))
         except UserError as problem:
             if problem.span is not None:
                 raise
-            told = source.refusal(source.tree, problem.problem, problem.remedy, problem.code)
-            raise told from None
+            raise placed(problem) from None
 
-    return _View(name, tuple(reads.values()), join)
+    def placed(problem: UserError) -> UserError:
+        return source.refusal(source.tree, problem.problem, problem.remedy, problem.code)
+
+    return _View(name, tuple(reads.values()), join, placed)
 
 
 def _again(before: Catalog, name: str, replaced: Sequence[str]) -> _View:
@@ -145,20 +151,10 @@ def _again(before: Catalog, name: str, replaced: Sequence[str]) -> _View:
     return _View(name, reads, join)
 
 
-def _queries(catalog: Catalog, names: Mapping[str, str]) -> dict[str, Expr]:
-    """What names stand for: relations, and nested views as they are written."""
-    return {
-        each: read_definition(catalog.views[relation].query).expr
-        if catalog.is_nested(relation)
-        else Rel(relation)
-        for each, relation in names.items()
-    }
-
-
 def _with_view(catalog: Catalog, name: str, expr: Expr) -> Catalog:
     """The catalog with all relations of a view."""
     catalog.must_be_free(name)
-    known = {each.lower(): catalog.source(each) for each in (*catalog.tables, *catalog.views)}
+    known = nested_known(catalog.known_relations())
     for each in definitions(name, expr, known):
         catalog = catalog.with_view(ViewDefinition(each.relation, each.text, language=NESTED))
     return catalog
@@ -181,8 +177,16 @@ def _with_all(before: Catalog, views: Sequence[_View]) -> Catalog:
 
     The views that read what is replaced are declared again.
     """
-    there = [found for each in views if (found := before.find(each.name)) is not None]
-    replaced = [each for each in there if before.is_nested(each)]
+    replaced: list[str] = []
+    for each in views:
+        found = before.find(each.name)
+        if found is not None and before.is_nested(found):
+            replaced.append(found)
+            continue
+        try:
+            before.must_be_free(each.name)
+        except UserError as problem:
+            raise each.placed(problem) from None
     grown, readers = before.without_readers_of(replaced)
     again = [each for each in readers if before.whole_view(each) == each]
     waiting = [*views, *(_again(before, each, replaced) for each in again)]
@@ -191,7 +195,8 @@ def _with_all(before: Catalog, views: Sequence[_View]) -> Catalog:
         if ready is None:
             told = ", ".join(each.name for each in waiting)
             remedy = "use db.datalog for recursion"
-            raise UserError("C007", f"each of {told} reads itself or another of them", remedy=remedy)
+            problem = f"each of {told} reads itself or another of them"
+            raise waiting[0].placed(UserError("C007", problem, remedy=remedy))
         waiting.remove(ready)
         grown = ready.join(grown)
     return grown

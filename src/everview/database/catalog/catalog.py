@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from contextlib import nullcontext
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -511,7 +511,17 @@ class Catalog:
         else:
             query, language = self.views[view].query, self.views[view].language
         named = map(self.find, names_read(query, language))
-        return tuple(dict.fromkeys(name for name in named if name is not None))
+        found = dict.fromkeys(name for name in named if name is not None)
+        if language == NESTED:
+            others = (each for each in found if each != self.whole_view(view))
+            found |= dict.fromkeys(each for name in others for each in self.inside(name))
+        return tuple(found)
+
+    def inside(self, name: str) -> Iterator[str]:
+        """The dictionaries that hold the collections inside a relation, its own or shared."""
+        if self.is_nested(name):
+            yield from self.dictionaries(name)
+            yield from (each for each in self.reads(name) if self.whole_view(each) != each)
 
     @property
     def parts(self) -> dict[str, RecomputedBlock]:
@@ -551,7 +561,7 @@ class Catalog:
     def _as_assertion(self, constraint: ConstraintDefinition) -> Assertion:
         """A constraint compiled, by the first of its queries that can be read."""
         name, problem = constraint.name, None
-        known = {n: KnownSource(s, self._may_be_null(s)) for n, s in self._sources().items()}
+        known = self.known_relations()
         for query in violating_queries_of(constraint, self.tables):
             try:
                 view, _ = compile_view(ViewText(name, query), known, self.analyze)
@@ -603,9 +613,21 @@ class Catalog:
         """The text of a view, and the relations it may read, by lower-case name."""
         view = self.views[name]
         text = view.query if view.rest is None else view.rest
-        known = {n: KnownSource(s, self._may_be_null(s)) for n, s in self._sources(name).items()}
+        known = self.known_relations(name)
         known |= {part.name.lower(): KnownSource(part.source, nulls=True) for part in view.parts}
         return ViewText(name, text, view.language, view.columns), known
+
+    def known_relations(self, before: str | None = None) -> dict[str, KnownSource]:
+        """What a view may read, by lower-case name: all, or what is declared before a view."""
+        sources = self._sources(before).items()
+        return {
+            name: KnownSource(
+                each,
+                self._may_be_null(each),
+                self.views[each.name].query if self.is_nested(each.name) else "",
+            )
+            for name, each in sources
+        }
 
     def _may_be_null(self, source: Source) -> bool:
         """Whether a relation may hold a NULL, or a row twice."""

@@ -20,8 +20,7 @@ def explain_shredded(catalog: Catalog, name: str) -> str:
         remedy = "choose another stage, or name a view that db.nested has declared"
         raise UserError("X001", f"{name} is no nested view", remedy=remedy)
     query = catalog.views[name].query
-    known = {each.lower(): catalog.source(each) for each in catalog.reads(name)}
-    texts = flat_queries(query, known)
+    texts = flat_queries(query, catalog.known_relations())
     blocks = [query]
     for each in (name, *catalog.dictionaries(name)):
         plan = catalog.compiled(each).plan

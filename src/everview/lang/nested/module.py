@@ -12,6 +12,7 @@ import operator
 from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from types import ModuleType
 from typing import Any
 
 from everview.errors import Span, UserError
@@ -91,7 +92,7 @@ class _Module:
             for name, value in self._defined(statement):
                 if bound[name] > 1:
                     value = Unread(f"{name} is defined more than once in the module")
-                elif name in changed:
+                elif name in changed and not isinstance(value, ModuleType):
                     value = Unread(f"{name} is changed in the module, which is not run")
                 self.names[name] = value
         for name in bound:

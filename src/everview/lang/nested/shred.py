@@ -23,6 +23,7 @@ from everview.lang.nested.normal_form import (
     Tuple,
     free_columns,
 )
+from everview.lang.nested.stored import Stored
 from everview.lang.nested.types import ELEMENT, Bag, Base, Product, Type, shown
 
 _PLAIN = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
@@ -81,23 +82,32 @@ class Member:
 
 @dataclass(frozen=True, slots=True)
 class Shredded:
-    """One relation of a shredded query: the flat one, at no path, or the dictionary at a path."""
+    """One relation of a shredded query: the flat one, at no path, or the dictionary at a path.
+
+    A dictionary that is `shared` is that of a collection which is stored already: the relation
+    above has labels of it, or is above it there too, and then there is no occurrence of it.
+    """
 
     path: str
     above: str
     element: Type
     occurrences: tuple[Occurrence, ...]
     members: tuple[Member, ...]
+    shared: Stored | None = None
 
     @property
     def branch(self) -> str:
         """The column with the number of the occurrence, where there is one."""
+        if self.shared is not None:
+            return ""
         several = len(self.occurrences) > 1
         return f"{self.path}#" if several or any(not o.columns for o in self.occurrences) else ""
 
     @property
     def labels(self) -> Schema:
-        """The columns of the label, which the relation above has too."""
+        """The columns of the label, as the relation above calls them."""
+        if self.shared is not None and not self.occurrences:
+            return self.shared.label
         branch = (Column(self.branch, "int"),) if self.branch else ()
         return branch + tuple(dict.fromkeys(c for each in self.occurrences for c in each.columns))
 
@@ -118,6 +128,13 @@ def shred(collection: Collection, element: Type) -> tuple[Shredded, ...]:
     return (flat, *_dictionaries(flat, {}))
 
 
+def relation_of(view: str, part: Shredded) -> str:
+    """The name of the relation that holds a part of a view."""
+    if part.shared is not None:
+        return part.shared.relation
+    return f"{view}.{part.path}" if part.path else view
+
+
 def _dictionaries(relation: Shredded, types: dict[ColumnOf, str]) -> Iterator[Shredded]:
     for member in relation.members:
         for each in member.part.generators:
@@ -131,6 +148,10 @@ def _dictionaries(relation: Shredded, types: dict[ColumnOf, str]) -> Iterator[Sh
 
 def _dictionary(relation: Shredded, leaf: Leaf, type_: Bag, types: dict[ColumnOf, str]) -> Shredded:
     path = relation.below(leaf)
+    shared = _shared(relation, leaf)
+    if shared is not None:
+        found = tuple(_reference(path, relation, leaf, n) for n in range(len(relation.members)))
+        return Shredded(path, relation.path, type_.element, found, (), shared)
     occurrences: list[Occurrence] = []
     members: list[Member] = []
     for number, member in enumerate(relation.members):
@@ -143,6 +164,27 @@ def _dictionary(relation: Shredded, leaf: Leaf, type_: Bag, types: dict[ColumnOf
         occurrences.append(found)
         members += (Member(part, found) for part in bag.parts)
     return Shredded(path, relation.path, type_.element, tuple(occurrences), tuple(members))
+
+
+def _shared(relation: Shredded, leaf: Leaf) -> Stored | None:
+    """The stored dictionary that all bags at a place are in, if there is one."""
+    if relation.shared is not None:
+        return relation.shared.at(leaf.path).dictionary
+    bags = (leaf.of(member.part.head) for member in relation.members)
+    lookups = [bag.lookup for bag in bags if isinstance(bag, Collection)]
+    found = {each and each.dictionary.relation for each in lookups}
+    return lookups[0].dictionary if len(found) == 1 and lookups[0] is not None else None
+
+
+def _reference(path: str, relation: Shredded, leaf: Leaf, number: int) -> Occurrence:
+    """The label of a bag that is stored already, its columns called after their place here."""
+    bag = leaf.of(relation.members[number].part.head)
+    assert isinstance(bag, Collection)
+    assert bag.lookup is not None
+    label = bag.lookup.dictionary.label
+    own = (c.name.partition("#")[2] if "#" in c.name else c.name for c in label)
+    columns = (Column(f"{path}#{n}", c.type) for n, c in zip(own, label, strict=True))
+    return Occurrence(number, number, tuple(columns), bag.lookup.label)
 
 
 def _must_be_storable(type_: Type) -> None:
