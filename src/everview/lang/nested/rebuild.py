@@ -49,7 +49,7 @@ class Rebuilding:
         source = self.stored[relation.path]
         if relation.shared is None:
             return source
-        called = dict(zip(names(relation.shared.label), names(relation.labels), strict=True))
+        called = dict(zip(names(relation.shared.dictionary.label), names(relation.labels), strict=True))
         outputs = (
             Output(called.get(c.name, c.name), c.type, scalar.column(c.name)) for c in source.schema
         )

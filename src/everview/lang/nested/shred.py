@@ -20,10 +20,11 @@ from everview.lang.nested.normal_form import (
     ColumnOf,
     Comprehension,
     Head,
+    Lookup,
     Tuple,
     free_columns,
 )
-from everview.lang.nested.stored import Stored
+from everview.lang.nested.stored import Inside, Stored
 from everview.lang.nested.types import ELEMENT, Bag, Base, Product, Type, shown
 
 _PLAIN = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
@@ -84,8 +85,8 @@ class Member:
 class Shredded:
     """One relation of a shredded query: the flat one, at no path, or the dictionary at a path.
 
-    A dictionary that is `shared` is that of a collection which is stored already: the relation
-    above has labels of it, or is above it there too, and then there is no occurrence of it.
+    A dictionary that is `shared` is that of a collection which is stored already. It has no
+    occurrence here if the relation above is shared too.
     """
 
     path: str
@@ -93,7 +94,7 @@ class Shredded:
     element: Type
     occurrences: tuple[Occurrence, ...]
     members: tuple[Member, ...]
-    shared: Stored | None = None
+    shared: Inside | None = None
 
     @property
     def branch(self) -> str:
@@ -106,8 +107,8 @@ class Shredded:
     @property
     def labels(self) -> Schema:
         """The columns of the label, as the relation above calls them."""
-        if self.shared is not None and not self.occurrences:
-            return self.shared.label
+        if self.shared is not None:
+            return self.shared.columns
         branch = (Column(self.branch, "int"),) if self.branch else ()
         return branch + tuple(dict.fromkeys(c for each in self.occurrences for c in each.columns))
 
@@ -131,7 +132,7 @@ def shred(collection: Collection, element: Type) -> tuple[Shredded, ...]:
 def relation_of(view: str, part: Shredded) -> str:
     """The name of the relation that holds a part of a view."""
     if part.shared is not None:
-        return part.shared.relation
+        return part.shared.dictionary.relation
     return f"{view}.{part.path}" if part.path else view
 
 
@@ -148,10 +149,15 @@ def _dictionaries(relation: Shredded, types: dict[ColumnOf, str]) -> Iterator[Sh
 
 def _dictionary(relation: Shredded, leaf: Leaf, type_: Bag, types: dict[ColumnOf, str]) -> Shredded:
     path = relation.below(leaf)
-    shared = _shared(relation, leaf)
-    if shared is not None:
-        found = tuple(_reference(path, relation, leaf, n) for n in range(len(relation.members)))
-        return Shredded(path, relation.path, type_.element, found, (), shared)
+    if relation.shared is not None:
+        inside = relation.shared.dictionary.at(leaf.path)
+        return Shredded(path, relation.path, type_.element, (), (), inside)
+    lookups = _lookups(relation, leaf)
+    if lookups:
+        inside = _shared(path, lookups[0].dictionary)
+        labels = (each.label for each in lookups)
+        found = tuple(Occurrence(n, n, inside.columns, each) for n, each in enumerate(labels))
+        return Shredded(path, relation.path, type_.element, found, (), inside)
     occurrences: list[Occurrence] = []
     members: list[Member] = []
     for number, member in enumerate(relation.members):
@@ -166,25 +172,18 @@ def _dictionary(relation: Shredded, leaf: Leaf, type_: Bag, types: dict[ColumnOf
     return Shredded(path, relation.path, type_.element, tuple(occurrences), tuple(members))
 
 
-def _shared(relation: Shredded, leaf: Leaf) -> Stored | None:
-    """The stored dictionary that all bags at a place are in, if there is one."""
-    if relation.shared is not None:
-        return relation.shared.at(leaf.path).dictionary
-    bags = (leaf.of(member.part.head) for member in relation.members)
-    lookups = [bag.lookup for bag in bags if isinstance(bag, Collection)]
-    found = {each and each.dictionary.relation for each in lookups}
-    return lookups[0].dictionary if len(found) == 1 and lookups[0] is not None else None
+def _lookups(relation: Shredded, leaf: Leaf) -> list[Lookup]:
+    """The bags at a place, if all of them are in one stored dictionary."""
+    bags = [leaf.of(member.part.head) for member in relation.members]
+    lookups = [b.lookup for b in bags if isinstance(b, Collection) and b.lookup is not None]
+    stored = {each.dictionary.relation for each in lookups}
+    return lookups if len(lookups) == len(bags) and len(stored) == 1 else []
 
 
-def _reference(path: str, relation: Shredded, leaf: Leaf, number: int) -> Occurrence:
-    """The label of a bag that is stored already, its columns called after their place here."""
-    bag = leaf.of(relation.members[number].part.head)
-    assert isinstance(bag, Collection)
-    assert bag.lookup is not None
-    label = bag.lookup.dictionary.label
-    own = (c.name.partition("#")[2] if "#" in c.name else c.name for c in label)
-    columns = (Column(f"{path}#{n}", c.type) for n, c in zip(own, label, strict=True))
-    return Occurrence(number, number, tuple(columns), bag.lookup.label)
+def _shared(path: str, dictionary: Stored) -> Inside:
+    """A stored dictionary at a path, the columns of its label called after that."""
+    own = (c.name.partition("#")[2] if "#" in c.name else c.name for c in dictionary.label)
+    return Inside(path, tuple(f"{path}#{name}" for name in own), dictionary)
 
 
 def _must_be_storable(type_: Type) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from everview.expr.types import Schema
+from everview.expr.types import Column, Schema
 from everview.lang.nested.types import Type
 
 
@@ -41,3 +41,9 @@ class Inside:
     path: str
     label: tuple[str, ...]
     dictionary: Stored
+
+    @property
+    def columns(self) -> Schema:
+        """The columns of its label there."""
+        label = zip(self.label, self.dictionary.label, strict=True)
+        return tuple(Column(name, column.type) for name, column in label)

@@ -50,7 +50,7 @@ class Known:
 
         def of(part: Shredded) -> Stored:
             if part.shared is not None:
-                return part.shared
+                return part.shared.dictionary
             relation = relation_of(definition.view, part)
             below = [
                 (leaf.path, parts[part.below(leaf)])
