@@ -85,7 +85,11 @@ def test_a_module_is_read_as_text_and_its_views_are_one_epoch(db: Database, file
     before = db.epoch
     assert db.load_module(file) == ("popular", "related", "constants")
     assert db.epoch == before + 1
-    assert dict(db.read("related").rows()) == {"Drive": [], "Skyfall": ["Rush"], "Rush": ["Skyfall"]}
+    assert dict(db.read("related").rows()) == {
+        "Drive": [],
+        "Skyfall": ["Rush"],
+        "Rush": ["Skyfall"],
+    }
     assert db.read("popular").rows() == []
     db.insert("M", [JARHEAD])
     assert sorted(db.read("popular").rows()) == [
@@ -129,7 +133,9 @@ def test_a_module_that_reads_other_columns_is_refused_for_its_readers(
     db.load_module(file)
     db.sql("CREATE VIEW names AS SELECT name FROM popular")
     before, epoch = db.catalog.to_json(), db.epoch
-    file.write_text(PROGRAM.replace("    name: str", "    title: str").replace("(m.name, m.o", "(m.title, m.o"))
+    file.write_text(
+        PROGRAM.replace("    name: str", "    title: str").replace("(m.name, m.o", "(m.title, m.o")
+    )
     with pytest.raises(UserError, match="C008"):
         db.load_module(file)
     assert (db.catalog.to_json(), db.epoch) == (before, epoch)
@@ -171,7 +177,11 @@ def test_a_nested_view_is_replaced_where_that_is_asked_for(db: Database) -> None
 BAD = {
     "no text of Python": ("def (", "N001", 1),
     "nothing is marked": ("def f(M):\n    return [m.name for m in M]", "N010", None),
-    "star": ("from x import *\n@ev.nested\ndef f(M):\n    return [m.name for m in M]", "N010", None),
+    "star": (
+        "from x import *\n@ev.nested\ndef f(M):\n    return [m.name for m in M]",
+        "N010",
+        None,
+    ),
     "no such table": ("@ev.nested\ndef f(Nowhere):\n    return [1 for m in Nowhere]", "C002", 3),
     "ill-typed": ("@ev.nested\ndef f(M):\n    return [m.name + 1 for m in M]", "N003", 4),
     "mutation": ("@ev.nested\ndef f(M):\n    x = []\n    x.append(1)\n    return x", "N010", 5),
@@ -236,7 +246,9 @@ BAD = {
 def test_a_bad_module_is_refused_with_its_place(db: Database, file: Path, case: str) -> None:
     text, code, line = BAD[case]
     good = "\n@ev.nested\ndef good(M):\n    return [m.name for m in M]\n"
-    file.write_text(f"import everview as ev\n{text}{good if code != 'N001' and 'marked' not in case else ''}")
+    file.write_text(
+        f"import everview as ev\n{text}{good if code != 'N001' and 'marked' not in case else ''}"
+    )
     before, epoch = db.catalog.to_json(), db.epoch
     with pytest.raises(UserError) as refused:
         db.load_module(file)

@@ -604,3 +604,28 @@ def test_a_collection_that_nobody_reads_is_never_joined(db: Database) -> None:
     assert sorted(found.rows()) == [("Drive",), ("Jarhead",), ("Rush",), ("Skyfall",)]
     for view in ("titles", "passed", "dropped"):
         assert db.explain(view).startswith(f"-- {view}: reads nothing but the change")
+
+
+def test_the_shredded_stage_estimates_costs_and_marks_collections(db: Database) -> None:
+    """The costs of Example 6 and of section 2.2: |M|(1+|M|) for the view, linear for a change."""
+    db.sql("CREATE TABLE M (name STRING PRIMARY KEY, gen STRING, dir STRING)")
+    db.insert("M", [(f"m{n}", f"g{n % 3}", f"d{n % 7}") for n in range(50)])
+    db.nested(related)
+    text = db.explain("related", "shredded")
+    assert "-- cost: 2750\n-- cost of a change of one row of M: 105\n" in text
+    assert "-- cost: 50{⟨1, ⟨1, 1, 1, 1⟩⟩} = 250" in text
+    assert "-- input-dependent: shredded\n-- cost: 50 labels × 50{⟨1⟩} = 2500" in text
+    assert "warning" not in text
+
+    @db.nested
+    def told(related: Any, M: Any) -> Any:
+        return [(name, others, [1, 2], len(M)) for name, others in related]
+
+    text = db.explain("told", "shredded")
+    assert "told._3 (dictionary, degree 1)\n-- constant\n" in text
+    assert "related._2 (dictionary, shared)" in text
+    assert "-- warning: a change of M has no delta in IncNRC⁺ (Theorem 4)" in text
+    db.sql("CREATE TABLE none (a INT)")
+    db.nested("for x in none union sng(x.a)", name="empty")
+    warned = "-- warning: this is no less than the view (Theorem 4): none has no more rows"
+    assert warned in db.explain("empty", "shredded")

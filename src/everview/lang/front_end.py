@@ -87,6 +87,18 @@ def flat_queries(text: str, known: Mapping[str, StoredRelation]) -> dict[str, st
     return nested.flat_texts(text, nested_known(known))
 
 
+def shared_dictionaries(text: str, known: Mapping[str, StoredRelation]) -> tuple[str, ...]:
+    """The dictionaries of other views that a nested view has labels of."""
+    return nested.shared_by(text, nested_known(known))
+
+
+def estimated_costs(
+    text: str, known: Mapping[str, StoredRelation], rows: Mapping[str, int]
+) -> dict[str, nested.Estimate]:
+    """What each relation of a nested view costs, by name, where relations have so many rows."""
+    return nested.estimated(text, nested_known(known), rows)
+
+
 def rebuilt_view(text: str, known: Mapping[str, StoredRelation]) -> Plan:
     """The plan that reads a nested view in its nested form, over the relations it is made of."""
     return nested.rebuilt(text, nested_known(known))

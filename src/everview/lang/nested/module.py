@@ -224,7 +224,9 @@ def _bound(tree: ast.Module) -> Iterator[str]:
                 shared = (each for each in ast.walk(node) if isinstance(each, ast.Global))
                 yield from (name for each in shared for name in each.names * 2)
                 continue
-            case ast.Lambda() | ast.ListComp() | ast.SetComp() | ast.DictComp() | ast.GeneratorExp():
+            case (
+                ast.Lambda() | ast.ListComp() | ast.SetComp() | ast.DictComp() | ast.GeneratorExp()
+            ):
                 inside = (each for each in ast.walk(node) if isinstance(each, ast.NamedExpr))
                 yield from (each.target.id for each in inside)
                 continue

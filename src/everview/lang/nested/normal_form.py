@@ -214,9 +214,7 @@ class _Evaluation:
             found += (_within(tested, part) for part in self.parts(expr.body, inner))
         return Collection(tuple(found))
 
-    def _whole(
-        self, expr: For, around: Around
-    ) -> tuple[tuple[Comprehension, ...], Lookup | None]:
+    def _whole(self, expr: For, around: Around) -> tuple[tuple[Comprehension, ...], Lookup | None]:
         """for x in e union sng(x) is e."""
         if isinstance(expr.source, Rel):
             return self._generated(expr, around), None

@@ -49,15 +49,15 @@ class Rebuilding:
         source = self.stored[relation.path]
         if relation.shared is None:
             return source
-        called = dict(zip(names(relation.shared.dictionary.label), names(relation.labels), strict=True))
+        called = dict(
+            zip(names(relation.shared.dictionary.label), names(relation.labels), strict=True)
+        )
         outputs = (
             Output(called.get(c.name, c.name), c.type, scalar.column(c.name)) for c in source.schema
         )
         return map_(source, tuple(outputs))
 
-    def _with_bag(
-        self, plan: Plan, leaf: Leaf, type_: Bag, below: Shredded, stored: Plan
-    ) -> Plan:
+    def _with_bag(self, plan: Plan, leaf: Leaf, type_: Bag, below: Shredded, stored: Plan) -> Plan:
         keys = names(below.labels)
         item = spark_type(type_.element)
         boxed: Type = struct_of(((ELEMENT, item),))

@@ -5,11 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
+from math import ceil
 
 from everview.errors import Span, UserError
 from everview.expr.types import names as columns
 from everview.lang.nested.check import Checker, row_type
+from everview.lang.nested.cost import LEAST, Cost, Many
 from everview.lang.nested.dictionaries import Dictionaries
+from everview.lang.nested.estimate import Estimate, estimates
 from everview.lang.nested.flat_queries import flat_query
 from everview.lang.nested.lower import Lowering
 from everview.lang.nested.normal_form import normal_form
@@ -22,7 +25,6 @@ from everview.lang.nested.text import print_expr, quoted
 from everview.lang.nested.types import Bag, Type, shown
 from everview.lang.sql.lower.context import Analyze
 from everview.plan.nodes import Plan, Source
-
 
 
 @dataclass(frozen=True, slots=True)
@@ -186,6 +188,29 @@ def flat_texts(text: str, known: Known) -> dict[str, str]:
         queries = [print_expr(flat_query(each, parts, own)) for own in owns or [None]]
         texts[name] = "\n".join(queries)
     return texts
+
+
+def shared_by(text: str, known: Known) -> tuple[str, ...]:
+    """The dictionaries of other views that a view has labels of."""
+    found = read_definition(text)
+    parts = shredded(found.expr, known).values()
+    return tuple(relation_of(found.view, each) for each in parts if each.shared is not None)
+
+
+def estimated(text: str, known: Known, rows: Mapping[str, int]) -> dict[str, Estimate]:
+    """What each relation of a nested view costs, by its name, where relations have so many rows."""
+    found = read_definition(text)
+    sizes: dict[str, Cost] = {}
+    for name in relations(found.expr):
+        sizes[name] = Many(max(rows.get(name, 0), 1), LEAST)
+    for stored in known.nested(relations(found.expr)).values():
+        labels = max(rows.get(stored.relation, 0), 1)
+        for each in stored.walk():
+            under = ceil(rows.get(each.relation, 0) / labels) if each.label else labels
+            sizes[each.relation] = Many(max(under, 1), LEAST)
+    parts = shredded(found.expr, known)
+    found_costs = estimates(parts, sizes)
+    return {relation_of(found.view, parts[path]): each for path, each in found_costs.items()}
 
 
 def _stored(view: str, parts: Mapping[str, Shredded], known: Known) -> dict[str, Source]:
