@@ -622,7 +622,7 @@ def test_the_shredded_stage_estimates_costs_and_marks_collections(db: Database) 
         return [(name, others, [1, 2], len(M)) for name, others in related]
 
     text = db.explain("told", "shredded")
-    assert "told._3 (dictionary, degree 1)\n-- constant\n" in text
+    assert "\n-- constant\n" in text.partition("told._3 (dictionary")[2]
     assert "related._2 (dictionary, shared)" in text
     assert "-- warning: a change of M has no delta in IncNRC⁺ (Theorem 4)" in text
     db.sql("CREATE TABLE none (a INT)")
