@@ -333,7 +333,15 @@ class Database:
         is there is replaced by its function, and one that says the same stays as it is. The module
         is read as text and never run: its constants are folded.
 
-            db.load_module("shop/related.py")
+            from pathlib import Path
+            Path("shop.py").write_text('''
+            import everview as ev
+
+            @ev.nested
+            def dear(orders):
+                return [(o.id, [p.id for p in orders if p.amount > o.amount]) for o in orders]
+            ''')
+            db.load_module("shop.py")
         """
         self.handle.must_declare()
         return nested.load(self.handle, module)
