@@ -22,8 +22,7 @@ from typing import NamedTuple
 
 import everview as ev
 
-LEAST = 2 - 1
-GENRES = ["Drama", "Action"]
+LEAST, GENRES = 2 - 1, ["Drama", "Action"]
 DAY = datetime.date(2020, 1, 1)
 PRICE = Decimal("1.50")
 open("/nowhere/at/all")
@@ -112,7 +111,7 @@ def test_a_module_that_is_loaded_again_changes_what_has_changed(db: Database, fi
     assert db.load_module(str(file)) == ("popular", "related", "constants")
     assert db.epoch == unchanged, "what says the same makes no epoch"
     seen = {each.name: each.segments for each in db.status()}
-    file.write_text(PROGRAM.replace("LEAST = 2 - 1", "LEAST = 0"))
+    file.write_text(PROGRAM.replace("= 2 - 1,", "= 0,"))
     db.load_module(str(file))
     assert db.epoch == unchanged + 1
     assert len(db.read("popular").rows()) == 2

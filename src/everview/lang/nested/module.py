@@ -116,6 +116,10 @@ class _Module:
                 yield name, self._record(statement)
             case ast.Assign([ast.Name(name)], value):
                 yield name, self._folded(name, value)
+            case ast.Assign([ast.Tuple(targets)], ast.Tuple(values)) if len(targets) == len(values):
+                for target, each in zip(targets, values, strict=True):
+                    if isinstance(target, ast.Name):
+                        yield target.id, self._folded(target.id, each)
             case ast.AnnAssign(ast.Name(name), _, value) if value is not None:
                 yield name, self._folded(name, value)
 

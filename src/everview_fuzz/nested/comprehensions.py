@@ -10,12 +10,17 @@ from itertools import count
 from types import SimpleNamespace
 from typing import Any
 
-TABLES = {"A": ("a", "b", "c"), "B": ("a", "d", "e")}
-"""Two tables: the second column of each is a text, the others are numbers; any may be null."""
+TABLES = {"A": ("a", "b", "c"), "B": ("a", "d", "e"), "C": ("a", "xs")}
+"""Tables: `b` and `d` are texts, `xs` is a collection, the others are numbers; any may be null."""
 DECLARED = (
-    "CREATE TABLE A (a BIGINT, b STRING, c BIGINT); CREATE TABLE B (a BIGINT, d STRING, e BIGINT)"
+    "CREATE TABLE A (a BIGINT, b STRING, c BIGINT); CREATE TABLE B (a BIGINT, d STRING, e BIGINT);"
+    "CREATE TABLE C (a BIGINT, xs ARRAY<STRUCT<p: BIGINT, qs: ARRAY<BIGINT>>>)"
 )
-NUMBERS, TEXTS = ("a", "c", "e"), ("b", "d")
+NUMBERS, TEXTS = ("a", "c", "e", "p"), ("b", "d")
+COLUMNS = {"A": ("a", "b", "c"), "B": ("a", "d", "e"), "C": ("a",), "x": ("p",), "q": ()}
+"""The plain columns of what a variable ranges over: a table, an element of `xs`, or of `qs`."""
+INSIDE = {"C": ("xs", "x"), "x": ("qs", "q")}
+"""The collection in what a variable ranges over, and what its elements are."""
 _serial = count()
 
 
@@ -76,19 +81,26 @@ def expected(
 
     Each of the functions `over` is called with what the one before gives, and with the tables.
     """
-    rows = {
-        name: [
-            SimpleNamespace(
-                **{c: MISSING if v is None else v for c, v in zip(TABLES[name], row, strict=True)}
-            )
-            for row in tables[name]
-        ]
-        for name in TABLES
+    rows: dict[str, list[Any]] = {
+        name: [_record(dict(zip(TABLES[name], row, strict=True))) for row in found]
+        for name, found in tables.items()
     }
-    found = defined(text, **{**(around or {}), **AGGREGATES})(rows["A"], rows["B"])
-    for each in over:
-        found = defined(each, **AGGREGATES)(found, rows["A"], rows["B"])
-    return canonical(found)  # type: ignore[no-any-return]
+    for each in (text, *over):
+        function = defined(each, **{**(around or {}), **AGGREGATES})
+        given = function.__code__.co_varnames[: function.__code__.co_argcount]
+        rows["v"] = function(*(rows[name] for name in given))
+    return canonical(rows["v"])  # type: ignore[no-any-return]
+
+
+def _record(row: Mapping[str, Any]) -> SimpleNamespace:
+    return SimpleNamespace(**{name: _value(value) for name, value in row.items()})
+
+
+def _value(value: Any) -> Any:
+    """A value of a row as CPython sees it: an array that is null has no elements."""
+    if isinstance(value, list):
+        return [_record(each) if isinstance(each, dict) else _value(each) for each in value]
+    return MISSING if value is None else value
 
 
 def canonical(value: Any) -> Any:
@@ -116,8 +128,8 @@ def answered(rows: Iterable[tuple[Any, ...]], text: str) -> list[Any]:
 class Generator:
     """Writes functions of a random type, from the type down."""
 
-    def __init__(self, rng: random.Random) -> None:
-        self.rng = rng
+    def __init__(self, rng: random.Random, tables: str = "ABC") -> None:
+        self.rng, self.tables = rng, tables
         self.variables = count()
 
     def function(self) -> str:
@@ -127,11 +139,12 @@ class Generator:
     def functions(self, levels: int) -> tuple[str, ...]:
         """The texts of functions, each but the first over what the one before gives as `v`."""
         type_ = self.type(3)
-        texts = [_text(type_, "A, B", self.bag(type_, {}, 3))]
+        tables = ", ".join(self.tables)
+        texts = [_text(type_, tables, self.bag(type_, {}, 3))]
         for _ in range(levels - 1):
             found, body = self.over(type_)
             type_ = found
-            texts.append(_text(type_, "v, A, B", body))
+            texts.append(_text(type_, f"v, {tables}", body))
         return tuple(texts)
 
     def over(self, type_: Any) -> tuple[Any, str]:
@@ -189,15 +202,26 @@ class Generator:
             return f"[{fresh} for {fresh} in {self.bag(type_, scope, depth - 1)}]"
         clauses, inner_scope = "", dict(scope)
         for _ in range(self.rng.choice((1, 1, 1, 2)) if depth else 1):
-            variable, table = f"v{next(self.variables)}", self.rng.choice("AB")
-            inner_scope[variable] = table
-            clauses += f" for {variable} in {table}"
+            variable = f"v{next(self.variables)}"
+            source, inner_scope[variable] = self.source(inner_scope)
+            clauses += f" for {variable} in {source}"
             for _ in range(self.rng.choice((0, 1, 1, 2))):
                 clauses += f" if {self.test(inner_scope, max(depth - 1, 0))}"
         return f"[{self.expr(type_, inner_scope, max(depth - 1, 0))}{clauses}]"
 
+    def source(self, scope: dict[str, str]) -> tuple[str, str]:
+        """What a variable ranges over: a table, or a collection of a variable in scope."""
+        inside = [
+            (f"{v}.{INSIDE[of][0]}", INSIDE[of][1]) for v, of in scope.items() if of in INSIDE
+        ]
+        if inside and self.rng.random() < 0.6:
+            return self.rng.choice(inside)
+        table = self.rng.choice(self.tables)
+        return table, table
+
     def column(self, scope: dict[str, str], names: tuple[str, ...]) -> str | None:
-        found = [f"{v}.{c}" for v, table in scope.items() for c in TABLES[table] if c in names]
+        found = [f"{v}.{c}" for v, of in scope.items() for c in COLUMNS[of] if c in names]
+        found += [v for v, of in scope.items() if of == "q" and "a" in names]
         return self.rng.choice(found) if found else None
 
     def number(self, scope: dict[str, str], depth: int) -> str:
@@ -245,10 +269,17 @@ def _text(type_: Any, parameters: str, body: str) -> str:
     return f"{note}def query({parameters}):\n    return {body}\n"
 
 
-def random_row(rng: random.Random) -> tuple[Any, ...]:
-    """A row of either table."""
+def random_row(rng: random.Random, table: str) -> tuple[Any, ...]:
+    """A row of a table."""
+    if table == "C":
+        return rng.choice((None, 0, 1, 2)), [_random_element(rng) for _ in range(rng.randint(0, 2))]
     return (
         rng.choice((None, 0, 1, 2)),
         rng.choice((None, "x", "y")),
         rng.choice((None, 0, 1, 5)),
     )
+
+
+def _random_element(rng: random.Random) -> dict[str, Any]:
+    numbers = [rng.choice((None, 0, 1)) for _ in range(rng.randint(0, 2))]
+    return {"p": rng.choice((None, 0, 1, 5)), "qs": numbers}
