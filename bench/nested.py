@@ -49,7 +49,8 @@ WORDS = {
         "collect": "list",
         "concat": "list_concat",
         "filter_g": "list_filter(names, lambda x: x <> m.name)",
-        "filter_d": "list_transform(list_filter(films, lambda x: x.gen <> m.gen), lambda x: x.name)",
+        "filter_d": "list_transform(list_filter(films, lambda x: x.gen <> m.gen), "
+        "lambda x: x.name)",
         "struct": "{'name': name, 'gen': gen}",
     },
     "spark": {

@@ -181,6 +181,7 @@ class Generator:
         return [self.type(depth - 1)] if kind == "bag" else kind
 
     def expr(self, type_: Any, scope: dict[str, str], depth: int) -> str:
+        """An expression of a type."""
         if isinstance(type_, tuple):
             return f"({', '.join(self.expr(each, scope, depth) for each in type_)},)"
         if isinstance(type_, list):
@@ -188,6 +189,7 @@ class Generator:
         return self.number(scope, depth) if type_ == "int" else self.text(scope, depth)
 
     def bag(self, type_: Any, scope: dict[str, str], depth: int) -> str:
+        """A collection whose elements have a type."""
         kind = self.rng.random()
         if depth and kind < 0.12:
             return f"({self.bag(type_, scope, depth - 1)} + {self.bag(type_, scope, depth - 1)})"
@@ -220,11 +222,13 @@ class Generator:
         return table, table
 
     def column(self, scope: dict[str, str], names: tuple[str, ...]) -> str | None:
+        """A component of a variable in scope, one of some names."""
         found = [f"{v}.{c}" for v, of in scope.items() for c in COLUMNS[of] if c in names]
         found += [v for v, of in scope.items() if of == "q" and "a" in names]
         return self.rng.choice(found) if found else None
 
     def number(self, scope: dict[str, str], depth: int) -> str:
+        """A number."""
         kind = self.rng.random()
         if depth and kind < 0.2:
             function = self.rng.choice(("sum", "len", "min", "max"))
@@ -239,6 +243,7 @@ class Generator:
         return self.column(scope, NUMBERS) or str(self.rng.randint(0, 3))
 
     def text(self, scope: dict[str, str], depth: int) -> str:
+        """A text."""
         kind = self.rng.random()
         if depth and kind < 0.15:
             return f"({self.text(scope, depth - 1)} + {self.text(scope, 0)})"
@@ -247,6 +252,7 @@ class Generator:
         return self.column(scope, TEXTS) or repr(self.rng.choice(("x", "Y", "")))
 
     def test(self, scope: dict[str, str], depth: int) -> str:
+        """A condition."""
         kind = self.rng.random()
         if depth and kind < 0.15:
             word = self.rng.choice(("and", "or"))
@@ -254,7 +260,7 @@ class Generator:
         if depth and kind < 0.25:
             return f"(not {self.test(scope, depth - 1)})"
         if depth and kind < 0.35:
-            variable, table = f"v{next(self.variables)}", self.rng.choice("AB")
+            variable, table = f"v{next(self.variables)}", self.rng.choice(self.tables)
             inner = {**scope, variable: table}
             function = self.rng.choice(("any", "all"))
             return f"{function}({self.test(inner, 0)} for {variable} in {table})"

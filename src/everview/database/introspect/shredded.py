@@ -47,8 +47,8 @@ def _whole(costs: Iterable[Estimate]) -> Iterator[str]:
         changes = [each.changes.get(table, NOTHING) for each in every]
         if None in changes:
             yield (
-                f"-- warning: a change of {table} has no delta in IncNRC⁺ (Theorem 4): an aggregate "
-                "depends on it, and is maintained by groups"
+                f"-- warning: a change of {table} has no delta in IncNRC⁺ (Theorem 4): "
+                "an aggregate depends on it, and is maintained by groups"
             )
             continue
         change = sum(each.time for each in changes if each is not None)

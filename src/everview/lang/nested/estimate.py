@@ -1,4 +1,4 @@
-"""What a shredded view costs, and a change of it, by the cost transformation (nested-collections §4).
+"""What a shredded view costs, and a change of it, by the cost transformation of §4.2.
 
 A dictionary of n labels costs n times what it has under one. When R changes, the n labels that are
 there get the delta, and those that appear get all that is under them: O(nd + d²) of §2.2. Theorem 4

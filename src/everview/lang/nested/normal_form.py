@@ -246,7 +246,7 @@ class _Evaluation:
     def _over_stored(
         self, stored: Stored, variable: str, label: tuple[ColumnOf, ...]
     ) -> Comprehension:
-        """The elements of a stored collection that have a label, none if it is not inside another."""
+        """The elements of a stored collection that have a label; a flat relation has none."""
         generator = self._generator(variable, stored.relation, stored.columns)
         own = (ColumnOf(generator.variable, each.name) for each in stored.label)
         conditions = (Call("==", pair) for pair in zip(own, label, strict=True))

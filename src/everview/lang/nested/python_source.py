@@ -70,7 +70,7 @@ def _offset(lines: list[str], line: int, column: int) -> int:
 
 
 def source_of(function: object) -> Source:
-    """The source of a function that was written with `def`; one that was read already is its own."""
+    """The source of a function that was written with `def`, or that was read already."""
     if isinstance(function, Source):
         return function
     if not isinstance(function, FunctionType):

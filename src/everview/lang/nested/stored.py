@@ -1,4 +1,4 @@
-"""A stored collection of nested type: the relation of its rows, and those of what is inside them."""
+"""A stored collection of nested type: its relation, and those of the collections inside it."""
 
 from __future__ import annotations
 
