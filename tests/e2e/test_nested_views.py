@@ -518,8 +518,9 @@ def test_what_satisfies_both_sides_of_a_disjunction_counts_once(
         assert dict(db.read("related").rows())["a"] == ["c"]
 
 
-NESTED = """for m in M union sng(⟨name: m.name, others: for x in M
-    where x.gen == m.gen and x.name != m.name union sng(⟨name: x.name, same: for y in M where y.dir == x.dir union sng(y.name)⟩)⟩)"""
+NESTED = """for m in M union sng(⟨name: m.name,
+    others: for x in M where x.gen == m.gen and x.name != m.name union sng(⟨name: x.name,
+        same: for y in M where y.dir == x.dir union sng(y.name)⟩)⟩)"""
 OVER_NESTED = {
     "passed": "for r in related where r.name != 'Rush' union sng(⟨title: r.name, rel: r.others⟩)",
     "passed_again": "for r in passed union sng(⟨twice: sng(⟨r: r.rel⟩), rel: r.rel⟩)",

@@ -117,9 +117,9 @@ class _Module:
             case ast.Assign([ast.Name(name)], value):
                 yield name, self._folded(name, value)
             case ast.Assign([ast.Tuple(targets)], ast.Tuple(values)) if len(targets) == len(values):
-                for target, each in zip(targets, values, strict=True):
+                for target, part in zip(targets, values, strict=True):
                     if isinstance(target, ast.Name):
-                        yield target.id, self._folded(target.id, each)
+                        yield target.id, self._folded(target.id, part)
             case ast.AnnAssign(ast.Name(name), _, value) if value is not None:
                 yield name, self._folded(name, value)
 
