@@ -15,21 +15,19 @@ def test_nested_views_are_searched_and_counted() -> None:
     report = search(Settings("duckdb", seed=3, seconds=600, cases=1), shown.append)
     assert (report.cases, report.findings, len(shown)) == (1, [], 1)
     assert report.views >= 1
-    assert report.transactions == 5
+    assert report.transactions == 4
     assert "1 cases" in report.text
 
 
 def test_a_planted_fault_is_found_and_can_be_found_again(monkeypatch: pytest.MonkeyPatch) -> None:
     """A label that is counted as often as it is used gives its collection too many elements."""
     monkeypatch.setattr(dictionaries, "distinct", lambda plan: plan)
-    report = search(Settings("duckdb", seed=1, seconds=600, cases=20))
+    report = search(Settings("duckdb", seed=5, seconds=600, cases=3))
     (found,) = report.findings
     assert "CPython makes" in found.reason
-    again = search(Settings("duckdb", seed=1, seconds=600, cases=1, first=found.number))
-    assert [each.reason for each in again.findings] == [found.reason]
-    runner = CliRunner()
-    number = ["--seed", "1", "--case", str(found.number)]
-    result = runner.invoke(main, ["fuzz", "--nested", "--engine", "duckdb", *number])
+    number = ["--seed", "5", "--case", str(found.number)]
+    result = CliRunner().invoke(main, ["fuzz", "--nested", "--engine", "duckdb", *number])
     assert result.exit_code == 3
+    assert found.reason in result.output.replace("\n# ", "\n")
     assert "def query(" in result.output
-    assert f"--seed 1 --case {found.number}" in result.output
+    assert f"--seed 5 --case {found.number}" in result.output

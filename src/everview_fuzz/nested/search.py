@@ -26,7 +26,7 @@ from everview_fuzz.temporary_folder import temporary_folder
 
 Rows: TypeAlias = dict[str, list[tuple[Any, ...]]]
 Engine: TypeAlias = Literal["duckdb", "spark", "both"]
-LEVELS_MAX, TURNS = 3, 5
+LEVELS_MAX, TURNS = 3, 4
 SPARK_EVERY = 8
 """Where both engines are searched, one case in this many runs on Spark, which takes longer."""
 
