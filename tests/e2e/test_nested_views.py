@@ -627,7 +627,7 @@ def test_the_shredded_stage_estimates_costs_and_marks_collections(db: Database) 
     assert "\n-- constant\n" in text.partition("told._3 (dictionary")[2]
     assert "related._2 (dictionary, shared)" in text
     assert "-- warning: a change of M has no delta in IncNRC⁺ (Theorem 4)" in text
-    db.sql("CREATE TABLE none (a INT)")
-    db.nested("for x in none union sng(x.a)", name="empty")
-    warned = "-- warning: this is no less than the view (Theorem 4): none has no more rows"
+    db.sql("CREATE TABLE nobody (a INT)")
+    db.nested("for x in nobody union sng(x.a)", name="empty")
+    warned = "-- warning: this is no less than the view (Theorem 4): nobody has no more rows"
     assert warned in db.explain("empty", "shredded")
