@@ -195,8 +195,8 @@ def _with_all(before: Catalog, views: Sequence[_View]) -> Catalog:
         if ready is None:
             told = ", ".join(each.name for each in waiting)
             remedy = "use db.datalog for recursion"
-            problem = f"each of {told} reads itself or another of them"
-            raise waiting[0].placed(UserError("C007", problem, remedy=remedy))
+            message = f"each of {told} reads itself or another of them"
+            raise waiting[0].placed(UserError("C007", message, remedy=remedy))
         waiting.remove(ready)
         grown = ready.join(grown)
     return grown

@@ -11,6 +11,7 @@ from everview.lang.agca import views as agca
 from everview.lang.datalog import program as datalog
 from everview.lang.datalog.lower import StoredRelation
 from everview.lang.nested import view as nested
+from everview.lang.nested.estimate import Estimate
 from everview.lang.relalg import view as relalg
 from everview.lang.sql.lower.context import Analyze
 from everview.lang.sql.lower.query import lower_query
@@ -94,7 +95,7 @@ def shared_dictionaries(text: str, known: Mapping[str, StoredRelation]) -> tuple
 
 def estimated_costs(
     text: str, known: Mapping[str, StoredRelation], rows: Mapping[str, int]
-) -> dict[str, nested.Estimate]:
+) -> dict[str, Estimate]:
     """What each relation of a nested view costs, by name, where relations have so many rows."""
     return nested.estimated(text, nested_known(known), rows)
 

@@ -156,8 +156,8 @@ def _dictionary(relation: Shredded, leaf: Leaf, type_: Bag, types: dict[ColumnOf
     if lookups:
         inside = _shared(path, lookups[0].dictionary)
         labels = (each.label for each in lookups)
-        found = tuple(Occurrence(n, n, inside.columns, each) for n, each in enumerate(labels))
-        return Shredded(path, relation.path, type_.element, found, (), inside)
+        references = (Occurrence(n, n, inside.columns, each) for n, each in enumerate(labels))
+        return Shredded(path, relation.path, type_.element, tuple(references), (), inside)
     occurrences: list[Occurrence] = []
     members: list[Member] = []
     for number, member in enumerate(relation.members):
