@@ -12,7 +12,7 @@ UV := $(shell command -v uv 2>/dev/null)
 WITH_JAVA = JAVA_HOME="$$(scripts/java.sh)" && export JAVA_HOME &&
 
 .DEFAULT_GOAL := help
-.PHONY: help setup bench bench-full bench-assertions bench-choosing bench-driver bench-embedded bench-growth bench-hand bench-peers bench-policies bench-recursion conformance demo fuzz test test-all test-cluster tpc lint clean
+.PHONY: help setup bench bench-full bench-assertions bench-choosing bench-driver bench-embedded bench-growth bench-hand bench-nested bench-peers bench-policies bench-recursion conformance demo fuzz test test-all test-cluster tpc lint clean
 
 help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | awk -F'\t' '{printf "  make %-14s %s\n", $$1, $$2}'
@@ -54,6 +54,10 @@ bench-growth: setup ## the same change over data 1 to 16 times as large, on both
 bench-hand: setup ## three views against scripts written by hand for them, on both engines
 	@$(PY) -m bench.hand --engine duckdb
 	@$(WITH_JAVA) $(PY) -m bench.hand --engine spark
+
+bench-nested: setup ## one movie under a nested view, one element into collections of any size, on both engines
+	@$(PY) -m bench.nested --engine duckdb
+	@$(WITH_JAVA) $(PY) -m bench.nested --engine spark
 
 bench-policies: setup ## rows read and time per change under each policy, as groups grow; embedded
 	@$(PY) -m bench.policies

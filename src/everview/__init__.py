@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from everview.errors import Span, UserError
 
@@ -14,7 +14,17 @@ if TYPE_CHECKING:
     from everview.trigger_programs.running import Triggers
 
 __version__ = "0.1.0"
-__all__ = ["Span", "UserError", "__version__", "open", "repair", "triggers", "verify"]
+__all__ = [
+    "Span",
+    "UserError",
+    "__version__",
+    "nested",
+    "open",
+    "repair",
+    "triggers",
+    "verify",
+]
+_Function = TypeVar("_Function", bound=Callable[..., Any])
 
 
 def open(  # noqa: A001  (ev.open, as in io.open and gzip.open)
@@ -90,6 +100,18 @@ def repair(
     from everview.database.open import repaired
 
     return repaired(location, engine=engine, spark=spark, memory=memory)
+
+
+def nested(function: _Function) -> _Function:
+    """Mark a function of a module as a nested view, for `db.load_module`; it is returned as it is.
+
+    For example:
+
+        @ev.nested
+        def dear_orders(orders):
+            return [(o.id, o.amount) for o in orders if o.amount > 5]
+    """
+    return function
 
 
 def triggers(text: str) -> Triggers:

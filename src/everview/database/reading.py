@@ -28,9 +28,8 @@ def read(handle: Handle, name: str, epoch: int | None, *, nested: bool) -> Resul
 
 def _rebuilt(engine: Engine, view: str, catalog: Catalog, snapshot: Snapshot) -> Result:
     """A nested view, its collections put together by whoever reads the rows."""
-    parts = (view, *catalog.dictionaries(view))
-    known = {name.lower(): catalog.source(name) for name in (*parts, *catalog.reads(view))}
-    plan = rebuilt_view(catalog.views[view].query, known)
+    parts = (view, *dict.fromkeys(catalog.inside(view)))
+    plan = rebuilt_view(catalog.views[view].query, catalog.known_relations())
     result = engine.select(OrderedQuery(plan, columns_of(plan)), snapshot, {})
     return queries.within_budget(result, engine, view, parts, snapshot)
 

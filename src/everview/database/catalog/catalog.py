@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -240,11 +240,24 @@ class Catalog:
         others = {n: v for n, v in self.views.items() if n not in (name, *readers)}
         grown = self._like(self.tables, others).with_view(replace(view, name=name))
         for reader in readers:
-            grown = self._with_reader(grown, reader, name)
+            grown = self.with_reader(grown, reader, name)
         return grown
 
-    def _with_reader(self, grown: Catalog, reader: str, name: str) -> Catalog:
-        """The grown catalog with a view as it is declared here, if it keeps its columns."""
+    def without_readers_of(self, names: Collection[str]) -> tuple[Catalog, tuple[str, ...]]:
+        """The catalog without some views and all that read them, which are to be declared again.
+
+        The readers come with it, in order.
+        """
+        gone = {*names, *(each for name in names for each in self.dictionaries(name))}
+        readers = {reader for name in gone for reader in self.readers(name)} - gone
+        left = {n: view for n, view in self.views.items() if n not in gone | readers}
+        return self._like(self.tables, left), tuple(n for n in self.views if n in readers)
+
+    def with_reader(self, grown: Catalog, reader: str, name: str) -> Catalog:
+        """The grown catalog with a view as it is declared here, if it keeps its columns.
+
+        It reads `name`, which has been replaced.
+        """
         remedy = f"keep the columns that {reader} reads, or drop {reader} first"
         try:
             grown = grown.with_view(replace(self.views[reader], rest=None, parts=()))
@@ -536,7 +549,17 @@ class Catalog:
         else:
             query, language = self.views[view].query, self.views[view].language
         named = map(self.find, names_read(query, language))
-        return tuple(dict.fromkeys(name for name in named if name is not None))
+        found = dict.fromkeys(name for name in named if name is not None)
+        if language == NESTED:
+            others = (each for each in found if each != self.whole_view(view))
+            found |= dict.fromkeys(each for name in others for each in self.inside(name))
+        return tuple(found)
+
+    def inside(self, name: str) -> Iterator[str]:
+        """The dictionaries that hold the collections inside a relation, its own or shared."""
+        if self.is_nested(name):
+            yield from self.dictionaries(name)
+            yield from (each for each in self.reads(name) if self.whole_view(each) != each)
 
     @property
     def parts(self) -> dict[str, RecomputedBlock]:
@@ -576,7 +599,7 @@ class Catalog:
     def as_assertion(self, constraint: ConstraintDefinition) -> Assertion:
         """A constraint compiled, by the first of its queries that can be read."""
         name, problem = constraint.name, None
-        known = {n: KnownSource(s, self._may_be_null(s)) for n, s in self._sources().items()}
+        known = self.known_relations()
         for query in violating_queries_of(constraint, self.tables):
             try:
                 view, _ = compile_view(ViewText(name, query), known, self.analyze)
@@ -628,9 +651,21 @@ class Catalog:
         """The text of a view, and the relations it may read, by lower-case name."""
         view = self.views[name]
         text = view.query if view.rest is None else view.rest
-        known = {n: KnownSource(s, self._may_be_null(s)) for n, s in self._sources(name).items()}
+        known = self.known_relations(name)
         known |= {part.name.lower(): KnownSource(part.source, nulls=True) for part in view.parts}
         return ViewText(name, text, view.language, view.columns), known
+
+    def known_relations(self, before: str | None = None) -> dict[str, KnownSource]:
+        """What a view may read, by lower-case name: all, or what is declared before a view."""
+        sources = self._sources(before).items()
+        return {
+            name: KnownSource(
+                each,
+                self._may_be_null(each),
+                self.views[each.name].query if self.is_nested(each.name) else "",
+            )
+            for name, each in sources
+        }
 
     def _may_be_null(self, source: Source) -> bool:
         """Whether a relation may hold a NULL, or a row twice."""

@@ -37,17 +37,27 @@ class Rebuilding:
 
     def _nested(self, relation: Shredded) -> Plan:
         """A relation with an array in the place of each label of its elements."""
-        stored = self.stored[relation.path]
-        plan: Plan = stored
+        stored = plan = self._stored(relation)
         for leaf in relation.leaves:
             if isinstance(leaf.type, Bag):
                 below = self.relations[relation.below(leaf)]
                 plan = self._with_bag(plan, leaf, leaf.type, below, stored)
         return plan
 
-    def _with_bag(
-        self, plan: Plan, leaf: Leaf, type_: Bag, below: Shredded, stored: Source
-    ) -> Plan:
+    def _stored(self, relation: Shredded) -> Plan:
+        """A relation as it is stored; the label of one that is shared is called as above it."""
+        source = self.stored[relation.path]
+        if relation.shared is None:
+            return source
+        called = dict(
+            zip(names(relation.shared.dictionary.label), names(relation.labels), strict=True)
+        )
+        outputs = (
+            Output(called.get(c.name, c.name), c.type, scalar.column(c.name)) for c in source.schema
+        )
+        return map_(source, tuple(outputs))
+
+    def _with_bag(self, plan: Plan, leaf: Leaf, type_: Bag, below: Shredded, stored: Plan) -> Plan:
         keys = names(below.labels)
         item = spark_type(type_.element)
         boxed: Type = struct_of(((ELEMENT, item),))
