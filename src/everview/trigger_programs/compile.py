@@ -8,13 +8,13 @@ computed from, so that every statement reads old values: in increasing order of 
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from fractions import Fraction
 from typing import TypeAlias
 
 from everview.errors import UserError
 from everview.lang.agca.delta import Event, delta, is_simple
-from everview.lang.agca.factorize import Component, eliminated, factorized
+from everview.lang.agca.factorize import Component, Keys, eliminated, factorized
 from everview.lang.agca.normal_form import Monomial, normal_form, polynomial
 from everview.lang.agca.printer import print_query
 from everview.lang.agca.scope import span_of
@@ -42,14 +42,22 @@ from everview.lang.agca.syntax import (
 from everview.trigger_programs.program import Statement, Trigger, TriggerProgram, View
 
 
-def compile_triggers(definitions: Iterable[Definition]) -> TriggerProgram:
-    """The program that keeps the views of AGCA definitions fresh, from their tables' rows."""
-    compilation = _Compilation()
+def compile_triggers(
+    definitions: Iterable[Definition],
+    unique: Keys | None = None,
+    rows: Callable[[Definition], Expr] = lambda each: arity(each.body),
+) -> TriggerProgram:
+    """The program that keeps the views of AGCA definitions fresh, from their tables' rows.
+
+    `unique` are the keys of relations; they make maps small, and no answer depends on them. `rows`
+    is the expression that counts the bindings of a group.
+    """
+    compilation = _Compilation(unique or {})
     views = []
     for each in definitions:
         compilation.check(each)
         values = compilation.map_of(each.body, each.key_names)
-        counts = compilation.map_of(arity(each.body), each.key_names)
+        counts = compilation.map_of(rows(each), each.key_names)
         views.append(View(each.name, values, counts))
     compilation.close()
     maps = sorted(compilation.maps.values(), key=lambda each: -_order(each))
@@ -80,7 +88,8 @@ _Added: TypeAlias = tuple[tuple[str, ...], tuple[str, ...], tuple[Expr, ...]]
 class _Compilation:
     """The maps that are needed so far, by their canonical definition."""
 
-    def __init__(self) -> None:
+    def __init__(self, unique: Keys) -> None:
+        self.unique = unique
         self.maps: dict[tuple[tuple[str, ...], Expr], Definition] = {}
         self.columns: dict[str, int] = {}
         self.statements: dict[tuple[str, int, str], list[Statement]] = {}
@@ -107,7 +116,7 @@ class _Compilation:
 
     def map_of(self, body: Expr, keys: tuple[str, ...]) -> str:
         """The name of the map with this meaning, which is kept from now on."""
-        terms = normal_form(body, frozenset(keys))
+        terms = normal_form(body, frozenset(keys), _scopes(body))
         simple = [eliminated(each, keys, frozenset())[0] for each in terms]
         query = polynomial(simple)
         names = _canonical(query, keys)
@@ -119,7 +128,8 @@ class _Compilation:
         names = _canonical(query, component.keys)
         keys = tuple(names[key].name for key in component.keys)
         name = self._map(substituted(query, dict(names)), keys)
-        return Atom(name, tuple(map(Variable, component.keys)))
+        empty = nullable_names(component.factors)
+        return Atom(name, tuple(Variable(each, each in empty) for each in component.keys))
 
     def _map(self, query: Expr, keys: tuple[str, ...]) -> str:
         known = self.maps.get((keys, query))
@@ -146,10 +156,11 @@ class _Compilation:
         known = frozenset(row)
         change = delta(definition.body, event)
         sums: dict[_Added, Fraction] = {}
-        for term in normal_form(change, known | {*definition.key_names}):
+        bound = known | {*definition.key_names}
+        for term in normal_form(change, bound, _scopes(definition.body)):
             given = tuple(sorted(_given(term, known), key=row.index))
             simple, keys = eliminated(term, definition.key_names, known)
-            components, others = factorized(simple, known | {*keys})
+            components, others = factorized(simple, known | {*keys}, self.unique)
             lookups = tuple(self.component(each) for each in components)
             added = (keys, given, (*lookups, *others))
             sums[added] = sums.get(added, Fraction(0)) + simple.coefficient
@@ -209,7 +220,23 @@ def _given(term: Monomial, row: frozenset[str]) -> set[str]:
         if isinstance(each, Assignment)
         and isinstance(each.value, Variable)
         and each.value.name in row
+        and not each.variable.nullable
     }
+
+
+def _scopes(query: Expr) -> tuple[frozenset[str], ...]:
+    """The variables of each relation: a polynomial over those of one need not be multiplied out."""
+    return tuple(names_in(each) for each in walk(query) if isinstance(each, Atom))
+
+
+def nullable_names(factors: Iterable[Expr]) -> frozenset[str]:
+    """The variables that may be NULL where factors bind them."""
+    listed = [a for f in factors if isinstance(f, Atom) for a in f.arguments]
+    held = [each for each in listed if isinstance(each, Variable)]
+    filled = {each.name for each in held if not each.nullable}
+    found = frozenset(each.name for each in held) - filled
+    assigned = [f for f in factors if isinstance(f, Assignment)]
+    return found | {f.variable.name for f in assigned if names_in(f.value) & found} - filled
 
 
 def _order(definition: Definition) -> int:
