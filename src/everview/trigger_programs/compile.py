@@ -15,6 +15,7 @@ from typing import TypeAlias
 from everview.errors import UserError
 from everview.lang.agca.delta import Event, delta, is_simple
 from everview.lang.agca.factorize import Component, Keys, eliminated, factorized
+from everview.lang.agca.from_plan import rows_name
 from everview.lang.agca.normal_form import Monomial, normal_form, polynomial
 from everview.lang.agca.printer import print_query
 from everview.lang.agca.scope import span_of
@@ -62,6 +63,15 @@ def compile_triggers(
     compilation.close()
     maps = sorted(compilation.maps.values(), key=lambda each: -_order(each))
     return TriggerProgram(tuple(maps), compilation.triggers(maps), tuple(views))
+
+
+def compile_totals(
+    definitions: Iterable[Definition], view: str, unique: Keys | None = None
+) -> TriggerProgram:
+    """The program of the totals of a view of SQL, one of which counts the rows of each group."""
+    listed = tuple(definitions)
+    counted = next(each for each in listed if each.name == rows_name(view))
+    return compile_triggers(listed, unique, lambda _: counted.body)
 
 
 def arity(query: Expr) -> Expr:
