@@ -8,7 +8,7 @@ computed from, so that every statement reads old values: in increasing order of 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from fractions import Fraction
 from typing import TypeAlias
 
@@ -66,12 +66,15 @@ def compile_triggers(
 
 
 def compile_totals(
-    definitions: Iterable[Definition], view: str, unique: Keys | None = None
+    views: Mapping[str, tuple[Definition, ...]], unique: Keys | None = None
 ) -> TriggerProgram:
-    """The program of the totals of a view of SQL, one of which counts the rows of each group."""
-    listed = tuple(definitions)
-    counted = next(each for each in listed if each.name == rows_name(view))
-    return compile_triggers(listed, unique, lambda _: counted.body)
+    """The program of the totals of views of SQL, one of which counts the rows of each group."""
+    rows: dict[str, Expr] = {}
+    for view, totals in views.items():
+        counted = next(each for each in totals if each.name == rows_name(view))
+        rows |= {each.name: counted.body for each in totals}
+    definitions = [each for totals in views.values() for each in totals]
+    return compile_triggers(definitions, unique, lambda each: rows[each.name])
 
 
 def arity(query: Expr) -> Expr:
@@ -170,7 +173,7 @@ class _Compilation:
         for term in normal_form(change, bound, _scopes(definition.body)):
             given = tuple(sorted(_given(term, known), key=row.index))
             simple, keys = eliminated(term, definition.key_names, known)
-            components, others = factorized(simple, known | {*keys}, self.unique)
+            components, others = factorized(simple, known | {*keys}, known, self.unique)
             lookups = tuple(self.component(each) for each in components)
             added = (keys, given, (*lookups, *others))
             sums[added] = sums.get(added, Fraction(0)) + simple.coefficient

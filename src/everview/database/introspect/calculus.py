@@ -25,7 +25,7 @@ def explain_triggers(catalog: Catalog, name: str) -> str:
     if catalog.views[name].language == AGCA:
         program = compile_triggers(definitions)
     else:
-        program = compile_totals(definitions, name, unique_keys(catalog))
+        program = compile_totals({name: definitions}, unique_keys(catalog))
     return print_program(program).rstrip("\n")
 
 

@@ -136,12 +136,13 @@ class Component:
 
 
 def factorized(
-    term: Monomial, known: Names, unique: Keys | None = None
+    term: Monomial, known: Names, row: Names = frozenset(), unique: Keys | None = None
 ) -> tuple[tuple[Component, ...], tuple[Expr, ...]]:
     """The components of a monomial, and its other factors, where some variables are known.
 
-    A factor over the variables of one component goes into it. One over several, or over known
-    variables that the component does not have, stays outside, and its variables become keys.
+    A factor over the variables of one component goes into it, unless it is over those of the `row`
+    alone. One over several, or over known variables that the component does not have, stays
+    outside, and its variables become keys.
     A component is cut at a variable that keys of relations determine, if parts of it are then
     looked up by different known variables: else its map would hold all their combinations.
     """
@@ -158,7 +159,7 @@ def factorized(
             # A group variable that is computed inside is a key; the map then sums over the rest.
             used = names_in(each.value) if each.variable.name in known else frozenset()
         homes = [at for at, held in enumerate(names) if used and used <= held]
-        summed = [at for at in homes if not used <= known]
+        summed = [at for at in homes if not used <= row]
         if summed:
             inside[summed[0]].append(each)
             names[summed[0]] |= names_in(each)
