@@ -37,6 +37,8 @@ from everview.trigger_programs.program import Statement, Trigger, TriggerProgram
 
 Key: TypeAlias = Any
 """The key of an entry: a value for one variable, else a tuple."""
+Event: TypeAlias = tuple[str, int]
+"""A relation, and 1 for the insertion of a row or −1 for its deletion."""
 _SIGNS = {"=": "==", "<>": "!="}
 _INDENT = "    "
 
@@ -71,18 +73,27 @@ class Batch:
 class Functions:
     """The functions of a program, by relation and sign: for one row, and for columns of many."""
 
-    row: Mapping[tuple[str, int], Callable[[Any], None]]
-    batch: Mapping[tuple[str, int], Callable[..., None]]
+    row: Mapping[Event, Callable[..., None]]
+    batch: Mapping[Event, Callable[..., None]]
 
 
 @dataclass(frozen=True, slots=True)
 class Generated:
-    """Python for a program: its text, its constants, the indexes it reads, and its batches."""
+    """Python for a program: a function for each event, for one row and for a batch if it can be.
 
-    text: str
+    Beside it are how batches are handed over, the constants, and the indexes that it reads.
+    """
+
+    rows: Mapping[Event, str]
+    batches: Mapping[Event, str]
+    filtered: Mapping[Event, Batch]
     constants: tuple[Any, ...]
     indexes: tuple[Index, ...]
-    batches: Mapping[tuple[str, int], Batch]
+
+    @property
+    def text(self) -> str:
+        """All of it."""
+        return "".join((*self.rows.values(), *self.batches.values()))
 
     def functions(
         self,
@@ -105,12 +116,22 @@ class Generated:
         scope |= {f"c{at}": each for at, each in enumerate(self.constants)}
         names = list(dict.fromkeys(each.relation for each in program.triggers))
         scope |= {f"n{at}": each for at, each in enumerate(names)}
-        exec(compile(self.text, "<triggers>", "exec"), scope)
-        events = [(each.relation, each.sign) for each in program.triggers]
-        return Functions(
-            {each: scope[f"f{at}"] for at, each in enumerate(events)},
-            {each: scope[f"b{at}"] for at, each in enumerate(events) if each in self.batches},
-        )
+        return Functions(_Compiled(self.rows, scope), _Compiled(self.batches, scope))
+
+
+class _Compiled(dict[Event, Callable[..., None]]):
+    """Functions by relation and sign, each compiled when it is first asked for."""
+
+    def __init__(self, texts: Mapping[Event, str], scope: dict[str, Any]) -> None:
+        super().__init__()
+        self._texts = texts
+        self._scope = scope
+
+    def __missing__(self, event: Event) -> Callable[..., None]:
+        made: dict[str, Any] = {}
+        exec(compile(self._texts[event], "<triggers>", "exec"), self._scope, made)
+        [self[event]] = made.values()
+        return self[event]
 
 
 def restoring(
@@ -150,23 +171,23 @@ def generate(program: TriggerProgram, columns: Columns | None = None) -> Generat
     shared = _Shared(numbers, arity, columns)
     relations = list(dict.fromkeys(each.relation for each in program.triggers))
     trees = [_Tree(each, shared, typed=False) for each in program.triggers]
-    batches: dict[tuple[str, int], Batch] = {}
     batch_trees: dict[int, _Tree] = {}
     if columns is not None:
         shared.integral = {each.name for each in program.maps if columns.is_integral(each.body)}
         for at, trigger in enumerate(program.triggers):
             if _reads_what_it_writes(trigger):
                 continue
-            tree = _Tree(trigger, shared, typed=True)
-            batch_trees[at] = tree
-            batches[trigger.relation, trigger.sign] = Batch(tree.columns, tree.filters)
-    lines: list[str] = []
+            batch_trees[at] = _Tree(trigger, shared, typed=True)
+    rows: dict[Event, str] = {}
     for at, tree in enumerate(trees):
-        lines += _row_function(at, tree, shared, relations.index(tree.trigger.relation))
-    for at, tree in batch_trees.items():
-        lines += _batch_function(at, tree, shared)
-    text = "\n".join(lines) + "\n"
-    return Generated(text, tuple(shared.constants), tuple(shared.indexes), batches)
+        lines = _row_function(at, tree, shared, relations.index(tree.trigger.relation))
+        rows[tree.event] = "\n".join(lines) + "\n"
+    batches = {
+        tree.event: "\n".join(_batch_function(at, tree, shared)) + "\n"
+        for at, tree in batch_trees.items()
+    }
+    filtered = {tree.event: Batch(tree.columns, tree.filters) for tree in batch_trees.values()}
+    return Generated(rows, batches, filtered, tuple(shared.constants), tuple(shared.indexes))
 
 
 def _reads_what_it_writes(trigger: Trigger) -> bool:
@@ -267,6 +288,7 @@ class _Tree:
 
     def __init__(self, trigger: Trigger, shared: _Shared, *, typed: bool) -> None:
         self.trigger = trigger
+        self.event = trigger.relation, trigger.sign
         self.shared = shared
         self.typed = typed
         self.places = {name: at for at, name in enumerate(trigger.row)}

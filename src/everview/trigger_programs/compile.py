@@ -9,6 +9,7 @@ computed from, so that every statement reads old values: in increasing order of 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
 from fractions import Fraction
 from typing import TypeAlias
 
@@ -16,7 +17,7 @@ from everview.errors import UserError
 from everview.lang.agca.delta import Event, delta, is_simple
 from everview.lang.agca.factorize import Component, Keys, eliminated, factorized
 from everview.lang.agca.from_plan import rows_name
-from everview.lang.agca.normal_form import Monomial, normal_form, polynomial
+from everview.lang.agca.normal_form import Monomial, monomials, normal_form, polynomial
 from everview.lang.agca.printer import print_query
 from everview.lang.agca.scope import span_of
 from everview.lang.agca.syntax import (
@@ -33,6 +34,7 @@ from everview.lang.agca.syntax import (
     Sum,
     Variable,
     children,
+    minus,
     names_in,
     rebuilt,
     relations,
@@ -158,9 +160,14 @@ class _Compilation:
             definition = list(self.maps.values())[done]
             done += 1
             for relation in relations(definition.body):
-                for sign in (1, -1):
-                    made = self._derived(definition, relation, sign)
-                    self.statements[relation, sign, definition.name] = made
+                made = self._derived(definition, relation, 1)
+                self.statements[relation, 1, definition.name] = made
+                if _is_linear(definition.body, relation):
+                    # Δ for a deletion is −Δ for an insertion.
+                    undone = [replace(each, body=minus(each.body)) for each in made]
+                else:
+                    undone = self._derived(definition, relation, -1)
+                self.statements[relation, -1, definition.name] = undone
 
     def _derived(self, definition: Definition, relation: str, sign: int) -> list[Statement]:
         """What an event adds to a map."""
@@ -235,6 +242,14 @@ def _given(term: Monomial, row: frozenset[str]) -> set[str]:
         and each.value.name in row
         and not each.variable.nullable
     }
+
+
+def _is_linear(query: Expr, relation: str) -> bool:
+    """Whether no monomial joins a relation with itself."""
+    return all(
+        sum(atom.relation == relation for atom in term.atoms) <= 1
+        for term in monomials(query, whole_terms=True)
+    )
 
 
 def _scopes(query: Expr) -> tuple[frozenset[str], ...]:

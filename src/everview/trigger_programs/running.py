@@ -170,11 +170,11 @@ class Triggers:
             self._must_be_known(relation)
             self._apply([(relation, sign, self._batch(relation, sign, rows))])
             return
-        run = self._functions.row.get((relation, sign))
-        if run is None:
+        if relation not in self._widths:
             self._must_be_known(relation)
             self._batch(relation, sign, rows)
             return
+        run = self._functions.row[relation, sign]
         before = getcontext()
         setcontext(_EXACT)
         try:
@@ -210,9 +210,9 @@ class Triggers:
         log: list[tuple[Callable[..., None], tuple[Any, ...]]],
     ) -> None:
         """Rows of which each sees what those before it did."""
-        run = self._functions.row.get((relation, sign))
-        if run is None:
+        if relation not in self._widths:
             return
+        run = self._functions.row[relation, sign]
         undo = self._functions.row[relation, -sign]
         for row in rows:
             try:
@@ -261,7 +261,7 @@ class Triggers:
                 numeric = at in self._numeric.get(relation, ())
                 _check_column(relation, at, column, _NUMBERS if numeric else _KEYS)
             return list(rows)
-        batch = self._generated.batches.get((relation, sign))
+        batch = self._generated.filtered.get((relation, sign))
         if batch is not None:
             number = rows.num_rows if arrow else len(rows)
             if not number:
