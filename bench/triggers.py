@@ -127,6 +127,16 @@ def batches(name: str, data: dict[str, pa.Table]) -> dict[str, Any]:
     return row
 
 
+def by_order(data: dict[str, pa.Table]) -> list[tuple[str, tuple[Any, ...]]]:
+    """Each order, and then its lines."""
+    lines: dict[int, list[tuple[str, tuple[Any, ...]]]] = {}
+    for row in _rows(data["lineitem"]):
+        lines.setdefault(row[0], []).append(("lineitem", row))
+    orders = _rows(data["orders"])
+    Random(1).shuffle(orders)
+    return [each for row in orders for each in (("orders", row), *lines.get(row[0], ()))]
+
+
 def _arrow(rows: list[tuple[Any, ...]], schema: pa.Schema) -> pa.RecordBatch:
     columns = zip(*rows, strict=True)
     arrays = [pa.array(list(c), f.type) for c, f in zip(columns, schema, strict=True)]
@@ -147,36 +157,35 @@ def _timed(run: Callable[[], None]) -> float:
 
 def singles(name: str, data: dict[str, pa.Table], number: int) -> dict[str, Any]:
     """One row at a time: ours and a program of dicts written by hand, in turn."""
-    stream = [(r, s, row) for r, s, rows in events(data) for row in rows][: number * 5]
-    random = Random(2)
-    start = random.randrange(max(1, len(stream) - number))
+    stream = by_order(data)
+    start = Random(2).randrange(max(1, len(stream) - number))
     before, part = stream[:start], stream[start : start + number]
     ours, hand = filled(name, data), BY_HAND[name]()
     for each in _DIMENSIONS:
         for row in _rows(data[each]):
             hand.change(each, row, 1)
-    for relation, sign, row in before:
-        (ours.insert if sign > 0 else ours.delete)(relation, [row])
-        hand.change(relation, row, sign)
+    for relation, row in before:
+        ours.insert(relation, [row])
+        hand.change(relation, row, 1)
     times: dict[str, list[float]] = {"ours": [], "hand": []}
 
-    def by_ours(sign: int) -> None:
-        insert, delete = (ours.insert, ours.delete)[::sign]
-        for relation, _, row in part:
+    def by_ours() -> None:
+        insert, delete = ours.insert, ours.delete
+        for relation, row in part:
             insert(relation, [row])
-        for relation, _, row in part:
+        for relation, row in reversed(part):
             delete(relation, [row])
 
-    def by_hand(sign: int) -> None:
+    def by_hand() -> None:
         change = hand.change
-        for relation, _, row in part:
-            change(relation, row, sign)
-        for relation, _, row in part:
-            change(relation, row, -sign)
+        for relation, row in part:
+            change(relation, row, 1)
+        for relation, row in reversed(part):
+            change(relation, row, -1)
 
-    for sign in (-1, 1, -1, 1, -1):
-        times["ours"].append(_timed(lambda s=sign: by_ours(s)))
-        times["hand"].append(_timed(lambda s=sign: by_hand(s)))
+    for _ in range(5):
+        times["ours"].append(_timed(by_ours))
+        times["hand"].append(_timed(by_hand))
     assert hand.result() == {row[: hand.keys]: row[hand.shown] for row in ours.result()}, name
     microseconds = {k: min(v) / (2 * len(part)) * 1e6 for k, v in times.items()}
     return {

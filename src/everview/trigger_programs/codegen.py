@@ -8,11 +8,13 @@ is a tree of them, with what is added at its nodes.
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import date
-from decimal import Decimal
+from decimal import Decimal, getcontext, setcontext
+from itertools import repeat
 from typing import Any, TypeAlias
 
 from everview.lang.agca.evaluate import matches
@@ -32,7 +34,7 @@ from everview.lang.agca.syntax import (
     names_in,
     walk,
 )
-from everview.trigger_programs.columns import DATES, Columns, days, unscaled_decimal
+from everview.trigger_programs.columns import DATES, EXACT, Columns, days, unscaled_decimal
 from everview.trigger_programs.program import Statement, Trigger, TriggerProgram
 
 Key: TypeAlias = Any
@@ -106,11 +108,12 @@ class Generated:
 
         `checked` gives a row of a relation as it should be, where it is not, or raises.
         """
-        scope: dict[str, Any] = {"L": matches, "D": DATES, "E": unscaled_decimal}
+        scope: dict[str, Any] = {"M": matches, "D": DATES, "E": unscaled_decimal}
         scope |= {"__builtins__": {}, "type": type, "int": int, "Decimal": Decimal}
         scope |= {"str": str, "bool": bool, "date": date, "reversed": reversed}
         scope |= {"BaseException": BaseException, "X": restoring(program, maps, indexes)}
-        scope |= {"zip": zip, "B": checked, "range": range}
+        scope |= {"zip": zip, "B": checked, "range": range, "map": map, "L": list, "Z": repeat(0)}
+        scope |= {"len": len, "G": getcontext, "S": setcontext, "C": EXACT}
         scope |= {f"m{at}": maps[each.name] for at, each in enumerate(program.maps)}
         scope |= {f"i{at}": indexes[each] for at, each in enumerate(self.indexes)}
         scope |= {f"c{at}": each for at, each in enumerate(self.constants)}
@@ -508,7 +511,7 @@ class _Tree:
         sign = comparison.operator
         left, right = self._aligned([self._value(each, bound, nullable) for each in sides])
         if "like" in sign:
-            text = f"{'not ' if sign != 'like' else ''}L({right}, {left})"
+            text = f"{'not ' if sign != 'like' else ''}M({right}, {left})"
         elif comparison.left == comparison.right and sign in ("=", "<=", ">="):
             text = ""
         else:
@@ -616,25 +619,63 @@ def _parts(body: Expr) -> tuple[int, list[Expr]]:
 
 def _row_function(at: int, tree: _Tree, shared: _Shared, relation: int) -> list[str]:
     """One row: what it adds is computed, then added; what fails while adding is taken back."""
-    trigger = tree.trigger
-    unpacked = ", ".join(f"r{each}" for each in range(len(trigger.row))) + ","
-    unpack = f"{_INDENT}{unpacked} = row"
-    lines = [f"def f{at}(row):", unpack if trigger.row else f"{_INDENT}pass"]
-    if shared.columns is not None and tree.columns:
-        tests = (
-            shared.columns.test(trigger.relation, each, f"r{each}", shared.constant)
-            for each in tree.columns
-        )
-        lines += [
-            f"{_INDENT}if not ({' and '.join(tests)}):",
-            f"{_INDENT * 2}{unpacked} = B(n{relation}, row)",
-        ]
+    typed = shared.columns is not None
+    width = len(tree.trigger.row)
+    lines = [f"def f{at}(row):"]
+    if typed:
+        lines += [f"{_INDENT}if len(row) != {width}:", f"{_INDENT * 2}B(n{relation}, row)"]
+    root, known = tree.root, set[int]()
+
+    def loaded(wanted: Iterable[int]) -> list[str]:
+        """Columns of the row, as they must be."""
+        new = [each for each in wanted if each not in known]
+        known.update(new)
+        made = [f"{_INDENT}r{each} = row[{each}]" for each in new]
+        if typed and new and shared.columns is not None:
+            name = tree.trigger.relation
+            tests = (shared.columns.test(name, e, f"r{e}", shared.constant) for e in new)
+            made.append(f"{_INDENT}if not ({' and '.join(tests)}):")
+            made.append(f"{_INDENT * 2}row = B(n{relation}, row)")
+            made += [f"{_INDENT * 2}r{each} = row[{each}]" for each in new]
+        return made
+
+    # What all statements need first: a row without it is left at once.
+    while not root.added and len(root.children) == 1:
+        [child] = root.children.values()
+        if child.step is None or not child.step.opens or child.step.is_loop:
+            break
+        *before, test = child.step.lines
+        lines += loaded(int(each) for line in child.step.lines for each in _ROW.findall(line))
+        lines += [f"{_INDENT}{line}" for line in before]
+        lines += [f"{_INDENT}if not ({test[3:-1]}):", f"{_INDENT * 2}return"]
+        root = child
+    lines += loaded(tree.columns)
+    body = _changes(tree, shared, root)
+    if not typed:
+        return lines + body
+    before_ = [f"{_INDENT}b = G()", f"{_INDENT}S(C)", f"{_INDENT}try:"]
+    return [
+        *lines,
+        *before_,
+        *(f"{_INDENT}{line}" for line in body),
+        f"{_INDENT}finally:",
+        f"{_INDENT * 2}S(b)",
+    ]
+
+
+_ROW = re.compile(r"\br(\d+)\b")
+
+
+def _changes(tree: _Tree, shared: _Shared, root: _Node) -> list[str]:
+    """What a row adds: all of it computed, then added."""
+    lines: list[str] = []
     # Loops are last, so that what fails is taken back in the reverse order: their entries first.
-    nodes = sorted((n for n in tree.root.walk() if n.added), key=lambda each: each.in_loop)
+    nodes = sorted((n for n in root.walk() if n.added), key=lambda each: each.in_loop)
     numbers = {id(added): n for n, added in enumerate(a for node in nodes for a in node.added)}
     flags = {id(node): n for n, node in enumerate(nodes)}
     plain = [a for node in nodes if not node.in_loop for a in node.added]
-    guarded = [node for node in nodes if not node.in_loop and node is not tree.root]
+    guarded = [node for node in nodes if not node.in_loop and node is not root]
+    keys: dict[int, str] = {}
     if plain:
         lines.append(_INDENT + "".join(f"o{numbers[id(a)]} = " for a in plain) + "None")
     if guarded:
@@ -646,20 +687,24 @@ def _row_function(at: int, tree: _Tree, shared: _Shared, relation: int) -> list[
     def computed(node: _Node, depth: int) -> list[str]:
         indent = _INDENT * depth
         made: list[str] = []
+        known: dict[str, str] = {}
         for added in node.added:
             number = numbers[id(added)]
             if node.in_loop:
                 made.append(f"{indent}a{number}.append(({added.key}, {added.value.text}))")
             else:
                 made.append(f"{indent}d{number} = {added.value.text}")
-                made.append(f"{indent}k{number} = {added.key}")
-        if node.added and not node.in_loop and node is not tree.root:
+                if added.key not in known:
+                    known[added.key] = f"k{number}"
+                    made.append(f"{indent}k{number} = {added.key}")
+                keys[number] = known[added.key]
+        if node.added and not node.in_loop and node is not root:
             made.append(f"{indent}l{flags[id(node)]} = True")
         for child in node.children.values():
             made += _entered(child, depth, computed)
         return made
 
-    lines += computed(tree.root, 1)
+    lines += computed(root, 1)
     looped = any(each.in_loop for each in nodes)
     lines += [f"{_INDENT}u = []"] * looped + [f"{_INDENT}try:"]
     for node in nodes:
@@ -677,7 +722,7 @@ def _row_function(at: int, tree: _Tree, shared: _Shared, relation: int) -> list[
                 ]
                 lines += _stored(added.map, ("k", "d", "o"), added.sign, shared, depth + 1)
             else:
-                names = f"k{number}", f"d{number}", f"o{number}"
+                names = keys[number], f"d{number}", f"o{number}"
                 lines.append(f"{_INDENT * depth}{names[2]} = m{map_}.get({names[0]}, 0)")
                 lines += _stored(added.map, names, added.sign, shared, depth)
     lines += [f"{_INDENT * 2}pass"] * (not nodes) + [f"{_INDENT}except BaseException:"]
@@ -687,7 +732,7 @@ def _row_function(at: int, tree: _Tree, shared: _Shared, relation: int) -> list[
         number = numbers[id(added)]
         lines += [
             f"{_INDENT * 2}if o{number} is not None:",
-            f"{_INDENT * 3}X({shared.numbers[added.map]}, k{number}, o{number})",
+            f"{_INDENT * 3}X({shared.numbers[added.map]}, {keys[number]}, o{number})",
         ]
     lines.append(f"{_INDENT * 2}raise")
     return lines
@@ -715,7 +760,11 @@ def _stored(
     for at, part in mine:
         lines += [
             f"{indent}{_INDENT}if not {old}:",
-            f"{indent}{_INDENT * 2}i{at}.setdefault({part}, {{}})[{key}] = None",
+            f"{indent}{_INDENT * 2}e = i{at}.get({part})",
+            f"{indent}{_INDENT * 2}if e is None:",
+            f"{indent}{_INDENT * 3}i{at}[{part}] = {{{key}: None}}",
+            f"{indent}{_INDENT * 2}else:",
+            f"{indent}{_INDENT * 3}e[{key}] = None",
         ]
     lines += [f"{indent}elif {old}:", f"{indent}{_INDENT}del {name}[{key}]"]
     for at, part in mine:
@@ -777,20 +826,17 @@ def _batch_function(at: int, tree: _Tree, shared: _Shared) -> list[str]:
     lines += computed(tree.root, 2) or [f"{_INDENT * 2}pass"]
     for name in maps:
         number = shared.numbers[name]
-        depth = 1
-        if shared.arity[name]:
-            lines.append(f"{_INDENT}for k, d in d{number}.items():")
-            depth = 2
-        else:
-            lines += [f"{_INDENT}k = ()", f"{_INDENT}d = d{number}"]
-        indent = _INDENT * depth
+        if not shared.arity[name]:
+            lines.append(f"{_INDENT}d{number} = {{(): d{number}}}")
+        lines += [
+            f"{_INDENT}olds = L(map(m{number}.get, d{number}, Z))",
+            f"{_INDENT}u.append(({number}, d{number}, olds))",
+            f"{_INDENT}for (k, d), o in zip(d{number}.items(), olds):",
+        ]
+        indent = _INDENT * 2
         if scales[name] > 0:
             lines.append(f"{indent}d = E(d, {scales[name]})")
-        lines += [
-            f"{indent}o = m{number}.get(k, 0)",
-            f"{indent}u.append(({number}, k, o))",
-            *_stored(name, ("k", "d", "o"), 1, shared, depth),
-        ]
+        lines += _stored(name, ("k", "d", "o"), 1, shared, 2)
     return lines
 
 

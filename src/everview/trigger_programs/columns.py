@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import date
-from decimal import Decimal
+from decimal import Clamped, Context, Decimal, Inexact, InvalidOperation, Overflow
 from fractions import Fraction
 from typing import Any, TypeAlias
 
@@ -41,6 +41,10 @@ _ARROW: Mapping[Type, pa.DataType] = {
     "boolean": pa.bool_(),
 }
 _PYTHON: Mapping[Type, type] = {"string": str, "date": date, "boolean": bool}
+
+
+EXACT = Context(prec=2000, traps=[Inexact, InvalidOperation, Overflow, Clamped])
+"""Sums and products of decimals keep all of their digits."""
 
 
 class _Dates(dict[int, date]):

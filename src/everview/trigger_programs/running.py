@@ -7,17 +7,7 @@ import operator
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from datetime import date, datetime
-from decimal import (
-    Clamped,
-    Context,
-    Decimal,
-    Inexact,
-    InvalidOperation,
-    Overflow,
-    getcontext,
-    localcontext,
-    setcontext,
-)
+from decimal import Decimal, localcontext
 from fractions import Fraction
 from typing import Any, TypeAlias
 
@@ -40,7 +30,7 @@ from everview.lang.agca.syntax import (
     names_in,
 )
 from everview.trigger_programs.codegen import Batch, Index, Key, generate, restoring
-from everview.trigger_programs.columns import Columns, Ints, integers, values
+from everview.trigger_programs.columns import EXACT, Columns, Ints, integers, values
 from everview.trigger_programs.program import TriggerProgram, print_program
 
 SNAPSHOT_VERSION = 1
@@ -49,8 +39,6 @@ Row: TypeAlias = tuple[Any, ...]
 Maps: TypeAlias = dict[str, dict[Key, Any]]
 Indexes: TypeAlias = dict[Index, dict[Key, dict[Key, None]]]
 
-_EXACT = Context(prec=2000, traps=[Inexact, InvalidOperation, Overflow, Clamped])
-"""Sums and products of decimals keep all of their digits."""
 _KEYS = (int, Decimal, str, bool, date, datetime, bytes, type(None))
 _NUMBERS = (int, Decimal, type(None))
 
@@ -78,11 +66,29 @@ class Triggers:
 
     def insert(self, relation: str, rows: Any) -> None:
         """Insert rows: tuples, or an Arrow table or batch."""
-        self._change(relation, 1, rows)
+        run = self._inserting.get(relation) if type(rows) is list and len(rows) == 1 else None
+        if run is None:
+            self._must_be_known(relation)
+            self._apply([(relation, 1, self._batch(relation, 1, rows))])
+            return
+        try:
+            run(rows[0])
+        except (TypeError, ValueError, LookupError):
+            self._batch(relation, 1, rows)
+            raise
 
     def delete(self, relation: str, rows: Any) -> None:
         """Delete rows: tuples, or an Arrow table or batch."""
-        self._change(relation, -1, rows)
+        run = self._deleting.get(relation) if type(rows) is list and len(rows) == 1 else None
+        if run is None:
+            self._must_be_known(relation)
+            self._apply([(relation, -1, self._batch(relation, -1, rows))])
+            return
+        try:
+            run(rows[0])
+        except (TypeError, ValueError, LookupError):
+            self._batch(relation, -1, rows)
+            raise
 
     def apply(self, changes: Iterable[tuple[str, Row, int]]) -> None:
         """Apply changes of any relations at once: the relation, the row and its weight."""
@@ -163,32 +169,33 @@ class Triggers:
                 entries.setdefault(part, {})[key] = None
         functions = self._generated.functions(self._program, maps, indexes, self._checked)
         restore = restoring(self._program, maps, indexes)
+        known = () if self._columns is None else self._columns.schemas
+        self._inserting = {each: self._single(each, 1) for each in known}
+        self._deleting = {each: self._single(each, -1) for each in known}
         self._maps, self._functions, self._restore_entry = maps, functions, restore
 
-    def _change(self, relation: str, sign: int, rows: Any) -> None:
-        if self._columns is None or type(rows) is not list or len(rows) != 1:
-            self._must_be_known(relation)
-            self._apply([(relation, sign, self._batch(relation, sign, rows))])
-            return
-        if relation not in self._widths:
-            self._must_be_known(relation)
-            self._batch(relation, sign, rows)
-            return
-        run = self._functions.row[relation, sign]
-        before = getcontext()
-        setcontext(_EXACT)
-        try:
-            run(rows[0])
-        except (TypeError, ValueError):
-            self._batch(relation, sign, rows)
-            raise
-        finally:
-            setcontext(before)
+    def _single(self, relation: str, sign: int) -> Callable[[Any], None]:
+        """What one row does, which it checks; it is compiled when it is first called."""
+
+        def first(row: Any) -> None:
+            if relation in self._widths:
+                run = self._functions.row[relation, sign]
+            else:
+                width = self._width(relation)
+
+                def run(row: Any) -> None:
+                    if len(row) != width:
+                        raise ValueError
+
+            (self._inserting if sign > 0 else self._deleting)[relation] = run
+            run(row)
+
+        return first
 
     def _apply(self, changes: Iterable[tuple[str, int, _Rows]]) -> None:
         """Run events in order; if one fails, those before it are taken back."""
         log: list[tuple[Callable[..., None], tuple[Any, ...]]] = []
-        with localcontext(_EXACT):
+        with localcontext(EXACT):
             try:
                 for relation, sign, rows in changes:
                     if isinstance(rows, _Filtered):
@@ -225,8 +232,9 @@ class Triggers:
             log.append((undo, (row,)))
 
     def _restore_all(self, entries: list[tuple[Any, ...]]) -> None:
-        for each in reversed(entries):
-            self._restore_entry(*each)
+        for number, added, olds in reversed(entries):
+            for key, old in zip(added, olds, strict=True):
+                self._restore_entry(number, key, old)
 
     # Rows
 

@@ -221,7 +221,7 @@ class Parser:
         token = self.next
         if token.kind == "name" and token.text.lower() in _WORDS:
             raise self.unexpected(what)
-        return Variable(self.name(what), token.span)
+        return Variable(self.name(what), span=token.span)
 
     # Tokens
 
