@@ -48,7 +48,8 @@ def factors(draw, bound: frozenset[str], shape: Shape) -> tuple[Expr, frozenset[
         kinds += ["sum", "add"]
     match draw(st.sampled_from(kinds)):
         case "atom":
-            arguments = st.sampled_from([*map(Variable, NAMES), Wildcard()])
+            nullable = [Variable(name, nullable=True) for name in NAMES[1:]]
+            arguments = st.sampled_from([*map(Variable, NAMES), *nullable, Wildcard()])
             pair = draw(st.tuples(arguments, arguments))
             made = Atom(draw(st.sampled_from(["r", "s"])), pair)
             return made, bound | binds(made)

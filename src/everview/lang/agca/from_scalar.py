@@ -89,6 +89,8 @@ class Scalars:
                 if self._type(node.args["expression"]) != "date":
                     raise refused(f"{scalar.text(node)} is not of a date")
                 return Extract(node.this.name.lower(), self._value(node.args["expression"]))
+            case exp.TsOrDsToDate() if self._type(node.this) == "date":
+                return self._value(node.this)
             case exp.Year() | exp.Month() | exp.Day() if self._type(node.this) == "date":
                 return Extract(type(node).__name__.lower(), self._value(node.this))
             case _:
