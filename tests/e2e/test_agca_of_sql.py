@@ -33,14 +33,14 @@ QUERIES = {
     "union all": """SELECT c, COUNT(*) AS k, SUM(v) AS s FROM (SELECT c, q AS v FROM o
         UNION ALL SELECT c, boss * 2 AS v FROM cu) GROUP BY c""",
     "null group": "SELECT boss, COUNT(*) AS k, SUM(c) AS s FROM cu GROUP BY boss",
-    "or of nulls": "SELECT COUNT(*) AS k, SUM(amt) AS s FROM o WHERE NOT (q = 1 AND amt > 2) OR c = 1",
+    "or of nulls": "SELECT COUNT(*) AS k, SUM(q) AS s FROM o WHERE NOT (q = 1 AND amt > 2) OR c = 1",
     "is null": "SELECT COUNT(*) AS k FROM o WHERE q IS NULL OR amt + q > 3",
     "case of nulls": """SELECT c, SUM(CASE WHEN q = 1 THEN amt WHEN amt > 2 THEN q ELSE 3 END) AS s,
         SUM(CASE WHEN q > 1 THEN q + amt END) AS t, COUNT(CASE WHEN q = 2 THEN 1 END) AS k
         FROM o GROUP BY c""",
     "year": """SELECT EXTRACT(YEAR FROM d) AS y, MONTH(d) AS m, COUNT(*) AS k, SUM(q) AS s
         FROM o GROUP BY EXTRACT(YEAR FROM d), MONTH(d)""",
-    "or over both": f"""{KEYS[0]} {JOIN} WHERE (n = 'x' AND q = 1) OR (n = 'y' AND q > 0)
+    "or over both": f"""{KEYS[0]} {JOIN} WHERE (n = 'x' AND q = 1) OR (n <> 'y' AND q > 0)
         OR (q = 3 AND boss = 1) {KEYS[1]}""",
     "computed key": "SELECT c + 1 AS key, COUNT(*) AS k FROM o GROUP BY c + 1",
 }

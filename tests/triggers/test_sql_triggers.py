@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 import re
 from collections import Counter
@@ -211,11 +212,13 @@ def test_what_is_refused_changes_nothing(name):
     assert sorted(running.result("pairs")) == [(1, 1), (2, 1)]
 
 
+@pytest.mark.parametrize("table", ["c", "o"])
 @pytest.mark.parametrize("rows", [1, 2, 40])
-@pytest.mark.parametrize("steps", [1, 3, 8])
-def test_an_exception_in_the_middle_changes_nothing(rows, steps):
+@pytest.mark.parametrize("steps", [1, 2, 3])
+def test_an_exception_in_the_middle_changes_nothing(table, rows, steps):
     """A map raises after some writes, as an interruption would."""
     running = shop()
+    running.insert("o", [(3, 30, Decimal("9.00"), DAY), (4, 30, Decimal("1.00"), DAY)])
     before = running.snapshot()
     left = [steps]
 
@@ -227,19 +230,22 @@ def test_an_exception_in_the_middle_changes_nothing(rows, steps):
             super().__setitem__(key, value)
 
     running._install({name: Failing(entries) for name, entries in running._maps.items()})
-    new = [(10 + n, 1 + n % 3, Decimal("2.50"), DAY) for n in range(rows)]
+    new = {
+        "o": [(10 + n, 1 + n % 3, Decimal("2.50"), DAY) for n in range(rows)],
+        "c": [(30 + n, "FR") for n in range(rows)],
+    }[table]
     with pytest.raises(KeyboardInterrupt):
-        running.insert("o", new)
-        running.insert("o", [(99, 1, None, DAY)] * 3)
-        left[0] = 1
-        running.insert("o", new)
-    if left[0] == 0 and running.snapshot() != before:
-        running.delete("o", new)
-        running.delete("o", [(99, 1, None, DAY)] * 3)
-    assert running.snapshot() == before
-    running.insert("o", new)
-    running.delete("o", new)
-    assert running.snapshot() == before
+        running.insert(table, new)
+    assert state(running) == state(before)
+    running.insert(table, new)
+    running.delete(table, new)
+    assert state(running) == state(before)
+
+
+def state(of: Any) -> dict[str, Any]:
+    """The entries of a snapshot, in an order that does not depend on what was tried before."""
+    maps = json.loads(of if isinstance(of, str) else of.snapshot())["maps"]
+    return {name: sorted(entries, key=str) for name, entries in maps.items()}
 
 
 def test_snapshots_of_sql_are_exact_and_of_one_program():
@@ -300,7 +306,8 @@ def test_what_is_no_trigger_program_is_refused(text):
 
 def test_a_view_may_read_a_view_before_it():
     running = ev.triggers(
-        "CREATE TABLE t (a INT, b INT); CREATE VIEW some AS SELECT a + 1 AS c, b FROM t WHERE b > 1;"
+        "CREATE TABLE t (a INT, b INT); "
+        "CREATE VIEW some AS SELECT a + 1 AS c, b FROM t WHERE b > 1;"
         "CREATE VIEW n AS SELECT b, SUM(c) AS s FROM some GROUP BY b"
     )
     running.insert("t", [(1, 1), (2, 2), (3, 2)])

@@ -87,9 +87,9 @@ class _Script:
             query = rewrite(
                 transform(
                     query,
-                    lambda node: self.plans.get(node.name, node)
-                    if isinstance(node, Source)
-                    else node,
+                    lambda node: (
+                        self.plans.get(node.name, node) if isinstance(node, Source) else node
+                    ),
                 )
             )
         self.plans[statement.name] = query

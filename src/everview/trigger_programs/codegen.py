@@ -371,9 +371,7 @@ class _Tree:
 
     # Statements to steps
 
-    def _insert(
-        self, statement: Statement, counted: Counter[Expr], filtered: list[Expr]
-    ) -> None:
+    def _insert(self, statement: Statement, counted: Counter[Expr], filtered: list[Expr]) -> None:
         bound = {name: f"r{at}" for name, at in self.places.items()}
         nullable = {n for n in bound if self._may_be_null(n)} - {*statement.given}
         sign, factors = _parts(statement.body)
@@ -442,9 +440,7 @@ class _Tree:
             key = _key([self._as_key(name, bound) for name in names])
             value = self._local("w", map_, key)
             numbers.append(_Number(value, scale))
-            return _Step(
-                (f"{value} = {map_}.get({key})", f"if {value} is not None:"), opens=True
-            )
+            return _Step((f"{value} = {map_}.get({key})", f"if {value} is not None:"), opens=True)
         held = tuple(at for at, name in enumerate(names) if name in bound)
         key = _key([self._as_key(names[at], bound) for at in held])
         entry = self._local("e", map_, str(held), key)
@@ -738,9 +734,7 @@ def _changes(tree: _Tree, shared: _Shared, root: _Node) -> list[str]:
     return lines
 
 
-def _entered(
-    child: _Node, depth: int, computed: Callable[[_Node, int], list[str]]
-) -> list[str]:
+def _entered(child: _Node, depth: int, computed: Callable[[_Node, int], list[str]]) -> list[str]:
     """The lines of a step, and of what is under it."""
     step = child.step
     assert step is not None

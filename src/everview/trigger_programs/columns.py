@@ -142,7 +142,9 @@ class Columns:
     def test(self, relation: str, at: int, name: str, constant: Callable[[Any], str]) -> str:
         """The test, as Python, that a value is as the column's are in maps."""
         type_ = self.type(relation, at)
-        kind = "int" if type_ in INTEGERS else {"string": "str", "boolean": "bool"}.get(type_, type_)
+        kind = (
+            "int" if type_ in INTEGERS else {"string": "str", "boolean": "bool"}.get(type_, type_)
+        )
         if decimal_parts(type_):
             unit = constant(Decimal(1).scaleb(-self.scale(relation, at)))
             kind = f"Decimal and {name}.same_quantum({unit})"
@@ -197,7 +199,8 @@ class Columns:
 def _is_text(type_: pa.DataType) -> bool:
     inner = type_.value_type if pa.types.is_dictionary(type_) else type_
     return any(
-        test(inner) for test in (pa.types.is_string, pa.types.is_large_string, pa.types.is_string_view)
+        test(inner)
+        for test in (pa.types.is_string, pa.types.is_large_string, pa.types.is_string_view)
     )
 
 

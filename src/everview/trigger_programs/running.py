@@ -25,6 +25,7 @@ from everview.lang.agca.syntax import (
     Comparison,
     Definition,
     Expr,
+    Extract,
     Variable,
     children,
     names_in,
@@ -281,9 +282,7 @@ class Triggers:
             return []
         return [self._checked(relation, row) for row in rows]
 
-    def _filtered(
-        self, relation: str, batch: Batch, given: list[Any], number: int
-    ) -> _Filtered:
+    def _filtered(self, relation: str, batch: Batch, given: list[Any], number: int) -> _Filtered:
         columns = {at: self._column(relation, at, given[at]) for at in batch.columns}
         kept = _kept(batch, columns)
         if kept is not None:
@@ -427,7 +426,7 @@ def _numbers(query: Expr) -> frozenset[str]:
     if isinstance(query, Variable):
         return frozenset({query.name})
     parts = children(query)
-    if isinstance(query, Comparison | Assignment):
+    if isinstance(query, Comparison | Assignment | Extract):
         parts = tuple(each for each in parts if not isinstance(each, Variable))
     return frozenset[str]().union(*map(_numbers, parts))
 

@@ -80,7 +80,7 @@ def _compared(factor: Expr, row: Names) -> Expr:
     """An assignment to a variable whose value is known compares."""
     match factor:
         case Assignment(variable, value) if variable.name in row:
-            return Comparison("=", variable, value)
+            return Comparison("=", replace(variable, nullable=False), value)
         case _:
             return factor
 

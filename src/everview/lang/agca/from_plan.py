@@ -17,7 +17,6 @@ from everview.expr.types import Schema, names
 from everview.lang.agca.factorize import eliminated
 from everview.lang.agca.from_scalar import Scalars, conjuncts_of, refused
 from everview.lang.agca.normal_form import Monomial
-from everview.lang.agca.syntax import Add as Add_
 from everview.lang.agca.syntax import (
     ONE,
     ZERO,
@@ -39,6 +38,7 @@ from everview.lang.agca.syntax import (
     times,
     walk,
 )
+from everview.lang.agca.syntax import Add as Add_
 from everview.plan.nodes import (
     Add,
     Filter,

@@ -18,7 +18,7 @@ from everview.expr import scalar
 from everview.expr.aggregates import result_type
 from everview.expr.types import Type, names, type_in
 from everview.lang.agca.normal_form import Monomial, constant, monomials
-from everview.lang.agca.printer import print_name
+from everview.lang.agca.printer import print_name, print_query
 from everview.lang.agca.scalars import (
     Typed,
     arithmetic,

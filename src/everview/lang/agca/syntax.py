@@ -197,6 +197,15 @@ def variables(query: Expr) -> Iterator[Variable]:
         yield from variables(each)
 
 
+def bound_variables(query: Expr) -> Iterator[Variable]:
+    """The variables that relations and assignments bind, in the order of the text."""
+    for each in walk(query):
+        if isinstance(each, Atom):
+            yield from (a for a in each.arguments if isinstance(a, Variable))
+        elif isinstance(each, Assignment):
+            yield each.variable
+
+
 def names_in(query: Expr) -> frozenset[str]:
     """The names of the variables that occur."""
     return frozenset(each.name for each in variables(query))
