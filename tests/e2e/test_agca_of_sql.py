@@ -33,7 +33,7 @@ QUERIES = {
     "union all": """SELECT c, COUNT(*) AS k, SUM(v) AS s FROM (SELECT c, q AS v FROM o
         UNION ALL SELECT c, boss * 2 AS v FROM cu) GROUP BY c""",
     "null group": "SELECT boss, COUNT(*) AS k, SUM(c) AS s FROM cu GROUP BY boss",
-    "or of nulls": "SELECT COUNT(*) AS k, SUM(q) AS s FROM o WHERE NOT (q = 1 AND amt > 2) OR c = 1",
+    "or of nulls": "SELECT COUNT(*) AS k FROM o WHERE NOT (q = 1 AND amt > 2) OR c > 3",
     "is null": "SELECT COUNT(*) AS k FROM o WHERE q IS NULL OR amt + q > 3",
     "case of nulls": """SELECT c, SUM(CASE WHEN q = 1 THEN amt WHEN amt > 2 THEN q ELSE 3 END) AS s,
         SUM(CASE WHEN q > 1 THEN q + amt END) AS t, COUNT(CASE WHEN q = 2 THEN 1 END) AS k
