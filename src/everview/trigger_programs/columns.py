@@ -172,8 +172,8 @@ class Columns:
     def array(self, relation: str, at: int, values: list[Any]) -> pa.Array:
         """Values of Python as an Arrow column, exactly; else a ValueError or TypeError."""
         type_ = self.type(relation, at)
-        kinds = {*map(type, values)} - {type(None)}
-        allowed = {int} if type_ in INTEGERS else {_PYTHON.get(type_)}
+        kinds: set[Any] = {*map(type, values)} - {type(None)}
+        allowed: set[Any] = {int} if type_ in INTEGERS else {_PYTHON.get(type_)}
         if decimal_parts(type_):
             allowed = {int, Decimal}
         if not kinds <= allowed:
@@ -217,7 +217,8 @@ def integers(column: pa.Array) -> Ints | None:
         if type_.precision > _INT64_DIGITS:
             return None
         words = np.frombuffer(column.buffers()[1], np.int64)
-        return words[2 * column.offset : 2 * (column.offset + len(column)) : 2]
+        low: Ints = words[2 * column.offset : 2 * (column.offset + len(column)) : 2]
+        return low
     if pa.types.is_date32(type_):
         return column.view(pa.int32()).to_numpy().astype(np.int64)
     if pa.types.is_integer(type_):

@@ -205,7 +205,8 @@ def _contradict(factors: Iterable[Expr]) -> bool:
 
 def _total(rows: _Rows, measure: Measure, keys: Mapping[str, str], sign: int) -> Expr:
     """The total of one alternative: Sum(relations * conditions * summand), its keys bound."""
-    value, present = ONE, ONE
+    value: Expr = ONE
+    present: Expr = ONE
     if measure.column is not None:
         value, present = rows.columns[measure.column], rows.presences[measure.column]
     filled, present_ = rows.filled, present
