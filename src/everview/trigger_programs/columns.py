@@ -220,7 +220,8 @@ def integers(column: pa.Array) -> Ints | None:
         low: Ints = words[2 * column.offset : 2 * (column.offset + len(column)) : 2]
         return low
     if pa.types.is_date32(type_):
-        return column.view(pa.int32()).to_numpy().astype(np.int64)
+        since_1970: Ints = column.view(pa.int32()).to_numpy().astype(np.int64)
+        return since_1970
     if pa.types.is_integer(type_):
         found: Ints = column.to_numpy().astype(np.int64)
         return found
