@@ -115,10 +115,11 @@ def nested(function: _Function) -> _Function:
 
 
 def triggers(text: str) -> Triggers:
-    """Compile the views of an AGCA text to triggers that run in this process, without a store.
+    """Compile views to triggers that run in this process, without a store.
 
-    An event is one row. It changes each view by additions and lookups alone, from maps that are
-    kept for the purpose; tables are not kept. For example:
+    The text is a script of CREATE TABLE and CREATE VIEW statements, or AGCA. An event is one row.
+    It changes each view by additions and lookups alone, from maps that are kept for the purpose;
+    tables are not kept. For example:
 
         spent = ev.triggers("spent[c] := Sum(orders(_, c, amount) * amount)")
         spent.insert("orders", [(1, 7, 10), (2, 7, 5)])
@@ -126,9 +127,12 @@ def triggers(text: str) -> Triggers:
         spent.result()
     """
     from everview import arguments
+    from everview.database.sql_triggers import is_sql, sql_triggers
     from everview.lang.agca.views import checked_definitions
     from everview.trigger_programs.compile import compile_triggers
     from everview.trigger_programs.running import Triggers
 
     arguments.text("text", text)
+    if is_sql(text):
+        return sql_triggers(text)
     return Triggers(compile_triggers(checked_definitions(text)))

@@ -91,6 +91,7 @@ PAGES = (
     "schemas",
     "sql",
     "transactions",
+    "triggers",
 )
 """Pages with an example in Python."""
 

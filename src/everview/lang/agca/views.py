@@ -13,7 +13,7 @@ from everview.lang.agca.normal_form import Monomial, monomials
 from everview.lang.agca.parse import parse_definitions
 from everview.lang.agca.printer import print_name, print_query
 from everview.lang.agca.scope import binds, check_scope, in_order
-from everview.lang.agca.syntax import Definition, Variable, relations
+from everview.lang.agca.syntax import Definition, Variable, bound_variables, relations
 from everview.lang.datalog.lower import StoredRelation
 from everview.plan.nodes import Plan
 
@@ -63,8 +63,23 @@ def checked_definitions(text: str) -> tuple[Definition, ...]:
     for each in definitions:
         _check_names(each)
         check_scope(each.body, frozenset(each.key_names))
+        _check_nullable(each)
         _check_keys(each)
     return definitions
+
+
+def _check_nullable(definition: Definition) -> None:
+    """A nullable variable is bound in one place: NULL is equal to nothing, so it joins nothing."""
+    bound = list(bound_variables(definition.body))
+    for each in bound:
+        if each.nullable and sum(other.name == each.name for other in bound) > 1:
+            name = print_name(each.name)
+            raise UserError(
+                "G003",
+                f"{name} is bound in two places, so it is never NULL",
+                span=each.span,
+                remedy=f"write {name} without ?, or give each its own variable",
+            )
 
 
 def _check_keys(definition: Definition) -> None:
