@@ -65,6 +65,23 @@ class LoweringContext:
         """The plan of a subquery in FROM or WITH, with the negations of conditions with IN."""
         return self.lower_query(replace(self, domain=None), tree, negations=True)
 
+    def derived_table(self, tree: exp.Expr) -> Plan:
+        """The plan of a subquery in FROM, the columns of the domain first where it reads them.
+
+        It is lowered once to see whether it does; if not, it is the same for all their values.
+        """
+        if self.domain is None:
+            return self.from_item(tree)
+        trial = replace(self.domain, used={})
+        self.lower_query(replace(self, domain=trial, numbers=count(1)), tree, negations=True)
+        self.domain.used.update(trial.used)
+        domain = self.domain if trial.used else None
+        return self.lower_query(replace(self, domain=domain), tree, negations=True)
+
+    def carries_domain(self, plan: Plan) -> bool:
+        """Whether the rows of an item of FROM carry the domain, because it reads its columns."""
+        return bool(self.domain_columns) and {*self.domain_columns} <= {*columns_of(plan)}
+
     def with_ctes(
         self, plans: Mapping[str, Plan], queries: Mapping[str, exp.Expr] | None = None
     ) -> LoweringContext:
