@@ -15,6 +15,7 @@ STAGES = (
     "operators",
     "plan",
     "deltas",
+    "domains",
     "derivative",
     "nabla",
     "program",
@@ -35,7 +36,7 @@ STAGES = (
     show_default=True,
     help="operators: the law, state and reading of each; plan: the query; derivative: its change; "
     "program: the steps of a transaction; sql: each step as SQL; deltas: its degree and the maps "
-    "that each change reads; nabla: what leaves and what comes, in relational algebra; agca: a "
+    "that each change reads; domains: subqueries with inputs, and their entries; nabla: what leaves and what comes, in relational algebra; agca: a "
     "GROUP BY as sums of products; triggers: what one row would add to each map; shredded: "
     "the flat relations of a nested view.",
 )

@@ -43,6 +43,7 @@ from everview.database.catalog.definitions import (
 from everview.errors import UserError
 from everview.expr.types import Schema, names
 from everview.lang import plan_text
+from everview.lang.correlation import CorrelatedNode
 from everview.lang.datalog.lower import StoredRelation as KnownSource
 from everview.lang.front_end import (
     AGCA,
@@ -52,6 +53,7 @@ from everview.lang.front_end import (
     RELALG,
     SQL,
     ViewText,
+    correlated_nodes,
     lower_view,
     names_read,
     nested_view,
@@ -585,6 +587,10 @@ class Catalog:
     def written(self, name: str) -> Plan:
         """A view as a plan that no rewriting has touched."""
         return lower_view(*self._text_over(name), self.analyze)
+
+    def correlated_nodes(self, name: str) -> tuple[CorrelatedNode, ...]:
+        """The nodes of a view that have inputs from the query around them."""
+        return correlated_nodes(*self._text_over(name), self.analyze)
 
     def _text_over(self, name: str) -> tuple[ViewText, dict[str, KnownSource]]:
         """The text of a view, and the relations it may read, by lower-case name."""

@@ -18,7 +18,7 @@ from everview.expr import scalar
 from everview.expr.aggregates import result_type
 from everview.expr.types import Type, names, type_in
 from everview.lang.agca.normal_form import Monomial, constant, monomials
-from everview.lang.agca.printer import print_name
+from everview.lang.agca.printer import print_name, print_query
 from everview.lang.agca.scalars import (
     Typed,
     arithmetic,
@@ -44,6 +44,7 @@ from everview.lang.agca.syntax import (
     Variable,
     names_in,
 )
+from everview.lang.correlation import CorrelatedNode
 from everview.lang.datalog.lower import StoredRelation
 from everview.plan.build import add, distinct, filter_, group_by, identity, join, map_
 from everview.plan.nodes import Aggregate, Output, Plan, Values
@@ -77,11 +78,16 @@ NO_BINDINGS = Bindings(UNIT, {})
 
 def lower_definition(definition: Definition, known: Mapping[str, StoredRelation]) -> Plan:
     """The plan of a view: its group variables and the value, for each group that has bindings."""
-    keys = definition.key_names
-    terms = monomials(definition.body, frozenset(keys), whole_terms=True)
+    return _Lowering(known).definition(definition)
+
+
+def correlated_nodes(
+    definition: Definition, known: Mapping[str, StoredRelation]
+) -> tuple[CorrelatedNode, ...]:
+    """The sums of a definition that read variables bound outside of them, each once."""
     lowering = _Lowering(known)
-    rows = [lowering.rows(each, keys, NO_BINDINGS) for each in terms]
-    return lowering.totals(rows, keys)
+    lowering.definition(definition)
+    return tuple(dict.fromkeys(lowering.correlated))
 
 
 class _Lowering:
@@ -90,6 +96,14 @@ class _Lowering:
     def __init__(self, known: Mapping[str, StoredRelation]) -> None:
         self.known = known
         self.numbers = count(1)
+        self.correlated: list[CorrelatedNode] = []
+
+    def definition(self, definition: Definition) -> Plan:
+        """The plan of a whole definition."""
+        keys = definition.key_names
+        terms = monomials(definition.body, frozenset(keys), whole_terms=True)
+        rows = [self.rows(each, keys, NO_BINDINGS) for each in terms]
+        return self.totals(rows, keys)
 
     def totals(self, rows: list[Plan], columns: tuple[str, ...]) -> Plan:
         """Rows of keys and a value, added up for each key; without keys, zero for no rows."""
@@ -280,6 +294,8 @@ class _Lowering:
             for each in terms
         ]
         if shared:
+            text = print_query(Sum(body))
+            self.correlated.append(CorrelatedNode(text, shared, (VALUE,), domain))
             zero = literal(Constant(0))
             copies = zip(keys, _copied(domain), strict=True)
             zeros = tuple(Output(key, each.type, each.scalar) for key, each in copies)
