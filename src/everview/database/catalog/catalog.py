@@ -43,7 +43,6 @@ from everview.database.catalog.definitions import (
 from everview.errors import UserError
 from everview.expr.types import Schema, names
 from everview.lang import plan_text
-from everview.lang.correlation import CorrelatedNode
 from everview.lang.datalog.lower import StoredRelation as KnownSource
 from everview.lang.front_end import (
     AGCA,
@@ -53,7 +52,6 @@ from everview.lang.front_end import (
     RELALG,
     SQL,
     ViewText,
-    correlated_nodes,
     lower_view,
     names_read,
     nested_view,
@@ -567,7 +565,7 @@ class Catalog:
         try:
             self._must_read_what_is_fresh(name)
             view = self.views[name]
-            text, known = self._text_over(name)
+            text, known = self.text_over(name)
             made, decision = compile_view(text, known, self.analyze, view.decision)
             self._compiled[name] = made
             if view.decision is None:
@@ -586,13 +584,9 @@ class Catalog:
 
     def written(self, name: str) -> Plan:
         """A view as a plan that no rewriting has touched."""
-        return lower_view(*self._text_over(name), self.analyze)
+        return lower_view(*self.text_over(name), self.analyze)
 
-    def correlated_nodes(self, name: str) -> tuple[CorrelatedNode, ...]:
-        """The nodes of a view that have inputs from the query around them."""
-        return correlated_nodes(*self._text_over(name), self.analyze)
-
-    def _text_over(self, name: str) -> tuple[ViewText, dict[str, KnownSource]]:
+    def text_over(self, name: str) -> tuple[ViewText, dict[str, KnownSource]]:
         """The text of a view, and the relations it may read, by lower-case name."""
         view = self.views[name]
         text = view.query if view.rest is None else view.rest

@@ -9,6 +9,7 @@ from everview.database.introspect.fetch_costs import FetchCosts
 from everview.database.introspect.operators import states_for
 from everview.expr import scalar
 from everview.lang.correlation import CorrelatedNode
+from everview.lang.front_end import correlated_nodes
 from everview.plan.build import columns_of
 from everview.plan.nodes import Distinct, Map, Plan, Source, Unnest
 from everview.plan.text import INDENT
@@ -18,7 +19,7 @@ from everview.rewrite.passes import rewrite
 
 def explain_domains(catalog: Catalog, name: str, known: FetchCosts) -> str:
     """Each subquery that reads the query around it: inputs, outputs and entries in the store."""
-    nodes = catalog.correlated_nodes(name)
+    nodes = correlated_nodes(*catalog.text_over(name), catalog.analyze)
     if not nodes:
         return "no subquery reads the query around it"
     states = catalog.maintenance.states
