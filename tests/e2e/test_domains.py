@@ -101,6 +101,23 @@ def test_views_with_compared_subqueries_are_as_recomputed(price, volume, tmp_pat
         assert all(db.audit(name).ok for name in VIEWS)
 
 
+@pytest.mark.spark
+def test_they_are_so_on_spark(open_db, tmp_path):
+    with open_db(tmp_path / "store") as db:
+        db.sql(BIDS.format(price="INT", volume="BIGINT"))
+        for name in ("vwap", "by_broker"):
+            db.sql(f"CREATE VIEW {name} AS {VIEWS[name]}")
+        bids = [(1, 1, 5), (1, 2, 5), (2, 2, None), (None, 3, 1), (2, None, 7), (2, 9, 1)]
+        db.insert("bids", bids)
+        db.insert("bids", [(1, 4, 2), (1, 2, 5), (2, 4, 1)])
+        db.delete("bids", bids[1:3])
+        rows = [*bids[:1], *bids[3:], (1, 4, 2), (1, 2, 5), (2, 4, 1)]
+        expected = dict(meaning(rows))
+        for name in ("vwap", "by_broker"):
+            assert Counter(db.read(name).rows()) == Counter(expected[name]), name
+        assert db.audit().ok
+
+
 @pytest.fixture
 def auction(tmp_path):
     with ev.open(str(tmp_path / "store"), engine="duckdb") as db:

@@ -193,6 +193,14 @@ def test_algorithm_5_as_printed_loses_what_joins_with_a_new_tuple():
     assert set(entries(made.domain, ("a", "b", "c"))) == {(1, 2, 2), (1, 3, 5), (1, 3, 6)}
 
 
+def test_what_has_no_inputs_is_computed_beside_an_empty_domain():
+    made = tree("R(a, a) * R(a, a) * (1 < 2)", R=[])
+    made.insert("R", (1, 1))
+    fresh = tree("R(a, a) * R(a, a) * (1 < 2)", R=[((1, 1), 1)])
+    assert [each.given for each in made.root.walk()] == [each.given for each in fresh.root.walk()]
+    assert set(entries(made.domain, ("a",))) == {(1,)}
+
+
 def test_conditions_on_the_right_follow_the_left():
     made = tree("R(a) * ((a = a) * (a = a))", R=[((1,), 1)])
     made.insert("R", (2,))

@@ -118,9 +118,16 @@ def _substituted(condition: Condition, values: dict[str, Expr], columns: Names) 
 
 
 def inputs_in(domain: Domain[A], inputs: Names) -> Domain[A]:
-    """The values that variables have in a domain, once each, whatever its conditions are."""
+    """The values that variables have in a domain, once each, whatever its conditions are.
+
+    Without variables it is everything, also of a domain that is empty: nothing is asked of it.
+    """
     one = domain.ring.one
-    found = {restricted(bound, inputs): None for (bound, _), _ in domain}
+    found = (
+        {record(): None}
+        if not inputs
+        else {restricted(bound, inputs): None for (bound, _), _ in domain}
+    )
     return domain.like(((each, frozenset()), one) for each in found)
 
 
