@@ -373,7 +373,8 @@ class Database:
         """How a view is kept fresh, or what the check of a constraint reads, as text.
 
         `stage` is `"operators"` (each with its law, its state and what it read the last time),
-        `"plan"`, `"deltas"` (the degree, and the maps that each change reads), `"derivative"`,
+        `"plan"`, `"deltas"` (the degree, and the maps that each change reads), `"domains"`
+        (subqueries with inputs, and how many values these have), `"derivative"`,
         `"nabla"` (what leaves a view in relational algebra and what comes into it), `"program"`,
         `"sql"`, `"agca"` and `"triggers"` (a GROUP BY as sums of products), or of a nested view
         `"shredded"`.

@@ -8,12 +8,14 @@ from functools import lru_cache
 
 from everview.lang import plan_text
 from everview.lang.agca import views as agca
+from everview.lang.correlation import CorrelatedNode
 from everview.lang.datalog import program as datalog
 from everview.lang.datalog.lower import StoredRelation
 from everview.lang.nested import view as nested
 from everview.lang.nested.estimate import Estimate
 from everview.lang.relalg import view as relalg
 from everview.lang.sql.lower.context import Analyze
+from everview.lang.sql.lower.query import correlated_nodes as sql_nodes
 from everview.lang.sql.lower.query import lower_query
 from everview.lang.sql.parse.ctes import reads_of
 from everview.lang.sql.parse.parser import parse_query
@@ -67,6 +69,18 @@ def lower_view(view: ViewText, known: Mapping[str, StoredRelation], analyze: Ana
     if view.language == NESTED:
         return nested.lower_view(view.text, nested_known(known), analyze)
     return lower_query(view.text, sources, analyze, view.columns)
+
+
+def correlated_nodes(
+    view: ViewText, known: Mapping[str, StoredRelation], analyze: Analyze
+) -> tuple[CorrelatedNode, ...]:
+    """The nodes with parameters of a view: of SQL, and the sums in conditions of AGCA."""
+    if view.language == AGCA:
+        return agca.correlated_nodes(view.text, known)
+    if view.language == SQL:
+        sources = {name: each.source for name, each in known.items()}
+        return sql_nodes(view.text, sources, analyze)
+    return ()
 
 
 def nested_view(text: str, language: str) -> str | None:

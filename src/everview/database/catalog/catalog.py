@@ -626,7 +626,7 @@ class Catalog:
         try:
             self._must_read_what_is_fresh(name)
             view = self.views[name]
-            text, known = self._text_over(name)
+            text, known = self.text_over(name)
             made, decision = compile_view(text, known, self.analyze, view.decision)
             self._compiled[name] = made
             if view.decision is None:
@@ -645,9 +645,9 @@ class Catalog:
 
     def written(self, name: str) -> Plan:
         """A view as a plan that no rewriting has touched."""
-        return lower_view(*self._text_over(name), self.analyze)
+        return lower_view(*self.text_over(name), self.analyze)
 
-    def _text_over(self, name: str) -> tuple[ViewText, dict[str, KnownSource]]:
+    def text_over(self, name: str) -> tuple[ViewText, dict[str, KnownSource]]:
         """The text of a view, and the relations it may read, by lower-case name."""
         view = self.views[name]
         text = view.query if view.rest is None else view.rest

@@ -43,5 +43,5 @@ def _definitions(catalog: Catalog, name: str) -> tuple[Definition, ...]:
     if view.language == AGCA:
         return checked_definitions(view.query)
     not_null = {each.name: each.not_null for each in catalog.tables.values()}
-    view_ = catalog.compiled(name)
-    return definitions_of(name, view_.query or view_.plan, not_null)
+    compiled = catalog.compiled(name)
+    return definitions_of(name, compiled.query or compiled.plan, not_null)

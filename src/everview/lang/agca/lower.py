@@ -46,6 +46,7 @@ from everview.lang.agca.syntax import (
     names_in,
     walk,
 )
+from everview.lang.correlation import CorrelatedNode
 from everview.lang.datalog.lower import StoredRelation
 from everview.plan.build import add, distinct, filter_, group_by, identity, join, map_
 from everview.plan.nodes import Aggregate, Output, Plan, Values
@@ -79,13 +80,22 @@ NO_BINDINGS = Bindings(UNIT, {})
 
 def lower_definition(definition: Definition, known: Mapping[str, StoredRelation]) -> Plan:
     """The plan of a view: its group variables and the value, for each group that has bindings."""
-    keys = definition.key_names
-    terms = monomials(definition.body, frozenset(keys), whole_terms=True)
+    return _lowering(definition, known).definition(definition)
+
+
+def correlated_nodes(
+    definition: Definition, known: Mapping[str, StoredRelation]
+) -> tuple[CorrelatedNode, ...]:
+    """The sums of a definition that read variables bound outside of them, each once."""
+    lowering = _lowering(definition, known)
+    lowering.definition(definition)
+    return tuple(dict.fromkeys(lowering.correlated))
+
+
+def _lowering(definition: Definition, known: Mapping[str, StoredRelation]) -> _Lowering:
     atoms = (each for each in walk(definition.body) if isinstance(each, Atom))
     held = (each for atom in atoms for each in atom.arguments if isinstance(each, Variable))
-    lowering = _Lowering(known, frozenset(each.name for each in held if each.nullable))
-    rows = [lowering.rows(each, keys, NO_BINDINGS) for each in terms]
-    return lowering.totals(rows, keys)
+    return _Lowering(known, frozenset(each.name for each in held if each.nullable))
 
 
 class _Lowering:
@@ -95,6 +105,14 @@ class _Lowering:
         self.known = known
         self.nullable = nullable
         self.numbers = count(1)
+        self.correlated: list[CorrelatedNode] = []
+
+    def definition(self, definition: Definition) -> Plan:
+        """The plan of a whole definition."""
+        keys = definition.key_names
+        terms = monomials(definition.body, frozenset(keys), whole_terms=True)
+        rows = [self.rows(each, keys, NO_BINDINGS) for each in terms]
+        return self.totals(rows, keys)
 
     def totals(self, rows: list[Plan], columns: tuple[str, ...]) -> Plan:
         """Rows of keys and a value, added up for each key; without keys, zero for no rows."""
@@ -304,6 +322,8 @@ class _Lowering:
             for each in terms
         ]
         if shared:
+            text = print_query(Sum(body))
+            self.correlated.append(CorrelatedNode(text, shared, (VALUE,), domain))
             zero = literal(Constant(0))
             copies = zip(keys, _copied(domain), strict=True)
             zeros = tuple(Output(key, each.type, each.scalar) for key, each in copies)

@@ -9,11 +9,13 @@ from functools import lru_cache
 from everview.errors import UserError
 from everview.expr.types import unusable_name
 from everview.lang.agca.lower import VALUE, lower_definition
+from everview.lang.agca.lower import correlated_nodes as nodes_of_definition
 from everview.lang.agca.normal_form import Monomial, monomials
 from everview.lang.agca.parse import parse_definitions
 from everview.lang.agca.printer import print_name, print_query
 from everview.lang.agca.scope import binds, check_scope, in_order
 from everview.lang.agca.syntax import Definition, Variable, bound_variables, relations
+from everview.lang.correlation import CorrelatedNode
 from everview.lang.datalog.lower import StoredRelation
 from everview.plan.nodes import Plan
 
@@ -43,6 +45,11 @@ def reads_of(text: str) -> tuple[str, ...]:
 def lower_view(text: str, known: Mapping[str, StoredRelation]) -> Plan:
     """The plan of a view from the text of its definition."""
     return lower_definition(_single(text), known)
+
+
+def correlated_nodes(text: str, known: Mapping[str, StoredRelation]) -> tuple[CorrelatedNode, ...]:
+    """The nodes with parameters of a view from the text of its definition."""
+    return nodes_of_definition(_single(text), known)
 
 
 def _single(text: str) -> Definition:
