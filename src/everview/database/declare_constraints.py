@@ -7,6 +7,7 @@ from dataclasses import replace
 
 from everview.database.catalog.catalog import Catalog
 from everview.database.catalog.definitions import Comments, TableDefinition
+from everview.database.collections.declare import with_collections
 from everview.database.queries import describe, select
 from everview.errors import Span, UserError
 from everview.expr.quoting import spark_name
@@ -29,7 +30,9 @@ def declare_table(statement: CreateTable, catalog: Catalog, engine: Engine) -> C
         generated=statement.generated,
     )
     must_compute(table, engine, statement.span)
-    grown = catalog.with_table(table)
+    grown = catalog
+    for each in with_collections(table, statement.collections, statement.span):
+        grown = grown.with_table(each)
     for constraint in (*statement.constraints, *generated_checks(table)):
         grown = grown.with_constraint(replace(constraint, table=table.name))
     return grown

@@ -17,6 +17,8 @@ from everview.database import computed_columns, queries
 from everview.database import rows as given
 from everview.database.catalog.catalog import Catalog
 from everview.database.catalog.definitions import TableDefinition
+from everview.database.collections.changes import Changes as DeepChange
+from everview.database.collections.changes import DeepChanges, Labels, must_be_whole, must_have_collections
 from everview.database.change_feed import ChangePair, pair_of_parts, weighted_rows
 from everview.database.error_context import report_damage
 from everview.database.minimal import minimized
@@ -87,6 +89,7 @@ class Transaction:
         self._commit = commit
         self._exclusively = exclusively
         self._preview = preview
+        self._labels = Labels(snapshot.manifest.epoch)
         self._changes: tuple[_Change, ...] = ()
         """Replaced in one step, so that a statement is in it wholly or not at all."""
         self._previewed: tuple[object, Mapping[str, list[Part]]] = (self._changes, {})
@@ -262,6 +265,10 @@ class Transaction:
 
         def work() -> None:
             found = self._table(table)
+            if found.collections:
+                must_be_whole(found, minimal=minimal)
+                self._add_deep(self.deep.deleted(found, deleted))
+                return self._add_deep(self.deep.inserted(found, inserted))
             gone, fresh = self._read(found, deleted, -1)[0], self.taken(found, inserted)
             self._add(
                 _Change(found.name, gone, removes=True, minimal=minimal),
@@ -270,7 +277,37 @@ class Transaction:
 
         self.gather(work)
 
+    def update_inner(
+        self, table: str, key: Any, path: Any, *, insert: Any = (), delete: Any = ()
+    ) -> None:
+        """Add elements to a collection inside one row, and remove others; each must be there.
+
+        `key` is the primary key of the row, `path` the name of the collection. Several levels down
+        it is a list of names, with the element that leads on between two of them. What is read and
+        written follows the elements given, not the size of the collection.
+
+            tx.update_inner("movies", "Drive", "showtimes", insert=[("Rex", day, [7, 8])])
+            tx.update_inner("movies", "Drive", ["showtimes", ("Rex", day), "seats"], delete=[7])
+        """
+
+        def work() -> None:
+            found = self._table(table)
+            must_have_collections(found)
+            self._add_deep(self.deep.updated(found, key, path, insert, delete))
+
+        self.gather(work)
+
+    @property
+    def deep(self) -> DeepChanges:
+        """What computes changes of tables with collections, over what the transaction sees."""
+        return DeepChanges(self.engine, self.snapshot, self.catalog, self.pending, self._labels)
+
+    def _add_deep(self, changes: DeepChange) -> None:
+        self._add(*(_Change(each.relation, each.rows, each.removes) for each in changes))
+
     def _upsert(self, found: TableDefinition, rows: Any) -> None:
+        if found.collections:
+            return self._add_deep(self.deep.upserted(found, rows))
         if not found.key:
             raise UserError(
                 "T004",
@@ -287,6 +324,8 @@ class Transaction:
         self._add(_Change(found.name, old, removes=True), _Change(found.name, fresh, removes=False))
 
     def _delete_keys(self, found: TableDefinition, keys: Any) -> None:
+        if found.collections:
+            return self._add_deep(self.deep.deleted_keys(found, keys))
         if not found.key:
             raise UserError(
                 "T004",
@@ -323,7 +362,7 @@ class Transaction:
 
     def _minimized(self, change: _Change, before: tuple[_Change, ...]) -> _Change:
         """Of a change that need not be minimal, what has an effect after those before it."""
-        table = self.catalog.table(change.table)
+        table = self.catalog.tables[change.table]
         if not change.minimal and not table.is_set:
             return change
         pending = [each.rows for each in before if each.table == change.table]
@@ -334,7 +373,7 @@ class Transaction:
         if not isinstance(change.rows, pa.Table):
             return change
         must_be_in_calendar(change.rows, "a value of the column {}")
-        table = self.catalog.table(change.table)
+        table = self.catalog.tables[change.table]
         return replace(change, rows=given.limited(change.rows, table.name, table.lengths))
 
     def commit(self) -> int:
@@ -390,6 +429,9 @@ class Transaction:
         return self._completed(table, part, absent)
 
     def _change(self, table: TableDefinition, rows: Any, weight: int) -> None:
+        if table.collections:
+            deep = self.deep.inserted if weight > 0 else self.deep.deleted
+            return self._add_deep(deep(table, rows))
         part = self.taken(table, rows) if weight > 0 else self._read(table, rows, weight)[0]
         self.add_weighted(table.name, part, removes=weight < 0)
 

@@ -11,6 +11,7 @@ from sqlglot.tokenizer_core import Token, TokenType
 from everview.errors import Span, UserError
 from everview.expr.dialect import DIALECT
 from everview.expr.types import Column, is_nested, storable_type, unusable_name
+from everview.lang.sql.parse.collections import collections_of
 from everview.lang.sql.parse.constraints import (
     Constraint,
     computed_value,
@@ -64,7 +65,8 @@ def create_table(tree: exp.Create, text: str, tokens: list[Token], span: Span) -
             remedy="write CREATE TABLE name (column type, …) or CREATE TABLE name AS SELECT …",
         )
     declared = _with_columns(schema, text, span, lenient=lenient)
-    return replace(declared, comment=_said_of(tree), is_set=is_set)
+    collections = collections_of(tree, tokens, text, span)
+    return replace(declared, comment=_said_of(tree), is_set=is_set, collections=collections)
 
 
 def _is_set(tree: exp.Create, text: str, span: Span) -> bool:

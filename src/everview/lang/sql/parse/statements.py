@@ -31,6 +31,7 @@ class CreateTable:
 
     `lengths` says how many characters the texts of a column may have. `defaults` and `generated`
     are expressions for columns that a row does not give. A table that `is_set` has no row twice.
+    `collections` are the paths of the arrays that are stored by themselves.
     """
 
     name: str
@@ -47,6 +48,7 @@ class CreateTable:
     constraints: tuple[Constraint, ...] = ()
     defaults: tuple[tuple[str, str], ...] = ()
     generated: tuple[tuple[str, str], ...] = ()
+    collections: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
