@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from everview import arguments
 from everview.database.catalog.catalog import Catalog
 from everview.database.catalog.definitions import ViewDefinition
+from everview.database.collections.query import as_query
 from everview.database.commit import install
 from everview.database.ddl import CatalogChange
 from everview.database.error_context import with_span
@@ -62,13 +63,15 @@ def _declare_function(db: Handle, name: str, function: object, given: Mapping[st
 
 
 def _queries(catalog: Catalog, names: Mapping[str, str]) -> dict[str, Expr]:
-    """What names stand for: relations, and nested views as they are written."""
-    return {
-        each: read_definition(catalog.views[relation].query).expr
-        if catalog.is_nested(relation)
-        else Rel(relation)
-        for each, relation in names.items()
-    }
+    """What names stand for: relations, tables with collections, and nested views as written."""
+    return {each: _query(catalog, relation) for each, relation in names.items()}
+
+
+def _query(catalog: Catalog, relation: str) -> Expr:
+    if catalog.is_nested(relation):
+        return read_definition(catalog.views[relation].query).expr
+    table = catalog.tables.get(relation)
+    return as_query(table) if table is not None and table.collections else Rel(relation)
 
 
 def _declare(db: Handle, name: str, expr: Expr) -> None:
