@@ -17,6 +17,8 @@ from everview.database.catalog.definitions import (
     ViewDefinition,
     declared_policy,
 )
+from everview.database.collections.declare import must_have_no_collections
+from everview.database.collections.explode import with_joins
 from everview.database.comment import with_comment
 from everview.database.create_table_as import create_table_as
 from everview.database.declare_constraints import (
@@ -157,7 +159,7 @@ def apply_declarations(
     change: CatalogChange | None = None
     for statement in statements:
         with with_span(statement.span):
-            inlined = inline_calls(statement, catalog.functions)
+            inlined = with_joins(inline_calls(statement, catalog.functions), catalog.tables)
             step = _apply(inlined, catalog, engine, now)
         if step is not None:
             steps = (*(change.steps if change else ()), (statement, step.catalog))
@@ -180,6 +182,7 @@ def _apply(
         case Comment():
             return CatalogChange(with_comment(statement, catalog))
         case Alter():
+            must_have_no_collections(catalog.find(statement.name) or "", catalog)
             changed = alter(statement, catalog, engine, now)
             if changed is None:
                 return None

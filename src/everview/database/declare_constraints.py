@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from everview.database.catalog.catalog import Catalog
 from everview.database.catalog.definitions import Comments, TableDefinition
-from everview.database.collections.declare import with_collections
+from everview.database.collections.declare import must_keep_collections, with_collections
 from everview.database.queries import describe, select
 from everview.errors import Span, UserError
 from everview.expr.quoting import spark_name
@@ -34,6 +34,7 @@ def declare_table(statement: CreateTable, catalog: Catalog, engine: Engine) -> C
     for each in with_collections(table, statement.collections, statement.span):
         grown = grown.with_table(each)
     for constraint in (*statement.constraints, *generated_checks(table)):
+        must_keep_collections(grown.tables[table.name], constraint.references)
         grown = grown.with_constraint(replace(constraint, table=table.name))
     return grown
 
@@ -115,6 +116,7 @@ def alter_constraints(statement: AlterConstraints, catalog: Catalog) -> Catalog:
             raise UserError("C009", problem, span=statement.span, remedy=remedy)
         catalog = catalog.without_constraint(constraint.name)
     for added in statement.added:
+        must_keep_collections(table, added.references)
         catalog = catalog.with_constraint(replace(added, table=table.name))
     return catalog
 

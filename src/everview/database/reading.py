@@ -9,9 +9,9 @@ from everview.database.change_feed import ChangePair, change_feed, pair_of_feed
 from everview.database.collections.query import rebuilt
 from everview.database.handle import Handle
 from everview.errors import UserError
+from everview.expr.types import names
 from everview.lang.front_end import rebuilt_view
-from everview.plan.build import columns_of
-from everview.plan.ordered_query import OrderedQuery
+from everview.plan.build import project
 from everview.runtime.protocol import Engine, Snapshot
 from everview.runtime.results import Result
 
@@ -22,6 +22,10 @@ def read(handle: Handle, name: str, epoch: int | None, *, nested: bool) -> Resul
     relation = catalog.relation(name)
     if nested and (catalog.is_nested(relation) or _has_collections(catalog, relation)):
         rows = _rebuilt(handle.engine, relation, catalog, snapshot)
+    elif relation in catalog.tables and catalog.tables[relation].inside:
+        table = catalog.tables[relation]
+        plan = project(table.source, names(table.shown))
+        rows = queries.read_plan(handle.engine, plan, snapshot)
     else:
         rows = queries.read(handle.engine, relation, snapshot)
     return handle.lazy(rows, snapshot)
@@ -39,7 +43,7 @@ def _rebuilt(engine: Engine, view: str, catalog: Catalog, snapshot: Snapshot) ->
     else:
         known = {name.lower(): catalog.source(name) for name in (*parts, *catalog.reads(view))}
         plan = rebuilt_view(catalog.views[view].query, known)
-    result = engine.select(OrderedQuery(plan, columns_of(plan)), snapshot, {})
+    result = queries.read_plan(engine, plan, snapshot)
     return queries.within_budget(result, engine, view, parts, snapshot)
 
 

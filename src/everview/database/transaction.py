@@ -17,9 +17,15 @@ from everview.database import computed_columns, queries
 from everview.database import rows as given
 from everview.database.catalog.catalog import Catalog
 from everview.database.catalog.definitions import TableDefinition
-from everview.database.collections.changes import Changes as DeepChange
-from everview.database.collections.changes import DeepChanges, Labels, must_be_whole, must_have_collections
 from everview.database.change_feed import ChangePair, pair_of_parts, weighted_rows
+from everview.database.collections.changes import Changes as DeepChange
+from everview.database.collections.changes import (
+    DeepChanges,
+    Labels,
+    must_be_whole,
+    must_have_collections,
+)
+from everview.database.collections.query import rebuilt
 from everview.database.error_context import report_damage
 from everview.database.minimal import minimized
 from everview.database.rows_by_key import (
@@ -188,7 +194,10 @@ class Transaction:
             tx.read("revenue").rows()
         """
         relation = self.catalog.relation(arguments.text("name", name))
+        table = self.catalog.tables.get(relation)
         pending = self.run(lambda: self.pending_of([relation]))
+        if table is not None and table.collections:
+            return queries.read_plan(self.engine, rebuilt(table), self.snapshot, pending)
         return queries.read(self.engine, relation, self.snapshot, pending)
 
     def run(self, work: Callable[[], T]) -> T:
@@ -267,8 +276,9 @@ class Transaction:
             found = self._table(table)
             if found.collections:
                 must_be_whole(found, minimal=minimal)
-                self._add_deep(self.deep.deleted(found, deleted))
-                return self._add_deep(self.deep.inserted(found, inserted))
+                self.add_deep(self.deep.deleted(found, deleted))
+                self.add_deep(self.deep.inserted(found, inserted))
+                return
             gone, fresh = self._read(found, deleted, -1)[0], self.taken(found, inserted)
             self._add(
                 _Change(found.name, gone, removes=True, minimal=minimal),
@@ -293,7 +303,7 @@ class Transaction:
         def work() -> None:
             found = self._table(table)
             must_have_collections(found)
-            self._add_deep(self.deep.updated(found, key, path, insert, delete))
+            self.add_deep(self.deep.updated(found, key, path, insert, delete))
 
         self.gather(work)
 
@@ -302,12 +312,14 @@ class Transaction:
         """What computes changes of tables with collections, over what the transaction sees."""
         return DeepChanges(self.engine, self.snapshot, self.catalog, self.pending, self._labels)
 
-    def _add_deep(self, changes: DeepChange) -> None:
+    def add_deep(self, changes: DeepChange) -> None:
+        """Add changes of a table with collections, all of them in one step."""
         self._add(*(_Change(each.relation, each.rows, each.removes) for each in changes))
 
     def _upsert(self, found: TableDefinition, rows: Any) -> None:
         if found.collections:
-            return self._add_deep(self.deep.upserted(found, rows))
+            self.add_deep(self.deep.upserted(found, rows))
+            return
         if not found.key:
             raise UserError(
                 "T004",
@@ -325,7 +337,8 @@ class Transaction:
 
     def _delete_keys(self, found: TableDefinition, keys: Any) -> None:
         if found.collections:
-            return self._add_deep(self.deep.deleted_keys(found, keys))
+            self.add_deep(self.deep.deleted_keys(found, keys))
+            return
         if not found.key:
             raise UserError(
                 "T004",
@@ -431,7 +444,8 @@ class Transaction:
     def _change(self, table: TableDefinition, rows: Any, weight: int) -> None:
         if table.collections:
             deep = self.deep.inserted if weight > 0 else self.deep.deleted
-            return self._add_deep(deep(table, rows))
+            self.add_deep(deep(table, rows))
+            return
         part = self.taken(table, rows) if weight > 0 else self._read(table, rows, weight)[0]
         self.add_weighted(table.name, part, removes=weight < 0)
 

@@ -94,6 +94,11 @@ class TableDefinition:
         return (self.columns[-1].name,) if self.inside else ()
 
     @property
+    def shown(self) -> Schema:
+        """The columns that a reader of its rows is shown: those of a dictionary without digests."""
+        return self.columns[:-1] if self.inside else self.columns
+
+    @property
     def source(self) -> Source:
         """The table as plans read it."""
         return Source(self.name, self.columns, self.key)

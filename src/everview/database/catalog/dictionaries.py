@@ -28,6 +28,19 @@ class Collections:
     columns: Schema
     paths: tuple[str, ...]
 
+    def type_text(self, column: Column) -> str:
+        """The type of a column as CREATE TABLE declares it."""
+        return self._declared(column.name, column.type)
+
+    def _declared(self, path: str, type_: Type) -> str:
+        if path not in self.paths:
+            return type_.upper()
+        element = element_of(type_) or ""
+        fields = [f"{c.name}: {self._declared(f'{path}.{c.name}', c.type)}" for c in parts(element)]
+        if element.startswith("struct<"):
+            return f"BAG<STRUCT<{', '.join(fields)}>>"
+        return f"BAG<{fields[0].partition(': ')[2]}>"
+
 
 @dataclass(frozen=True, slots=True)
 class Dictionary:

@@ -307,7 +307,9 @@ class DeepChanges:
         found = keys.rename_columns(list(by))
         rows = rows.filter(pc.is_in(rows[by[0]], value_set=_one(first.combine_chunks())))
         if len(by) > 1:
-            rows = rows.join(found.group_by(list(by)).aggregate([]), list(by), join_type="left semi")
+            rows = rows.join(
+                found.group_by(list(by)).aggregate([]), list(by), join_type="left semi"
+            )
             rows = rows.select(columns)
         return self.engine.local.consolidate(rows, self.snapshot.stored[relation])
 
@@ -455,7 +457,9 @@ def _one_by_one(rows: pa.Table) -> pa.Table:
     weights = rows[WEIGHT].to_pylist()
     places = [at for at, weight in enumerate(weights) for _ in range(weight)]
     ones = pa.repeat(pa.scalar(1, pa.int64()), len(places))
-    return rows.take(pa.array(places, pa.int64())).drop_columns([WEIGHT]).append_column(WEIGHT, ones)
+    return (
+        rows.take(pa.array(places, pa.int64())).drop_columns([WEIGHT]).append_column(WEIGHT, ones)
+    )
 
 
 def _negative(rows: pa.Table) -> pa.Table:

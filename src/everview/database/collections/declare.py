@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import replace
 
 from everview.database.catalog.catalog import Catalog
@@ -10,6 +9,7 @@ from everview.database.catalog.definitions import TableDefinition
 from everview.database.catalog.dictionaries import Collections
 from everview.errors import Span, UserError
 from everview.expr.types import FLOATS, is_nested, names, unusable_name
+from everview.lang.sql.parse.constraints import CASCADE, Reference
 
 
 def with_collections(
@@ -34,9 +34,7 @@ def with_collections(
                 remedy = "give every field a plain name, other than _w and _epoch"
                 raise UserError("Q004", problem_of_name, span=span, remedy=remedy)
         required = (*names(each.labels), each.digest)
-        found.append(
-            TableDefinition(each.relation, each.columns, (), required, inside=table.name)
-        )
+        found.append(TableDefinition(each.relation, each.columns, (), required, inside=table.name))
     return tuple(found)
 
 
@@ -55,19 +53,21 @@ def _refused(table: TableDefinition, paths: tuple[str, ...]) -> tuple[str, str] 
     return None
 
 
-def must_have_no_collections(name: str, catalog: Catalog, what: str, remedy: str) -> None:
-    """Refuse what is not done to tables with collections, or to the collections themselves."""
+def must_have_no_collections(name: str, catalog: Catalog) -> None:
+    """Refuse to ALTER a table with collections, or a collection."""
     table = catalog.tables.get(name)
     if table is not None and (table.collections or table.inside):
         told = "has collections" if table.collections else f"is a collection in {table.inside}"
-        raise UserError("C009", f"{name} {told}: {what}", remedy=remedy)
+        problem = f"{name} {told}, and cannot be altered"
+        remedy = "create another table and copy the rows: db.insert(new, db.read(old).to_arrow())"
+        raise UserError("C009", problem, remedy=remedy)
 
 
-def must_stay_whole(table: TableDefinition, actions: Iterator[str]) -> None:
+def must_keep_collections(table: TableDefinition, reference: Reference | None) -> None:
     """Refuse a foreign key that would remove rows of a table and leave what is inside them."""
-    for action in actions:
+    if table.collections and reference is not None and reference.on_delete == CASCADE:
         raise UserError(
             "C009",
-            f"{table.name} has collections, which ON DELETE {action} would leave behind",
+            f"{table.name} has collections, which ON DELETE CASCADE would leave behind",
             remedy="leave the action out, and delete the rows in the same transaction",
         )

@@ -389,7 +389,7 @@ def create_function(tree: exp.Create, text: str, span: Span) -> CreateFunction:
 def table_name(node: exp.Expr, text: str) -> str:
     """The plain name of a table or view."""
     plain = isinstance(node, exp.Table) and isinstance(node.this, exp.Identifier)
-    more = plain and any(v for part, v in node.args.items() if part not in ("this", "alias"))
+    more = plain and any(v for part, v in node.args.items() if part not in ("this", "alias", "of"))
     if not plain or more or unusable_name(node.name):
         known = isinstance(node, exp.Expr)
         raise UserError(

@@ -156,23 +156,29 @@ class OnConflict:
 
 @dataclass(frozen=True, slots=True)
 class Insert:
-    """INSERT INTO a table, from VALUES or a query."""
+    """INSERT INTO a table, from VALUES or a query.
+
+    Of a collection, `of` says in which row it is: the key, and the elements on the way down.
+    """
 
     table: str
     columns: tuple[str, ...]
     query: str
     span: Span
     conflict: OnConflict | None = None
+    of: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class Delete:
-    """DELETE FROM a table."""
+    """DELETE FROM a table; from a collection `of` a row, elements that are named may go."""
 
     table: str
     alias: str
     where: str | None
     span: Span
+    of: tuple[str, ...] = ()
+    elements: str = ""
 
 
 @dataclass(frozen=True, slots=True)
