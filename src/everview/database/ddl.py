@@ -17,7 +17,6 @@ from everview.database.catalog.definitions import (
     ViewDefinition,
     declared_policy,
 )
-from everview.database.collections.declare import must_have_no_collections
 from everview.database.collections.explode import with_joins
 from everview.database.comment import with_comment
 from everview.database.create_table_as import create_table_as
@@ -182,7 +181,6 @@ def _apply(
         case Comment():
             return CatalogChange(with_comment(statement, catalog))
         case Alter():
-            must_have_no_collections(catalog.find(statement.name) or "", catalog)
             changed = alter(statement, catalog, engine, now)
             if changed is None:
                 return None

@@ -7,7 +7,6 @@ from collections.abc import Mapping
 from everview import arguments
 from everview.database.catalog.catalog import Catalog
 from everview.database.catalog.definitions import ViewDefinition
-from everview.database.collections.query import as_query
 from everview.database.commit import install
 from everview.database.ddl import CatalogChange
 from everview.database.error_context import with_span
@@ -70,8 +69,7 @@ def _queries(catalog: Catalog, names: Mapping[str, str]) -> dict[str, Expr]:
 def _query(catalog: Catalog, relation: str) -> Expr:
     if catalog.is_nested(relation):
         return read_definition(catalog.views[relation].query).expr
-    table = catalog.tables.get(relation)
-    return as_query(table) if table is not None and table.collections else Rel(relation)
+    return catalog.tables[relation].query if relation in catalog.tables else Rel(relation)
 
 
 def _declare(db: Handle, name: str, expr: Expr) -> None:

@@ -25,7 +25,6 @@ from everview.database.collections.changes import (
     must_be_whole,
     must_have_collections,
 )
-from everview.database.collections.query import rebuilt
 from everview.database.error_context import report_damage
 from everview.database.minimal import minimized
 from everview.database.rows_by_key import (
@@ -35,7 +34,6 @@ from everview.database.rows_by_key import (
     removal,
 )
 from everview.errors import UserError
-from everview.runtime.calendar import must_be_in_calendar
 from everview.runtime.protocol import Engine, Part, Snapshot, row_count
 from everview.runtime.results import Result
 from everview.store.transaction_ids import TransactionId
@@ -197,7 +195,7 @@ class Transaction:
         table = self.catalog.tables.get(relation)
         pending = self.run(lambda: self.pending_of([relation]))
         if table is not None and table.collections:
-            return queries.read_plan(self.engine, rebuilt(table), self.snapshot, pending)
+            return self.deep.read(table, pending)
         return queries.read(self.engine, relation, self.snapshot, pending)
 
     def run(self, work: Callable[[], T]) -> T:
@@ -385,9 +383,8 @@ class Transaction:
     def _checked(self, change: _Change) -> _Change:
         if not isinstance(change.rows, pa.Table):
             return change
-        must_be_in_calendar(change.rows, "a value of the column {}")
         table = self.catalog.tables[change.table]
-        return replace(change, rows=given.limited(change.rows, table.name, table.lengths))
+        return replace(change, rows=given.storable(change.rows, table.name, table.lengths))
 
     def commit(self) -> int:
         """Make all changes one epoch, and return its number.

@@ -6,10 +6,12 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, TypeAlias
 
+from everview.database.catalog.calculus import as_query
 from everview.database.catalog.dictionaries import Collections, Dictionary, dictionaries
 from everview.database.catalog.evolution import UNALTERED, Evolution, evolution_from, evolution_json
 from everview.expr.types import Column, Schema, unusable_name
 from everview.lang.front_end import SQL
+from everview.lang.nested.syntax import Expr, Rel
 from everview.lang.sql.parse.functions import Function
 from everview.lang.sql.parse.statements import STRICT
 from everview.lang.sql.recompute.partition_query import RecomputedBlock
@@ -87,6 +89,13 @@ class TableDefinition:
         """The dictionaries of its collections, with those inside them."""
         key = tuple(column for name in self.key for column in self.columns if column.name == name)
         return dictionaries(self.name, key, self.collections) if self.collections else ()
+
+    @property
+    def query(self) -> Expr:
+        """What it means in the nested calculus: a relation, or a query for its collections."""
+        if self.collections is None:
+            return Rel(self.name)
+        return as_query(self.name, self.collections.columns, self.dictionaries)
 
     @property
     def lookup(self) -> tuple[str, ...]:

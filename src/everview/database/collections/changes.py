@@ -16,15 +16,18 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from everview.arguments import did_you_mean, named, shown
+from everview.database import queries
 from everview.database import rows as given
 from everview.database.catalog.catalog import Catalog
 from everview.database.catalog.definitions import TableDefinition
 from everview.database.catalog.dictionaries import Dictionary
+from everview.database.collections.query import rebuilt
 from everview.database.collections.shred import Shredding, digests, value_text
 from everview.database.rows_by_key import last_of_each_key, must_all_be_there
 from everview.errors import UserError
 from everview.expr.types import WEIGHT, Schema, names
 from everview.runtime.protocol import Engine, Part, Snapshot, in_memory
+from everview.runtime.results import Result
 
 Canonical = str
 """A row or element as text: equal ones have equal texts, whatever the order of their elements."""
@@ -284,6 +287,12 @@ class DeepChanges:
         return rows.filter(pa.array(kept, pa.bool_()))
 
     # Reading
+
+    def read(self, table: TableDefinition, pending: Mapping[str, Sequence[Part]]) -> Result:
+        """The rows of a table with its collections, after pending changes."""
+        plan = rebuilt(table)
+        listed = {name: list(parts) for name, parts in pending.items()}
+        return queries.read_plan(self.engine, plan, self.snapshot, listed)
 
     def _labelled(self, dictionary: Dictionary, labels: pa.Table) -> pa.Table:
         relabelled = _relabelled(labels, dictionary)
