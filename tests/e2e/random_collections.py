@@ -77,7 +77,10 @@ class Schema:
         """CREATE TABLE."""
         marked = self.rng.random() < 0.5
         word, options = ("BAG", "") if marked else ("ARRAY", " WITH (nested = 'shredded')")
-        columns = [f"{quoted(each)} {type_}" for each, type_ in zip(self.key, ("INT", "STRING"))]
+        columns = [
+            f"{quoted(each)} {type_}"
+            for each, type_ in zip(self.key, ("INT", "STRING"), strict=False)
+        ]
         columns += ["v STRING"]
         columns += [f"{quoted(name)} {bag.declared(word)}" for name, bag in self.bags.items()]
         key = ", ".join(map(quoted, self.key))
@@ -104,7 +107,7 @@ class Schema:
         return {name: self.value(each) for name, each in element.items()}
 
     def functions(self) -> Iterator[str]:
-        """Functions over the table: one as nested as the table, and one for each path to the end."""
+        """Functions over the table: one as nested as the table, and one per collection."""
         parts = ", ".join(
             f"len(t[{n!r}]), {_walk(b, f't[{n!r}]', 0)}" for n, b in self.bags.items()
         )

@@ -14,8 +14,7 @@ from everview.arguments import did_you_mean
 from everview.database.catalog.catalog import Catalog
 from everview.database.catalog.definitions import TableDefinition, unusable_relation
 from everview.database.catalog.follow import AlteredSource, with_table
-from everview.database.collections.declare import must_have_no_collections
-from everview.database.declare_constraints import constant, must_compute
+from everview.database.declare_constraints import constant, must_compute, must_have_no_collections
 from everview.database.follow_altered import AlteredRelation, Constraints, followed
 from everview.errors import Span, UserError
 from everview.expr.types import Column, names

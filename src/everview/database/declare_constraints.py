@@ -79,6 +79,16 @@ def must_compute(table: TableDefinition, engine: Engine, span: Span) -> None:
         describe(engine, probe, {"given": plain})
 
 
+def must_have_no_collections(name: str, catalog: Catalog) -> None:
+    """Refuse to ALTER a table with collections, or a collection."""
+    table = catalog.tables.get(name)
+    if table is not None and (table.collections or table.inside):
+        told = "has collections" if table.collections else f"is a collection in {table.inside}"
+        problem = f"{name} {told}, and cannot be altered"
+        remedy = "create another table and copy the rows: db.insert(new, db.read(old).to_arrow())"
+        raise UserError("C009", problem, remedy=remedy)
+
+
 def alter_constraints(statement: AlterConstraints, catalog: Catalog) -> Catalog:
     """The catalog after ALTER TABLE; the same one where there is nothing to do."""
     if statement.if_exists and catalog.find(statement.table) is None:

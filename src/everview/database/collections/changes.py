@@ -222,7 +222,8 @@ class DeepChanges:
         by_plain: dict[Canonical, list[int]] = {}
         for place, text in enumerate(_canonical_parts(there, plain)):
             by_plain.setdefault(text, []).append(place)
-        texts = self._canonical_elements(into, there) if collections else []
+        given_whole = any(wanted[name].null_count < len(wanted) for name in collections)
+        texts = self._canonical_elements(into, there) if given_whole else []
         found: list[int] = []
         for element in wanted.drop_columns([WEIGHT]).to_pylist():
             places = by_plain.get(_canonical(element, plain), [])

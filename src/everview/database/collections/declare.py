@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from everview.database.catalog.catalog import Catalog
 from everview.database.catalog.definitions import TableDefinition
 from everview.database.catalog.dictionaries import Collections
 from everview.errors import Span, UserError
@@ -51,16 +50,6 @@ def _refused(table: TableDefinition, paths: tuple[str, ...]) -> tuple[str, str] 
         remedy = "leave DEFAULT and GENERATED ALWAYS AS out"
         return "it cannot have columns that rows do not give", remedy
     return None
-
-
-def must_have_no_collections(name: str, catalog: Catalog) -> None:
-    """Refuse to ALTER a table with collections, or a collection."""
-    table = catalog.tables.get(name)
-    if table is not None and (table.collections or table.inside):
-        told = "has collections" if table.collections else f"is a collection in {table.inside}"
-        problem = f"{name} {told}, and cannot be altered"
-        remedy = "create another table and copy the rows: db.insert(new, db.read(old).to_arrow())"
-        raise UserError("C009", problem, remedy=remedy)
 
 
 def must_keep_collections(table: TableDefinition, reference: Reference | None) -> None:
