@@ -66,7 +66,7 @@ class SparkQueries(Spark4):
 
         def _parse_table_parts(self, *args: Any, **kwargs: Any) -> Any:
             """A name; of a collection that a statement changes, OF says in which row it is."""
-            changes = self._index == 2 and self._tokens[0].token_type in _CHANGES  # type: ignore[has-type]
+            changes = self._index == 2 and self._tokens[0].token_type in _CHANGES
             found = super()._parse_table_parts(*args, **kwargs)
             if changes and self._match_text_seq("OF"):
                 name = ".".join(part.name for part in found.parts)
