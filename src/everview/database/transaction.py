@@ -294,8 +294,12 @@ class Transaction:
         it is a list of names, with the element that leads on between two of them. What is read and
         written follows the elements given, not the size of the collection.
 
-            tx.update_inner("movies", "Drive", "showtimes", insert=[("Rex", day, [7, 8])])
-            tx.update_inner("movies", "Drive", ["showtimes", ("Rex", day), "seats"], delete=[7])
+            showtimes = "BAG<STRUCT<cinema: STRING, seats: BAG<INT>>>"
+            db.sql(f"CREATE TABLE movies (name STRING PRIMARY KEY, showtimes {showtimes})")
+            db.insert("movies", [("Drive", [])])
+            with db.transaction() as tx:
+                tx.update_inner("movies", "Drive", "showtimes", insert=[("Rex", [7])])
+                tx.update_inner("movies", "Drive", ["showtimes", ("Rex",), "seats"], insert=[8])
         """
 
         def work() -> None:
