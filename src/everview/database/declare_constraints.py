@@ -8,6 +8,7 @@ from dataclasses import replace
 from everview.database.catalog.catalog import Catalog
 from everview.database.catalog.definitions import Comments, TableDefinition
 from everview.database.collections.declare import must_keep_collections, with_collections
+from everview.database.computed_columns import at_this_moment, default_values
 from everview.database.queries import describe, select
 from everview.errors import Span, UserError
 from everview.expr.quoting import spark_name
@@ -20,7 +21,9 @@ from everview.runtime.protocol import Engine, Snapshot
 from everview.store.layouts import packed_value
 
 
-def declare_table(statement: CreateTable, catalog: Catalog, engine: Engine) -> Catalog:
+def declare_table(
+    statement: CreateTable, catalog: Catalog, engine: Engine, now: Snapshot
+) -> Catalog:
     """The catalog with one more table, and its constraints."""
     table = TableDefinition(
         *(statement.name, statement.columns, statement.key, statement.not_null, statement.lengths),
@@ -30,6 +33,7 @@ def declare_table(statement: CreateTable, catalog: Catalog, engine: Engine) -> C
         generated=statement.generated,
     )
     must_compute(table, engine, statement.span)
+    default_values(table, engine, now)
     grown = catalog
     for each in with_collections(table, statement.collections, statement.span):
         grown = grown.with_table(each)
@@ -75,8 +79,11 @@ def must_compute(table: TableDefinition, engine: Engine, span: Span) -> None:
         raise UserError("Q004", problem, span=span, remedy=remedy)
     types = {column.name: column.type for column in table.columns}
     for name, value in (*table.defaults, *table.generated):
-        probe = f"SELECT CAST({value} AS {types[name]}) AS {spark_name(name)} FROM given"
-        describe(engine, probe, {"given": plain})
+        of = spark_name(table.name)
+        probe = (
+            f"SELECT CAST({at_this_moment(value)} AS {types[name]}) AS {spark_name(name)} FROM {of}"
+        )
+        describe(engine, probe, {table.name: plain})
 
 
 def must_have_no_collections(name: str, catalog: Catalog) -> None:
@@ -160,7 +167,7 @@ def must_be_no_constraint(view: str, catalog: Catalog) -> None:
 
 def constant(engine: Engine, now: Snapshot, text: str, column: Column) -> bytes | None:
     """The value of a constant as one of a column, packed; None for NULL."""
-    asked = f"SELECT CAST({text} AS {column.type}) AS value"
+    asked = f"SELECT CAST({at_this_moment(text)} AS {column.type}) AS value"
     rows = select(engine, asked, (), now, {}).to_arrow()
     value = rows["value"].cast(arrow_type(column.type))[0]
     return packed_value(value) if value.is_valid else None
