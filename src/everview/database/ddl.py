@@ -234,7 +234,9 @@ def _drop_relation(statement: Drop, catalog: Catalog) -> CatalogChange | None:
         )
     must_be_no_constraint(found, catalog)
     if statement.cascade:
-        others = [name for name in catalog.resting_on([found]) if name != found]
+        inside = catalog.dictionaries(found) if found in catalog.tables else ()
+        own = (found, *inside)
+        others = [name for name in catalog.resting_on([*own]) if name not in own]
         catalog = catalog.without_all(others)
     return CatalogChange(catalog.without(found))
 
