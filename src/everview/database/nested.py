@@ -99,7 +99,7 @@ def _by_text(name: str, text: str) -> _View:
     def join(catalog: Catalog) -> Catalog:
         with with_span(whole):
             spelled = {each: found for each in relations(expr) if (found := catalog.find(each))}
-            tables = {each: Rel(relation) for each, relation in spelled.items()}
+            tables = {each: _query(catalog, relation) for each, relation in spelled.items()}
             return _with_view(catalog, name, with_relations(expr, tables))
 
     with with_span(whole):
@@ -119,8 +119,9 @@ def _by_function(name: str, function: object, given: Mapping[str, str]) -> _View
         try:
             found = {each: catalog.relation(relation) for each, relation in reads.items()}
             known = nested_known(catalog.known_relations())
-            rows = {each: known.element(each) for each in sorted({*found.values()})}
-            tables = {each: Rel(relation) for each, relation in found.items()}
+            tables = {each: _query(catalog, relation) for each, relation in found.items()}
+            read = {each for query in tables.values() for each in relations(query)}
+            rows = {each: known.element(each) for each in sorted(read)}
             return _with_view(catalog, name, compile_function(function, tables, rows))
         except UserError as problem:
             if problem.span is not None:
@@ -149,6 +150,11 @@ def _again(before: Catalog, name: str, replaced: Sequence[str]) -> _View:
             raise UserError("C008", told, remedy=f"drop {name} first") from None
 
     return _View(name, reads, join)
+
+
+def _query(catalog: Catalog, relation: str) -> Expr:
+    """What a relation stands for: a table with collections is a query over its relations."""
+    return catalog.tables[relation].query if relation in catalog.tables else Rel(relation)
 
 
 def _with_view(catalog: Catalog, name: str, expr: Expr) -> Catalog:

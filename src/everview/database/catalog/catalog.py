@@ -403,7 +403,7 @@ class Catalog:
             left = left._without_own(own)
         gone = {name, *left.dictionaries(name)}
         left._must_be_unread(name, *gone, unless=", or write CASCADE")
-        tables = {key: value for key, value in left.tables.items() if key != name}
+        tables = {key: value for key, value in left.tables.items() if key not in gone}
         views = {key: value for key, value in left.views.items() if key not in gone}
         return left._like(tables, views)
 
@@ -463,7 +463,9 @@ class Catalog:
         return (*self.tables, *self.views, *self.constraints)
 
     def whole_view(self, name: str) -> str:
-        """The view that a relation belongs to: itself, unless it is inside a nested one."""
+        """The view or table that a relation belongs to: itself, unless it is inside another."""
+        if name in self.tables:
+            return self.tables[name].inside or name
         view = self.views.get(name)
         return (view and nested_view(view.query, view.language)) or name
 
@@ -473,8 +475,18 @@ class Catalog:
         return view is not None and view.language == NESTED and self.whole_view(name) == name
 
     def dictionaries(self, name: str) -> tuple[str, ...]:
-        """The relations of the collections inside a nested view, each after the one above it."""
-        return tuple(each for each in self.views if each != name and self.whole_view(each) == name)
+        """The relations of the collections in a view or table, each after the one above it."""
+        every = (*self.tables, *self.views)
+        return tuple(each for each in every if each != name and self.whole_view(each) == name)
+
+    def lookup_state(self, dictionary: str) -> str:
+        """The state in which the rows of a dictionary of a table are looked up by their digests."""
+        by, states = self.tables[dictionary].lookup, self.maintenance.states.stored.values()
+        return next(
+            state.name
+            for state in states
+            if state.sort == by and [each.name for each in sources(state.plan)] == [dictionary]
+        )
 
     def must_be_free(self, name: str) -> None:
         """Refuse a name that no table or view can have, or that one has already."""
@@ -495,10 +507,16 @@ class Catalog:
         return known.get(name.lower())
 
     def table(self, name: str) -> TableDefinition:
-        """The table of that name, or a clear error."""
+        """The table of that name, or a clear error; a dictionary is changed through its table."""
         found = self.find(name)
-        if found in self.tables:
+        if found in self.tables and not self.tables[found].inside:
             return self.tables[found]
+        if found in self.tables:
+            raise UserError(
+                "C004",
+                f"{found} is a collection inside {self.tables[found].inside}",
+                remedy=f"use tx.update_inner, or INSERT INTO {found} OF key VALUES …",
+            )
         if found is not None:
             raise UserError(
                 "C004",
@@ -575,7 +593,10 @@ class Catalog:
             if name not in self._compiled:
                 self._compile_view(name)
         if self._maintenance is None:
-            tables = {t.name: Table(t.source, t.sort, t.not_null) for t in self.tables.values()}
+            tables = {
+                t.name: Table(t.source, t.sort, t.not_null, bool(t.inside), t.lookup)
+                for t in self.tables.values()
+            }
             tables |= {p.name: Table(p.source, p.sort, ours=True) for p in self.parts.values()}
             views = (self._compiled[name] for name in self.views if name not in self._beyond)
             assertions = self._compile_assertions()
