@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
-from e2e.random_comprehensions import canonical
+from everview_fuzz.nested.comprehensions import canonical
 
 HOSTILE = ("plain", "Ünï cöde", "a;b", "x.y", "select", "label", "_digest")
 FIELDS = ("x", "label", "k", "element", "_digest", "T")

@@ -12,10 +12,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from e2e.random_comprehensions import defined
 
 import everview as ev
 from e2e.random_collections import Schema, deep_update, in_order, quoted
-from e2e.random_comprehensions import defined
 from everview.database.database import Database
 from everview.errors import UserError
 
