@@ -227,6 +227,7 @@ class DeepChanges:
         found: list[int] = []
         for element in wanted.drop_columns([WEIGHT]).to_pylist():
             places = by_plain.get(_canonical(element, plain), [])
+            place: int | None
             if any(element[name] is not None for name in collections):
                 text = _canonical_element(into, element)
                 place = next((each for each in places if texts[each] == text), None)
