@@ -220,14 +220,13 @@ class DeepChanges:
         there = _one_by_one(self._looked_up(inner, wanted))
         plain, collections = names(into.plain), tuple(each.column for each in into.inner)
         by_plain: dict[Canonical, list[int]] = {}
-        for place, text in enumerate(_canonical_parts(there, plain)):
-            by_plain.setdefault(text, []).append(place)
+        for position, text in enumerate(_canonical_parts(there, plain)):
+            by_plain.setdefault(text, []).append(position)
         given_whole = any(wanted[name].null_count < len(wanted) for name in collections)
         texts = self._canonical_elements(into, there) if given_whole else []
         found: list[int] = []
         for element in wanted.drop_columns([WEIGHT]).to_pylist():
             places = by_plain.get(_canonical(element, plain), [])
-            place: int | None
             if any(element[name] is not None for name in collections):
                 text = _canonical_element(into, element)
                 place = next((each for each in places if texts[each] == text), None)
