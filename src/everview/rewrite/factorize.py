@@ -245,6 +245,7 @@ class _Factors:
     values: dict[int, dict[str, str]] = field(default_factory=dict)
     measures: dict[int, dict[str, Measure]] = field(default_factory=dict)
     _types: dict[str, Type] = field(default_factory=dict)
+    _named: dict[str, str] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         for block in self.blocks:
@@ -267,12 +268,16 @@ class _Factors:
         """A column by its own name, a value by its text, which is shortened where it is long."""
         plain = scalar.as_column(text)
         if plain is not None:
-            return plain
+            return self._unique(plain, text)
         shown = text.replace("`", "")
         if "=" in shown or len(shown) > _NAME_MAX_LENGTH or not scalar.columns(text):
-            mark = hashlib.blake2b(text.encode(), digest_size=4).hexdigest()
-            return f"{self.graph.labels[block]}.{mark}"
-        return shown
+            return f"{self.graph.labels[block]}.{_mark(text)}"
+        return self._unique(shown, text)
+
+    def _unique(self, name: str, meaning: str) -> str:
+        """The name, marked if it is that of something else; case does not tell names apart."""
+        first = self._named.setdefault(name.lower(), meaning)
+        return name if first == meaning else f"{name}.{_mark(meaning)}"
 
     def _type(self, text: str) -> Type:
         type_ = type_of(text, self.graph.schema)
@@ -296,7 +301,8 @@ class _Factors:
         return Totals(rows, kept, tuple(self.measures[block].values()))
 
     def _count(self, block: int) -> str:
-        name = f"count({self.graph.labels[block]})"
+        label = self.graph.labels[block]
+        name = self._unique(f"count({label})", f"rows of {label}")
         self.measures[block].setdefault(name, Measure(name, "bigint", "count"))
         self._types[name] = "bigint"
         return name
@@ -306,7 +312,7 @@ class _Factors:
         type_ = "bigint" if function == "count" else total_type(self._type(text))
         if function == "sum" and not is_exact(self._type(text)):
             raise _UnsplitError
-        name = f"{function}({column})"
+        name = self._unique(f"{function}({column})", f"{function} of {column}")
         made = Measure(name, type_, "sum" if function == "sum" else "count", column)
         self.measures[block].setdefault(name, made)
         self._types[name] = type_
@@ -391,6 +397,10 @@ class _Factors:
             own = scalar.column(product_name(factors))
             same = self.product((negative, factors)).type == type_
             yield f"{' - ' if negative else plus}{own if same else f'CAST({own} AS {type_})'}"
+
+
+def _mark(text: str) -> str:
+    return hashlib.blake2b(text.encode(), digest_size=4).hexdigest()
 
 
 def _is(literal: str, number: int) -> bool:
