@@ -221,7 +221,7 @@ def test_views_that_split_into_factors_are_drawn_under_higher_order():
 
 @pytest.fixture(scope="module")
 def cases():
-    return [generate(0, number) for number in range(500)]
+    return [generate(1, number) for number in range(500)]
 
 
 @pytest.mark.parametrize("topic", WORDS)
