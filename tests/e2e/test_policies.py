@@ -134,7 +134,9 @@ def test_factors_that_are_written_alike_are_told_apart(tmp_path):
         )
         declare(db, CIRCUIT, {"pairs": SIMILAR})
         declare(db, HIGHER_ORDER, {"maps": SIMILAR})
-        db.sql("INSERT INTO s VALUES (1, 2), (1, 4), (2, 3); INSERT INTO `r.a` VALUES (1), (1), (2)")
+        db.sql(
+            "INSERT INTO s VALUES (1, 2), (1, 4), (2, 3); INSERT INTO `r.a` VALUES (1), (1), (2)"
+        )
         db.sql("INSERT INTO r VALUES (1, 2, 70, 'x'), (1, 7, 80, 'X'), (1, 5, 90, '`x')")
         db.sql("INSERT INTO r VALUES (2, NULL, NULL, 'y'), (2, NULL, 1, NULL)")
         db.sql("DELETE FROM s WHERE b = 4")
