@@ -466,13 +466,13 @@ SLIPS: dict[ModuleType, tuple[Slip, ...]] = {
     factorize: (
         (
             "an equality within a factor is lost",
-            'for a, b in self.equalities if self._same_block((a, b))),',
-            "for a, b in self.equalities if False),",
+            "joined_by(plan, self.leaves[member], on)",
+            "()",
         ),
         (
             "a condition within a factor is lost",
-            "            *self.conditions,",
-            "            *self.conditions[:0],",
+            "[*computed, *self.conditions]",
+            "computed",
         ),
         (
             "what is subtracted is added",
@@ -538,8 +538,8 @@ SLIPS: dict[ModuleType, tuple[Slip, ...]] = {
         ),
         (
             "a value of two relations is of the first",
-            "if len(places) == 1 and cannot_raise(tree, self.schema):\n            (place,) = places",
-            "if places and cannot_raise(tree, self.schema):\n            place = min(places)",
+            "if len(places) == 1 and cannot_raise(tree, self.schema):\n            (place,) =",
+            "if places and cannot_raise(tree, self.schema):\n            place, *_ =",
         ),
     ),
     normalize: (

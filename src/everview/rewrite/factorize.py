@@ -18,7 +18,7 @@ from everview.expr.type_inference import type_of
 from everview.expr.types import Schema, Type, decimal_parts, is_exact, names, type_in
 from everview.plan.build import columns_of, filter_, fresh, groups, join, map_, total_type
 from everview.plan.nodes import Filter, Groups, Join, Map, Measure, Output, Plan, Source, Totals
-from everview.plan.products import Edge, product_name, product_plan, product_type
+from everview.plan.products import Edge, joined_by, product_name, product_plan, product_type
 from everview.plan.traverse import schema_of, transform
 from everview.rewrite.normalize import normalize
 from everview.rewrite.polynomial import Case, Monomial, Splitting, cannot_raise
@@ -191,15 +191,18 @@ class _Graph:
     def plan(self, block: int) -> Plan:
         """The join of the relations of a block, under its conditions."""
         members = [i for i, own in enumerate(self.blocks) if own == block]
-        conditions = [
-            *(f"{a} = {b}" for a, b in self.equalities if self._same_block((a, b))),
-            *self.conditions,
+        within = [pair for pair in self.equalities if self._same_block(pair)]
+        pairs = [(scalar.as_column(a), scalar.as_column(b)) for a, b in within]
+        on = tuple((a, b) for a, b in pairs if a is not None and b is not None)
+        computed = [
+            f"{a} = {b}" for (a, b), pair in zip(within, pairs, strict=True) if None in pair
         ]
         plan = self.leaves[members[0]]
         for member in members[1:]:
-            plan = join(plan, self.leaves[member])
+            plan = join(plan, self.leaves[member], joined_by(plan, self.leaves[member], on))
         known = set(columns_of(plan))
-        return filter_(plan, scalar.conjunction(map(scalar.canonical, _within(conditions, known))))
+        conditions = map(scalar.canonical, _within([*computed, *self.conditions], known))
+        return filter_(plan, scalar.conjunction(conditions))
 
 
 def _within(conditions: Iterable[str], known: set[str]) -> list[str]:
