@@ -79,7 +79,7 @@ def test_it_keeps_the_meaning_over_signed_rows(data, plan, world):
 
 PRODUCTS = (
     *("`l2` * `r2`", "`l2` * `r2` * 2", "2 - `l2` * `r2`", "`l2` + `r2`", "`l2` - `r2` * 3"),
-    *("CASE WHEN `l0` > 0 THEN `l2` ELSE `r2` END", "(1 - `l0`) * (2 - `r1`)", "`l2` * 2"),
+    *("CASE WHEN `l2` > 0 THEN `r2` ELSE 1 END", "(1 - `l0`) * (1 - `r1`)", "`l2` * 2"),
     *("`l2` * CASE WHEN `l0` = 1 THEN `r2` END", "CASE WHEN `l0` > 0 THEN 2 END * `r2`"),
     "`l2` - `l0` * `r2`",
 )

@@ -73,7 +73,7 @@ REWRITES = (
     ("test_rewrites.py", "test_a_distinct_below_a_subtraction_stays", 20),
     ("test_lowering.py", "test_the_plans_of_texts_have_the_rows_of_the_texts", 80),
     ("test_join_order.py", "test_joins_in_another_order_are_the_same_relation", 100),
-    ("test_rewrites.py", EACH_PRODUCT, 150),
+    ("test_rewrites.py", EACH_PRODUCT, 600),
     ("test_rewrites.py", "test_pushing_aggregation_below_joins_keeps_the_meaning", 100),
     ("test_recursion.py", "test_every_pass_keeps_what_a_loop_reaches", 60),
 )
