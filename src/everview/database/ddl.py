@@ -17,6 +17,7 @@ from everview.database.catalog.definitions import (
     ViewDefinition,
     declared_policy,
 )
+from everview.database.collections.explode import with_joins
 from everview.database.comment import with_comment
 from everview.database.create_table_as import create_table_as
 from everview.database.declare_constraints import (
@@ -157,7 +158,7 @@ def apply_declarations(
     change: CatalogChange | None = None
     for statement in statements:
         with with_span(statement.span):
-            inlined = inline_calls(statement, catalog.functions)
+            inlined = with_joins(inline_calls(statement, catalog.functions), catalog.tables)
             step = _apply(inlined, catalog, engine, now)
         if step is not None:
             steps = (*(change.steps if change else ()), (statement, step.catalog))
@@ -194,7 +195,7 @@ def _apply(
             if statement.query is not None:
                 made = create_table_as(name, statement.query, catalog, engine, now)
                 return CatalogChange(*made)
-            return CatalogChange(declare_table(statement, catalog, engine))
+            return CatalogChange(declare_table(statement, catalog, engine, now))
         case CreateAssertion(constraint):
             return CatalogChange(catalog.with_constraint(constraint))
         case AlterConstraints():
@@ -232,6 +233,11 @@ def _drop_relation(statement: Drop, catalog: Catalog) -> CatalogChange | None:
             "C005", f"{found} is a {other.lower()}", span=statement.span, remedy=f"DROP {other}"
         )
     must_be_no_constraint(found, catalog)
+    if statement.cascade:
+        inside = catalog.dictionaries(found) if found in catalog.tables else ()
+        own = (found, *inside)
+        others = [name for name in catalog.resting_on([*own]) if name not in own]
+        catalog = catalog.without_all(others)
     return CatalogChange(catalog.without(found))
 
 

@@ -7,6 +7,8 @@ from dataclasses import replace
 
 from everview.database.catalog.catalog import Catalog
 from everview.database.catalog.definitions import Comments, TableDefinition
+from everview.database.collections.declare import must_keep_collections, with_collections
+from everview.database.computed_columns import at_this_moment, default_values
 from everview.database.queries import describe, select
 from everview.errors import Span, UserError
 from everview.expr.quoting import spark_name
@@ -19,7 +21,9 @@ from everview.runtime.protocol import Engine, Snapshot
 from everview.store.layouts import packed_value
 
 
-def declare_table(statement: CreateTable, catalog: Catalog, engine: Engine) -> Catalog:
+def declare_table(
+    statement: CreateTable, catalog: Catalog, engine: Engine, now: Snapshot
+) -> Catalog:
     """The catalog with one more table, and its constraints."""
     table = TableDefinition(
         *(statement.name, statement.columns, statement.key, statement.not_null, statement.lengths),
@@ -29,8 +33,12 @@ def declare_table(statement: CreateTable, catalog: Catalog, engine: Engine) -> C
         generated=statement.generated,
     )
     must_compute(table, engine, statement.span)
-    grown = catalog.with_table(table)
+    default_values(table, engine, now)
+    grown = catalog
+    for each in with_collections(table, statement.collections, statement.span):
+        grown = grown.with_table(each)
     for constraint in (*statement.constraints, *generated_checks(table)):
+        must_keep_collections(grown.tables[table.name], constraint.references)
         grown = grown.with_constraint(replace(constraint, table=table.name))
     return grown
 
@@ -71,8 +79,21 @@ def must_compute(table: TableDefinition, engine: Engine, span: Span) -> None:
         raise UserError("Q004", problem, span=span, remedy=remedy)
     types = {column.name: column.type for column in table.columns}
     for name, value in (*table.defaults, *table.generated):
-        probe = f"SELECT CAST({value} AS {types[name]}) AS {spark_name(name)} FROM given"
-        describe(engine, probe, {"given": plain})
+        of = spark_name(table.name)
+        probe = (
+            f"SELECT CAST({at_this_moment(value)} AS {types[name]}) AS {spark_name(name)} FROM {of}"
+        )
+        describe(engine, probe, {table.name: plain})
+
+
+def must_have_no_collections(name: str, catalog: Catalog) -> None:
+    """Refuse to ALTER a table with collections, or a collection."""
+    table = catalog.tables.get(name)
+    if table is not None and (table.collections or table.inside):
+        told = "has collections" if table.collections else f"is a collection in {table.inside}"
+        problem = f"{name} {told}, and cannot be altered"
+        remedy = "create another table and copy the rows: db.insert(new, db.read(old).to_arrow())"
+        raise UserError("C009", problem, remedy=remedy)
 
 
 def alter_constraints(statement: AlterConstraints, catalog: Catalog) -> Catalog:
@@ -112,6 +133,7 @@ def alter_constraints(statement: AlterConstraints, catalog: Catalog) -> Catalog:
             raise UserError("C009", problem, span=statement.span, remedy=remedy)
         catalog = catalog.without_constraint(constraint.name)
     for added in statement.added:
+        must_keep_collections(table, added.references)
         catalog = catalog.with_constraint(replace(added, table=table.name))
     return catalog
 
@@ -145,7 +167,7 @@ def must_be_no_constraint(view: str, catalog: Catalog) -> None:
 
 def constant(engine: Engine, now: Snapshot, text: str, column: Column) -> bytes | None:
     """The value of a constant as one of a column, packed; None for NULL."""
-    asked = f"SELECT CAST({text} AS {column.type}) AS value"
+    asked = f"SELECT CAST({at_this_moment(text)} AS {column.type}) AS value"
     rows = select(engine, asked, (), now, {}).to_arrow()
     value = rows["value"].cast(arrow_type(column.type))[0]
     return packed_value(value) if value.is_valid else None

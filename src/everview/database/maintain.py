@@ -11,14 +11,14 @@ from everview.compiler import compile_checks, compile_program
 from everview.database.backfill import EpochWrites, rebuild, rows_read
 from everview.database.catalog.catalog import Catalog
 from everview.database.cost.choose import WEIGHED_MIN_ROWS, Choice, Workload, choose, is_exact
-from everview.database.cost.measurements import SEPARATOR, Measurement, Measurements
+from everview.database.cost.measurements import SAMPLES, SEPARATOR, Measurement, Measurements
 from everview.database.error_context import name_views
 from everview.database.following_changes import following_changes
 from everview.database.introspect.epoch_notes import choice_note, read_note, transaction_note
 from everview.database.violations import must_hold, violation
 from everview.errors import UserError
 from everview.plan.nodes import Plan
-from everview.program.dependencies import Share, shares, together
+from everview.program.dependencies import Share, results_under, shares, together
 from everview.program.steps import Fetch, Loop, Program, fetch_mark, violations_name
 from everview.runtime.protocol import (
     Changes,
@@ -103,7 +103,7 @@ class Maintainer:
             return nothing
         clock = Clock()
         changes, compiled = self.prepare(pending, removes, snapshot, clock)
-        measured = Measurements.of(read_note(snapshot.manifest))
+        measured = Measurements.of(read_note(snapshot.manifest, SAMPLES))
         choice = self.choose_way(compiled, changes, snapshot, measured)
         with self.explained(compiled):
             if choice.way == "incremental":
@@ -239,8 +239,9 @@ class Maintainer:
         """The error with the views, or the constraint, that the step which failed is for."""
         views = {n: share for n, share in compiled.shares.items() if n in self.catalog.views}
         failed = [n for n, share in views.items() if problem.step in share.results]
-        for assertion in self.catalog.maintenance.assertions:
-            if problem.step == violations_name(assertion.name):
+        for assertion in () if failed else self.catalog.maintenance.assertions:
+            found = violations_name(assertion.name)
+            if problem.step in {found, *results_under(compiled.program, found)}:
                 return problem.located(f"the constraint {assertion.name}: {assertion.text}")
         return name_views(problem, {n: self.catalog.views[n].query for n in failed or views})
 

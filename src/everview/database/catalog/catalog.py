@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -21,6 +21,8 @@ from everview.database.catalog.constraints import (
     constraint_from,
     constraint_json,
     free_name,
+    keys_first,
+    no_condition,
     relies_on,
     resolved,
     tables_that_follow,
@@ -238,11 +240,24 @@ class Catalog:
         others = {n: v for n, v in self.views.items() if n not in (name, *readers)}
         grown = self._like(self.tables, others).with_view(replace(view, name=name))
         for reader in readers:
-            grown = self._with_reader(grown, reader, name)
+            grown = self.with_reader(grown, reader, name)
         return grown
 
-    def _with_reader(self, grown: Catalog, reader: str, name: str) -> Catalog:
-        """The grown catalog with a view as it is declared here, if it keeps its columns."""
+    def without_readers_of(self, names: Collection[str]) -> tuple[Catalog, tuple[str, ...]]:
+        """The catalog without some views and all that read them, which are to be declared again.
+
+        The readers come with it, in order.
+        """
+        gone = {*names, *(each for name in names for each in self.dictionaries(name))}
+        readers = {reader for name in gone for reader in self.readers(name)} - gone
+        left = {n: view for n, view in self.views.items() if n not in gone | readers}
+        return self._like(self.tables, left), tuple(n for n in self.views if n in readers)
+
+    def with_reader(self, grown: Catalog, reader: str, name: str) -> Catalog:
+        """The grown catalog with a view as it is declared here, if it keeps its columns.
+
+        It reads `name`, which has been replaced.
+        """
         remedy = f"keep the columns that {reader} reads, or drop {reader} first"
         try:
             grown = grown.with_view(replace(self.views[reader], rest=None, parts=()))
@@ -322,7 +337,10 @@ class Catalog:
         self.must_be_free(name)
         known = self.constraints.values()
         constraint = resolved(replace(constraint, name=name), self.tables, known)
-        assertion = self._as_assertion(constraint)
+        try:
+            assertion = self.as_assertion(constraint)
+        except UserError as problem:
+            raise no_condition(constraint, self.tables, self.describe) or problem from None
         if constraint.enforced:
             grown = self._like(self.tables, self.views)
             grown._assertions[name] = assertion
@@ -384,10 +402,43 @@ class Catalog:
         for own in [each.name for each in self.constraints.values() if each.table == name]:
             left = left._without_own(own)
         gone = {name, *left.dictionaries(name)}
-        left._must_be_unread(name, *gone)
-        tables = {key: value for key, value in left.tables.items() if key != name}
+        left._must_be_unread(name, *gone, unless=", or write CASCADE")
+        tables = {key: value for key, value in left.tables.items() if key not in gone}
         views = {key: value for key, value in left.views.items() if key not in gone}
         return left._like(tables, views)
+
+    def resting_on(self, names: Iterable[str]) -> list[str]:
+        """The views and constraints among some names, and all that cannot be without them.
+
+        Each comes after those that it cannot be without.
+        """
+        gone = {*names}
+        views: list[str] = []
+        for view in self.views:
+            if view in gone or gone & {*self.reads(view)}:
+                whole = self.whole_view(view)
+                gone |= {view, whole, *self.dictionaries(whole)}
+                views.append(view)
+        rest = {n: c for n, c in self.constraints.items() if n not in self.views}
+        keys = [rest[name] for name in gone if name in rest]
+        found = [
+            name
+            for name, each in rest.items()
+            if name in gone
+            or gone & {*self.reads(name)}
+            or any(relies_on(each, key, self.tables) for key in keys)
+        ]
+        return [*views, *keys_first(rest[name] for name in found)]
+
+    def without_all(self, names: Sequence[str]) -> Catalog:
+        """The catalog without views and constraints, the last one first."""
+        left = self
+        for name in reversed(names):
+            if name in left.constraints:
+                left = left.without_constraint(name)
+            elif name in left.views:
+                left = left.without(left.whole_view(name))
+        return left
 
     def _without_own(self, name: str) -> Catalog:
         """The catalog without a constraint whose table goes; what refers to that is in the way."""
@@ -397,7 +448,7 @@ class Catalog:
         left._assertions = {n: each for n, each in self._assertions.items() if n != name}
         return left
 
-    def _must_be_unread(self, name: str, *inside: str) -> None:
+    def _must_be_unread(self, name: str, *inside: str, unless: str = "") -> None:
         gone = {name, *inside}
         readers = [v for v in self.views if v not in gone and gone & {*self.reads(v)}]
         readers += [c for c in self.constraints if c not in self.views and gone & {*self.reads(c)}]
@@ -405,14 +456,16 @@ class Catalog:
             raise UserError(
                 "C003",
                 f"{name} cannot be dropped, because it is read by {', '.join(readers)}",
-                remedy=f"drop {', '.join(reversed(readers))} first",
+                remedy=f"drop {', '.join(reversed(readers))} first{unless}",
             )
 
     def _names(self) -> tuple[str, ...]:
         return (*self.tables, *self.views, *self.constraints)
 
     def whole_view(self, name: str) -> str:
-        """The view that a relation belongs to: itself, unless it is inside a nested one."""
+        """The view or table that a relation belongs to: itself, unless it is inside another."""
+        if name in self.tables:
+            return self.tables[name].inside or name
         view = self.views.get(name)
         return (view and nested_view(view.query, view.language)) or name
 
@@ -422,8 +475,18 @@ class Catalog:
         return view is not None and view.language == NESTED and self.whole_view(name) == name
 
     def dictionaries(self, name: str) -> tuple[str, ...]:
-        """The relations of the collections inside a nested view, each after the one above it."""
-        return tuple(each for each in self.views if each != name and self.whole_view(each) == name)
+        """The relations of the collections in a view or table, each after the one above it."""
+        every = (*self.tables, *self.views)
+        return tuple(each for each in every if each != name and self.whole_view(each) == name)
+
+    def lookup_state(self, dictionary: str) -> str:
+        """The state in which the rows of a dictionary of a table are looked up by their digests."""
+        by, states = self.tables[dictionary].lookup, self.maintenance.states.stored.values()
+        return next(
+            state.name
+            for state in states
+            if state.sort == by and [each.name for each in sources(state.plan)] == [dictionary]
+        )
 
     def must_be_free(self, name: str) -> None:
         """Refuse a name that no table or view can have, or that one has already."""
@@ -444,10 +507,16 @@ class Catalog:
         return known.get(name.lower())
 
     def table(self, name: str) -> TableDefinition:
-        """The table of that name, or a clear error."""
+        """The table of that name, or a clear error; a dictionary is changed through its table."""
         found = self.find(name)
-        if found in self.tables:
+        if found in self.tables and not self.tables[found].inside:
             return self.tables[found]
+        if found in self.tables:
+            raise UserError(
+                "C004",
+                f"{found} is a collection inside {self.tables[found].inside}",
+                remedy=f"use tx.update_inner, or INSERT INTO {found} OF key VALUES …",
+            )
         if found is not None:
             raise UserError(
                 "C004",
@@ -498,7 +567,17 @@ class Catalog:
         else:
             query, language = self.views[view].query, self.views[view].language
         named = map(self.find, names_read(query, language))
-        return tuple(dict.fromkeys(name for name in named if name is not None))
+        found = dict.fromkeys(name for name in named if name is not None)
+        if language == NESTED:
+            others = (each for each in found if each != self.whole_view(view))
+            found |= dict.fromkeys(each for name in others for each in self.inside(name))
+        return tuple(found)
+
+    def inside(self, name: str) -> Iterator[str]:
+        """The dictionaries that hold the collections inside a relation, its own or shared."""
+        if self.is_nested(name):
+            yield from self.dictionaries(name)
+            yield from (each for each in self.reads(name) if self.whole_view(each) != each)
 
     @property
     def parts(self) -> dict[str, RecomputedBlock]:
@@ -514,7 +593,10 @@ class Catalog:
             if name not in self._compiled:
                 self._compile_view(name)
         if self._maintenance is None:
-            tables = {t.name: Table(t.source, t.sort, t.not_null) for t in self.tables.values()}
+            tables = {
+                t.name: Table(t.source, t.sort, t.not_null, bool(t.inside), t.lookup)
+                for t in self.tables.values()
+            }
             tables |= {p.name: Table(p.source, p.sort, ours=True) for p in self.parts.values()}
             views = (self._compiled[name] for name in self.views if name not in self._beyond)
             assertions = self._compile_assertions()
@@ -527,7 +609,7 @@ class Catalog:
             if constraint.enforced and name not in self._assertions:
                 try:
                     self._must_read_what_is_fresh(name)
-                    self._assertions[name] = self._as_assertion(constraint)
+                    self._assertions[name] = self.as_assertion(constraint)
                 except UserError as problem:
                     if problem.code not in BEYOND_REACH:
                         told = f"{name} would not be valid: {problem.problem}"
@@ -535,10 +617,10 @@ class Catalog:
                     self._beyond[name] = problem
         return tuple(self._assertions[n] for n in self.constraints if n in self._assertions)
 
-    def _as_assertion(self, constraint: ConstraintDefinition) -> Assertion:
+    def as_assertion(self, constraint: ConstraintDefinition) -> Assertion:
         """A constraint compiled, by the first of its queries that can be read."""
         name, problem = constraint.name, None
-        known = {n: KnownSource(s, self._may_be_null(s)) for n, s in self._sources().items()}
+        known = self.known_relations()
         for query in violating_queries_of(constraint, self.tables):
             try:
                 view, _ = compile_view(ViewText(name, query), known, self.analyze)
@@ -565,7 +647,7 @@ class Catalog:
         try:
             self._must_read_what_is_fresh(name)
             view = self.views[name]
-            text, known = self._text_over(name)
+            text, known = self.text_over(name)
             made, decision = compile_view(text, known, self.analyze, view.decision)
             self._compiled[name] = made
             if view.decision is None:
@@ -584,15 +666,27 @@ class Catalog:
 
     def written(self, name: str) -> Plan:
         """A view as a plan that no rewriting has touched."""
-        return lower_view(*self._text_over(name), self.analyze)
+        return lower_view(*self.text_over(name), self.analyze)
 
-    def _text_over(self, name: str) -> tuple[ViewText, dict[str, KnownSource]]:
+    def text_over(self, name: str) -> tuple[ViewText, dict[str, KnownSource]]:
         """The text of a view, and the relations it may read, by lower-case name."""
         view = self.views[name]
         text = view.query if view.rest is None else view.rest
-        known = {n: KnownSource(s, self._may_be_null(s)) for n, s in self._sources(name).items()}
+        known = self.known_relations(name)
         known |= {part.name.lower(): KnownSource(part.source, nulls=True) for part in view.parts}
         return ViewText(name, text, view.language, view.columns), known
+
+    def known_relations(self, before: str | None = None) -> dict[str, KnownSource]:
+        """What a view may read, by lower-case name: all, or what is declared before a view."""
+        sources = self._sources(before).items()
+        return {
+            name: KnownSource(
+                each,
+                self._may_be_null(each),
+                self.views[each.name].query if self.is_nested(each.name) else "",
+            )
+            for name, each in sources
+        }
 
     def _may_be_null(self, source: Source) -> bool:
         """Whether a relation may hold a NULL, or a row twice."""

@@ -79,12 +79,20 @@ def _create_table(table: TableDefinition, constraints: Iterable[ConstraintDefini
     values |= {name: f" GENERATED ALWAYS AS ({value})" for name, value in table.generated}
     made = {each.name for each in generated_checks(table)}
     parts = []
-    for column in table.columns:
-        type_ = f"VARCHAR({lengths[column.name]})" if column.name in lengths else column.type
+    if table.inside:
+        remedy = f"SHOW CREATE TABLE {table.inside}"
+        problem = f"{table.name} is a collection inside {table.inside}"
+        raise UserError("C005", problem, remedy=remedy)
+    declared = table.collections
+    for column in table.columns if declared is None else declared.columns:
+        type_ = (
+            f"VARCHAR({lengths[column.name]})" if column.name in lengths else column.type.upper()
+        )
+        type_ = declared.type_text(column) if declared and column.name in declared.paths else type_
         required = " NOT NULL" if column.name in table.not_null else ""
         said = _comment(table.comments.of(column.name))
         value = values.get(column.name, "")
-        parts.append(f"{spark_name(column.name)} {type_.upper()}{required}{value}{said}")
+        parts.append(f"{spark_name(column.name)} {type_}{required}{value}{said}")
     if table.key:
         parts.append(f"PRIMARY KEY ({', '.join(map(spark_name, table.key))})")
     own = (each for each in constraints if each.table == table.name and each.name not in made)

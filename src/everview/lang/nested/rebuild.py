@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from everview.expr import scalar
-from everview.expr.types import Column, Type, names, struct_of
+from everview.expr.types import Column, Schema, Type, names, struct_of
 from everview.lang.nested.shred import Leaf, Shredded
 from everview.lang.nested.types import ELEMENT, Bag, Base, Product
 from everview.lang.nested.types import Type as NestedType
@@ -37,35 +37,61 @@ class Rebuilding:
 
     def _nested(self, relation: Shredded) -> Plan:
         """A relation with an array in the place of each label of its elements."""
-        stored = self.stored[relation.path]
-        plan: Plan = stored
+        stored = plan = self._stored(relation)
         for leaf in relation.leaves:
             if isinstance(leaf.type, Bag):
                 below = self.relations[relation.below(leaf)]
                 plan = self._with_bag(plan, leaf, leaf.type, below, stored)
         return plan
 
-    def _with_bag(
-        self, plan: Plan, leaf: Leaf, type_: Bag, below: Shredded, stored: Source
-    ) -> Plan:
+    def _stored(self, relation: Shredded) -> Plan:
+        """A relation as it is stored; the label of one that is shared is called as above it."""
+        source = self.stored[relation.path]
+        if relation.shared is None:
+            return source
+        called = dict(
+            zip(names(relation.shared.dictionary.label), names(relation.labels), strict=True)
+        )
+        outputs = (
+            Output(called.get(c.name, c.name), c.type, scalar.column(c.name)) for c in source.schema
+        )
+        return map_(source, tuple(outputs))
+
+    def _with_bag(self, plan: Plan, leaf: Leaf, type_: Bag, below: Shredded, stored: Plan) -> Plan:
         keys = names(below.labels)
-        item = spark_type(type_.element)
-        boxed: Type = struct_of(((ELEMENT, item),))
-        box = f"named_struct('{ELEMENT}', {_packed_element(type_.element)})"
-        inner = self._nested(below)
-        kept = tuple(Output(c.name, c.type, scalar.column(c.name)) for c in below.labels)
-        rows = map_(inner, (*kept, Output(_ITEM, boxed, scalar.canonical(box))))
-        nothing = Output(_ITEM, boxed, scalar.canonical(f"CAST(NULL AS {boxed})"))
-        support = map_(distinct(project(stored, keys)), (*kept, nothing))
-        collected = Aggregate(_ITEM, f"array<{boxed}>", "collect_list", _ITEM)
-        bags = partition(add(rows, support), keys, (collected,))
-        renamed = (Output(f"{_KEY}.{c.name}", c.type, scalar.column(c.name)) for c in below.labels)
-        found = f"array<{item}>"
-        unboxed = Output(leaf.path, found, scalar.canonical(f"({scalar.column(_ITEM)}).{ELEMENT}"))
-        right = map_(bags, (*renamed, unboxed))
-        joined = join(plan, right, tuple((key, f"{_KEY}.{key}") for key in keys), nulls=True)
+        packed, item = _packed_element(type_.element), spark_type(type_.element)
+        support = project(stored, keys)
+        right = arrays(self._nested(below), support, below.labels, packed, item, leaf.path)
+        joined = join(plan, right, tuple((key, key_column(key)) for key in keys), nulls=True)
         shown = tuple(_without(schema_of(plan), keys))
         return project(joined, (*shown, leaf.path))
+
+
+def key_column(label: str) -> str:
+    """What `arrays` calls a column of a label."""
+    return f"{_KEY}.{label}"
+
+
+def arrays(
+    elements: Plan, support: Plan, labels: Schema, packed: str, item: Type, column: str
+) -> Plan:
+    """For each label of a support its elements in one array, in ascending order.
+
+    Both plans have the columns of the label. `packed` is an element as one value of the type
+    `item`, which may be NULL: so it is put in a box while elements are collected.
+    """
+    keys = names(labels)
+    boxed: Type = struct_of(((ELEMENT, item),))
+    box = f"named_struct('{ELEMENT}', {packed})"
+    kept = tuple(Output(c.name, c.type, scalar.column(c.name)) for c in labels)
+    rows = map_(elements, (*kept, Output(_ITEM, boxed, scalar.canonical(box))))
+    nothing = Output(_ITEM, boxed, scalar.canonical(f"CAST(NULL AS {boxed})"))
+    empty = map_(distinct(support), (*kept, nothing))
+    collected = Aggregate(_ITEM, f"array<{boxed}>", "collect_list", _ITEM)
+    bags = partition(add(rows, empty), keys, (collected,))
+    renamed = (Output(key_column(c.name), c.type, scalar.column(c.name)) for c in labels)
+    unboxed = scalar.canonical(f"({scalar.column(_ITEM)}).{ELEMENT}")
+    return map_(bags, (*renamed, Output(column, f"array<{item}>", unboxed)))
 
 
 def _without(schema: tuple[Column, ...], keys: tuple[str, ...]) -> Iterator[str]:

@@ -15,6 +15,7 @@ from typing import Literal, TypeAlias
 from sqlglot import exp
 
 from everview.errors import UserError
+from everview.lang.correlation import CorrelatedNode
 from everview.lang.sql.bind.scope import Scope, plan_column, shown_name
 from everview.lang.sql.lower.context import LoweringContext
 from everview.lang.sql.lower.domain import Domain, Translate
@@ -173,13 +174,16 @@ def compute(
     """
     schema = schema_of(plan)
     trial = Domain(scope, schema, translate, columns_of(plan), context.fresh_number())
-    context.subquery(trial, query)
+    replace(context, correlated=[]).subquery(trial, query)
     read = tuple(name for name in columns_of(plan) if name in trial.used)
     domain = Domain(scope, schema, translate, read, context.fresh_number())
     # What reads nothing of the rows around has one answer for all of them, and needs no D.
     lowered = context.subquery(domain if read else None, query)
     shown = tuple(map(shown_name, columns_of(lowered)[len(read) :]))
     leaf, values = domain.leaf, domain.values(plan)
+    if read:
+        text = query.sql(dialect="spark")
+        context.correlated.append(CorrelatedNode(text, read, shown, values))
     over_leaf = _named_apart(lowered, domain)
     over_values = transform(over_leaf, lambda n: values if n == leaf else n)
     return ComputedSubquery(over_values, over_leaf, domain, values, shown)

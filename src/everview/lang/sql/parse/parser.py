@@ -11,7 +11,7 @@ from sqlglot.tokenizer_core import Token, TokenType
 
 from everview.errors import Span, UserError
 from everview.expr.dialect import DIALECT
-from everview.lang.sql.parse.alter import merged_alter, parse_alter
+from everview.lang.sql.parse.alter import FORMS, merged_alter, parse_alter
 from everview.lang.sql.parse.alter_constraints import alter_constraints
 from everview.lang.sql.parse.begin import begin
 from everview.lang.sql.parse.constraints import read_assertion
@@ -107,12 +107,21 @@ def _drop(tree: exp.Expr, source: _Source) -> Statement | None:
     if len(tree.args["tables"]) > 1:
         raise _not_in_language("DROP of several names", source.span, "drop one at a time")
     name = table_name(tree.args["tables"][0], source.text)
-    return Drop(kind.lower(), name, bool(tree.args.get("exists")), source.span)
+    cascade = bool(tree.args.get("cascade"))
+    if cascade and kind == "FUNCTION":
+        raise _not_in_language("DROP FUNCTION … CASCADE", source.span, "leave CASCADE out")
+    return Drop(kind.lower(), name, bool(tree.args.get("exists")), source.span, cascade)
 
 
 def _delete(tree: exp.Expr, source: _Source) -> Statement:
     table, alias = _target(tree.this, source.text)
-    return Delete(table, alias, _where(tree), source.span)
+    elements = tree.args.get("elements")
+    named = elements.sql(dialect=QUERIES) if elements is not None else ""
+    of = _place_of(tree.this)
+    if named and (not of or tree.args.get("where")):
+        remedy = "write DELETE FROM table.collection OF key VALUES …, or WHERE"
+        raise _not_in_language("this form of DELETE", source.span, remedy)
+    return Delete(table, alias, _where(tree), source.span, of, named)
 
 
 def _update(tree: exp.Expr, source: _Source) -> Statement:
@@ -150,9 +159,9 @@ def _query(tree: exp.Expr, source: _Source) -> Statement:
 
 
 _KNOWN_PARTS: dict[type[exp.Expr], tuple[str, ...]] = {
-    exp.Drop: ("kind", "tables", "exists", "materialized"),
+    exp.Drop: ("kind", "tables", "exists", "materialized", "cascade", "restrict"),
     exp.Insert: ("this", "expression", "with_", "overwrite", "conflict"),
-    exp.Delete: ("this", "where"),
+    exp.Delete: ("this", "where", "elements"),
     exp.Update: ("this", "expressions", "where"),
     exp.Merge: ("this", "using", "on", "whens"),
 }
@@ -197,7 +206,16 @@ def _insert(tree: exp.Expr, source: _Source) -> Statement:
         query.set("with_", tree.args["with_"].copy())
     text = query.sql(dialect=QUERIES)
     table = table_name(target, source.text)
-    return Insert(table, columns, text, source.span, _conflict(tree, table, source))
+    conflict, of = _conflict(tree, table, source), _place_of(target)
+    if of and conflict is not None:
+        remedy = "leave ON CONFLICT out: elements have no keys"
+        raise _not_in_language("INSERT … OF … ON CONFLICT", source.span, remedy)
+    return Insert(table, columns, text, source.span, conflict, of)
+
+
+def _place_of(target: exp.Expr) -> tuple[str, ...]:
+    """Where a collection is: the values after OF."""
+    return tuple(each.sql(dialect=QUERIES) for each in target.args.get("of") or ())
 
 
 def _conflict(tree: exp.Expr, table: str, source: _Source) -> OnConflict | None:
@@ -310,7 +328,9 @@ def _command(tree: exp.Expr, source: _Source) -> Statement | None:
         return _alter(plain, source)
     if kinds[:2] == ["ALTER", "TABLE"]:
         merged = merged_alter(source.tokens, source.text)
-        return None if merged is None else _alter(merged, source)
+        if merged is None:
+            raise _not_in_language("this form of ALTER TABLE", source.span, FORMS)
+        return _alter(merged, source)
     constraint = read_assertion(source.tokens, source.text, source.span)
     if constraint is not None:
         return CreateAssertion(constraint, source.span)
