@@ -12,12 +12,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from e2e.random_comprehensions import defined
 
 import everview as ev
 from e2e.random_collections import Schema, deep_update, in_order, quoted
 from everview.database.database import Database
 from everview.errors import UserError
+from everview_fuzz.nested.comprehensions import defined
 
 if TYPE_CHECKING:
     from conftest import Open
