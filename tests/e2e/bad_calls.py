@@ -255,6 +255,9 @@ GOOD: Mapping[str, Any] = {
     "epochs": 3,
     "query": "for x in t union sng(1)",
     "statements": (),
+    "module": "views.py",
+    "key": (1,),
+    "path": "inner",
 }
 HARMLESS = frozenset(
     [
