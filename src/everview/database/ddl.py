@@ -26,6 +26,7 @@ from everview.database.declare_constraints import (
     must_be_no_constraint,
 )
 from everview.database.error_context import with_span
+from everview.database.nested_sql import nested_view
 from everview.errors import Span, UserError
 from everview.lang.sql.bind.inline_functions import inline_calls
 from everview.lang.sql.parse.statements import (
@@ -204,6 +205,9 @@ def _apply(
             view = ViewDefinition(name, query, given, statement.refresh, calls=statement.calls)
             declared = declared_policy(statement.policy)
             view = replace(view, comments=Comments(statement.comment), decision=declared)
+            nested = nested_view(view, statement, catalog)
+            if nested is not None:
+                return CatalogChange(nested)
             return CatalogChange(_create_view(view, catalog, replaces=statement.replaces))
         case _:
             raise AssertionError(statement)

@@ -13,11 +13,10 @@ from everview.expr.types import Column, Type, names, struct_of
 from everview.lang.nested.shred import Leaf, Shredded
 from everview.lang.nested.types import ELEMENT, Bag, Base, Product
 from everview.lang.nested.types import Type as NestedType
-from everview.plan.build import add, distinct, join, map_, partition, project
-from everview.plan.nodes import Aggregate, Output, Plan, Source
+from everview.lang.sql.lower.collections import collected, with_arrays
+from everview.plan.build import distinct, map_, project
+from everview.plan.nodes import Output, Plan, Source
 from everview.plan.traverse import schema_of
-
-_ITEM, _KEY = "#item", "#key"
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,23 +48,10 @@ class Rebuilding:
         self, plan: Plan, leaf: Leaf, type_: Bag, below: Shredded, stored: Source
     ) -> Plan:
         keys = names(below.labels)
-        item = spark_type(type_.element)
-        boxed: Type = struct_of(((ELEMENT, item),))
-        box = f"named_struct('{ELEMENT}', {_packed_element(type_.element)})"
-        inner = self._nested(below)
-        kept = tuple(Output(c.name, c.type, scalar.column(c.name)) for c in below.labels)
-        rows = map_(inner, (*kept, Output(_ITEM, boxed, scalar.canonical(box))))
-        nothing = Output(_ITEM, boxed, scalar.canonical(f"CAST(NULL AS {boxed})"))
-        support = map_(distinct(project(stored, keys)), (*kept, nothing))
-        collected = Aggregate(_ITEM, f"array<{boxed}>", "collect_list", _ITEM)
-        bags = partition(add(rows, support), keys, (collected,))
-        renamed = (Output(f"{_KEY}.{c.name}", c.type, scalar.column(c.name)) for c in below.labels)
-        found = f"array<{item}>"
-        unboxed = Output(leaf.path, found, scalar.canonical(f"({scalar.column(_ITEM)}).{ELEMENT}"))
-        right = map_(bags, (*renamed, unboxed))
-        joined = join(plan, right, tuple((key, f"{_KEY}.{key}") for key in keys), nulls=True)
-        shown = tuple(_without(schema_of(plan), keys))
-        return project(joined, (*shown, leaf.path))
+        item = Output(leaf.path, spark_type(type_.element), _packed_element(type_.element))
+        arrays = collected(self._nested(below), distinct(project(stored, keys)), keys, item)
+        joined = with_arrays(plan, arrays, tuple((key, key) for key in keys), leaf.path)
+        return project(joined, (*_without(schema_of(plan), keys), leaf.path))
 
 
 def _without(schema: tuple[Column, ...], keys: tuple[str, ...]) -> Iterator[str]:

@@ -7,9 +7,11 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from everview.errors import Span, UserError
+from everview.lang.nested import from_sql
 from everview.lang.nested.check import Checker, row_type
 from everview.lang.nested.dictionaries import Dictionaries
 from everview.lang.nested.flat_queries import flat_query
+from everview.lang.nested.from_sql import SqlQuery, read_query
 from everview.lang.nested.lower import Lowering
 from everview.lang.nested.normal_form import normal_form
 from everview.lang.nested.parse import parse_expr
@@ -31,7 +33,18 @@ class Definition:
 
     view: str
     path: str
-    expr: Expr
+    query: Expr | SqlQuery
+
+    @property
+    def expr(self) -> Expr:
+        """The query in the calculus; one in SQL has none."""
+        if isinstance(self.query, SqlQuery):
+            raise UserError(
+                "N013",
+                f"{self.view} is a nested view in SQL, which a comprehension cannot read",
+                remedy="read its tables, or write it as a comprehension too",
+            )
+        return self.query
 
     @property
     def relation(self) -> str:
@@ -42,7 +55,9 @@ class Definition:
     def text(self) -> str:
         """The text that a catalog holds of it."""
         place = f"/{self.path}" if self.path else ""
-        return f"{quoted(self.view)}{place} := {print_expr(self.expr)}"
+        query = self.query
+        text = query.marked if isinstance(query, SqlQuery) else print_expr(query)
+        return f"{quoted(self.view)}{place} := {text}"
 
 
 @lru_cache(maxsize=1024)
@@ -64,7 +79,7 @@ def read_definition(text: str) -> Definition:
             remedy="correct the text",
         )
     plain = name[1:-1].replace("``", "`") if name.startswith("`") else name
-    return Definition(plain, path, parse_expr(body))
+    return Definition(plain, path, read_query(body) or parse_expr(body))
 
 
 def reads_of(text: str) -> tuple[str, ...]:
@@ -74,7 +89,8 @@ def reads_of(text: str) -> tuple[str, ...]:
     if found.path:
         steps = found.path.split(".")
         above = [".".join((found.view, *steps[:count])) for count in range(len(steps))]
-    return (*relations(found.expr), *above)
+    query = found.query
+    return (*(query.reads if isinstance(query, SqlQuery) else relations(query)), *above)
 
 
 def definitions(view: str, expr: Expr, known: Sources) -> tuple[Definition, ...]:
@@ -111,6 +127,8 @@ def shredded(expr: Expr, known: Sources) -> dict[str, Shredded]:
 def lower_view(text: str, known: Sources, analyze: Analyze) -> Plan:
     """The plan of one relation of a nested view."""
     found = read_definition(text)
+    if isinstance(found.query, SqlQuery):
+        return from_sql.lower_relation(found.query, found.view, found.path, known, analyze)
     sources = {name: known[name.lower()] for name in relations(found.expr) if name.lower() in known}
     parts = shredded(found.expr, known)
     if found.path not in parts:
@@ -126,13 +144,16 @@ def lower_view(text: str, known: Sources, analyze: Analyze) -> Plan:
 def rebuilt(text: str, known: Sources) -> Plan:
     """The plan that reads a nested view in its nested form."""
     found = read_definition(text)
-    parts = shredded(found.expr, known)
+    in_sql = isinstance(found.query, SqlQuery)
+    parts = from_sql.shredded(found.view, known) if in_sql else shredded(found.expr, known)
     return Rebuilding(parts, _stored(found.view, parts, known)).plan()
 
 
 def flat_texts(text: str, known: Sources) -> dict[str, str]:
     """The flat query of each relation of a nested view, by its name: of a dictionary, per label."""
     found = read_definition(text)
+    if isinstance(found.query, SqlQuery):
+        return {}
     parts = shredded(found.expr, known)
     texts: dict[str, str] = {}
     for path, each in parts.items():

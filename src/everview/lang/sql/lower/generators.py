@@ -194,7 +194,7 @@ def lower_generator_select(context: LoweringContext, tree: exp.Select) -> Plan:
             mark = f"generated {at}"
             calls[mark] = call
             node.replace(exp.alias_(call[0].array.copy(), mark, quoted=True))
-    plan = context.query(inner)
+    plan = context.inside.query(inner)
     outputs: list[Output] = []
     for own in identity(schema_of(plan)):
         if own.name in calls:

@@ -45,7 +45,7 @@ def lower_select(context: LoweringContext, tree: exp.Select, *, negations: bool 
     if is_grouped(expressions):
         plan = lower_group_by(expressions, plan)
     else:
-        plan = expressions.attached(plan, expressions.trees(), here)
+        plan = expressions.selected(plan, here)
     plan = lower_windows(expressions, plan)
     if is_distinct:
         return limit_distinct(expressions, lower_select_list(expressions, plan))
