@@ -11,6 +11,7 @@ from everview.lang.agca import views as agca
 from everview.lang.datalog import program as datalog
 from everview.lang.datalog.lower import StoredRelation
 from everview.lang.nested import view as nested
+from everview.lang.nested.from_sql import SqlQuery
 from everview.lang.relalg import view as relalg
 from everview.lang.sql.lower.context import Analyze
 from everview.lang.sql.lower.query import lower_query
@@ -74,6 +75,14 @@ def nested_view(text: str, language: str) -> str | None:
         return None
     found = nested.read_definition(text)
     return found.view if found.path else None
+
+
+def is_nested_in_sql(text: str, language: str) -> bool:
+    """Whether a relation is a nested view whose query is in SQL, and no dictionary of one."""
+    if language != NESTED:
+        return False
+    found = nested.read_definition(text)
+    return not found.path and isinstance(found.query, SqlQuery)
 
 
 def flat_queries(text: str, known: Mapping[str, Source]) -> dict[str, str]:

@@ -52,6 +52,7 @@ from everview.lang.front_end import (
     RELALG,
     SQL,
     ViewText,
+    is_nested_in_sql,
     lower_view,
     names_read,
     nested_view,
@@ -425,6 +426,12 @@ class Catalog:
         """The relations of the collections inside a nested view, each after the one above it."""
         return tuple(each for each in self.views if each != name and self.whole_view(each) == name)
 
+    def collections_in(self, name: str) -> tuple[str, ...]:
+        """The dictionaries that who reads a relation in SQL reads too: those of a view in SQL."""
+        view = self.views.get(name)
+        in_sql = view is not None and is_nested_in_sql(view.query, view.language)
+        return self.dictionaries(name) if in_sql else ()
+
     def must_be_free(self, name: str) -> None:
         """Refuse a name that no table or view can have, or that one has already."""
         if problem := unusable_relation(name):
@@ -497,8 +504,9 @@ class Catalog:
             query, language = violating_queries_of(self.constraints[view], self.tables)[-1], SQL
         else:
             query, language = self.views[view].query, self.views[view].language
-        named = map(self.find, names_read(query, language))
-        return tuple(dict.fromkeys(name for name in named if name is not None))
+        named = (name for each in names_read(query, language) if (name := self.find(each)))
+        found = (part for name in named for part in (name, *self.collections_in(name)))
+        return tuple(dict.fromkeys(found))
 
     @property
     def parts(self) -> dict[str, RecomputedBlock]:

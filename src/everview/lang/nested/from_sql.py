@@ -1,7 +1,6 @@
 """Nested views that are written in SQL: the relations of a SELECT with collections in its list.
 
-The query is lowered as any other; see `lang/sql/lower/collections.py`. The relations that it makes
-tell by their columns how they belong together: those of the label of `v.x` begin with `x#`.
+The query is lowered as any other; see `lang/sql/lower/collections.py`.
 """
 
 from __future__ import annotations
@@ -12,9 +11,13 @@ from dataclasses import dataclass
 
 from everview.errors import Span, UserError
 from everview.expr.types import Schema
-from everview.lang.nested.shred import Occurrence, Shredded
-from everview.lang.nested.types import ELEMENT, Bag, Base, Product, Type
-from everview.lang.sql.lower.collections import Mode, Shredding, array_query, dictionary
+from everview.lang.sql.lower.collections import (
+    SIGN,
+    Mode,
+    Shredding,
+    array_query,
+    dictionary,
+)
 from everview.lang.sql.lower.context import Analyze
 from everview.lang.sql.lower.query import lower_query
 from everview.lang.sql.parse.ctes import reads_of
@@ -69,8 +72,8 @@ def paths_of(query: SqlQuery, known: Mapping[str, Source], analyze: Analyze) -> 
 def _must_have_plain_names(query: SqlQuery, flat: Schema, paths: Iterable[str]) -> None:
     steps = [step for path in paths for step in path.split(".")]
     wrong = [each for each in steps if not _PLAIN.fullmatch(each)]
-    own = (c.name for c in flat if not any(c.name.startswith(f"{path}#") for path in paths))
-    wrong += [each for each in own if "." in each or "#" in each]
+    own = (c.name for c in flat if not any(c.name.startswith(f"{path}{SIGN}") for path in paths))
+    wrong += [each for each in own if "." in each or SIGN in each]
     if wrong:
         raise UserError(
             "N006",
@@ -106,7 +109,7 @@ def lower_relation(
 
 
 def _must_have_named_elements(plan: Plan, path: str, query: SqlQuery) -> None:
-    names = [c.name for c in schema_of(plan) if not c.name.startswith((f"{path}#", f"{path}."))]
+    names = [c.name for c in schema_of(plan) if not c.name.startswith((f"{path}{SIGN}", f"{path}."))]
     wrong = [each for each in names if not _PLAIN.fullmatch(each)]
     if wrong or len({each.lower() for each in names}) < len(names):
         raise UserError(
@@ -115,40 +118,3 @@ def _must_have_named_elements(plan: Plan, path: str, query: SqlQuery) -> None:
             span=Span(query.text, 0, len(query.text)),
             remedy="give every component a plain name of its own with AS",
         )
-
-
-def shredded(view: str, known: Mapping[str, Source]) -> dict[str, Shredded]:
-    """The relations of a view by path, as their columns tell."""
-    prefix = f"{view.lower()}."
-    paths = {each.name[len(prefix) :] for name, each in known.items() if name.startswith(prefix)}
-    found: dict[str, Shredded] = {}
-    for path in ("", *sorted(paths, key=lambda each: each.split("."))):
-        source = known[f"{view}.{path}".lower() if path else view.lower()]
-        above = path.rpartition(".")[0]
-        own = tuple(c for c in source.schema if c.name.startswith(f"{path}#")) if path else ()
-        label = () if [c.name for c in own] == [f"{path}#"] else own
-        occurrences = (Occurrence(0, 0, label, ()),) if path else ()
-        element = _element(path, source, tuple(paths), known, view)
-        found[path] = Shredded(path, above, element, occurrences, ())
-    return found
-
-
-def _element(
-    path: str, source: Source, paths: tuple[str, ...], known: Mapping[str, Source], view: str
-) -> Type:
-    """The type of the elements of a relation: labels are collections."""
-    fields: dict[str, Type] = {}
-    below = f"{path}." if path else ""
-    for column in source.schema:
-        stem = column.name.partition("#")[0]
-        if stem == path and path and "#" in column.name:
-            continue
-        if "#" in column.name and stem in paths and stem.startswith(below):
-            inner = known[f"{view}.{stem}".lower()]
-            bag = Bag(_element(stem, inner, paths, known, view))
-            fields.setdefault(stem[len(below) :], bag)
-        else:
-            fields[column.name] = Base(column.type)
-    if path and [*fields] == [ELEMENT]:
-        return fields[ELEMENT]
-    return Product(tuple(fields.items()))

@@ -21,6 +21,7 @@ from everview.lang.nested.syntax import Expr, relations
 from everview.lang.nested.text import print_expr, quoted
 from everview.lang.nested.types import Bag, Type, shown
 from everview.lang.sql.lower.context import Analyze
+from everview.lang.sql.lower.nested_items import nested_relation
 from everview.plan.nodes import Plan, Source
 
 Sources = Mapping[str, Source]
@@ -144,8 +145,11 @@ def lower_view(text: str, known: Sources, analyze: Analyze) -> Plan:
 def rebuilt(text: str, known: Sources) -> Plan:
     """The plan that reads a nested view in its nested form."""
     found = read_definition(text)
-    in_sql = isinstance(found.query, SqlQuery)
-    parts = from_sql.shredded(found.view, known) if in_sql else shredded(found.expr, known)
+    if isinstance(found.query, SqlQuery):
+        nested = nested_relation(known, found.view)
+        assert nested is not None
+        return nested.fields_with()
+    parts = shredded(found.expr, known)
     return Rebuilding(parts, _stored(found.view, parts, known)).plan()
 
 

@@ -33,6 +33,8 @@ from everview.plan.build import (
 from everview.plan.nodes import Aggregate, Filter, Map, Output, Plan, Source
 from everview.plan.traverse import schema_of, transform, walk
 
+SIGN = "@"
+"""Between the path of a collection and the name of a column of its label."""
 ELEMENT = "element"
 """The column of a dictionary whose elements are single values."""
 Mode: TypeAlias = Literal["auto", "shredded", "inline"]
@@ -187,11 +189,11 @@ def label_columns(path: str, columns: Schema) -> tuple[tuple[str, Column], ...]:
     found: list[tuple[str, Column]] = []
     taken: set[str] = set()
     for column in columns:
-        stem = name = f"{path}#{shown_name(column.name.rpartition('^')[2])}"
+        stem = name = f"{path}{SIGN}{shown_name(column.name.rpartition('^')[2])}"
         count = 1
         while name.lower() in taken:
             count += 1
-            name = f"{stem}#{count}"
+            name = f"{stem}{SIGN}{count}"
         taken.add(name.lower())
         found.append((column.name, Column(name, column.type)))
     return tuple(found)
@@ -208,7 +210,7 @@ class Labels:
     def outputs(self) -> tuple[Output, ...]:
         """The columns over the rows that have the label; one of no values is a constant."""
         if not self.columns:
-            return (Output(f"{self.path}#", "int", "0"),)
+            return (Output(f"{self.path}{SIGN}", "int", "0"),)
         return tuple(Output(c.name, c.type, scalar.column(own)) for own, c in self.columns)
 
 
