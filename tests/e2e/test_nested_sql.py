@@ -41,9 +41,9 @@ VIEWS = {
     "totals": """SELECT m.name, ARRAY(SELECT s.hall, COUNT(*) AS n, SUM(s.hour) AS total FROM s
         WHERE s.movie = m.name GROUP BY s.hall) AS halls FROM m""",
     "whole": "SELECT COUNT(*) AS n, ARRAY(SELECT hour FROM s) AS every FROM m",
-    "both": """SELECT m.name, ARRAY(SELECT hall FROM s WHERE s.movie = m.name
+    "combined": """SELECT m.name, ARRAY(SELECT hall FROM s WHERE s.movie = m.name
         UNION ALL SELECT gen FROM m m2 WHERE m2.dir = m.dir) AS numbers FROM m""",
-    "some": """SELECT m.name, ARRAY(SELECT s.hour FROM s WHERE s.movie = m.name) AS hour FROM m
+    "some_of_them": """SELECT m.name, ARRAY(SELECT s.hour FROM s WHERE s.movie = m.name) AS hour FROM m
         WHERE EXISTS (SELECT 1 FROM s WHERE s.hall = m.gen)""",
 }
 """Views that may be kept in each way."""
@@ -67,7 +67,7 @@ COLLECTED = {
     "by_gen": """SELECT gen, collect_list(name) AS names, COUNT(*) AS n,
         collect_list(struct(name, dir)) AS pairs, collect_set(dir) AS dirs FROM m GROUP BY gen""",
     "at_all": "SELECT collect_list(dir) AS dirs, COUNT(*) AS n FROM m WHERE gen > 0",
-    "having": """SELECT gen + 1 AS g, collect_list(upper(name)) AS names FROM m GROUP BY gen + 1
+    "large_groups": """SELECT gen + 1 AS g, collect_list(upper(name)) AS names FROM m GROUP BY gen + 1
         HAVING COUNT(*) > 1""",
 }
 """Views of groups, which are shredded where they ask for it."""

@@ -49,9 +49,7 @@ def _tables(text: str) -> tuple[str, ...]:
     return tuple(sorted({*found}))
 
 
-def _with_dictionaries(
-    named: tuple[str, ...], known: Mapping[str, Source]
-) -> tuple[str, ...]:
+def _with_dictionaries(named: tuple[str, ...], known: Mapping[str, Source]) -> tuple[str, ...]:
     """The relations that a query names, and those inside nested views among them."""
     roots = tuple(f"{name}." for name in named)
     return tuple(name for name in known if name in named or name.startswith(roots))

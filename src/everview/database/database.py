@@ -8,7 +8,8 @@ from types import TracebackType
 from typing import Any, Literal, Self, overload
 
 from everview import arguments
-from everview.database import languages, nested, reading
+from everview.database import languages, reading
+from everview.database import nested as nested_views
 from everview.database.audit import Audit, audit_all, audit_whole
 from everview.database.begin import begin, change_alone
 from everview.database.catalog.catalog import Catalog
@@ -307,6 +308,7 @@ class Database:
         *,
         name: str | None = None,
         tables: Mapping[str, str] | None = None,
+        nested: Literal["auto", "shredded", "inline"] = "auto",
     ) -> Any:
         """Declare a nested view by a function of comprehensions, and return the function.
 
@@ -316,10 +318,13 @@ class Database:
         relational calculus:
 
             db.nested("for o in orders where o.amount > 5 union sng(o.id)", name="large_ids")
+
+        Collections are stored element by element; those that read no table are arrays in their
+        rows. With `nested="shredded"` all are stored so, with `nested="inline"` none.
         """
         given = {} if tables is None else arguments.mapping("tables", tables)
         self.handle.must_declare()
-        nested.declare(self.handle, query, name, given)
+        nested_views.declare(self.handle, query, name, given, mode=nested_views.mode_of(nested))
         return query
 
     def source(self, name: str) -> Source:

@@ -109,7 +109,9 @@ def lower_relation(
 
 
 def _must_have_named_elements(plan: Plan, path: str, query: SqlQuery) -> None:
-    names = [c.name for c in schema_of(plan) if not c.name.startswith((f"{path}{SIGN}", f"{path}."))]
+    names = [
+        c.name for c in schema_of(plan) if not c.name.startswith((f"{path}{SIGN}", f"{path}."))
+    ]
     wrong = [each for each in names if not _PLAIN.fullmatch(each)]
     if wrong or len({each.lower() for each in names}) < len(names):
         raise UserError(

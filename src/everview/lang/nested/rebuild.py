@@ -21,7 +21,7 @@ from everview.plan.traverse import schema_of
 
 @dataclass(frozen=True, slots=True)
 class Rebuilding:
-    """The relations of a shredded query by path, and how each is stored."""
+    """The relations of a shredded query that have a dictionary, by path, and how each is stored."""
 
     relations: Mapping[str, Shredded]
     stored: Mapping[str, Source]
@@ -39,8 +39,8 @@ class Rebuilding:
         stored = self.stored[relation.path]
         plan: Plan = stored
         for leaf in relation.leaves:
-            if isinstance(leaf.type, Bag):
-                below = self.relations[relation.below(leaf)]
+            below = self.relations.get(relation.below(leaf))
+            if isinstance(leaf.type, Bag) and below is not None:
                 plan = self._with_bag(plan, leaf, leaf.type, below, stored)
         return plan
 
@@ -48,7 +48,7 @@ class Rebuilding:
         self, plan: Plan, leaf: Leaf, type_: Bag, below: Shredded, stored: Source
     ) -> Plan:
         keys = names(below.labels)
-        item = Output(leaf.path, spark_type(type_.element), _packed_element(type_.element))
+        item = Output(leaf.path, spark_type(type_.element), packed_element(type_.element))
         arrays = collected(self._nested(below), distinct(project(stored, keys)), keys, item)
         joined = with_arrays(plan, arrays, tuple((key, key) for key in keys), leaf.path)
         return project(joined, (*_without(schema_of(plan), keys), leaf.path))
@@ -73,7 +73,8 @@ def spark_type(type_: NestedType) -> Type:
             return struct_of((name, spark_type(each)) for name, each in fields)
 
 
-def _packed_element(element: NestedType) -> str:
+def packed_element(element: NestedType) -> str:
+    """The scalar that makes an element of the columns of a dictionary."""
     if not isinstance(element, Product):
         return scalar.column(ELEMENT)
     fields = (f"'{name}', {_packed(each, name)}" for name, each in element.fields)

@@ -15,15 +15,18 @@ from everview.lang.nested.from_sql import SqlQuery, read_query
 from everview.lang.nested.lower import Lowering
 from everview.lang.nested.normal_form import normal_form
 from everview.lang.nested.parse import parse_expr
+from everview.lang.nested.partial import Partial, kept_apart
 from everview.lang.nested.rebuild import Rebuilding
 from everview.lang.nested.shred import Shredded, shred
 from everview.lang.nested.syntax import Expr, relations
 from everview.lang.nested.text import print_expr, quoted
 from everview.lang.nested.types import Bag, Type, shown
+from everview.lang.sql.lower.collections import Mode
 from everview.lang.sql.lower.context import Analyze
 from everview.lang.sql.lower.nested_items import nested_relation
 from everview.plan.nodes import Plan, Source
 
+_MODES: tuple[Mode, ...] = ("auto", "inline")
 Sources = Mapping[str, Source]
 """The relations that a query may read, by lower-case name."""
 
@@ -35,6 +38,7 @@ class Definition:
     view: str
     path: str
     query: Expr | SqlQuery
+    mode: Mode = "shredded"
 
     @property
     def expr(self) -> Expr:
@@ -57,7 +61,8 @@ class Definition:
         """The text that a catalog holds of it."""
         place = f"/{self.path}" if self.path else ""
         query = self.query
-        text = query.marked if isinstance(query, SqlQuery) else print_expr(query)
+        marked = "" if self.mode == "shredded" else f"[{self.mode}] "
+        text = query.marked if isinstance(query, SqlQuery) else marked + print_expr(query)
         return f"{quoted(self.view)}{place} := {text}"
 
 
@@ -80,7 +85,12 @@ def read_definition(text: str) -> Definition:
             remedy="correct the text",
         )
     plain = name[1:-1].replace("``", "`") if name.startswith("`") else name
-    return Definition(plain, path, read_query(body) or parse_expr(body))
+    if (in_sql := read_query(body)) is not None:
+        return Definition(plain, path, in_sql)
+    for mode in _MODES:
+        if body.startswith(f"[{mode}] "):
+            return Definition(plain, path, parse_expr(body[len(mode) + 3 :]), mode)
+    return Definition(plain, path, parse_expr(body))
 
 
 def reads_of(text: str) -> tuple[str, ...]:
@@ -94,7 +104,9 @@ def reads_of(text: str) -> tuple[str, ...]:
     return (*(query.reads if isinstance(query, SqlQuery) else relations(query)), *above)
 
 
-def definitions(view: str, expr: Expr, known: Sources) -> tuple[Definition, ...]:
+def definitions(
+    view: str, expr: Expr, known: Sources, mode: Mode = "auto"
+) -> tuple[Definition, ...]:
     """The relations of a view, in the order in which they are declared."""
     if parse_expr(print_expr(expr)) != expr:
         raise UserError(
@@ -102,7 +114,8 @@ def definitions(view: str, expr: Expr, known: Sources) -> tuple[Definition, ...]
             "a variable has the name of a table that is read inside it",
             remedy="use another name for the variable",
         )
-    return tuple(Definition(view, each.path, expr) for each in shredded(expr, known).values())
+    apart = kept_apart(shredded(expr, known), mode)
+    return tuple(Definition(view, path, expr, mode) for path in apart)
 
 
 def type_of_query(expr: Expr, known: Sources) -> Type:
@@ -132,14 +145,16 @@ def lower_view(text: str, known: Sources, analyze: Analyze) -> Plan:
         return from_sql.lower_relation(found.query, found.view, found.path, known, analyze)
     sources = {name: known[name.lower()] for name in relations(found.expr) if name.lower() in known}
     parts = shredded(found.expr, known)
-    if found.path not in parts:
+    apart = kept_apart(parts, found.mode)
+    if found.path not in apart:
         raise UserError(
             "N008",
             f"{found.view} has no collection {found.path}",
-            remedy=f"there are: {', '.join(filter(None, parts)) or 'none'}",
+            remedy=f"there are: {', '.join(filter(None, apart)) or 'none'}",
         )
     stored = _stored(found.view, parts, known)
-    return Dictionaries(parts, Lowering(sources, analyze), stored).plan(found.path)
+    dictionaries = Dictionaries(parts, Lowering(sources, analyze), stored)
+    return Partial(dictionaries, apart).plan(found.path)
 
 
 def rebuilt(text: str, known: Sources) -> Plan:
@@ -149,7 +164,7 @@ def rebuilt(text: str, known: Sources) -> Plan:
         nested = nested_relation(known, found.view)
         assert nested is not None
         return nested.fields_with()
-    parts = shredded(found.expr, known)
+    parts = kept_apart(shredded(found.expr, known), found.mode)
     return Rebuilding(parts, _stored(found.view, parts, known)).plan()
 
 
@@ -160,7 +175,7 @@ def flat_texts(text: str, known: Sources) -> dict[str, str]:
         return {}
     parts = shredded(found.expr, known)
     texts: dict[str, str] = {}
-    for path, each in parts.items():
+    for path, each in kept_apart(parts, found.mode).items():
         name = Definition(found.view, path, found.expr).relation
         owns: list[int | None] = [o.number for o in each.occurrences]
         queries = [print_expr(flat_query(each, parts, own)) for own in owns or [None]]

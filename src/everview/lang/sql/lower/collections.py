@@ -81,9 +81,7 @@ def must_be_unordered(query: exp.Expr, text: str) -> None:
 # Inline: an array in each row.
 
 
-def collected(
-    rows: Plan, support: Plan, keys: tuple[str, ...], item: Output
-) -> Plan:
+def collected(rows: Plan, support: Plan, keys: tuple[str, ...], item: Output) -> Plan:
     """For each row of `support`, its keys and an array of an item of the rows, in ascending order.
 
     An item is packed in a struct, so that NULL is an element too.
@@ -104,7 +102,9 @@ def with_arrays(plan: Plan, arrays: Plan, pairs: tuple[tuple[str, str], ...], na
     apart = {theirs: f"#key.{theirs}" for _, theirs in pairs}
     outputs = (replace(o, name=apart.get(o.name, o.name)) for o in identity(schema_of(arrays)))
     on = tuple((ours, apart[theirs]) for ours, theirs in pairs)
-    return project(join(plan, map_(arrays, tuple(outputs)), on, nulls=True), (*columns_of(plan), name))
+    return project(
+        join(plan, map_(arrays, tuple(outputs)), on, nulls=True), (*columns_of(plan), name)
+    )
 
 
 def element_of_columns(columns: Schema, names_: Iterable[str]) -> tuple[Type, str]:

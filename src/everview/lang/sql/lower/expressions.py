@@ -206,7 +206,11 @@ class SelectExpressions:
         if may_be_shredded(self.tree, self.context.shredding):
             for at, (_, tree) in enumerate(self.wanted):
                 marked = self.pending.get(tree.name) if isinstance(tree, exp.Column) else None
-                if marked is not None and marked.kind == "array" and tree.name not in columns_of(plan):
+                if (
+                    marked is not None
+                    and marked.kind == "array"
+                    and tree.name not in columns_of(plan)
+                ):
                     self._shred(at, marked, plan, translate)
         trees = [tree for at, (_, tree) in enumerate(self.wanted) if at not in self.labels]
         return self.attached(plan, [*trees, *self.later.values()], translate)

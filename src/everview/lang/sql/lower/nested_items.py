@@ -174,7 +174,9 @@ def elements(
     if outer:
         alone = add(plan, negate(occurring_in(plan, found)))
         found = add(found, padded_with_nulls(alone, found))
-    outputs = (replace(o, scalar=scalar.column(mine.name)) for o, mine in zip(columns, own, strict=True))
+    outputs = (
+        replace(o, scalar=scalar.column(mine.name)) for o, mine in zip(columns, own, strict=True)
+    )
     return found, tuple(outputs)
 
 
