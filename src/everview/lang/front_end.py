@@ -11,7 +11,7 @@ from everview.lang.agca import views as agca
 from everview.lang.datalog import program as datalog
 from everview.lang.datalog.lower import StoredRelation
 from everview.lang.nested import view as nested
-from everview.lang.nested.from_sql import SqlQuery
+from everview.lang.nested.from_sql import SqlQuery, has_collections
 from everview.lang.relalg import view as relalg
 from everview.lang.sql.lower.context import Analyze
 from everview.lang.sql.lower.query import lower_query
@@ -83,6 +83,14 @@ def is_nested_in_sql(text: str, language: str) -> bool:
         return False
     found = nested.read_definition(text)
     return not found.path and isinstance(found.query, SqlQuery)
+
+
+def declared_query(text: str, language: str) -> tuple[str, str]:
+    """The query of a view as SQL, and how its collections are kept; empty if it is not in SQL."""
+    if language == SQL:
+        return text, "inline" if has_collections(text) else "auto"
+    found = nested.read_definition(text).query if is_nested_in_sql(text, language) else None
+    return (found.text, found.mode) if isinstance(found, SqlQuery) else ("", "auto")
 
 
 def flat_queries(text: str, known: Mapping[str, Source]) -> dict[str, str]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from contextlib import nullcontext
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -426,11 +426,15 @@ class Catalog:
         """The relations of the collections inside a nested view, each after the one above it."""
         return tuple(each for each in self.views if each != name and self.whole_view(each) == name)
 
-    def collections_in(self, name: str) -> tuple[str, ...]:
-        """The dictionaries that who reads a relation in SQL reads too: those of a view in SQL."""
-        view = self.views.get(name)
-        in_sql = view is not None and is_nested_in_sql(view.query, view.language)
-        return self.dictionaries(name) if in_sql else ()
+    def read_by(self, names: Iterable[str]) -> tuple[str, ...]:
+        """The tables and views of these names, with the dictionaries of nested views in SQL."""
+        found: dict[str, None] = {}
+        for name in filter(None, map(self.find, names)):
+            found[name] = None
+            view = self.views.get(name)
+            if view is not None and is_nested_in_sql(view.query, view.language):
+                found |= dict.fromkeys(self.dictionaries(name))
+        return tuple(found)
 
     def must_be_free(self, name: str) -> None:
         """Refuse a name that no table or view can have, or that one has already."""
@@ -504,9 +508,7 @@ class Catalog:
             query, language = violating_queries_of(self.constraints[view], self.tables)[-1], SQL
         else:
             query, language = self.views[view].query, self.views[view].language
-        named = (name for each in names_read(query, language) if (name := self.find(each)))
-        found = (part for name in named for part in (name, *self.collections_in(name)))
-        return tuple(dict.fromkeys(found))
+        return self.read_by(names_read(query, language))
 
     @property
     def parts(self) -> dict[str, RecomputedBlock]:

@@ -17,7 +17,7 @@ def explain_shredded(catalog: Catalog, name: str) -> str:
     The degree says how often a plan can be differentiated before it reads no table.
     """
     if not catalog.is_nested(name):
-        remedy = "choose another stage, or name a view that db.nested has declared"
+        remedy = "choose another stage, or name a view with collections that are kept apart"
         raise UserError("X001", f"{name} is no nested view", remedy=remedy)
     query = catalog.views[name].query
     known = {each.lower(): catalog.source(each) for each in catalog.reads(name)}
@@ -28,5 +28,6 @@ def explain_shredded(catalog: Catalog, name: str) -> str:
         found = degree(plan)
         shown = "not finite: maintained by thresholds or groups" if isinf(found) else f"{found:g}"
         kind = "flat" if each == name else "dictionary"
-        blocks.append(f"{each} ({kind}, degree {shown})\n{texts[each]}\n{print_plan(plan)}")
+        query = f"{texts[each]}\n" if each in texts else ""
+        blocks.append(f"{each} ({kind}, degree {shown})\n{query}{print_plan(plan)}")
     return "\n\n".join(blocks)

@@ -8,11 +8,13 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 
 from everview.errors import Span, UserError
 from everview.expr.types import Schema
 from everview.lang.sql.lower.collections import (
     SIGN,
+    FoundCollection,
     Mode,
     Shredding,
     array_query,
@@ -62,11 +64,28 @@ def has_collections(query: str) -> bool:
 
 def paths_of(query: SqlQuery, known: Mapping[str, Source], analyze: Analyze) -> tuple[str, ...]:
     """The paths of the relations of a view, each after the one above it; one if it is flat."""
+    flat, found = _lowered(query, _read(query, known), analyze)
+    if found:
+        _must_have_plain_names(query, schema_of(flat), found)
+    return ("", *sorted(found, key=lambda path: path.split(".")))
+
+
+def _read(query: SqlQuery, known: Mapping[str, Source]) -> tuple[tuple[str, Source], ...]:
+    """The relations that a query names, with what is inside them; all, if one is not there."""
+    named = tuple(name.lower() for name in query.reads)
+    if not all(name in known for name in named):
+        return tuple(known.items())
+    roots = tuple(f"{name}." for name in named)
+    return tuple(each for each in known.items() if each[0] in named or each[0].startswith(roots))
+
+
+@lru_cache(maxsize=64)
+def _lowered(
+    query: SqlQuery, read: tuple[tuple[str, Source], ...], analyze: Analyze
+) -> tuple[Plan, Mapping[str, FoundCollection]]:
+    """The flat relation of a view, and its collections: lowered once for all its relations."""
     shredding = Shredding(query.mode)
-    flat = lower_query(query.text, known, analyze, (), shredding)
-    if shredding.found:
-        _must_have_plain_names(query, schema_of(flat), shredding.found)
-    return ("", *sorted(shredding.found, key=lambda path: path.split(".")))
+    return lower_query(query.text, dict(read), analyze, (), shredding), shredding.found
 
 
 def _must_have_plain_names(query: SqlQuery, flat: Schema, paths: Iterable[str]) -> None:
@@ -91,17 +110,16 @@ def lower_relation(
     analyze: Analyze,
 ) -> Plan:
     """The plan of one relation of a view: the flat one, or a dictionary over those above it."""
-    shredding = Shredding(query.mode)
-    flat = lower_query(query.text, known, analyze, (), shredding)
+    flat, collections = _lowered(query, _read(query, known), analyze)
     if not path:
         return flat
-    if path not in shredding.found:
+    if path not in collections:
         raise UserError(
             "N008",
             f"{view} has no collection {path}",
-            remedy=f"there are: {', '.join(shredding.found) or 'none'}",
+            remedy=f"there are: {', '.join(collections) or 'none'}",
         )
-    found = shredding.found[path]
+    found = collections[path]
     above = f"{view}.{found.above}" if found.above else view
     plan = dictionary(found, known[above.lower()])
     _must_have_named_elements(plan, path, query)
@@ -113,10 +131,11 @@ def _must_have_named_elements(plan: Plan, path: str, query: SqlQuery) -> None:
         c.name for c in schema_of(plan) if not c.name.startswith((f"{path}{SIGN}", f"{path}."))
     ]
     wrong = [each for each in names if not _PLAIN.fullmatch(each)]
+    named = next(iter(wrong or names), "").partition("/")[0]
     if wrong or len({each.lower() for each in names}) < len(names):
         raise UserError(
             "N006",
-            f"an element of {path} has a component called {(wrong or names)[0].partition('/')[0]!r}",
+            f"an element of {path} has a component called {named!r}",
             span=Span(query.text, 0, len(query.text)),
             remedy="give every component a plain name of its own with AS",
         )

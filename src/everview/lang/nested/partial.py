@@ -32,7 +32,7 @@ from everview.plan.nodes import Output, Plan
 
 
 def kept_apart(relations: Mapping[str, Shredded], mode: Mode) -> dict[str, Shredded]:
-    """The relations that are stored, each after the one above it: the flat one, and dictionaries."""
+    """The relations that are stored, each after the one above it."""
     found: dict[str, Shredded] = {}
     for path, each in relations.items():
         above = not path or each.above in found

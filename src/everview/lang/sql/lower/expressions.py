@@ -24,7 +24,6 @@ from everview.lang.sql.lower.collections import (
     is_linear,
     label_columns,
     may_be_shredded,
-    must_be_unordered,
 )
 from everview.lang.sql.lower.conditions import as_boolean, lower_condition
 from everview.lang.sql.lower.context import LoweringContext
@@ -227,7 +226,6 @@ class SelectExpressions:
         context, path = self.context, self.path_below(at)
         shredding = context.shredding
         assert shredding is not None and shredding.path is not None
-        must_be_unordered(marked.query, self.text)
         domain = subqueries.domain_read(context, marked.query, plan, self.scope, translate)
         rows = context.elements(domain if domain.offered else None, marked.query, path)
         below = any(each.startswith(f"{path}.") for each in shredding.found)
@@ -269,7 +267,6 @@ class SelectExpressions:
                     (operand,) = self._left(marked, subquery)
                     plan = subquery_joins.with_all(plan, subquery, operand, marked.kind, name)
                 case "array":
-                    must_be_unordered(marked.query, self.text)
                     if self.context.shredding is not None:
                         self.context.shredding.must_allow_inline(marked.node, self.text)
                     plan = subquery_joins.with_array(plan, subquery, name)

@@ -16,7 +16,7 @@ from sqlglot import exp
 
 from everview.errors import UserError
 from everview.lang.sql.bind.scope import Scope, plan_column, shown_name
-from everview.lang.sql.lower.collections import array_query
+from everview.lang.sql.lower.collections import array_query, must_be_unordered
 from everview.lang.sql.lower.context import LoweringContext
 from everview.lang.sql.lower.domain import Domain, Translate
 from everview.lang.sql.lower.generators import has_generator
@@ -59,6 +59,8 @@ def mark(
         if subquery is None:
             return node
         kind, query, operands = subquery
+        if kind == "array":
+            must_be_unordered(query, context.text)
         left = tuple(resolved(operand) for operand in operands)
         return _column(Marked("", kind, query, node, left), pending, context)
 
