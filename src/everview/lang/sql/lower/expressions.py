@@ -225,7 +225,8 @@ class SelectExpressions:
         """Keep a collection apart, if anything can change it."""
         context, path = self.context, self.path_below(at)
         shredding = context.shredding
-        assert shredding is not None and shredding.path is not None
+        assert shredding is not None
+        assert shredding.path is not None
         domain = subqueries.domain_read(context, marked.query, plan, self.scope, translate)
         rows = context.elements(domain if domain.offered else None, marked.query, path)
         below = any(each.startswith(f"{path}.") for each in shredding.found)

@@ -61,7 +61,8 @@ def keep_apart(
     """Keep the collection of a group apart: its rows, with the keys of the group as the label."""
     context, path = expressions.context, expressions.path_below(at)
     shredding = context.shredding
-    assert shredding is not None and shredding.path is not None
+    assert shredding is not None
+    assert shredding.path is not None
     call = aggregate_call(node, context.text)
     if call.function != "collect_list" or call.order or len(call.arguments) != 1:
         raise refused("this collection", node, context.text, "collect one value: collect_list(x)")
