@@ -176,12 +176,16 @@ def test_a_policy_is_chosen_when_a_view_is_declared_and_kept(tmp_path):
         db.sql(f"CREATE VIEW pairs AS {QUERIES['pairs']}")
         db.sql(f"CREATE VIEW keyed AS {QUERIES['keyed']}")
         db.sql("CREATE VIEW plain AS SELECT b, SUM(a) AS a FROM r GROUP BY b")
+        db.sql(f"CREATE VIEW circle AS {QUERIES['circle']}")
         db.sql(f"CREATE VIEW fixed WITH (policy = 'first-order') AS {QUERIES['pairs']}")
         chosen = _policies(db)
         assert chosen["pairs"] == HIGHER_ORDER
         assert (chosen["plain"], chosen["fixed"]) == (CIRCUIT, FIRST_ORDER)
+        assert chosen["circle"] == CIRCUIT
+        assert "too many to keep" in next(e.policy for e in db.status() if e.name == "circle")
         reason = next(each.policy for each in db.status() if each.name == "pairs")
-        assert "rows read per changed row" in reason
+        assert "reads about" in reason
+        assert "maps kept" in reason
     with ev.open(location, engine="duckdb") as db:
         assert _policies(db) == chosen
 

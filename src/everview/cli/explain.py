@@ -14,11 +14,11 @@ if TYPE_CHECKING:
 STAGES = (
     "operators",
     "plan",
-    "deltas",
     "derivative",
-    "nabla",
     "program",
     "sql",
+    "deltas",
+    "nabla",
     "agca",
     "triggers",
     "shredded",

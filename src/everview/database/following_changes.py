@@ -37,13 +37,14 @@ def _must_be_maintained(catalog: Catalog, changed: Collection[str]) -> None:
     engine, or a Python function that was not given. It is read as it is stored. Since it must equal
     its query after every transaction, the tables under it stay as they are.
     """
-    for view, problem in catalog.beyond_reach.items():
-        under = catalog.tables_under(view)
+    for name, problem in catalog.beyond_reach.items():
+        under = catalog.tables_under(name)
         touched = [table for table in changed if table in under]
         if touched:
+            kind = "view" if name in catalog.views else "constraint"
             raise UserError(
                 "E015",
-                f"{', '.join(touched)} cannot change here: {view} would have to follow, "
+                f"{', '.join(touched)} cannot change here: the {kind} {name} would have to follow, "
                 f"and {problem.problem}",
                 remedy=GIVE_FUNCTION if problem.code in UNKNOWN_FUNCTION else problem.remedy,
             )
