@@ -29,7 +29,7 @@ from everview.database.python_functions import checked_function
 from everview.database.transaction import Transaction
 from everview.database.upkeep import compact_all, retain
 from everview.lang.sql.dialects.translate import parse_dialect
-from everview.lang.sql.parse.statements import Parameters, Statement
+from everview.lang.sql.parse.statements import NESTED_MODES, Parameters, Statement
 from everview.plan.nodes import Plan, Source
 from everview.runtime.protocol import Engine
 from everview.runtime.results import Result
@@ -324,7 +324,8 @@ class Database:
         """
         given = {} if tables is None else arguments.mapping("tables", tables)
         self.handle.must_declare()
-        nested_views.declare(self.handle, query, name, given, mode=nested_views.mode_of(nested))
+        mode = arguments.one_of("nested", nested, NESTED_MODES)
+        nested_views.declare(self.handle, query, name, given, mode=mode)
         return query
 
     def source(self, name: str) -> Source:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import get_args
 
 from everview import arguments
 from everview.database.catalog.catalog import Catalog
@@ -12,24 +11,14 @@ from everview.database.commit import install
 from everview.database.ddl import CatalogChange
 from everview.database.error_context import with_span
 from everview.database.handle import Handle
-from everview.errors import Span, UserError
+from everview.errors import Span
 from everview.lang.front_end import NESTED
 from everview.lang.nested.check import row_type
 from everview.lang.nested.comprehension import compile_function, parameters
 from everview.lang.nested.parse import parse_expr
 from everview.lang.nested.python_source import source_of
 from everview.lang.nested.syntax import Expr, Rel, relations, with_relations
-from everview.lang.nested.view import definitions, read_definition
-from everview.lang.sql.lower.collections import Mode
-
-
-def mode_of(given: object) -> Mode:
-    """How the collections of a view are kept, by name."""
-    for mode in get_args(Mode):
-        if given == mode:
-            return mode  # type: ignore[no-any-return]
-    remedy = f"give {' or '.join(map(repr, get_args(Mode)))}"
-    raise UserError("X002", f"nested is {arguments.shown(given)}", remedy=remedy)
+from everview.lang.nested.view import definitions, query_of
 
 
 def declare(
@@ -38,7 +27,7 @@ def declare(
     name: str | None,
     tables: Mapping[str, str],
     *,
-    mode: Mode = "auto",
+    mode: str = "auto",
 ) -> None:
     """Declare a view by a function or by a text in NRC, which has a name of its own."""
     if isinstance(query, str):
@@ -53,7 +42,7 @@ def declare(
     db.exclusively(lambda: _declare_function(db, called, query, tables, mode))
 
 
-def _declare_text(db: Handle, name: str, text: str, mode: Mode) -> None:
+def _declare_text(db: Handle, name: str, text: str, mode: str) -> None:
     with with_span(Span(text, 0, len(text))):
         expr = parse_expr(text)
         spelled = {each: found for each in relations(expr) if (found := db.catalog.find(each))}
@@ -61,7 +50,7 @@ def _declare_text(db: Handle, name: str, text: str, mode: Mode) -> None:
 
 
 def _declare_function(
-    db: Handle, name: str, function: object, given: Mapping[str, str], mode: Mode
+    db: Handle, name: str, function: object, given: Mapping[str, str], mode: str
 ) -> None:
     """Declare a view by a function, which is read and not run.
 
@@ -85,14 +74,14 @@ def _declare_function(
 def _queries(catalog: Catalog, names: Mapping[str, str]) -> dict[str, Expr]:
     """What names stand for: relations, and nested views as they are written."""
     return {
-        each: read_definition(catalog.views[relation].query).expr
+        each: query_of(catalog.views[relation].query)
         if catalog.is_nested(relation)
         else Rel(relation)
         for each, relation in names.items()
     }
 
 
-def _declare(db: Handle, name: str, expr: Expr, mode: Mode) -> None:
+def _declare(db: Handle, name: str, expr: Expr, mode: str) -> None:
     """Declare all relations of a view, or none."""
     catalog = db.catalog
     known = {each.lower(): catalog.source(each) for each in (*catalog.tables, *catalog.views)}

@@ -8,8 +8,8 @@ from everview.database.catalog.catalog import Catalog
 from everview.database.catalog.definitions import UNCOMMENTED, ViewDefinition
 from everview.errors import UserError
 from everview.lang.front_end import NESTED
+from everview.lang.nested.definition import Definition
 from everview.lang.nested.from_sql import SqlQuery, has_collections, paths_of
-from everview.lang.nested.view import Definition
 from everview.lang.sql.parse.statements import STRICT, CreateView
 
 

@@ -10,7 +10,9 @@ from everview.lang import plan_text
 from everview.lang.agca import views as agca
 from everview.lang.datalog import program as datalog
 from everview.lang.datalog.lower import StoredRelation
+from everview.lang.nested import definition
 from everview.lang.nested import view as nested
+from everview.lang.nested.definition import read_definition
 from everview.lang.nested.from_sql import SqlQuery, has_collections
 from everview.lang.relalg import view as relalg
 from everview.lang.sql.lower.context import Analyze
@@ -48,7 +50,7 @@ def names_read(text: str, language: str) -> tuple[str, ...]:
         case "relalg":
             return relalg.reads_of(text)
         case "nested":
-            return nested.reads_of(text)
+            return definition.reads_of(text)
         case _:
             return reads_of(parse_query(text))
 
@@ -73,7 +75,7 @@ def nested_view(text: str, language: str) -> str | None:
     """The nested view that a relation is a dictionary of; None for any other relation."""
     if language != NESTED:
         return None
-    found = nested.read_definition(text)
+    found = read_definition(text)
     return found.view if found.path else None
 
 
@@ -81,7 +83,7 @@ def is_nested_in_sql(text: str, language: str) -> bool:
     """Whether a relation is a nested view whose query is in SQL, and no dictionary of one."""
     if language != NESTED:
         return False
-    found = nested.read_definition(text)
+    found = read_definition(text)
     return not found.path and isinstance(found.query, SqlQuery)
 
 
@@ -89,7 +91,7 @@ def declared_query(text: str, language: str) -> tuple[str, str]:
     """The query of a view as SQL, and how its collections are kept; empty if it is not in SQL."""
     if language == SQL:
         return text, "inline" if has_collections(text) else "auto"
-    found = nested.read_definition(text).query if is_nested_in_sql(text, language) else None
+    found = read_definition(text).query if is_nested_in_sql(text, language) else None
     return (found.text, found.mode) if isinstance(found, SqlQuery) else ("", "auto")
 
 

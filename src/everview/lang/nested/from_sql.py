@@ -21,6 +21,7 @@ from everview.lang.sql.lower.collections import (
     dictionary,
 )
 from everview.lang.sql.lower.context import Analyze
+from everview.lang.sql.lower.nested_items import nested_relation
 from everview.lang.sql.lower.query import lower_query
 from everview.lang.sql.parse.ctes import reads_of
 from everview.lang.sql.parse.parser import parse_query
@@ -139,3 +140,10 @@ def _must_have_named_elements(plan: Plan, path: str, query: SqlQuery) -> None:
             span=Span(query.text, 0, len(query.text)),
             remedy="give every component a plain name of its own with AS",
         )
+
+
+def rebuilt_relation(view: str, known: Mapping[str, Source]) -> Plan:
+    """The plan that reads a view with its collections as arrays."""
+    nested = nested_relation(known, view)
+    assert nested is not None
+    return nested.fields_with()

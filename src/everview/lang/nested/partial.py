@@ -26,12 +26,12 @@ from everview.lang.nested.rebuild import packed_element, spark_type
 from everview.lang.nested.shred import Shredded
 from everview.lang.nested.syntax import Const
 from everview.lang.nested.types import Bag
-from everview.lang.sql.lower.collections import Mode, collected, with_arrays
+from everview.lang.sql.lower.collections import collected, with_arrays
 from everview.plan.build import distinct, project
 from everview.plan.nodes import Output, Plan
 
 
-def kept_apart(relations: Mapping[str, Shredded], mode: Mode) -> dict[str, Shredded]:
+def kept_apart(relations: Mapping[str, Shredded], mode: str) -> dict[str, Shredded]:
     """The relations that are stored, each after the one above it."""
     found: dict[str, Shredded] = {}
     for path, each in relations.items():
