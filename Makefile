@@ -12,7 +12,7 @@ UV := $(shell command -v uv 2>/dev/null)
 WITH_JAVA = JAVA_HOME="$$(scripts/java.sh)" && export JAVA_HOME &&
 
 .DEFAULT_GOAL := help
-.PHONY: help setup bench bench-full bench-choosing bench-driver bench-embedded bench-growth bench-hand bench-peers bench-policies bench-recursion conformance demo fuzz test test-all test-cluster tpc lint clean
+.PHONY: help setup bench bench-full bench-assertions bench-choosing bench-driver bench-embedded bench-growth bench-hand bench-peers bench-policies bench-recursion conformance demo fuzz test test-all test-cluster tpc lint clean
 
 help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | awk -F'\t' '{printf "  make %-14s %s\n", $$1, $$2}'
@@ -29,6 +29,10 @@ bench-full: bench ## the same, and scale 10
 	@$(WITH_JAVA) $(PY) -m bench --scale 10 --changes 0.001%,0.1% --fresh
 	@$(WITH_JAVA) $(PY) -m bench --scale 10 --deletes recent --changes 0.001%,0.1% --alone
 	@$(PY) -m bench --headline
+
+bench-assertions: setup ## the check of an assertion over two tables of a million rows, on both engines
+	@$(PY) -m bench.assertions --engine duckdb
+	@$(WITH_JAVA) $(PY) -m bench.assertions --engine spark
 
 bench-choosing: setup ## large changes as they are chosen to be followed, and in either way, on both engines
 	@$(PY) -m bench.choosing --engine duckdb

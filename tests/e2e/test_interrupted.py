@@ -34,6 +34,8 @@ CREATE VIEW above AS WITH RECURSIVE up(kind, parent) AS (
 """
 ERRORS = (KeyboardInterrupt, MemoryError)
 ITEMS, KINDS = 6, 4
+PASSING, ITS_ITEM = 9, 90
+"""A kind that comes and goes, and the item that goes with it."""
 
 
 def expected(items: list[Any], kinds: list[Any]) -> dict[str, Counter]:
@@ -60,8 +62,10 @@ def expected(items: list[Any], kinds: list[Any]) -> dict[str, Counter]:
 
 
 def check(db) -> None:
-    """Every view holds what it must."""
-    wanted = expected(db.read("item").rows(), db.read("kind").rows())
+    """Every view holds what it must, and no row is without the one that it came with."""
+    items, kinds = db.read("item").rows(), db.read("kind").rows()
+    assert ((PASSING, 0) in kinds) == ((ITS_ITEM, PASSING, 7) in items)
+    wanted = expected(items, kinds)
     assert {name: Counter(db.read(name).rows()) for name in wanted} == wanted
 
 
@@ -82,12 +86,19 @@ class Shop:
         return ev.open(self._path, **self._options)
 
     def step(self) -> None:
-        """A row is moved, one goes or comes, and a link of the recursion is turned."""
+        """A row is moved, some go or come, and a link of the recursion is turned."""
         self._steps += 1
         n = self._steps
         last = [row for row in self.db.read("item").rows() if row[0] == ITEMS - 1]
-        with self.db.transaction() as tx:
+        passing = any(row[0] == PASSING for row in self.db.read("kind").rows())
+        with self.db.transaction(id=("shop", n)) as tx:
+            assert not tx.repeated
             tx.upsert("item", [(n % (ITEMS - 1), n % 3, n)])
+            if passing:
+                tx.delete("kind", keys=[PASSING])
+            else:
+                tx.insert("item", [(ITS_ITEM, PASSING, 7)])
+                tx.insert("kind", [(PASSING, 0)])
             if last:
                 tx.delete("item", last)
             else:

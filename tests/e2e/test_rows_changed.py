@@ -6,6 +6,8 @@ from collections import Counter
 
 import pytest
 
+import everview as ev
+
 
 @pytest.fixture
 def db(tmp_path, open_db):
@@ -62,3 +64,20 @@ def test_it_is_told_inside_a_transaction_and_forgotten_with_it(db):
     assert db.sql("DELETE FROM t WHERE v = 1").changed == 2
     db.sql("ROLLBACK")
     assert db.sql("DELETE FROM t WHERE v = 1").changed == 0
+
+
+def test_of_a_set_only_rows_that_have_an_effect_count(tmp_path):
+    with ev.open(str(tmp_path / "store"), engine="duckdb", allow=[f"files:{tmp_path}"]) as db:
+        db.sql("CREATE TABLE s (a INT, b INT) WITH (kind = 'set')")
+        path = tmp_path / "rows.csv"
+        path.write_text("a,b\n1,1\n4,4\n")
+        for text, changed in {
+            "INSERT INTO s VALUES (1, 1), (1, 1), (2, 2)": 2,
+            "INSERT INTO s VALUES (1, 1), (3, 3)": 1,
+            f"COPY INTO s FROM '{path}'": 1,
+            "INSERT INTO s SELECT * FROM s": 0,
+            "DELETE FROM s WHERE a > 7": 0,
+            "UPDATE s SET b = b WHERE a < 3": 2,
+            "TRUNCATE TABLE s": 4,
+        }.items():
+            assert db.sql(text).changed == changed, text

@@ -15,7 +15,12 @@ from everview.database.catalog.catalog import Catalog
 from everview.database.catalog.definitions import TableDefinition, unusable_relation
 from everview.database.catalog.follow import AlteredSource, with_table
 from everview.database.declare_constraints import constant, must_compute
-from everview.database.follow_altered import AlteredRelation, Constraints, followed
+from everview.database.follow_altered import (
+    AlteredRelation,
+    Constraints,
+    followed,
+    generated_now,
+)
 from everview.errors import Span, UserError
 from everview.expr.types import Column, names
 from everview.expr.widening import is_wider
@@ -112,12 +117,17 @@ def _rename(
         raise UserError(code, problem, span=to.span, remedy="choose another name")
     former = (epoch, name)
     source = catalog.source(name)
-    altered = AlteredSource(
-        source, replace(source, name=to.name), {each: each for each in names(source.schema)}
-    )
+    same_names = {each: each for each in names(source.schema)}
+    lost = frozenset({name.lower()})
+    altered = AlteredSource(source, replace(source, name=to.name), same_names, lost)
 
     old = catalog.tables.get(name)
-    fresh = old and replace(old, name=to.name, formerly=(*old.formerly, former))
+    fresh = old and replace(
+        old,
+        name=to.name,
+        formerly=(*old.formerly, former),
+        generated=generated_now(old, to.name, same_names),
+    )
 
     def renamed(before: Catalog, constraints: Constraints) -> Catalog:
         if fresh is not None:
@@ -131,7 +141,7 @@ def _rename(
         }
         return before.redefined(before.tables, views, to.name)
 
-    relation = AlteredRelation(name, to.name, old, fresh)
+    relation = AlteredRelation(name, to.name, old, fresh, same_names)
     made = followed(statement, catalog, relation, renamed, altered, held)
     same = made.same | {to.name}
     return Alteration(made.catalog, AlteredFiles(moved={name: to.name, **made.moved}), same)
@@ -169,7 +179,8 @@ def _alter_columns(
 
     names_now = {old: None if column is None else column.name for old, column in became.items()}
     relation = AlteredRelation(name, name, table, fresh, names_now)
-    altered = AlteredSource(table.source, fresh.source, kept)
+    lost = frozenset(old.lower() for old, new in names_now.items() if old != new)
+    altered = AlteredSource(table.source, fresh.source, kept, lost)
     made = followed(statement, catalog, relation, retabled, altered, held)
     relaid = Relaid(
         len(layouts.layouts) - 1,
@@ -284,7 +295,12 @@ def _rename_column(action: RenameColumn, draft: _Draft) -> _Draft:
         lengths=tuple((now(name), length) for name, length in table.lengths),
         comments=replace(table.comments, columns=comments),
         defaults=tuple((now(name), value) for name, value in table.defaults),
-        generated=tuple((now(name), value) for name, value in table.generated),
+        generated=tuple(
+            (now(name), value)
+            for name, value in generated_now(
+                table, table.name, {each: now(each) for each in names(table.columns)}
+            )
+        ),
     )
     return replace(draft, table=renamed)
 

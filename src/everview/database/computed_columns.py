@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
+from datetime import UTC, datetime
 from typing import Any
 
 from sqlglot import exp
@@ -15,6 +16,7 @@ from everview.errors import Span, UserError
 from everview.expr.quoting import spark_name
 from everview.lang.sql.parse.grammar import QUERIES
 from everview.lang.sql.parse.parser import parse_query
+from everview.lang.sql.violating_query import NOW
 from everview.runtime.protocol import SIGN, Engine, Part, Snapshot, Stored
 
 _GIVEN = "given rows"
@@ -22,8 +24,23 @@ _DEFAULT = "DEFAULT"
 
 
 def default_value(table: TableDefinition, column: str) -> str:
-    """The expression of a column's default; NULL where it has none."""
-    return f"({dict(table.defaults)[column]})" if column in dict(table.defaults) else "NULL"
+    """The expression of a column's default at this moment; NULL where it has none."""
+    defaults = dict(table.defaults)
+    return f"({at_this_moment(defaults[column])})" if column in defaults else "NULL"
+
+
+def at_this_moment(default: str) -> str:
+    """A default in which the moment is written out, in UTC."""
+    tree, moment = parse_query(default), datetime.now(UTC)
+    for node in list(tree.find_all(*NOW)):
+        is_date = isinstance(node, exp.CurrentDate)
+        value = moment.date().isoformat() if is_date else f"{moment:%Y-%m-%dT%H:%M:%S.%fZ}"
+        written = parse_query(f"CAST('{value}' AS {'DATE' if is_date else 'TIMESTAMP'})")
+        if node is tree:
+            tree = written
+        else:
+            node.replace(written)
+    return str(tree.sql(dialect=QUERIES))
 
 
 def not_generated(table: TableDefinition) -> tuple[str, ...]:
@@ -50,11 +67,12 @@ def with_default_words(query: str, table: TableDefinition, columns: Sequence[str
     tree = parse_query(query)
     if not isinstance(tree, exp.Values):
         return query
+    defaults = [default_value(table, column) for column in columns]
     for row in tree.expressions:
         values = row.expressions if isinstance(row, exp.Tuple) else [row]
-        for column, value in zip(columns, values, strict=False):
+        for default, value in zip(defaults, values, strict=False):
             if _is_default(value):
-                value.replace(parse_query(default_value(table, column)))
+                value.replace(parse_query(default))
     return str(tree.sql(dialect=QUERIES))
 
 
@@ -95,14 +113,18 @@ def given_if_absent(table: TableDefinition, engine: Engine, snapshot: Snapshot) 
     A default depends on no column, so one value serves all rows of a call. Generated columns are
     computed later.
     """
-    return Absent(_values(table, engine, snapshot), frozenset(dict(table.generated)))
+    return Absent(default_values(table, engine, snapshot), frozenset(dict(table.generated)))
 
 
-def _values(table: TableDefinition, engine: Engine, snapshot: Snapshot) -> dict[str, Any]:
+def default_values(table: TableDefinition, engine: Engine, snapshot: Snapshot) -> dict[str, Any]:
+    """What the columns that have a default get from it at this moment."""
     if not table.defaults:
         return {}
     types = {column.name: column.type for column in table.columns}
-    texts = (f"CAST({value} AS {types[n]}) AS {spark_name(n)}" for n, value in table.defaults)
+    texts = (
+        f"CAST({default_value(table, n)} AS {types[n]}) AS {spark_name(n)}"
+        for n, _ in table.defaults
+    )
     rows = select(engine, f"SELECT {', '.join(texts)}", (), snapshot, {}).to_arrow()
     found: dict[str, Any] = rows.to_pylist()[0]
     return found

@@ -14,7 +14,7 @@ from everview.runtime.files.formats import FileOptions, known_format
 from everview.runtime.files.paths import files_at, is_remote, local, must_be_allowed
 from everview.runtime.files.reading import FileRows
 from everview.runtime.files.writing import write_file
-from everview.runtime.protocol import Engine, row_count
+from everview.runtime.protocol import Engine
 from everview.runtime.results import Result
 
 OnProgress = Callable[[str], None]
@@ -38,8 +38,7 @@ def copy_into(tx: Transaction, statement: CopyInto, on_progress: OnProgress) -> 
         part = tx.taken(table, files)
     finally:
         on_progress("")
-    tx.add_weighted(table.name, part, removes=False)
-    return row_count(part)
+    return tx.add_weighted(table.name, part, removes=False)
 
 
 def copy_to(

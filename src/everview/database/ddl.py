@@ -195,7 +195,7 @@ def _apply(
             if statement.query is not None:
                 made = create_table_as(name, statement.query, catalog, engine, now)
                 return CatalogChange(*made)
-            return CatalogChange(declare_table(statement, catalog, engine))
+            return CatalogChange(declare_table(statement, catalog, engine, now))
         case CreateAssertion(constraint):
             return CatalogChange(catalog.with_constraint(constraint))
         case AlterConstraints():
@@ -236,6 +236,9 @@ def _drop_relation(statement: Drop, catalog: Catalog) -> CatalogChange | None:
             "C005", f"{found} is a {other.lower()}", span=statement.span, remedy=f"DROP {other}"
         )
     must_be_no_constraint(found, catalog)
+    if statement.cascade:
+        others = [name for name in catalog.resting_on([found]) if name != found]
+        catalog = catalog.without_all(others)
     return CatalogChange(catalog.without(found))
 
 

@@ -7,6 +7,7 @@ from dataclasses import replace
 
 from everview.database.catalog.catalog import Catalog
 from everview.database.catalog.definitions import Comments, TableDefinition
+from everview.database.computed_columns import at_this_moment, default_values
 from everview.database.queries import describe, select
 from everview.errors import Span, UserError
 from everview.expr.quoting import spark_name
@@ -19,7 +20,9 @@ from everview.runtime.protocol import Engine, Snapshot
 from everview.store.layouts import packed_value
 
 
-def declare_table(statement: CreateTable, catalog: Catalog, engine: Engine) -> Catalog:
+def declare_table(
+    statement: CreateTable, catalog: Catalog, engine: Engine, now: Snapshot
+) -> Catalog:
     """The catalog with one more table, and its constraints."""
     table = TableDefinition(
         *(statement.name, statement.columns, statement.key, statement.not_null, statement.lengths),
@@ -29,6 +32,7 @@ def declare_table(statement: CreateTable, catalog: Catalog, engine: Engine) -> C
         generated=statement.generated,
     )
     must_compute(table, engine, statement.span)
+    default_values(table, engine, now)
     grown = catalog.with_table(table)
     for constraint in (*statement.constraints, *generated_checks(table)):
         grown = grown.with_constraint(replace(constraint, table=table.name))
@@ -71,8 +75,11 @@ def must_compute(table: TableDefinition, engine: Engine, span: Span) -> None:
         raise UserError("Q004", problem, span=span, remedy=remedy)
     types = {column.name: column.type for column in table.columns}
     for name, value in (*table.defaults, *table.generated):
-        probe = f"SELECT CAST({value} AS {types[name]}) AS {spark_name(name)} FROM given"
-        describe(engine, probe, {"given": plain})
+        of = spark_name(table.name)
+        probe = (
+            f"SELECT CAST({at_this_moment(value)} AS {types[name]}) AS {spark_name(name)} FROM {of}"
+        )
+        describe(engine, probe, {table.name: plain})
 
 
 def alter_constraints(statement: AlterConstraints, catalog: Catalog) -> Catalog:
@@ -145,7 +152,7 @@ def must_be_no_constraint(view: str, catalog: Catalog) -> None:
 
 def constant(engine: Engine, now: Snapshot, text: str, column: Column) -> bytes | None:
     """The value of a constant as one of a column, packed; None for NULL."""
-    asked = f"SELECT CAST({text} AS {column.type}) AS value"
+    asked = f"SELECT CAST({at_this_moment(text)} AS {column.type}) AS value"
     rows = select(engine, asked, (), now, {}).to_arrow()
     value = rows["value"].cast(arrow_type(column.type))[0]
     return packed_value(value) if value.is_valid else None

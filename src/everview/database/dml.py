@@ -139,7 +139,9 @@ def update(tx: Transaction, statement: Update) -> int:
         f"FROM {spark_name(table.name)} AS {spark_name(statement.alias)}{where}"
     )
     old = _old(table, statement.alias, statement.where)
-    return _apply(tx, table, f"{old} UNION ALL {fresh}", removes=True) // 2
+    change = _change(tx, table, f"{old} UNION ALL {fresh}")
+    tx.add_weighted(table.name, change, removes=True)
+    return row_count(change) // 2
 
 
 def merge(tx: Transaction, statement: Merge) -> int:
@@ -261,10 +263,8 @@ def _of(alias: str, column: str) -> str:
 
 
 def _apply(tx: Transaction, table: TableDefinition, sql: str, *, removes: bool) -> int:
-    """Add the weighted rows of a query to the transaction; how many there are."""
-    change = _change(tx, table, sql)
-    tx.add_weighted(table.name, change, removes=removes)
-    return row_count(change)
+    """Add the weighted rows of a query to the transaction; how many of them have an effect."""
+    return tx.add_weighted(table.name, _change(tx, table, sql), removes=removes)
 
 
 def _change(tx: Transaction, table: TableDefinition, sql: str) -> Part:

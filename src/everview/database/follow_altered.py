@@ -11,8 +11,8 @@ from everview.database.catalog.definitions import TableDefinition
 from everview.database.catalog.follow import AlteredSource, Followed, follow
 from everview.database.declare_constraints import generated_checks, must_be_no_constraint
 from everview.errors import UserError
-from everview.lang.sql.bind.read_through import names_in
-from everview.lang.sql.parse.constraints import UNIQUE
+from everview.lang.sql.bind.read_through import names_in, with_new_names
+from everview.lang.sql.parse.constraints import ASSERTION
 from everview.lang.sql.parse.statements import Alter
 
 Constraints = dict[str, ConstraintDefinition]
@@ -33,11 +33,9 @@ class AlteredRelation:
     after: TableDefinition | None = None
     became: Mapping[str, str | None] = field(default_factory=dict)
 
-    @property
-    def altered_names(self) -> set[str]:
-        """The names that mean something else afterwards, or nothing, in lower case."""
-        found = {old.lower() for old, new in self.became.items() if old != new}
-        return found | ({self.name.lower()} if self.to != self.name else set())
+    def dropped_in(self, text: str) -> list[str]:
+        """The columns that go, of those that a text may name."""
+        return sorted(names_in(text) & {n.lower() for n, now in self.became.items() if now is None})
 
 
 def followed(
@@ -53,26 +51,19 @@ def followed(
     _must_not_be_computed_from(relation, statement)
     constraints, broken = _constraints(catalog, relation)
     if broken:
+        gone = catalog.resting_on(broken)
         if not statement.cascade:
-            raise _would_break(statement, relation.name, broken, [*broken])
-        for name in sorted(broken, key=lambda each: catalog.constraints[each].kind == UNIQUE):
-            catalog = catalog.without_constraint(name)
-        catalog.compile()
+            raise _would_break(statement, relation.name, broken, gone)
+        catalog = catalog.without_all(gone).compile()
         constraints, _ = _constraints(catalog, relation)
     while True:
         views = follow(catalog, alter_in(catalog, constraints), altered, held)
         if not views.broken:
             return views
-        gone = [
-            v
-            for v in catalog.views
-            if v in views.broken or any(v in catalog.readers(each) for each in views.broken)
-        ]
+        gone = catalog.resting_on(views.broken)
         if not statement.cascade:
             raise _would_break(statement, relation.name, views.broken, gone)
-        for view in reversed(gone):
-            catalog = _without(catalog, view)
-        catalog.compile()
+        catalog = catalog.without_all(gone).compile()
         constraints, _ = _constraints(catalog, relation)
 
 
@@ -85,20 +76,11 @@ def _would_break(
     return UserError("C008", problem, span=statement.span, remedy=remedy)
 
 
-def _without(catalog: Catalog, view: str) -> Catalog:
-    """The catalog without a view and the constraints that read it."""
-    if view in catalog.constraints:
-        return catalog.without_constraint(view)
-    for name in [each for each in catalog.constraints if view in catalog.reads(each)]:
-        catalog = catalog.without_constraint(name)
-    return catalog.without(view)
-
-
 def _must_not_be_computed_from(relation: AlteredRelation, statement: Alter) -> None:
-    """Refuse to take away a column, or its name, from which another one is generated."""
-    for name, value in relation.after.generated if relation.after else ():
-        named = sorted(relation.altered_names & names_in(value))
-        if named:
+    """Refuse to take away a column from which another one is generated."""
+    for name, value in relation.before.generated if relation.before else ():
+        named = relation.dropped_in(value)
+        if named and relation.became.get(name) is not None:
             problem = f"{name} of {relation.name} is generated from {', '.join(named)}"
             remedy = f"drop the column {name} first"
             raise UserError("C008", problem, span=statement.span, remedy=remedy)
@@ -128,7 +110,7 @@ def _constraints(catalog: Catalog, relation: AlteredRelation) -> tuple[Constrain
             continue
         try:
             kept[name] = _renamed(each, relation, catalog)
-            if kept[name].table in (relation.to, relation.name) or kept[name] is not each:
+            if _is_about(kept[name], relation) or kept[name] is not each:
                 resolved(kept[name], tables, kept.values())
         except UserError as problem:
             broken[name] = problem.problem
@@ -137,26 +119,35 @@ def _constraints(catalog: Catalog, relation: AlteredRelation) -> tuple[Constrain
     return {**kept, **made}, broken
 
 
+def _is_about(constraint: ConstraintDefinition, relation: AlteredRelation) -> bool:
+    """Whether a constraint is one of the altered table, or refers to it."""
+    to = constraint.references
+    tables = {constraint.table, "" if to is None else to.table}
+    return bool(tables & {relation.to, relation.name})
+
+
 def _renamed(
     constraint: ConstraintDefinition, relation: AlteredRelation, catalog: Catalog
 ) -> ConstraintDefinition:
-    """A constraint with the names of now; the same one where it has none of those that change."""
-    if relation.name not in catalog.reads(constraint.name):
+    """A constraint with the names of now; the same one where it has none of those that change.
+
+    Assertions follow together with views, and so do the views of what is not enforced.
+    """
+    reads_it = relation.name in catalog.reads(constraint.name)
+    if constraint.kind == ASSERTION or not reads_it:
         return constraint
-    altered = relation.altered_names
-    texts = [constraint.condition] if constraint.condition else []
-    if not constraint.enforced:
-        texts.append(catalog.views[constraint.name].query)
-    for text in texts:
-        if named := sorted(altered & names_in(text)):
+    condition = constraint.condition
+    if condition:
+        if named := relation.dropped_in(condition):
             raise _names(named)
+        condition = with_new_names(condition, relation.name, relation.to, relation.became)
     to = constraint.references
     if to is not None and to.table == relation.name:
         to = replace(to, table=relation.to, columns=_now(to.columns, relation))
     columns, table = constraint.columns, constraint.table
     if table == relation.name:
         columns, table = _now(columns, relation), relation.to
-    renamed = replace(constraint, table=table, columns=columns, references=to)
+    renamed = replace(constraint, table=table, columns=columns, condition=condition, references=to)
     return constraint if renamed == constraint else renamed
 
 
@@ -169,3 +160,10 @@ def _now(columns: tuple[str, ...], relation: AlteredRelation) -> tuple[str, ...]
 
 def _names(named: list[str]) -> UserError:
     return UserError("C008", f"it names {', '.join(named)}", remedy="leave that as it is")
+
+
+def generated_now(
+    table: TableDefinition, to: str, became: Mapping[str, str]
+) -> tuple[tuple[str, str], ...]:
+    """The expressions of generated columns, with the names of now in them."""
+    return tuple((n, with_new_names(value, table.name, to, became)) for n, value in table.generated)

@@ -18,7 +18,7 @@ from everview.database.introspect.epoch_notes import choice_note, read_note, tra
 from everview.database.violations import must_hold, violation
 from everview.errors import UserError
 from everview.plan.nodes import Plan
-from everview.program.dependencies import Share, shares, together
+from everview.program.dependencies import Share, results_under, shares, together
 from everview.program.steps import Fetch, Loop, Program, fetch_mark, violations_name
 from everview.runtime.protocol import (
     Changes,
@@ -239,8 +239,9 @@ class Maintainer:
         """The error with the views, or the constraint, that the step which failed is for."""
         views = {n: share for n, share in compiled.shares.items() if n in self.catalog.views}
         failed = [n for n, share in views.items() if problem.step in share.results]
-        for assertion in self.catalog.maintenance.assertions:
-            if problem.step == violations_name(assertion.name):
+        for assertion in () if failed else self.catalog.maintenance.assertions:
+            found = violations_name(assertion.name)
+            if problem.step in {found, *results_under(compiled.program, found)}:
                 return problem.located(f"the constraint {assertion.name}: {assertion.text}")
         return name_views(problem, {n: self.catalog.views[n].query for n in failed or views})
 

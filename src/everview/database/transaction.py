@@ -307,19 +307,20 @@ class Transaction:
         """Minus the rows with the keys of `by`, stored or pending in this transaction."""
         return removal(self.engine, table, by, self.snapshot, self.pending.get(table.name, []))
 
-    def add_weighted(self, table: str, *parts: Part, removes: bool) -> None:
-        """Add rows that carry their weights, all of them in one step."""
+    def add_weighted(self, table: str, *parts: Part, removes: bool) -> int:
+        """Add rows that carry their weights, all of them in one step; how many have an effect."""
         self._must_be_open()
-        self._add(*(_Change(table, rows, removes) for rows in parts))
+        return self._add(*(_Change(table, rows, removes) for rows in parts))
 
-    def _add(self, *changes: _Change) -> None:
-        """Add changes, all of them in one step."""
-        gathered = self._changes
+    def _add(self, *changes: _Change) -> int:
+        """Add changes, all of them in one step; how many rows they have when they are minimized."""
+        gathered, known = self._changes, len(self._changes)
         for change in changes:
             if not change.is_empty:
                 filled = self._minimized(self._checked(change), gathered)
                 gathered = (*gathered, filled) if not filled.is_empty else gathered
         self._changes = gathered
+        return sum(row_count(each.rows) for each in gathered[known:])
 
     def _minimized(self, change: _Change, before: tuple[_Change, ...]) -> _Change:
         """Of a change that need not be minimal, what has an effect after those before it."""

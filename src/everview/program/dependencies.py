@@ -29,8 +29,22 @@ class Share:
 
 def shares(program: Program) -> dict[str, Share]:
     """The share of each view that the program publishes, and of each state that it adds to."""
-    found = {change_name(name): Share(frozenset((name,))) for name in program.inputs}
+    found = _shares_of_results(program)
     written = {}
+    for step in program.steps:
+        match step:
+            case Publish(name, change) | Add(name, change):
+                written[name] = found[change]
+    return written
+
+
+def results_under(program: Program, result: str) -> frozenset[str]:
+    """The results on the way to one of them; nothing where the program does not compute it."""
+    return _shares_of_results(program).get(result, Share()).results
+
+
+def _shares_of_results(program: Program) -> dict[str, Share]:
+    found = {change_name(name): Share(frozenset((name,))) for name in program.inputs}
     for step in program.steps:
         match step:
             case Fetch(result, relation, _, by, keys):
@@ -44,9 +58,7 @@ def shares(program: Program) -> dict[str, Share]:
                 own = Share(fetches=marks, results=frozenset((name,)))
                 whole = together((own, *(found[each] for each in step.reads)))
                 found |= dict.fromkeys(step.results, whole)
-            case Publish(name, change) | Add(name, change):
-                written[name] = found[change]
-    return written
+    return found
 
 
 def together(parts: Iterable[Share]) -> Share:

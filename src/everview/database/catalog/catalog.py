@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -21,6 +21,8 @@ from everview.database.catalog.constraints import (
     constraint_from,
     constraint_json,
     free_name,
+    keys_first,
+    no_condition,
     relies_on,
     resolved,
     tables_that_follow,
@@ -323,7 +325,10 @@ class Catalog:
         self.must_be_free(name)
         known = self.constraints.values()
         constraint = resolved(replace(constraint, name=name), self.tables, known)
-        assertion = self._as_assertion(constraint)
+        try:
+            assertion = self.as_assertion(constraint)
+        except UserError as problem:
+            raise no_condition(constraint, self.tables, self.describe) or problem from None
         if constraint.enforced:
             grown = self._like(self.tables, self.views)
             grown._assertions[name] = assertion
@@ -385,10 +390,43 @@ class Catalog:
         for own in [each.name for each in self.constraints.values() if each.table == name]:
             left = left._without_own(own)
         gone = {name, *left.dictionaries(name)}
-        left._must_be_unread(name, *gone)
+        left._must_be_unread(name, *gone, unless=", or write CASCADE")
         tables = {key: value for key, value in left.tables.items() if key != name}
         views = {key: value for key, value in left.views.items() if key not in gone}
         return left._like(tables, views)
+
+    def resting_on(self, names: Iterable[str]) -> list[str]:
+        """The views and constraints among some names, and all that cannot be without them.
+
+        Each comes after those that it cannot be without.
+        """
+        gone = {*names}
+        views: list[str] = []
+        for view in self.views:
+            if view in gone or gone & {*self.reads(view)}:
+                whole = self.whole_view(view)
+                gone |= {view, whole, *self.dictionaries(whole)}
+                views.append(view)
+        rest = {n: c for n, c in self.constraints.items() if n not in self.views}
+        keys = [rest[name] for name in gone if name in rest]
+        found = [
+            name
+            for name, each in rest.items()
+            if name in gone
+            or gone & {*self.reads(name)}
+            or any(relies_on(each, key, self.tables) for key in keys)
+        ]
+        return [*views, *keys_first(rest[name] for name in found)]
+
+    def without_all(self, names: Sequence[str]) -> Catalog:
+        """The catalog without views and constraints, the last one first."""
+        left = self
+        for name in reversed(names):
+            if name in left.constraints:
+                left = left.without_constraint(name)
+            elif name in left.views:
+                left = left.without(left.whole_view(name))
+        return left
 
     def _without_own(self, name: str) -> Catalog:
         """The catalog without a constraint whose table goes; what refers to that is in the way."""
@@ -398,7 +436,7 @@ class Catalog:
         left._assertions = {n: each for n, each in self._assertions.items() if n != name}
         return left
 
-    def _must_be_unread(self, name: str, *inside: str) -> None:
+    def _must_be_unread(self, name: str, *inside: str, unless: str = "") -> None:
         gone = {name, *inside}
         readers = [v for v in self.views if v not in gone and gone & {*self.reads(v)}]
         readers += [c for c in self.constraints if c not in self.views and gone & {*self.reads(c)}]
@@ -406,7 +444,7 @@ class Catalog:
             raise UserError(
                 "C003",
                 f"{name} cannot be dropped, because it is read by {', '.join(readers)}",
-                remedy=f"drop {', '.join(reversed(readers))} first",
+                remedy=f"drop {', '.join(reversed(readers))} first{unless}",
             )
 
     def _names(self) -> tuple[str, ...]:
@@ -537,7 +575,7 @@ class Catalog:
             if constraint.enforced and name not in self._assertions:
                 try:
                     self._must_read_what_is_fresh(name)
-                    self._assertions[name] = self._as_assertion(constraint)
+                    self._assertions[name] = self.as_assertion(constraint)
                 except UserError as problem:
                     if problem.code not in BEYOND_REACH:
                         told = f"{name} would not be valid: {problem.problem}"
@@ -545,7 +583,7 @@ class Catalog:
                     self._beyond[name] = problem
         return tuple(self._assertions[n] for n in self.constraints if n in self._assertions)
 
-    def _as_assertion(self, constraint: ConstraintDefinition) -> Assertion:
+    def as_assertion(self, constraint: ConstraintDefinition) -> Assertion:
         """A constraint compiled, by the first of its queries that can be read."""
         name, problem = constraint.name, None
         known = {n: KnownSource(s, self._may_be_null(s)) for n, s in self._sources().items()}

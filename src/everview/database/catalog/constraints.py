@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import replace
 from typing import Any, TypeAlias
 
 from everview.database.catalog.definitions import TableDefinition
 from everview.errors import UserError
-from everview.expr.types import Column, is_nested
+from everview.expr.quoting import spark_name
+from everview.expr.types import Column, Schema, is_nested
 from everview.lang.sql.parse.constraints import (
     ASSERTION,
     CASCADE,
@@ -112,6 +114,29 @@ def relies_on(reference: Constraint, key: Constraint, tables: Tables) -> bool:
     if to is None or key.kind != UNIQUE or to.table != key.table:
         return False
     return {*to.columns} == {*key.columns} != {*tables[key.table].key}
+
+
+def keys_first(constraints: Iterable[Constraint]) -> list[str]:
+    """The names of constraints, each after those that it may refer to."""
+    return [each.name for each in sorted(constraints, key=lambda each: each.kind != UNIQUE)]
+
+
+def no_condition(
+    constraint: Constraint,
+    tables: Tables,
+    describe: Callable[[str, Mapping[str, Schema]], Schema],
+) -> UserError | None:
+    """The error for a CHECK of rows that is neither true nor false; None where it may be."""
+    if constraint.kind != CHECK:
+        return None
+    table = constraint.table
+    with suppress(UserError):
+        asked = f"SELECT {constraint.condition} AS held FROM {spark_name(table)}"
+        (held,) = describe(asked, {table: tables[table].columns})
+        if held.type != "boolean":
+            problem = f"it is {held.type.upper()}"
+            return _refused(constraint, problem, "write a condition, which is a BOOLEAN")
+    return None
 
 
 def tables_that_follow(constraints: Iterable[Constraint], removes: Iterable[str]) -> frozenset[str]:

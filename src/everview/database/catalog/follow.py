@@ -1,4 +1,4 @@
-"""Which views follow when a relation that they read is altered, and which would break.
+"""Which views and assertions follow when a relation that they read is altered, and which break.
 
 A view keeps its columns, as in PostgreSQL: they were fixed when it was declared. It is left as it
 is where its plan reads nothing that is altered. Else its text is made to read the relation through
@@ -21,6 +21,7 @@ from everview.expr.quoting import spark_name
 from everview.lang import plan_text
 from everview.lang.front_end import PLAN, SQL
 from everview.lang.sql.bind.read_through import names_in, read_through
+from everview.lang.sql.parse.constraints import ASSERTION, Constraint
 from everview.plan.build import map_
 from everview.plan.nodes import Map, Output, Plan, Source, Totals
 from everview.plan.text import parse_plan
@@ -32,12 +33,14 @@ from everview.rewrite.passes import rewrite
 class AlteredSource:
     """A table or view as it was read, and as it is read now.
 
-    `kept` are the columns that are there still with their types, by their names of before.
+    `kept` are the columns that are there still with their types, by their names of before. `lost`
+    are the names of before, in lower case, that mean nothing now, or another column.
     """
 
     before: Source
     after: Source
     kept: Mapping[str, str]
+    lost: frozenset[str] = frozenset()
 
     @property
     def keeps_all(self) -> bool:
@@ -117,9 +120,17 @@ def follow(
             broken[name] = problem.problem
         else:
             same |= {name} if is_same else set()
+    constraints = dict(catalog.constraints)
+    for name in [n for n, each in constraints.items() if each.kind == ASSERTION]:
+        if altered.before.name not in before.reads(name) or {*before.reads(name)} & broken.keys():
+            continue
+        try:
+            constraints[name] = _followed_assertion(before, catalog, altered, name)
+        except UserError as problem:
+            broken[name] = problem.problem
     if broken:
         return Followed(before, broken=broken)
-    catalog.compile()
+    catalog = catalog.with_definitions(catalog.tables, catalog.views, constraints).compile()
     moved = _moved_states(before, catalog, altered, held)
     if _is_total_lost(catalog, {*held, *moved.values()}):
         same -= {*readers}
@@ -158,6 +169,33 @@ def _followed(
     if grown.compiled(name).source != wanted.source:
         raise _reads_what_goes(name)
     return grown, not view.parts and _is_same(wanted, grown.compiled(name), altered)
+
+
+def _followed_assertion(
+    before: Catalog, catalog: Catalog, altered: AlteredSource, name: str
+) -> Constraint:
+    """An assertion over the relation of now: as it is, else it reads through a projection."""
+    if name in before.beyond_reach:
+        raise before.beyond_reach[name]
+    assertion = catalog.constraints[name]
+    text, wanted = assertion.condition, altered.forms(before.as_assertion(assertion).plan)
+    names_no_lost = not altered.lost & names_in(text)
+    with suppress(UserError):
+        made = catalog.as_assertion(assertion).plan
+        if made in wanted or (names_no_lost and not altered.keeps_all):
+            return assertion
+    if not altered.keeps_all:
+        raise _reads_what_goes(name)
+    every = {column.name.lower() for column in altered.before.schema}
+    for named in (names_in(text), every):
+        fresh = replace(
+            assertion, condition=read_through(text, altered.before.name, altered.item(named))
+        )
+        with suppress(UserError):
+            if catalog.as_assertion(fresh).plan in wanted:
+                return fresh
+    catalog.as_assertion(fresh)
+    return fresh
 
 
 def _reads_in_blocks(view: ViewDefinition, relation: str, catalog: Catalog) -> bool:

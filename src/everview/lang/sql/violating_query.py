@@ -95,12 +95,12 @@ def problem_in_expression(text: str, schema: Schema | None) -> str | None:
                 return f"it names the column {node.name}"
             if not node.table and node.name.lower() not in known and not _in_lambda(node):
                 return f"there is no column {node.name}"
-        if is_volatile(node) and (schema is not None or not isinstance(node, _NOW)):
+        if is_volatile(node) and (schema is not None or not isinstance(node, NOW)):
             return "it gives another answer every time"
     return None
 
 
-_NOW = (exp.CurrentTimestamp, exp.CurrentDate)
+NOW = (exp.CurrentTimestamp, exp.CurrentDate)
 """What a default may ask for: it is computed once, when rows are inserted."""
 
 

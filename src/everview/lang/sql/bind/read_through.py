@@ -1,9 +1,12 @@
-"""Lets a query read a relation through an item of FROM, wherever it names the relation."""
+"""Lets a text go on when what it reads is altered: through an item of FROM, or by new names."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from sqlglot import exp
 
+from everview.errors import UserError
 from everview.expr.quoting import spark_name
 from everview.lang.sql.parse.ctes import cte_of
 from everview.lang.sql.parse.parser import parse_query
@@ -32,3 +35,40 @@ def read_through(text: str, relation: str, item: str) -> str:
         alias = "" if node.alias else f" AS {spark_name(node.name)}"
         text = f"{text[:start]}{item}{alias}{text[stop:]}"
     return text
+
+
+def with_new_names(text: str, table: str, to: str, became: Mapping[str, str | None]) -> str:
+    """An expression over one row of a table, with the names that it and its columns have now.
+
+    Refused where a new name would be taken for something else.
+
+    >>> with_new_names("t.a > 0 AND EXISTS(b, a -> a > 1)", "t", "u", {"a": "c", "b": "b"})
+    '`u`.`c` > 0 AND EXISTS(b, a -> a > 1)'
+    """
+    now = {old.lower(): new for old, new in became.items() if new is not None and new != old}
+    columns = {name.lower() for pair in became.items() for name in pair if name is not None}
+    tree = parse_query(text)
+    places: dict[int, tuple[int, str]] = {}
+    for node in tree.find_all(exp.Column):
+        first, *rest = (part for part in node.parts if isinstance(part, exp.Identifier))
+        if rest and first.name.lower() == table.lower():
+            if {table.lower(), to.lower()} & columns:
+                raise _taken(to)
+            if to != table:
+                places[first.meta["start"]] = first.meta["end"] + 1, to
+            first = rest[0]
+        if first.name.lower() in now:
+            places[first.meta["start"]] = first.meta["end"] + 1, now[first.name.lower()]
+    variables = {
+        each.name.lower() for node in tree.find_all(exp.Lambda) for each in node.expressions
+    }
+    for start, (stop, name) in sorted(places.items(), reverse=True):
+        if name.lower() in variables:
+            raise _taken(name)
+        text = f"{text[:start]}{spark_name(name)}{text[stop:]}"
+    return text
+
+
+def _taken(name: str) -> UserError:
+    problem = f"in it {name} means something else"
+    return UserError("C008", problem, remedy="choose another name")

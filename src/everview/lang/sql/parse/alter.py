@@ -24,6 +24,12 @@ from everview.lang.sql.parse.span import span_of
 from everview.lang.sql.parse.statements import Alter
 from everview.lang.sql.parse.trees import read_tree
 
+FORMS = (
+    "write ADD, DROP or RENAME COLUMN with a type that there is, ALTER COLUMN … TYPE, or RENAME "
+    "TO; constraints and NOT NULL are altered in a statement of their own"
+)
+"""What ALTER can say."""
+
 
 def parse_alter(tree: exp.Alter, tokens: list[Token], text: str, span: Span) -> Alter | None:
     """An ALTER of a table or a view; None where it alters something else."""
@@ -179,6 +185,5 @@ def _not_in_language(node: exp.Expr, text: str, span: Span) -> UserError:
         "Q003",
         f"this form of ALTER is not part of the language: {node.sql(dialect=DIALECT)[:60]}",
         span=span_of(node, text) or span,
-        remedy="write ADD, DROP or RENAME COLUMN, ALTER COLUMN … TYPE, or RENAME TO; "
-        "constraints and NOT NULL are altered in a statement of their own",
+        remedy=FORMS,
     )

@@ -13,6 +13,7 @@ from everview.expr.quoting import spark_name
 from everview.lang.sql.parse.grammar import NOT_ENFORCED, QUERIES
 from everview.lang.sql.parse.span import span_of
 from everview.lang.sql.parse.trees import read_tree
+from everview.lang.sql.parse.versions import refuse_versions
 
 CHECK, UNIQUE, FOREIGN_KEY, ASSERTION = "check", "unique", "foreign key", "assertion"
 """The kinds of constraints; an assertion belongs to no table."""
@@ -195,6 +196,7 @@ def read_assertion(tokens: list[Token], text: str, span: Span) -> Constraint | N
         place = Span(text, inner[0].start, inner[-1].end + 1)
         remedy = "write a condition, such as NOT EXISTS (SELECT …)"
         raise UserError("Q001", "an assertion needs a condition", span=place, remedy=remedy)
+    refuse_versions(tree, text)
     condition = text[inner[0].start : inner[-1].end + 1]
     return Constraint(ASSERTION, tokens[2].text, condition=condition, enforced=enforced)
 

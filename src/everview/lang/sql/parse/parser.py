@@ -11,7 +11,7 @@ from sqlglot.tokenizer_core import Token, TokenType
 
 from everview.errors import Span, UserError
 from everview.expr.dialect import DIALECT
-from everview.lang.sql.parse.alter import merged_alter, parse_alter
+from everview.lang.sql.parse.alter import FORMS, merged_alter, parse_alter
 from everview.lang.sql.parse.alter_constraints import alter_constraints
 from everview.lang.sql.parse.begin import begin
 from everview.lang.sql.parse.constraints import read_assertion
@@ -107,7 +107,10 @@ def _drop(tree: exp.Expr, source: _Source) -> Statement | None:
     if len(tree.args["tables"]) > 1:
         raise _not_in_language("DROP of several names", source.span, "drop one at a time")
     name = table_name(tree.args["tables"][0], source.text)
-    return Drop(kind.lower(), name, bool(tree.args.get("exists")), source.span)
+    cascade = bool(tree.args.get("cascade"))
+    if cascade and kind == "FUNCTION":
+        raise _not_in_language("DROP FUNCTION … CASCADE", source.span, "leave CASCADE out")
+    return Drop(kind.lower(), name, bool(tree.args.get("exists")), source.span, cascade)
 
 
 def _delete(tree: exp.Expr, source: _Source) -> Statement:
@@ -150,7 +153,7 @@ def _query(tree: exp.Expr, source: _Source) -> Statement:
 
 
 _KNOWN_PARTS: dict[type[exp.Expr], tuple[str, ...]] = {
-    exp.Drop: ("kind", "tables", "exists", "materialized"),
+    exp.Drop: ("kind", "tables", "exists", "materialized", "cascade", "restrict"),
     exp.Insert: ("this", "expression", "with_", "overwrite", "conflict"),
     exp.Delete: ("this", "where"),
     exp.Update: ("this", "expressions", "where"),
@@ -310,7 +313,9 @@ def _command(tree: exp.Expr, source: _Source) -> Statement | None:
         return _alter(plain, source)
     if kinds[:2] == ["ALTER", "TABLE"]:
         merged = merged_alter(source.tokens, source.text)
-        return None if merged is None else _alter(merged, source)
+        if merged is None:
+            raise _not_in_language("this form of ALTER TABLE", source.span, FORMS)
+        return _alter(merged, source)
     constraint = read_assertion(source.tokens, source.text, source.span)
     if constraint is not None:
         return CreateAssertion(constraint, source.span)

@@ -100,12 +100,13 @@ class CreateFunction:
 
 @dataclass(frozen=True, slots=True)
 class Drop:
-    """DROP TABLE, VIEW, FUNCTION or ASSERTION."""
+    """DROP TABLE, VIEW, FUNCTION or ASSERTION; with `cascade` what rests on it goes too."""
 
     kind: str
     name: str
     if_exists: bool
     span: Span
+    cascade: bool = False
 
 
 @dataclass(frozen=True, slots=True)

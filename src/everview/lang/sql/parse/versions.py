@@ -56,7 +56,7 @@ def refuse_versions(tree: exp.Expr, text: str) -> None:
     for table in versioned_tables(tree):
         raise UserError(
             "Q020",
-            "AS OF cannot stand in a view, which follows what is there now",
+            "AS OF cannot stand in a view or an assertion, which follows what is there now",
             span=span_of(table, text),
             remedy="leave AS OF out, or keep the rows by CREATE TABLE … AS SELECT … VERSION AS OF",
         )
