@@ -12,7 +12,7 @@ UV := $(shell command -v uv 2>/dev/null)
 WITH_JAVA = JAVA_HOME="$$(scripts/java.sh)" && export JAVA_HOME &&
 
 .DEFAULT_GOAL := help
-.PHONY: help setup bench bench-full bench-assertions bench-choosing bench-driver bench-embedded bench-growth bench-hand bench-peers bench-policies bench-recursion conformance demo fuzz test test-all test-cluster tpc lint clean
+.PHONY: help setup bench bench-full bench-assertions bench-choosing bench-driver bench-embedded bench-growth bench-hand bench-nested bench-peers bench-policies bench-recursion bench-triggers conformance demo fuzz test test-all test-cluster tpc lint clean
 
 help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | awk -F'\t' '{printf "  make %-14s %s\n", $$1, $$2}'
@@ -55,12 +55,19 @@ bench-hand: setup ## three views against scripts written by hand for them, on bo
 	@$(PY) -m bench.hand --engine duckdb
 	@$(WITH_JAVA) $(PY) -m bench.hand --engine spark
 
+bench-nested: setup ## one movie under a nested view, one element into collections of any size, on both engines
+	@$(PY) -m bench.nested --engine duckdb
+	@$(WITH_JAVA) $(PY) -m bench.nested --engine spark
+
 bench-policies: setup ## rows read and time per change under each policy, as groups grow; embedded
 	@$(PY) -m bench.policies
 
 bench-recursion: setup ## one edge of a graph against evaluating its closure from scratch, on both engines
 	@$(PY) -m bench.recursion --engine duckdb
 	@$(WITH_JAVA) $(PY) -m bench.recursion --engine spark
+
+bench-triggers: setup ## trigger programs on TPC-H: batches, single rows, and growing data; in process
+	@$(PY) -m bench.triggers
 
 bench-peers: setup ## three views on Pathway, Flink SQL and Spark Structured Streaming beside ours
 	@PYTHON="$(PYTHON)" bench/peers/setup.sh

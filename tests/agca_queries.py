@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections import Counter
+from dataclasses import dataclass, replace
 
 from hypothesis import strategies as st
 
@@ -21,6 +22,8 @@ from everview.lang.agca.syntax import (
     Sum,
     Variable,
     Wildcard,
+    bound_variables,
+    rebuilt,
 )
 
 NAMES = ("x", "y", "z")
@@ -115,4 +118,18 @@ def definitions(draw, name: str = "q", *, nested: bool = True) -> Definition:
     ]
     common = sorted(frozenset.intersection(*bound) & {*NAMES})
     keys = draw(st.lists(st.sampled_from(common), unique=True)) if common else []
-    return Definition(name, tuple(map(Variable, keys)), body)
+    counted = Counter(each.name for each in bound_variables(body))
+    once = sorted(name for name, number in counted.items() if number == 1)
+    nullable = draw(st.lists(st.sampled_from(once), unique=True)) if once else []
+    return Definition(name, tuple(map(Variable, keys)), with_nullable(body, frozenset(nullable)))
+
+
+def with_nullable(query: Expr, names: frozenset[str]) -> Expr:
+    """An expression whose relations bind some variables to NULL too."""
+    if not isinstance(query, Atom):
+        return rebuilt(query, lambda part: with_nullable(part, names))
+    arguments = (
+        replace(each, nullable=each.name in names) if isinstance(each, Variable) else each
+        for each in query.arguments
+    )
+    return replace(query, arguments=tuple(arguments))

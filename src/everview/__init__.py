@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from everview.errors import Span, UserError
 
@@ -14,7 +14,17 @@ if TYPE_CHECKING:
     from everview.trigger_programs.running import Triggers
 
 __version__ = "0.1.0"
-__all__ = ["Span", "UserError", "__version__", "open", "repair", "triggers", "verify"]
+__all__ = [
+    "Span",
+    "UserError",
+    "__version__",
+    "nested",
+    "open",
+    "repair",
+    "triggers",
+    "verify",
+]
+_Function = TypeVar("_Function", bound=Callable[..., Any])
 
 
 def open(  # noqa: A001  (ev.open, as in io.open and gzip.open)
@@ -92,11 +102,24 @@ def repair(
     return repaired(location, engine=engine, spark=spark, memory=memory)
 
 
-def triggers(text: str) -> Triggers:
-    """Compile the views of an AGCA text to triggers that run in this process, without a store.
+def nested(function: _Function) -> _Function:
+    """Mark a function of a module as a nested view, for `db.load_module`; it is returned as it is.
 
-    An event is one row. It changes each view by additions and lookups alone, from maps that are
-    kept for the purpose; tables are not kept. For example:
+    For example:
+
+        @ev.nested
+        def dear_orders(orders):
+            return [(o.id, o.amount) for o in orders if o.amount > 5]
+    """
+    return function
+
+
+def triggers(text: str) -> Triggers:
+    """Compile views to triggers that run in this process, without a store.
+
+    The text is a script of CREATE TABLE and CREATE VIEW statements, or AGCA. An event is one row.
+    It changes each view by additions and lookups alone, from maps that are kept for the purpose;
+    tables are not kept. For example:
 
         spent = ev.triggers("spent[c] := Sum(orders(_, c, amount) * amount)")
         spent.insert("orders", [(1, 7, 10), (2, 7, 5)])
@@ -104,9 +127,12 @@ def triggers(text: str) -> Triggers:
         spent.result()
     """
     from everview import arguments
+    from everview.database.sql_triggers import is_sql, sql_triggers
     from everview.lang.agca.views import checked_definitions
     from everview.trigger_programs.compile import compile_triggers
     from everview.trigger_programs.running import Triggers
 
     arguments.text("text", text)
+    if is_sql(text):
+        return sql_triggers(text)
     return Triggers(compile_triggers(checked_definitions(text)))

@@ -17,7 +17,7 @@ from everview.lang.front_end import ViewText, lower_view
 from everview.lang.sql.lower.context import Analyze
 from everview.plan.nodes import Empty, Plan, Source
 from everview.plan.traverse import schema_of, sources
-from everview.program.arrangements import Arrangements
+from everview.program.arrangements import Arrangements, Demand
 from everview.program.constraints import checks, stays_empty
 from everview.program.lowering import Lowering
 from everview.program.materialize import Policies
@@ -38,13 +38,15 @@ from everview.rewrite.passes import rewrite
 class Table:
     """A base relation: its source, the order it is stored in, and the columns never null.
 
-    The change of one that is `ours` was made by us, so it is not checked.
+    The change of one that is `ours` was made by us, so it is not checked. Whoever makes it looks up
+    rows by the columns `lookup`.
     """
 
     source: Source
     sort: tuple[str, ...]
     not_null: tuple[str, ...] = ()
     ours: bool = False
+    lookup: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,10 +132,15 @@ def compile_arrangements(
     """
     relations: Iterable[Table | View] = (*tables.values(), *views)
     arrangements = Arrangements({each.source.name: each.sort for each in relations})
+    for table in tables.values():
+        if table.lookup:
+            every = frozenset(names(table.source.schema))
+            arrangements.serve(Demand(table.source, table.lookup, every, None))
+    arrangements.arrange()
     changes = Policies(Lowering(arrangements))
     done: set[Plan] = set()
     waiting: list[tuple[Plan, str]] = [(view.plan, view.policy) for view in views]
-    waiting += ((each.plan, CIRCUIT) for each in assertions)
+    waiting += ((each.plan, CIRCUIT) for each in (*assertions, *arrangements.stored.values()))
     while waiting:
         for plan, policy in waiting:
             changes.change(plan, policy)

@@ -82,6 +82,7 @@ def test_the_example_of_policies_runs_as_written(tmp_path, monkeypatch, capsys):
 PAGES = (
     "agca",
     "constraints",
+    "domains",
     "files",
     "minimal-changes",
     "nested",
@@ -91,6 +92,7 @@ PAGES = (
     "schemas",
     "sql",
     "transactions",
+    "triggers",
 )
 """Pages with an example in Python."""
 

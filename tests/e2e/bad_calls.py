@@ -221,6 +221,8 @@ VALUES: Mapping[str, tuple[Any, ...]] = {
     "text": NO_STATEMENTS,
     "id": NO_IDS,
     "nested": NO_FLAGS,
+    "replace": NO_FLAGS,
+    "module": (None, 1, "", b"x", "nowhere.py", ".", "\0", "\ud800", object(), Hostile()),
     "pair": NO_FLAGS,
     "minimal": NO_FLAGS,
     "deleted": NO_ROWS,

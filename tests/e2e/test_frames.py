@@ -169,5 +169,5 @@ def test_a_frame_starts_at_most_three_jobs_more_than_the_same_rows(spark, tmp_pa
         with counted_jobs(spark) as framed:
             db.insert("p", frame)
         assert framed[0] <= plain[0] + 3
-        assert {entry.gear for entry in db.history() if entry.gear} == {"small"}
+        assert {entry.gear for entry in db.history() if entry.gear} <= {"small", "generated"}
         assert db.audit().ok

@@ -15,6 +15,7 @@ import pytest
 
 import everview as ev
 from e2e.interrupting import raising, recorded
+from everview.runtime.generated import evaluator
 
 SETUP = """
 CREATE TABLE kind (kind INT PRIMARY KEY, parent INT);
@@ -112,7 +113,9 @@ class Shop:
 
 
 @pytest.fixture
-def shop(tmp_path):
+def shop(tmp_path, monkeypatch):
+    """Small changes are computed by generated code, as far as it knows the plans."""
+    monkeypatch.setattr(evaluator, "GENERATE_AFTER", 1)
     shop = Shop(tmp_path / "store", engine="duckdb")
     yield shop
     shop.db.close()

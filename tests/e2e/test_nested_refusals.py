@@ -12,9 +12,9 @@ from typing import Any
 import pytest
 
 import everview as ev
-from e2e.random_comprehensions import defined
 from everview.database.database import Database
 from everview.errors import UserError
+from everview_fuzz.nested.comprehensions import defined
 
 
 @pytest.fixture(scope="module")

@@ -198,6 +198,7 @@ def test_a_closed_database_refuses_everything(db, tmp_path):
         "agca": lambda: db.agca("q[a] := Sum(t(a, b) * b)"),
         "relalg": lambda: db.relalg("u", "t"),
         "nested": lambda: db.nested("for r in t union sng(r.a)", name="n"),
+        "load_module": lambda: db.load_module("nowhere.py"),
         "view": lambda: db.view("w", plan),
         "source": lambda: db.source("t"),
         "explain": lambda: db.explain("s"),

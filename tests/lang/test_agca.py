@@ -56,7 +56,7 @@ ERRORS = {
     "a < b": ("G001", "the end"),
     "R(1)": ("G001", "a variable or _"),
     "'open": ("G001", "not closed"),
-    "a ? b": ("G001", "means nothing"),
+    "a $ b": ("G001", "means nothing"),
     "1.2.3": ("G001", "means nothing"),
     "date '2024-02-30'": ("G001", "no date"),
     "(a not b)": ("G001", "like"),

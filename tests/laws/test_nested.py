@@ -10,8 +10,6 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from e2e.random_comprehensions import Generator as Comprehensions
-from e2e.random_comprehensions import defined, random_row
 from everview.algebra.zset import ZSet
 from everview.errors import UserError
 from everview.expr.types import Column
@@ -47,6 +45,8 @@ from everview.lang.nested.shred import Leaf, shred
 from everview.lang.nested.syntax import Empty, Expr, Rel, relations
 from everview.lang.nested.text import print_expr
 from everview.lang.nested.types import ELEMENT, Bag, Base, Product, Type, common
+from everview_fuzz.nested.comprehensions import Generator as Comprehensions
+from everview_fuzz.nested.comprehensions import defined, random_row
 from laws.random_nrc import ROWS, Generator
 
 SEEDS = st.integers(min_value=0, max_value=2**32)
@@ -262,7 +262,7 @@ SCHEMAS = {
 
 
 def _rows(rng: random.Random, name: str, least: int) -> ZSet[Any]:
-    rows = (random_row(rng) for _ in range(rng.randint(0, 3)))
+    rows = (random_row(rng, name) for _ in range(rng.randint(0, 3)))
     return ZSet(
         (tuple(zip(FLAT[name], r, strict=True)), rng.choice((1, 1, 2, least))) for r in rows
     )
@@ -273,7 +273,7 @@ def test_the_flat_queries_of_a_function_are_maintained_by_their_deltas(seed: int
     """Thm 5 and Thm 8, of the relations that a nested view is stored as."""
     rng = random.Random(seed)
     rows = {name: row_type(schema) for name, schema in SCHEMAS.items()}
-    function = defined(Comprehensions(rng).function())
+    function = defined(Comprehensions(rng, "AB").function())
     expr = compile_function(function, {name: Rel(name) for name in FLAT}, rows)
     type_ = Checker(rows).type(expr)
     assert isinstance(type_, Bag)

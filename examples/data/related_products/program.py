@@ -1,5 +1,7 @@
 """Products, each with what is similar to it and what is bought with it."""
 
+import everview as ev
+
 
 def bought_with(product, lines):
     """The lines of other products in the baskets with a product."""
@@ -12,6 +14,7 @@ def bought_with(product, lines):
     ]
 
 
+@ev.nested
 def related_products(products, lines):
     """Each product with lists of others."""
     return [
@@ -31,4 +34,12 @@ def related_products(products, lines):
             "sold": len([line for line in lines if line.product == p.id]),
         }
         for p in products
+    ]
+
+
+@ev.nested
+def alone(related_products):
+    """Products that are like no other, with what is bought with them."""
+    return [
+        {"name": p.name, "together": p.together} for p in related_products if len(p.similar) == 0
     ]

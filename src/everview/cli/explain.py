@@ -18,6 +18,7 @@ STAGES = (
     "program",
     "sql",
     "deltas",
+    "domains",
     "nabla",
     "agca",
     "triggers",
@@ -35,9 +36,10 @@ STAGES = (
     show_default=True,
     help="operators: the law, state and reading of each; plan: the query; derivative: its change; "
     "program: the steps of a transaction; sql: each step as SQL; deltas: its degree and the maps "
-    "that each change reads; nabla: what leaves and what comes, in relational algebra; agca: a "
-    "GROUP BY as sums of products; triggers: what one row would add to each map; shredded: "
-    "the flat relations of a nested view.",
+    "that each change reads; domains: subqueries with inputs, and how many values these have; "
+    "nabla: what leaves and what comes, in relational algebra; agca: a GROUP BY as sums of "
+    "products; triggers: what one row would add to each map; shredded: the flat relations of a "
+    "nested view.",
 )
 @ENGINE
 @EPOCH

@@ -15,6 +15,7 @@ from everview.cli.exit_codes import DIFFERENCE
 from everview.errors import UserError
 
 if TYPE_CHECKING:
+    from everview_fuzz.nested.search import Settings as NestedSettings
     from everview_fuzz.search import Engine, Progress, Report
 
 
@@ -48,6 +49,11 @@ if TYPE_CHECKING:
     help="Whether plain Spark is asked for every answer too; it is where there is Java.",
 )
 @click.option("--keep-going", is_flag=True, help="Go on after a failure.")
+@click.option(
+    "--nested",
+    is_flag=True,
+    help="Nested views: random functions of comprehensions, views over views, against CPython.",
+)
 @click.pass_context
 def fuzz(
     ctx: click.Context,
@@ -59,6 +65,7 @@ def fuzz(
     jobs: int | None,
     oracle: bool | None,
     keep_going: bool,
+    nested: bool,
 ) -> None:
     """Search for wrong answers with random views.
 
@@ -74,6 +81,7 @@ def fuzz(
     Example:
       everview fuzz --engine duckdb --seconds 600
       everview fuzz --seed 7 --case 12 > case.sql
+      everview fuzz --nested --engine duckdb --cases 100
 
     \b
     Exit codes:
@@ -81,6 +89,7 @@ def fuzz(
       3  a failure was found
     """
     try:
+        from everview_fuzz.nested.search import Settings as NestedSettings
         from everview_fuzz.report import finding_text, summary_text
         from everview_fuzz.search import Settings, processors, search
     except ModuleNotFoundError as problem:
@@ -93,6 +102,10 @@ def fuzz(
         ) from problem
 
     chosen: Engine = engine or ("both" if _has_java() else "duckdb")
+    if nested:
+        numbers = (1, case) if case is not None else (cases, 0)
+        _search_nested(ctx, NestedSettings(chosen, seed, seconds, *numbers, keep_going))
+        return
     settings = Settings(
         engine=chosen,
         seed=seed,
@@ -116,6 +129,18 @@ def fuzz(
     with _shown_progress(seconds) as progress:
         report = search(settings, shown)
     click.echo(summary_text(report), err=True)
+    if report.findings:
+        ctx.exit(DIFFERENCE)
+
+
+def _search_nested(ctx: click.Context, settings: NestedSettings) -> None:
+    """Search with functions of comprehensions, and print what is found and the counts."""
+    from everview_fuzz.nested.search import search
+
+    report = search(settings)
+    for finding in report.findings:
+        click.echo(finding.text)
+    click.echo(report.text, err=True)
     if report.findings:
         ctx.exit(DIFFERENCE)
 

@@ -14,7 +14,7 @@ from everview.arguments import did_you_mean
 from everview.database.catalog.catalog import Catalog
 from everview.database.catalog.definitions import TableDefinition, unusable_relation
 from everview.database.catalog.follow import AlteredSource, with_table
-from everview.database.declare_constraints import constant, must_compute
+from everview.database.declare_constraints import constant, must_compute, must_have_no_collections
 from everview.database.follow_altered import (
     AlteredRelation,
     Constraints,
@@ -88,6 +88,7 @@ def alter(statement: Alter, catalog: Catalog, engine: Engine, now: Snapshot) -> 
         if statement.if_exists:
             return None
         raise catalog.unknown(statement.name)
+    must_have_no_collections(found, catalog)
     if (found in catalog.tables) != (statement.kind == "table"):
         other = "VIEW" if statement.kind == "table" else "TABLE"
         problem, remedy = f"{found} is a {other.lower()}", f"write ALTER {other}"

@@ -28,8 +28,9 @@ def change_feed(store: Store, catalog: Catalog, name: str, after: int) -> Result
 
     Rows from before an ALTER of a table come with the columns of now.
     """
-    table, schema = catalog.tables.get(name), arrow_schema(catalog.schema(name))
-    wanted = schema if table is None else table.stored.arrow()
+    table = catalog.tables.get(name)
+    schema = arrow_schema(catalog.schema(name) if table is None else table.shown)
+    wanted = schema if table is None else table.stored.arrow(table.shown)
     with_epoch = schema.append(pa.field(EPOCH, pa.int64()))
 
     def arrow() -> pa.Table:

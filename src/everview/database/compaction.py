@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
 from itertools import accumulate
 
 from everview.database.error_context import report_damage
@@ -46,14 +47,23 @@ def compact_relations(db: Handle, due: Iterable[str], policy: Policy) -> int:
 
 
 def compact_if_due(db: Handle, changed: Iterable[str], newest: Manifest) -> None:
-    """Compact what a transaction has made due: tiny runs now, others in the background."""
-    flying = db.folding
-    runs = [
-        run
-        for name in changed
-        if (run := next_run(newest.relations[name], COMPACTION, flying.get(name)))
-    ]
+    """Compact what a transaction has made due: tiny runs now, others in the background.
+
+    With tiny runs go those of relations that would be due soon: each epoch of its own costs as much
+    as the files of a transaction.
+    """
+    names, flying = [*changed], db.folding
+
+    def due(policy: Policy) -> list[Run]:
+        relations = (newest.relations[name] for name in names)
+        found = (next_run(each, policy, flying.get(each.name)) for each in relations)
+        return [run for run in found if run]
+
+    runs = due(COMPACTION)
     now = _urgent(runs, newest)
+    if now and len(now) == len(runs):
+        soon = due(replace(COMPACTION, changes=COMPACTION.changes // 2))
+        now = soon if len(_urgent(soon, newest)) == len(soon) else now
     if now:
         clock = Clock()
         with best_effort():

@@ -23,6 +23,10 @@ OnProgress = Callable[[str], None]
 def copy_into(tx: Transaction, statement: CopyInto, on_progress: OnProgress) -> int:
     """Insert the rows of files; how many. Columns that the files lack have their defaults."""
     table = tx.catalog.table(statement.table)
+    if table.collections:
+        remedy = f"read the files and hand over their rows: db.insert({table.name!r}, rows)"
+        problem = f"COPY INTO {table.name}, which has collections"
+        raise UserError("C009", problem, span=statement.span, remedy=remedy)
     columns = _columns(table.columns, statement)
     options = _options(dict(statement.options))
     allow = tx.engine.allow

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from datetime import timedelta
-from types import TracebackType
+from os import PathLike
+from types import ModuleType, TracebackType
 from typing import Any, Literal, Self, overload
 
 from everview import arguments
@@ -308,14 +309,15 @@ class Database:
         *,
         name: str | None = None,
         tables: Mapping[str, str] | None = None,
+        replace: bool = False,
         nested: Literal["auto", "shredded", "inline"] = "auto",
     ) -> Any:
         """Declare a nested view by a function of comprehensions, and return the function.
 
         The function is read and never run on data. Its parameters are the tables and views that it
         reads, or `tables` names those. The view has the name of the function unless a `name` is
-        given. It is written as a decorator, `@db.nested`. A text is read as a query of the nested
-        relational calculus:
+        given; with `replace=True` a nested view of that name is replaced. It is written as a
+        decorator, `@db.nested`. A text is read as a query of the nested relational calculus:
 
             db.nested("for o in orders where o.amount > 5 union sng(o.id)", name="large_ids")
 
@@ -324,9 +326,31 @@ class Database:
         """
         given = {} if tables is None else arguments.mapping("tables", tables)
         self.handle.must_declare()
+        replaces = arguments.flag("replace", replace)
         mode = arguments.one_of("nested", nested, NESTED_MODES)
-        nested_views.declare(self.handle, query, name, given, mode=mode)
+        nested_views.declare(self.handle, query, name, given, replaces=replaces, mode=mode)
         return query
+
+    def load_module(self, module: str | PathLike[str] | ModuleType) -> tuple[str, ...]:
+        """Declare a program of nested views, a Python module, and return their names.
+
+        The functions that are marked with `@ev.nested` are views; their parameters are tables and
+        views, those of the module too. All of them are declared in one epoch, or none. A view that
+        is there is replaced by its function, and one that says the same stays as it is. The module
+        is read as text and never run: its constants are folded.
+
+            from pathlib import Path
+            Path("shop.py").write_text('''
+            import everview as ev
+
+            @ev.nested
+            def dear(orders):
+                return [(o.id, [p.id for p in orders if p.amount > o.amount]) for o in orders]
+            ''')
+            db.load_module("shop.py")
+        """
+        self.handle.must_declare()
+        return nested_views.load(self.handle, module)
 
     def source(self, name: str) -> Source:
         """A table or view as plans read it."""
@@ -355,7 +379,8 @@ class Database:
         """How a view is kept fresh, or what the check of a constraint reads, as text.
 
         `stage` is `"operators"` (each with its law, its state and what it read the last time),
-        `"plan"`, `"deltas"` (the degree, and the maps that each change reads), `"derivative"`,
+        `"plan"`, `"deltas"` (the degree, and the maps that each change reads), `"domains"`
+        (subqueries with inputs, and how many values these have), `"derivative"`,
         `"nabla"` (what leaves a view in relational algebra and what comes into it), `"program"`,
         `"sql"`, `"agca"` and `"triggers"` (a GROUP BY as sums of products), or of a nested view
         `"shredded"`.

@@ -12,13 +12,10 @@ from everview.arguments import shown
 from everview.database.alter import Alteration, alter
 from everview.database.backfill import AroundBuild
 from everview.database.catalog.catalog import Catalog
-from everview.database.catalog.definitions import (
-    Comments,
-    ViewDefinition,
-    declared_policy,
-)
+from everview.database.collections.explode import with_joins
 from everview.database.comment import with_comment
 from everview.database.create_table_as import create_table_as
+from everview.database.create_view import create_view
 from everview.database.declare_constraints import (
     alter_constraints,
     declare_table,
@@ -26,7 +23,6 @@ from everview.database.declare_constraints import (
     must_be_no_constraint,
 )
 from everview.database.error_context import with_span
-from everview.database.nested_sql import nested_view
 from everview.errors import Span, UserError
 from everview.lang.sql.bind.inline_functions import inline_calls
 from everview.lang.sql.parse.statements import (
@@ -158,7 +154,7 @@ def apply_declarations(
     change: CatalogChange | None = None
     for statement in statements:
         with with_span(statement.span):
-            inlined = inline_calls(statement, catalog.functions)
+            inlined = with_joins(inline_calls(statement, catalog.functions), catalog.tables)
             step = _apply(inlined, catalog, engine, now)
         if step is not None:
             steps = (*(change.steps if change else ()), (statement, step.catalog))
@@ -201,27 +197,10 @@ def _apply(
         case AlterConstraints():
             left = alter_constraints(statement, catalog)
             return None if left is catalog else CatalogChange(left)
-        case CreateView(name, query, given):
-            view = ViewDefinition(name, query, given, statement.refresh, calls=statement.calls)
-            declared = declared_policy(statement.policy)
-            view = replace(view, comments=Comments(statement.comment), decision=declared)
-            nested = nested_view(view, statement, catalog)
-            if nested is not None:
-                return CatalogChange(nested)
-            return CatalogChange(_create_view(view, catalog, replaces=statement.replaces))
+        case CreateView():
+            return CatalogChange(create_view(statement, catalog))
         case _:
             raise AssertionError(statement)
-
-
-def _create_view(view: ViewDefinition, catalog: Catalog, *, replaces: bool) -> Catalog:
-    found = catalog.find(view.name)
-    if not replaces or found is None:
-        return catalog.with_view(view)
-    if found in catalog.tables:
-        remedy = "choose another name, or DROP TABLE first"
-        raise UserError("C005", f"{found} is a table", remedy=remedy)
-    must_be_no_constraint(found, catalog)
-    return catalog.replacing(view)
 
 
 def _drop_relation(statement: Drop, catalog: Catalog) -> CatalogChange | None:
@@ -237,7 +216,9 @@ def _drop_relation(statement: Drop, catalog: Catalog) -> CatalogChange | None:
         )
     must_be_no_constraint(found, catalog)
     if statement.cascade:
-        others = [name for name in catalog.resting_on([found]) if name != found]
+        inside = catalog.dictionaries(found) if found in catalog.tables else ()
+        own = (found, *inside)
+        others = [name for name in catalog.resting_on([*own]) if name not in own]
         catalog = catalog.without_all(others)
     return CatalogChange(catalog.without(found))
 

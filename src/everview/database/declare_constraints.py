@@ -7,6 +7,7 @@ from dataclasses import replace
 
 from everview.database.catalog.catalog import Catalog
 from everview.database.catalog.definitions import Comments, TableDefinition
+from everview.database.collections.declare import must_keep_collections, with_collections
 from everview.database.computed_columns import at_this_moment, default_values
 from everview.database.queries import describe, select
 from everview.errors import Span, UserError
@@ -33,8 +34,11 @@ def declare_table(
     )
     must_compute(table, engine, statement.span)
     default_values(table, engine, now)
-    grown = catalog.with_table(table)
+    grown = catalog
+    for each in with_collections(table, statement.collections, statement.span):
+        grown = grown.with_table(each)
     for constraint in (*statement.constraints, *generated_checks(table)):
+        must_keep_collections(grown.tables[table.name], constraint.references)
         grown = grown.with_constraint(replace(constraint, table=table.name))
     return grown
 
@@ -82,6 +86,16 @@ def must_compute(table: TableDefinition, engine: Engine, span: Span) -> None:
         describe(engine, probe, {table.name: plain})
 
 
+def must_have_no_collections(name: str, catalog: Catalog) -> None:
+    """Refuse to ALTER a table with collections, or a collection."""
+    table = catalog.tables.get(name)
+    if table is not None and (table.collections or table.inside):
+        told = "has collections" if table.collections else f"is a collection in {table.inside}"
+        problem = f"{name} {told}, and cannot be altered"
+        remedy = "create another table and copy the rows: db.insert(new, db.read(old).to_arrow())"
+        raise UserError("C009", problem, remedy=remedy)
+
+
 def alter_constraints(statement: AlterConstraints, catalog: Catalog) -> Catalog:
     """The catalog after ALTER TABLE; the same one where there is nothing to do."""
     if statement.if_exists and catalog.find(statement.table) is None:
@@ -119,6 +133,7 @@ def alter_constraints(statement: AlterConstraints, catalog: Catalog) -> Catalog:
             raise UserError("C009", problem, span=statement.span, remedy=remedy)
         catalog = catalog.without_constraint(constraint.name)
     for added in statement.added:
+        must_keep_collections(table, added.references)
         catalog = catalog.with_constraint(replace(added, table=table.name))
     return catalog
 

@@ -54,20 +54,22 @@ def apply(tx: Transaction, statement: Insert | Delete | Update | Merge | Truncat
 def insert(tx: Transaction, statement: Insert) -> int:
     """INSERT: the rows of VALUES or of a query, cast to the table's types."""
     table = tx.catalog.table(statement.table)
+    if statement.conflict is not None:
+        given = cast_rows(table, statement)
+        return _insert_or_update(tx, table, given, statement, statement.conflict)
+    rows = cast_rows(table, statement, f", CAST(1 AS BIGINT) AS `{SIGN}`")
+    return _apply(tx, table, rows, removes=False)
+
+
+def cast_rows(table: TableDefinition, statement: Insert, weight: str = "") -> str:
+    """A query for the rows of an INSERT, with the columns and types of its table."""
     columns = _columns(table, statement.columns, statement)
     width = _width(statement.query)
     if width is not None:
         _must_fit(width, columns, table, statement)
     aliases = ", ".join(map(spark_name, columns))
     query = with_default_words(statement.query, table, columns)
-    rows = (
-        f"SELECT {_cast(table, columns)}, CAST(1 AS BIGINT) AS `{SIGN}` "
-        f"FROM ({query}) AS t({aliases})"
-    )
-    if statement.conflict is not None:
-        given = f"SELECT {_cast(table, columns)} FROM ({query}) AS t({aliases})"
-        return _insert_or_update(tx, table, given, statement, statement.conflict)
-    return _apply(tx, table, rows, removes=False)
+    return f"SELECT {_cast(table, columns)}{weight} FROM ({query}) AS t({aliases})"
 
 
 def _insert_or_update(
@@ -103,7 +105,7 @@ def _must_be_given_once(
 ) -> None:
     """Refuse different rows with one key: none of them is the first."""
     keys = ", ".join(_of(EXCLUDED, name) for name in table.key)
-    twice = _select(
+    twice = select_seen(
         tx, f"SELECT {keys} FROM {source} GROUP BY {keys} HAVING COUNT(*) > 1 LIMIT 3"
     ).to_arrow()
     if twice.num_rows:
@@ -215,7 +217,7 @@ def _must_match_once(tx: Transaction, table: TableDefinition, statement: Merge) 
         f"SELECT {keys} FROM {spark_name(table.name)} AS {spark_name(statement.alias)} "
         f"JOIN {statement.source} ON {statement.on} GROUP BY {keys} HAVING COUNT(*) > 1"
     )
-    found = _select(tx, twice).to_arrow()
+    found = select_seen(tx, twice).to_arrow()
     if found.num_rows:
         raise UserError(
             "T006",
@@ -268,11 +270,11 @@ def _apply(tx: Transaction, table: TableDefinition, sql: str, *, removes: bool) 
 
 
 def _change(tx: Transaction, table: TableDefinition, sql: str) -> Part:
-    rows = _select(tx, with_generated(table, sql))
+    rows = select_seen(tx, with_generated(table, sql))
     return tx.engine.frames.change(rows, table.name, tx.snapshot)
 
 
-def _select(tx: Transaction, sql: str) -> Result:
+def select_seen(tx: Transaction, sql: str) -> Result:
     """The rows of a query over views as they will be, and tables as they were changed so far.
 
     What foreign keys will remove is still there: a later change may bring the key back.

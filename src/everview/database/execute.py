@@ -6,8 +6,9 @@ from collections.abc import Iterable, Iterator, Sequence
 
 import pyarrow as pa
 
-from everview.database import dml
 from everview.database.begin import begin_or_end, in_transaction, open_transaction
+from everview.database.collections import statements as changes
+from everview.database.collections.explode import with_joins
 from everview.database.commit import install
 from everview.database.copy_files import copy_into, copy_to
 from everview.database.ddl import Declaration, apply_declarations, group_statements
@@ -48,7 +49,8 @@ def execute_all(db: Handle, statements: Iterable[Statement]) -> Iterator[Result 
             _declare(db, [each for each in group if isinstance(each, Declaration)])
         else:
             with with_span(group[0].span), name_expressions(group[0].span):
-                result = _execute(db, inline_calls(group[0], db.catalog.functions))
+                inlined = inline_calls(group[0], db.catalog.functions)
+                result = _execute(db, with_joins(inlined, db.catalog.tables))
         yield result if result is None else rows_with_span(result, group[0].span)
 
 
@@ -109,4 +111,4 @@ def explain(db: Handle, view: str, stage: str = "operators") -> str:
 
 def _change(db: Handle, statement: Insert | Delete | Update | Merge | Truncate) -> int:
     """Change rows in the open transaction, or in one of their own; how many."""
-    return in_transaction(db, lambda tx: dml.apply(tx, statement))
+    return in_transaction(db, lambda tx: changes.apply(tx, statement))

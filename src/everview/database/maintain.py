@@ -11,7 +11,7 @@ from everview.compiler import compile_checks, compile_program
 from everview.database.backfill import EpochWrites, rebuild, rows_read
 from everview.database.catalog.catalog import Catalog
 from everview.database.cost.choose import WEIGHED_MIN_ROWS, Choice, Workload, choose, is_exact
-from everview.database.cost.measurements import SEPARATOR, Measurement, Measurements
+from everview.database.cost.measurements import SAMPLES, SEPARATOR, Measurement, Measurements
 from everview.database.error_context import name_views
 from everview.database.following_changes import following_changes
 from everview.database.introspect.epoch_notes import choice_note, read_note, transaction_note
@@ -103,7 +103,7 @@ class Maintainer:
             return nothing
         clock = Clock()
         changes, compiled = self.prepare(pending, removes, snapshot, clock)
-        measured = Measurements.of(read_note(snapshot.manifest))
+        measured = Measurements.of(read_note(snapshot.manifest, SAMPLES))
         choice = self.choose_way(compiled, changes, snapshot, measured)
         with self.explained(compiled):
             if choice.way == "incremental":

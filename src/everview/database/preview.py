@@ -6,7 +6,7 @@ from collections.abc import Collection
 from contextlib import suppress
 
 from everview.database.backfill import EpochWrites
-from everview.database.cost.measurements import Measurements
+from everview.database.cost.measurements import SAMPLES, Measurements
 from everview.database.introspect.epoch_notes import read_note
 from everview.database.maintain import Maintainer
 from everview.database.referential_actions import with_referential_actions
@@ -37,7 +37,7 @@ def preview(
         grown, _ = with_referential_actions(catalog, engine, pending, removes, snapshot)
         return {name: grown[name] for name in wanted if name in grown}
     changes, compiled = maintainer.prepare(pending, removes, snapshot)
-    measured = Measurements.of(read_note(snapshot.manifest))
+    measured = Measurements.of(read_note(snapshot.manifest, SAMPLES))
     choice = maintainer.choose_way(compiled, changes, snapshot, measured)
     given = {name: changes[name] for name in wanted if name in tables and name in changes}
     views = [name for name in wanted if name not in tables]

@@ -40,6 +40,13 @@ def read(engine: Engine, name: str, snapshot: Snapshot, pending: Changes | None 
     return within_budget(result, engine, name, (name,), snapshot)
 
 
+def read_plan(
+    engine: Engine, plan: Plan, snapshot: Snapshot, pending: Changes | None = None
+) -> Result:
+    """The rows of a plan over stored relations, after pending changes."""
+    return engine.select(OrderedQuery(plan, names(schema_of(plan))), snapshot, pending or {})
+
+
 def within_budget(
     result: Result, engine: Engine, name: str, parts: Sequence[str], snapshot: Snapshot
 ) -> Result:

@@ -6,11 +6,12 @@ from everview.arguments import did_you_mean, named
 from everview.database import queries
 from everview.database.catalog.catalog import Catalog
 from everview.database.change_feed import ChangePair, change_feed, pair_of_feed
+from everview.database.collections.query import rebuilt
 from everview.database.handle import Handle
 from everview.errors import UserError
+from everview.expr.types import names
 from everview.lang.front_end import rebuilt_view
-from everview.plan.build import columns_of
-from everview.plan.ordered_query import OrderedQuery
+from everview.plan.build import project
 from everview.runtime.protocol import Engine, Snapshot
 from everview.runtime.results import Result
 
@@ -19,19 +20,29 @@ def read(handle: Handle, name: str, epoch: int | None, *, nested: bool) -> Resul
     """The rows of a table or view at an epoch, the newest unless one is named."""
     snapshot, catalog = handle.at(epoch)
     relation = catalog.relation(name)
-    if nested and catalog.is_nested(relation):
+    if nested and (catalog.is_nested(relation) or _has_collections(catalog, relation)):
         rows = _rebuilt(handle.engine, relation, catalog, snapshot)
+    elif relation in catalog.tables and catalog.tables[relation].inside:
+        table = catalog.tables[relation]
+        plan = project(table.source, names(table.shown))
+        rows = queries.read_plan(handle.engine, plan, snapshot)
     else:
         rows = queries.read(handle.engine, relation, snapshot)
     return handle.lazy(rows, snapshot)
 
 
+def _has_collections(catalog: Catalog, relation: str) -> bool:
+    return relation in catalog.tables and catalog.tables[relation].collections is not None
+
+
 def _rebuilt(engine: Engine, view: str, catalog: Catalog, snapshot: Snapshot) -> Result:
-    """A nested view, its collections put together by whoever reads the rows."""
-    parts = (view, *catalog.dictionaries(view))
-    known = {name.lower(): catalog.source(name) for name in (*parts, *catalog.reads(view))}
-    plan = rebuilt_view(catalog.views[view].query, known)
-    result = engine.select(OrderedQuery(plan, columns_of(plan)), snapshot, {})
+    """A nested view or table, its collections put together by whoever reads the rows."""
+    if view in catalog.tables:
+        parts, plan = (view, *catalog.dictionaries(view)), rebuilt(catalog.tables[view])
+    else:
+        parts = (view, *dict.fromkeys(catalog.inside(view)))
+        plan = rebuilt_view(catalog.views[view].query, catalog.known_relations())
+    result = queries.read_plan(engine, plan, snapshot)
     return queries.within_budget(result, engine, view, parts, snapshot)
 
 

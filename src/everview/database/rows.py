@@ -19,6 +19,7 @@ from everview.database.values import convert
 from everview.errors import UserError
 from everview.expr.types import WEIGHT, Column, Schema, names
 from everview.runtime.arrow_types import arrow_schema, arrow_type, must_have_sound_maps
+from everview.runtime.calendar import must_be_in_calendar
 from everview.runtime.files.formats import FileOptions
 from everview.runtime.files.paths import files_at
 from everview.runtime.files.reading import FileRows
@@ -75,6 +76,12 @@ def keys(given: Any, table: str, key: Schema) -> pa.Table:
     rows = weighted(given, table, key, 1)
     columns = list(names(key))
     return rows.group_by(columns).aggregate([(WEIGHT, "max")]).rename_columns([*columns, WEIGHT])
+
+
+def storable(rows: pa.Table, table: str, lengths: Sequence[tuple[str, int]]) -> pa.Table:
+    """Rows whose dates are in the calendar, and whose texts fit."""
+    must_be_in_calendar(rows, "a value of the column {}")
+    return limited(rows, table, lengths)
 
 
 def limited(rows: pa.Table, table: str, lengths: Sequence[tuple[str, int]]) -> pa.Table:

@@ -18,6 +18,13 @@ from everview.database import rows as given
 from everview.database.catalog.catalog import Catalog
 from everview.database.catalog.definitions import TableDefinition
 from everview.database.change_feed import ChangePair, pair_of_parts, weighted_rows
+from everview.database.collections.changes import Changes as DeepChange
+from everview.database.collections.changes import (
+    DeepChanges,
+    Labels,
+    must_be_whole,
+    must_have_collections,
+)
 from everview.database.error_context import report_damage
 from everview.database.minimal import minimized
 from everview.database.rows_by_key import (
@@ -27,7 +34,6 @@ from everview.database.rows_by_key import (
     removal,
 )
 from everview.errors import UserError
-from everview.runtime.calendar import must_be_in_calendar
 from everview.runtime.protocol import Engine, Part, Snapshot, row_count
 from everview.runtime.results import Result
 from everview.store.transaction_ids import TransactionId
@@ -87,6 +93,7 @@ class Transaction:
         self._commit = commit
         self._exclusively = exclusively
         self._preview = preview
+        self._labels = Labels(snapshot.manifest.epoch)
         self._changes: tuple[_Change, ...] = ()
         """Replaced in one step, so that a statement is in it wholly or not at all."""
         self._previewed: tuple[object, Mapping[str, list[Part]]] = (self._changes, {})
@@ -185,7 +192,10 @@ class Transaction:
             tx.read("revenue").rows()
         """
         relation = self.catalog.relation(arguments.text("name", name))
+        table = self.catalog.tables.get(relation)
         pending = self.run(lambda: self.pending_of([relation]))
+        if table is not None and table.collections:
+            return self.deep.read(table, pending)
         return queries.read(self.engine, relation, self.snapshot, pending)
 
     def run(self, work: Callable[[], T]) -> T:
@@ -262,6 +272,11 @@ class Transaction:
 
         def work() -> None:
             found = self._table(table)
+            if found.collections:
+                must_be_whole(found, minimal=minimal)
+                self.add_deep(self.deep.deleted(found, deleted))
+                self.add_deep(self.deep.inserted(found, inserted))
+                return
             gone, fresh = self._read(found, deleted, -1)[0], self.taken(found, inserted)
             self._add(
                 _Change(found.name, gone, removes=True, minimal=minimal),
@@ -270,7 +285,43 @@ class Transaction:
 
         self.gather(work)
 
+    def update_inner(
+        self, table: str, key: Any, path: Any, *, insert: Any = (), delete: Any = ()
+    ) -> None:
+        """Add elements to a collection inside one row, and remove others; each must be there.
+
+        `key` is the primary key of the row, `path` the name of the collection. Several levels down
+        it is a list of names, with the element that leads on between two of them. What is read and
+        written follows the elements given, not the size of the collection.
+
+            showtimes = "BAG<STRUCT<cinema: STRING, seats: BAG<INT>>>"
+            db.sql(f"CREATE TABLE movies (name STRING PRIMARY KEY, showtimes {showtimes})")
+            db.insert("movies", [("Drive", [])])
+            with db.transaction() as tx:
+                tx.update_inner("movies", "Drive", "showtimes", insert=[("Rex", [7])])
+                tx.update_inner("movies", "Drive", ["showtimes", ("Rex",), "seats"], insert=[8])
+        """
+
+        def work() -> None:
+            found = self._table(table)
+            must_have_collections(found)
+            self.add_deep(self.deep.updated(found, key, path, insert, delete))
+
+        self.gather(work)
+
+    @property
+    def deep(self) -> DeepChanges:
+        """What computes changes of tables with collections, over what the transaction sees."""
+        return DeepChanges(self.engine, self.snapshot, self.catalog, self.pending, self._labels)
+
+    def add_deep(self, changes: DeepChange) -> None:
+        """Add changes of a table with collections, all of them in one step."""
+        self._add(*(_Change(each.relation, each.rows, each.removes) for each in changes))
+
     def _upsert(self, found: TableDefinition, rows: Any) -> None:
+        if found.collections:
+            self.add_deep(self.deep.upserted(found, rows))
+            return
         if not found.key:
             raise UserError(
                 "T004",
@@ -287,6 +338,9 @@ class Transaction:
         self._add(_Change(found.name, old, removes=True), _Change(found.name, fresh, removes=False))
 
     def _delete_keys(self, found: TableDefinition, keys: Any) -> None:
+        if found.collections:
+            self.add_deep(self.deep.deleted_keys(found, keys))
+            return
         if not found.key:
             raise UserError(
                 "T004",
@@ -324,7 +378,7 @@ class Transaction:
 
     def _minimized(self, change: _Change, before: tuple[_Change, ...]) -> _Change:
         """Of a change that need not be minimal, what has an effect after those before it."""
-        table = self.catalog.table(change.table)
+        table = self.catalog.tables[change.table]
         if not change.minimal and not table.is_set:
             return change
         pending = [each.rows for each in before if each.table == change.table]
@@ -334,9 +388,8 @@ class Transaction:
     def _checked(self, change: _Change) -> _Change:
         if not isinstance(change.rows, pa.Table):
             return change
-        must_be_in_calendar(change.rows, "a value of the column {}")
-        table = self.catalog.table(change.table)
-        return replace(change, rows=given.limited(change.rows, table.name, table.lengths))
+        table = self.catalog.tables[change.table]
+        return replace(change, rows=given.storable(change.rows, table.name, table.lengths))
 
     def commit(self) -> int:
         """Make all changes one epoch, and return its number.
@@ -391,6 +444,10 @@ class Transaction:
         return self._completed(table, part, absent)
 
     def _change(self, table: TableDefinition, rows: Any, weight: int) -> None:
+        if table.collections:
+            deep = self.deep.inserted if weight > 0 else self.deep.deleted
+            self.add_deep(deep(table, rows))
+            return
         part = self.taken(table, rows) if weight > 0 else self._read(table, rows, weight)[0]
         self.add_weighted(table.name, part, removes=weight < 0)
 

@@ -8,18 +8,21 @@ from functools import lru_cache
 
 from everview.lang import plan_text
 from everview.lang.agca import views as agca
+from everview.lang.correlation import CorrelatedNode
 from everview.lang.datalog import program as datalog
 from everview.lang.datalog.lower import StoredRelation
 from everview.lang.nested import definition
 from everview.lang.nested import view as nested
-from everview.lang.nested.definition import read_definition
-from everview.lang.nested.from_sql import SqlQuery, has_collections
+from everview.lang.nested.definition import Definition, read_definition
+from everview.lang.nested.estimate import Estimate
+from everview.lang.nested.known import Known
 from everview.lang.relalg import view as relalg
 from everview.lang.sql.lower.context import Analyze
+from everview.lang.sql.lower.query import correlated_nodes as sql_nodes
 from everview.lang.sql.lower.query import lower_query
 from everview.lang.sql.parse.ctes import reads_of
 from everview.lang.sql.parse.parser import parse_query
-from everview.plan.nodes import Plan, Source
+from everview.plan.nodes import Plan
 
 SQL, DATALOG, AGCA, PLAN = "sql", "datalog", "agca", "plan"
 RELALG, NESTED = "relalg", "nested"
@@ -67,8 +70,20 @@ def lower_view(view: ViewText, known: Mapping[str, StoredRelation], analyze: Ana
     if view.language == RELALG:
         return relalg.lower_view(view.text, sources, analyze)
     if view.language == NESTED:
-        return nested.lower_view(view.text, sources, analyze)
+        return nested.lower_view(view.text, nested_known(known), analyze)
     return lower_query(view.text, sources, analyze, view.columns)
+
+
+def correlated_nodes(
+    view: ViewText, known: Mapping[str, StoredRelation], analyze: Analyze
+) -> tuple[CorrelatedNode, ...]:
+    """The nodes with parameters of a view: of SQL, and the sums in conditions of AGCA."""
+    if view.language == AGCA:
+        return agca.correlated_nodes(view.text, known)
+    if view.language == SQL:
+        sources = {name: each.source for name, each in known.items()}
+        return sql_nodes(view.text, sources, analyze)
+    return ()
 
 
 def nested_view(text: str, language: str) -> str | None:
@@ -79,27 +94,43 @@ def nested_view(text: str, language: str) -> str | None:
     return found.view if found.path else None
 
 
+def comprehension(text: str, language: str) -> Definition | None:
+    """What a relation of a nested view by comprehensions is, which sees inside what it reads."""
+    found = read_definition(text) if language == NESTED else None
+    return None if found is None or found.in_sql else found
+
+
 def is_nested_in_sql(text: str, language: str) -> bool:
     """Whether a relation is a nested view whose query is in SQL, and no dictionary of one."""
     if language != NESTED:
         return False
     found = read_definition(text)
-    return not found.path and isinstance(found.query, SqlQuery)
+    return not found.path and found.in_sql
 
 
-def declared_query(text: str, language: str) -> tuple[str, str]:
-    """The query of a view as SQL, and how its collections are kept; empty if it is not in SQL."""
-    if language == SQL:
-        return text, "inline" if has_collections(text) else "auto"
-    found = read_definition(text).query if is_nested_in_sql(text, language) else None
-    return (found.text, found.mode) if isinstance(found, SqlQuery) else ("", "auto")
+def nested_known(known: Mapping[str, StoredRelation]) -> Known:
+    """The relations there are, as nested views read them."""
+    texts = {name: each.nested for name, each in known.items() if each.nested}
+    return Known({name: each.source for name, each in known.items()}, texts)
 
 
-def flat_queries(text: str, known: Mapping[str, Source]) -> dict[str, str]:
+def flat_queries(text: str, known: Mapping[str, StoredRelation]) -> dict[str, str]:
     """The flat query of each relation of a nested view, by name."""
-    return nested.flat_texts(text, known)
+    return nested.flat_texts(text, nested_known(known))
 
 
-def rebuilt_view(text: str, known: Mapping[str, Source]) -> Plan:
+def shared_dictionaries(text: str, known: Mapping[str, StoredRelation]) -> tuple[str, ...]:
+    """The dictionaries of other views that a nested view has labels of."""
+    return nested.shared_by(text, nested_known(known))
+
+
+def estimated_costs(
+    text: str, known: Mapping[str, StoredRelation], rows: Mapping[str, int]
+) -> dict[str, Estimate]:
+    """What each relation of a nested view costs, by name, where relations have so many rows."""
+    return nested.estimated(text, nested_known(known), rows)
+
+
+def rebuilt_view(text: str, known: Mapping[str, StoredRelation]) -> Plan:
     """The plan that reads a nested view in its nested form, over the relations it is made of."""
-    return nested.rebuilt(text, known)
+    return nested.rebuilt(text, nested_known(known))

@@ -7,7 +7,7 @@ from dataclasses import replace
 from functools import cache
 
 from everview.expr import scalar
-from everview.plan.build import columns_of, map_, project
+from everview.plan.build import columns_of, filter_, map_, project
 from everview.plan.nodes import (
     Add,
     Distinct,
@@ -69,7 +69,12 @@ def _pruned(plan: Plan, needed: frozenset[str], prune: Prune) -> Plan:
             wanted = needed | (scalar.columns(residual) if residual else frozenset())
             a = wanted & frozenset(columns_of(left)) | {key for key, _ in on}
             b = wanted & frozenset(columns_of(right)) | {key for _, key in on}
-            return _only(Join(prune(left, a), prune(right, b), on, residual, nulls), needed)
+            ours, theirs = prune(left, a), prune(right, b)
+            if not b and _is_one_row(theirs):
+                return _only(filter_(ours, residual), needed)
+            if not a and _is_one_row(ours):
+                return _only(filter_(theirs, residual), needed)
+            return _only(Join(ours, theirs, on, residual, nulls), needed)
         case Positive(child):
             return _only(Positive(prune(child, frozenset(columns_of(child)))), needed)
         case Distinct(child):
@@ -103,6 +108,12 @@ def _filtered(child: Plan, predicate: str, needed: frozenset[str]) -> Plan:
         below = Filter(child.child, scalar.substitute(predicate, inner))
         return _only(map_(below, child.outputs), needed)
     return _only(Filter(child, predicate), needed)
+
+
+def _is_one_row(plan: Plan) -> bool:
+    """Whether a plan has exactly one row whatever the data: totals without keys."""
+    grouped = plan.child if isinstance(plan, Map) else plan
+    return isinstance(grouped, Groups) and not grouped.keys
 
 
 def _used(scalars: Iterable[str]) -> frozenset[str]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from datetime import date
+from functools import lru_cache
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -21,13 +22,25 @@ def must_be_in_calendar(rows: pa.Table, what: str = "a value computed here") -> 
 
     In `what` the name of the column may stand for {}.
     """
-    for name in rows.column_names:
+    for name in _columns_with_moments(rows.schema):
         if not _is_outside(rows.column(name)):
             continue
         weighted = WEIGHT in rows.column_names
         coming = rows.filter(pc.greater(rows.column(WEIGHT), 0)) if weighted else rows
         if _is_outside(coming.column(name)):
             raise outside_calendar(what.format(name))
+
+
+@lru_cache(maxsize=4096)
+def _columns_with_moments(schema: pa.Schema) -> tuple[str, ...]:
+    """The columns in whose values there may be dates or timestamps."""
+    return tuple(field.name for field in schema if _has_moments(field.type))
+
+
+def _has_moments(type_: pa.DataType) -> bool:
+    if pa.types.is_nested(type_):
+        return any(_has_moments(type_.field(at).type) for at in range(type_.num_fields))
+    return bool(pa.types.is_temporal(type_))
 
 
 def outside_calendar(what: str) -> CalculationError:

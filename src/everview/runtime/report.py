@@ -14,6 +14,10 @@ MEMORY, DRIVER, JOB, LARGE, UNASKED = "memory", "driver", "job", "large", "unask
 """The ways of a fetch: from memory, files read by the driver or by a Spark job, Spark SQL, none."""
 
 
+SMALL, GENERATED = "small", "generated"
+"""The gears of a run in this process: in the second, generated code computed every step."""
+
+
 @dataclass(slots=True)
 class Timed:
     """Adds the milliseconds of a block to those under a name, also when it fails."""
@@ -74,9 +78,10 @@ class RunReport:
     published: dict[str, int] = field(default_factory=dict)
     iterations: dict[str, int] = field(default_factory=dict)
     written: dict[str, Any] = field(default_factory=dict)
-    gear: str = "small"
+    gear: str = SMALL
     jobs: int | None = 0
     steps: dict[str, float] = field(default_factory=dict)
+    evaluators: set[Evaluator] = field(default_factory=set)
     clock: Clock = field(default_factory=Clock)
 
     def took(self, step: Fetch, way: str, rows: int | None = None) -> None:
@@ -92,6 +97,9 @@ class RunReport:
 
     def computed_by(self, evaluator: Evaluator) -> None:
         """Remember who computed a step: each that is left to Spark is a job."""
+        if evaluator is not Evaluator.NONE:
+            self.evaluators.add(evaluator)
+            self.gear = GENERATED if self.evaluators == {Evaluator.GENERATED} else SMALL
         if evaluator is Evaluator.SPARK:
             self.started_job()
 

@@ -1,8 +1,9 @@
 """Named relations in memory, and which evaluator computes a plan over them.
 
-Three evaluators give the same answer at different cost. Vector operators on Arrow have no planning
-cost and compute plans over few rows; SQL in this process computes plans over many; Spark, where the
-engine has it, computes what SQL is not shown to compute as Spark does.
+Four evaluators give the same answer at different cost. Python generated from a plan computes it
+over a handful of rows; vector operators on Arrow have no planning cost and compute plans over few
+rows; SQL in this process computes plans over many; Spark, where the engine has it, computes what
+SQL is not shown to compute as Spark does.
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from enum import Enum, auto
 from functools import lru_cache
-from typing import Protocol, TypeAlias
+from typing import Any, Protocol, TypeAlias
 
 import pyarrow as pa
 
@@ -29,10 +30,10 @@ from everview.plan.traverse import (
 )
 from everview.program.steps import Compute, KeySet, change_name
 from everview.runtime.arrow_types import arrow_schema, conform
+from everview.runtime.generated.evaluator import GeneratedEvaluator
 from everview.runtime.recursion.iterations import reach_in_memory
 from everview.runtime.recursion.seminaive import LoopPlans, Solver
 from everview.runtime.retry import CalculationError, retry_consolidated
-from everview.runtime.vector import aggregate
 from everview.runtime.vector.batches import (
     VECTOR_MAX_ROWS,
     Batches,
@@ -40,17 +41,22 @@ from everview.runtime.vector.batches import (
     empty_batch,
     select_columns,
 )
-from everview.runtime.vector.errors import Unsupported
-from everview.runtime.vector.operators import VectorEvaluator
+from everview.runtime.vector.operators import VectorEvaluator, unless_unknown
 from everview.sqlgen.parity.errors import NotAtParity
 
 Rows: TypeAlias = pa.Table | pa.RecordBatch
+
+GENERATED_MAX_ROWS = 200
+"""Over more rows than this, vector operators take less time than a loop in Python."""
+GENERATED_MAX_NODES = 100
+"""A plan with more operators, written out as a tree, makes too much code."""
 
 
 class Evaluator(Enum):
     """Who computes a plan; `NONE` where it is known to have no rows."""
 
     NONE = auto()
+    GENERATED = auto()
     VECTOR = auto()
     SQL = auto()
     SPARK = auto()
@@ -59,11 +65,14 @@ class Evaluator(Enum):
 def choose_evaluator(plan: Plan, rows: int, vector_max_rows: int = VECTOR_MAX_ROWS) -> Evaluator:
     """The cheapest evaluator for a plan over so many rows.
 
-    It is a preference: vector operators that do not know the plan, or meet a value that they do not
-    compute exactly, leave it to SQL, and SQL leaves to Spark what is not shown equal on both.
+    It is a preference: whoever does not know the plan, or meets a value that it does not compute
+    exactly, leaves it to the next: generated code to vector operators, those to SQL, and SQL to
+    Spark what is not shown equal on both.
     """
     if isinstance(plan, Empty):
         return Evaluator.NONE
+    if rows <= min(GENERATED_MAX_ROWS, vector_max_rows) and tree_size(plan) <= GENERATED_MAX_NODES:
+        return Evaluator.GENERATED
     few = rows <= vector_max_rows and tree_size(plan) <= TREE_MAX_NODES
     return Evaluator.VECTOR if few else Evaluator.SQL
 
@@ -173,6 +182,8 @@ class Workspace:
         self._empty: dict[str, Schema] = {}
         self._batches = Batches(self._batch)
         self._vector = VectorEvaluator(sql.constant)
+        self._generated = GeneratedEvaluator(self._vector.fold, self._batches)
+        self._values = self._generated.values
 
     # Another workspace
 
@@ -192,19 +203,24 @@ class Workspace:
 
     def register(self, name: str, rows: Rows) -> None:
         """Make Arrow rows known under a name."""
-        if name in self._registered:
-            self._unregister(name)
-        self._empty.pop(name, None)
-        self._batches.pop(name, None)
+        self._forget(name)
         self._counts[name] = rows.num_rows
         self._arrow[name] = rows
 
+    def _register_values(self, name: str, schema: Schema, rows: list[tuple[Any, ...]]) -> None:
+        """Make rows of generated code known under a name; Arrow is made of them if it is read."""
+        if not rows:
+            self.register_empty(name, schema)
+            return
+        self._forget(name)
+        self._counts[name] = len(rows)
+        self._values.add(name, schema, rows)
+
     def register_empty(self, name: str, schema: Schema) -> None:
         """Make a relation without rows known; no statement reads it."""
-        self._arrow.pop(name, None)
+        self._forget(name)
         self._empty[name] = schema
         self._counts[name] = 0
-        self._batches.pop(name, None)
 
     def create_table(self, name: str, sql: str, reads: Iterable[str] | None = None) -> int:
         """Name the rows of a SQL query, whatever had the name; how many there are.
@@ -213,13 +229,17 @@ class Workspace:
         """
         self._expose(reads)
         count = self.sql.create_table(name, sql)
-        self._empty.pop(name, None)
-        self._arrow.pop(name, None)
-        self._batches.pop(name, None)
-        if name in self._registered:
-            self._unregister(name)
+        self._forget(name)
         self._counts[name] = count
         return count
+
+    def _forget(self, name: str) -> None:
+        """Drop what had a name."""
+        if name in self._registered:
+            self._unregister(name)
+        for known in (self._empty, self._arrow, self._batches):
+            known.pop(name, None)
+        self._values.forget(name)
 
     def nonempty(self, keys: Iterable[KeySet]) -> tuple[KeySet, ...]:
         """Those keys whose relation has rows."""
@@ -233,8 +253,9 @@ class Workspace:
         """A relation as an Arrow table."""
         if name in self._empty:
             return arrow_schema(schema).empty_table()
-        if name in self._arrow:
-            return conform(_as_table(self._arrow[name]), schema)
+        rows = self._rows(name)
+        if rows is not None:
+            return conform(_as_table(rows), schema)
         return conform(self.sql.table(name, arrow_schema(schema).names), schema)
 
     def batch(self, name: str, schema: Schema | None = None) -> pa.RecordBatch:
@@ -247,14 +268,15 @@ class Workspace:
         if name in self._empty:
             type_ = arrow_schema(self._empty[name]).field(column).type
             return pa.chunked_array([], type_)
-        if name in self._arrow:
-            values = self._arrow[name].column(column)
+        rows = self._rows(name)
+        if rows is not None:
+            values = rows.column(column)
             return pa.chunked_array([values]) if isinstance(values, pa.Array) else values
         return self.sql.distinct_values(name, column)
 
     def arrow_columns(self, name: str, columns: Sequence[str]) -> list[pa.Array] | None:
         """VectorEvaluator of the same rows, None where not all of them are in Arrow memory."""
-        rows = self._arrow.get(name)
+        rows = self._rows(name)
         if rows is None or not {*columns} <= {*rows.schema.names}:
             return None
         return [rows.column(column) for column in columns]
@@ -266,6 +288,7 @@ class Workspace:
         self._vector.clear()
         self._arrow.clear()
         self._batches.clear()
+        self._values.clear()
         self._counts.clear()
         self._empty.clear()
         self.sql.clear()
@@ -296,6 +319,10 @@ class Workspace:
         if isinstance(plan, Empty):
             self.register_empty(step.result, schema_of(step.plan))
             return Evaluator.NONE
+        made = self._by_generated(plan, consolidated=step.consolidated)
+        if made is not None:
+            self._register_values(step.result, schema_of(plan), made)
+            return Evaluator.GENERATED
         rows = self._by_vector(plan, consolidated=step.consolidated)
         if rows is not None:
             self.register(step.result, rows)
@@ -345,7 +372,7 @@ class Workspace:
         self, plan: Plan, relations: Mapping[str, pa.RecordBatch], *, consolidated: bool
     ) -> pa.RecordBatch | None:
         """The rows of a plan over given batches; None where vector operators do not know them."""
-        return _unless_unknown(
+        return unless_unknown(
             lambda: self._vector.evaluate(plan, relations, consolidated=consolidated)
         )
 
@@ -369,13 +396,8 @@ class Workspace:
 
     def consolidate(self, rows: pa.Table, schema: Schema, rings: tuple[str, ...]) -> pa.Table:
         """Weighted rows with the weights of equal rows added, and `rings` with them."""
-
-        def consolidated() -> pa.RecordBatch:
-            wanted = select_columns(batch(rows), arrow_schema(schema))
-            return aggregate.consolidate(wanted, schema, rings)
-
         if rows.num_rows <= self._vector_max_rows:
-            result = _unless_unknown(consolidated)
+            result = self._vector.consolidate(batch(rows), schema, rings)
             if result is not None:
                 return pa.Table.from_batches([result])
         return self.sql.consolidate(rows, schema, rings)
@@ -390,10 +412,19 @@ class Workspace:
         self._expose(None)
         return self.sql.batches(sql, size)
 
+    def _by_generated(self, plan: Plan, *, consolidated: bool) -> list[tuple[Any, ...]] | None:
+        """The rows of a plan by generated code, None if another evaluator has to compute them."""
+        if self._choose(plan) is not Evaluator.GENERATED:
+            return None
+        return self._generated.evaluate(plan, consolidated=consolidated)
+
+    def _choose(self, plan: Plan) -> Evaluator:
+        rows = self.count_rows(ref.name for ref in referred(plan))
+        return choose_evaluator(plan, rows, self._vector_max_rows)
+
     def _by_vector(self, plan: Plan, *, consolidated: bool) -> pa.RecordBatch | None:
         """The rows of a plan by vector operators, None if SQL has to compute them."""
-        rows = self.count_rows(ref.name for ref in referred(plan))
-        if choose_evaluator(plan, rows, self._vector_max_rows) is Evaluator.SQL:
+        if self._choose(plan) is Evaluator.SQL:
             return None
         return self.vector_rows(plan, self._batches, consolidated=consolidated)
 
@@ -404,18 +435,25 @@ class Workspace:
         """A relation as one batch; a table that SQL created is copied."""
         if name in self._empty:
             return empty_batch(arrow_schema(self._empty[name]))
-        rows = self._arrow.get(name)
+        rows = self._rows(name)
         if rows is None:
             rows = self.sql.table(name)
         return rows if isinstance(rows, pa.RecordBatch) else batch(rows)
 
     def _expose(self, reads: Iterable[str] | None) -> None:
         """Register with SQL the Arrow relations that a statement reads."""
-        names = self._arrow if reads is None else reads
+        names = {**self._arrow, **self._values.made} if reads is None else reads
         for name in names:
-            if name in self._arrow and name not in self._registered:
-                self.sql.register(name, _as_table(self._arrow[name]))
+            rows = None if name in self._registered else self._rows(name)
+            if rows is not None:
+                self.sql.register(name, _as_table(rows))
                 self._registered.add(name)
+
+    def _rows(self, name: str) -> Rows | None:
+        """A relation in Arrow memory, None if SQL has it or it is known to be empty."""
+        if name in self._values.made and name not in self._arrow:
+            self._arrow[name] = self._values.batch(name)
+        return self._arrow.get(name)
 
     def _unregister(self, name: str) -> None:
         self.sql.unregister(name)
@@ -437,11 +475,3 @@ def _relations(plan: Plan) -> tuple[str, ...]:
 
 def _as_table(rows: Rows) -> pa.Table:
     return pa.Table.from_batches([rows]) if isinstance(rows, pa.RecordBatch) else rows
-
-
-def _unless_unknown(compute: Callable[[], pa.RecordBatch]) -> pa.RecordBatch | None:
-    """What vector operators compute, None where they do not know the plan or one of its values."""
-    try:
-        return compute()
-    except (Unsupported, pa.ArrowException):
-        return None

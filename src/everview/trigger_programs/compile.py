@@ -8,14 +8,16 @@ computed from, so that every statement reads old values: in increasing order of 
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
 from fractions import Fraction
 from typing import TypeAlias
 
 from everview.errors import UserError
 from everview.lang.agca.delta import Event, delta, is_simple
-from everview.lang.agca.factorize import Component, eliminated, factorized
-from everview.lang.agca.normal_form import Monomial, normal_form, polynomial
+from everview.lang.agca.factorize import Component, Keys, eliminated, factorized
+from everview.lang.agca.from_plan import rows_name
+from everview.lang.agca.normal_form import Monomial, monomials, normal_form, polynomial
 from everview.lang.agca.printer import print_query
 from everview.lang.agca.scope import span_of
 from everview.lang.agca.syntax import (
@@ -32,6 +34,7 @@ from everview.lang.agca.syntax import (
     Sum,
     Variable,
     children,
+    minus,
     names_in,
     rebuilt,
     relations,
@@ -42,18 +45,38 @@ from everview.lang.agca.syntax import (
 from everview.trigger_programs.program import Statement, Trigger, TriggerProgram, View
 
 
-def compile_triggers(definitions: Iterable[Definition]) -> TriggerProgram:
-    """The program that keeps the views of AGCA definitions fresh, from their tables' rows."""
-    compilation = _Compilation()
+def compile_triggers(
+    definitions: Iterable[Definition],
+    unique: Keys | None = None,
+    rows: Callable[[Definition], Expr] = lambda each: arity(each.body),
+) -> TriggerProgram:
+    """The program that keeps the views of AGCA definitions fresh, from their tables' rows.
+
+    `unique` are the keys of relations; they make maps small, and no answer depends on them. `rows`
+    is the expression that counts the bindings of a group.
+    """
+    compilation = _Compilation(unique or {})
     views = []
     for each in definitions:
         compilation.check(each)
         values = compilation.map_of(each.body, each.key_names)
-        counts = compilation.map_of(arity(each.body), each.key_names)
+        counts = compilation.map_of(rows(each), each.key_names)
         views.append(View(each.name, values, counts))
     compilation.close()
     maps = sorted(compilation.maps.values(), key=lambda each: -_order(each))
     return TriggerProgram(tuple(maps), compilation.triggers(maps), tuple(views))
+
+
+def compile_totals(
+    views: Mapping[str, tuple[Definition, ...]], unique: Keys | None = None
+) -> TriggerProgram:
+    """The program of the totals of views of SQL, one of which counts the rows of each group."""
+    rows: dict[str, Expr] = {}
+    for view, totals in views.items():
+        counted = next(each for each in totals if each.name == rows_name(view))
+        rows |= {each.name: counted.body for each in totals}
+    definitions = [each for totals in views.values() for each in totals]
+    return compile_triggers(definitions, unique, lambda each: rows[each.name])
 
 
 def arity(query: Expr) -> Expr:
@@ -80,7 +103,8 @@ _Added: TypeAlias = tuple[tuple[str, ...], tuple[str, ...], tuple[Expr, ...]]
 class _Compilation:
     """The maps that are needed so far, by their canonical definition."""
 
-    def __init__(self) -> None:
+    def __init__(self, unique: Keys) -> None:
+        self.unique = unique
         self.maps: dict[tuple[tuple[str, ...], Expr], Definition] = {}
         self.columns: dict[str, int] = {}
         self.statements: dict[tuple[str, int, str], list[Statement]] = {}
@@ -107,7 +131,7 @@ class _Compilation:
 
     def map_of(self, body: Expr, keys: tuple[str, ...]) -> str:
         """The name of the map with this meaning, which is kept from now on."""
-        terms = normal_form(body, frozenset(keys))
+        terms = normal_form(body, frozenset(keys), _scopes(body))
         simple = [eliminated(each, keys, frozenset())[0] for each in terms]
         query = polynomial(simple)
         names = _canonical(query, keys)
@@ -119,7 +143,8 @@ class _Compilation:
         names = _canonical(query, component.keys)
         keys = tuple(names[key].name for key in component.keys)
         name = self._map(substituted(query, dict(names)), keys)
-        return Atom(name, tuple(map(Variable, component.keys)))
+        empty = nullable_names(component.factors)
+        return Atom(name, tuple(Variable(each, each in empty) for each in component.keys))
 
     def _map(self, query: Expr, keys: tuple[str, ...]) -> str:
         known = self.maps.get((keys, query))
@@ -135,9 +160,14 @@ class _Compilation:
             definition = list(self.maps.values())[done]
             done += 1
             for relation in relations(definition.body):
-                for sign in (1, -1):
-                    made = self._derived(definition, relation, sign)
-                    self.statements[relation, sign, definition.name] = made
+                made = self._derived(definition, relation, 1)
+                self.statements[relation, 1, definition.name] = made
+                if _is_linear(definition.body, relation):
+                    # Δ for a deletion is −Δ for an insertion.
+                    undone = [replace(each, body=minus(each.body)) for each in made]
+                else:
+                    undone = self._derived(definition, relation, -1)
+                self.statements[relation, -1, definition.name] = undone
 
     def _derived(self, definition: Definition, relation: str, sign: int) -> list[Statement]:
         """What an event adds to a map."""
@@ -146,10 +176,11 @@ class _Compilation:
         known = frozenset(row)
         change = delta(definition.body, event)
         sums: dict[_Added, Fraction] = {}
-        for term in normal_form(change, known | {*definition.key_names}):
+        bound = known | {*definition.key_names}
+        for term in normal_form(change, bound, _scopes(definition.body)):
             given = tuple(sorted(_given(term, known), key=row.index))
             simple, keys = eliminated(term, definition.key_names, known)
-            components, others = factorized(simple, known | {*keys})
+            components, others = factorized(simple, known | {*keys}, known, self.unique)
             lookups = tuple(self.component(each) for each in components)
             added = (keys, given, (*lookups, *others))
             sums[added] = sums.get(added, Fraction(0)) + simple.coefficient
@@ -209,7 +240,31 @@ def _given(term: Monomial, row: frozenset[str]) -> set[str]:
         if isinstance(each, Assignment)
         and isinstance(each.value, Variable)
         and each.value.name in row
+        and not each.variable.nullable
     }
+
+
+def _is_linear(query: Expr, relation: str) -> bool:
+    """Whether no monomial joins a relation with itself."""
+    return all(
+        sum(atom.relation == relation for atom in term.atoms) <= 1
+        for term in monomials(query, whole_terms=True)
+    )
+
+
+def _scopes(query: Expr) -> tuple[frozenset[str], ...]:
+    """The variables of each relation: a polynomial over those of one need not be multiplied out."""
+    return tuple(names_in(each) for each in walk(query) if isinstance(each, Atom))
+
+
+def nullable_names(factors: Iterable[Expr]) -> frozenset[str]:
+    """The variables that may be NULL where factors bind them."""
+    listed = [a for f in factors if isinstance(f, Atom) for a in f.arguments]
+    held = [each for each in listed if isinstance(each, Variable)]
+    filled = {each.name for each in held if not each.nullable}
+    found = frozenset(each.name for each in held) - filled
+    assigned = [f for f in factors if isinstance(f, Assignment)]
+    return found | {f.variable.name for f in assigned if names_in(f.value) & found} - filled
 
 
 def _order(definition: Definition) -> int:

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import json
-from collections import Counter
+import operator
 from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
 from datetime import date, datetime
-from decimal import Clamped, Context, Decimal, Inexact, InvalidOperation, Overflow, localcontext
+from decimal import Decimal, localcontext
 from fractions import Fraction
 from typing import Any, TypeAlias
 
+import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 
 from everview.arguments import did_you_mean, shown
@@ -22,10 +25,13 @@ from everview.lang.agca.syntax import (
     Comparison,
     Definition,
     Expr,
+    Extract,
     Variable,
     children,
+    names_in,
 )
-from everview.trigger_programs.codegen import Index, Key, generate
+from everview.trigger_programs.codegen import Batch, Index, Key, generate, restoring
+from everview.trigger_programs.columns import EXACT, Columns, Ints, integers, values
 from everview.trigger_programs.program import TriggerProgram, print_program
 
 SNAPSHOT_VERSION = 1
@@ -34,8 +40,6 @@ Row: TypeAlias = tuple[Any, ...]
 Maps: TypeAlias = dict[str, dict[Key, Any]]
 Indexes: TypeAlias = dict[Index, dict[Key, dict[Key, None]]]
 
-_EXACT = Context(prec=2000, traps=[Inexact, InvalidOperation, Overflow, Clamped])
-"""Sums and products of decimals keep all of their digits."""
 _KEYS = (int, Decimal, str, bool, date, datetime, bytes, type(None))
 _NUMBERS = (int, Decimal, type(None))
 
@@ -47,11 +51,13 @@ class Triggers:
     A call that is refused has changed nothing.
     """
 
-    def __init__(self, program: TriggerProgram) -> None:
+    def __init__(self, program: TriggerProgram, columns: Columns | None = None) -> None:
         self._program = program
-        self._generated = generate(program)
+        self._columns = columns
+        self._generated = generate(program, columns)
         self._numeric = numeric_columns(program.maps)
-        self._columns = {each.relation: len(each.row) for each in program.triggers}
+        self._widths = {each.relation: len(each.row) for each in program.triggers}
+        self._read = columns_read(program)
         self._install({each.name: initial_entries(each) for each in program.maps})
 
     @property
@@ -61,31 +67,45 @@ class Triggers:
 
     def insert(self, relation: str, rows: Any) -> None:
         """Insert rows: tuples, or an Arrow table or batch."""
-        self._apply(self._grouped(relation, self._rows(relation, rows), 1))
+        run = self._inserting.get(relation) if type(rows) is list and len(rows) == 1 else None
+        if run is None:
+            self._must_be_known(relation)
+            self._apply([(relation, 1, self._batch(relation, 1, rows))])
+            return
+        try:
+            run(rows[0])
+        except (TypeError, ValueError, LookupError):
+            self._batch(relation, 1, rows)
+            raise
 
     def delete(self, relation: str, rows: Any) -> None:
         """Delete rows: tuples, or an Arrow table or batch."""
-        self._apply(self._grouped(relation, self._rows(relation, rows), -1))
+        run = self._deleting.get(relation) if type(rows) is list and len(rows) == 1 else None
+        if run is None:
+            self._must_be_known(relation)
+            self._apply([(relation, -1, self._batch(relation, -1, rows))])
+            return
+        try:
+            run(rows[0])
+        except (TypeError, ValueError, LookupError):
+            self._batch(relation, -1, rows)
+            raise
 
     def apply(self, changes: Iterable[tuple[str, Row, int]]) -> None:
         """Apply changes of any relations at once: the relation, the row and its weight."""
-        found: dict[str, Counter[Row]] = {}
+        weighed: dict[tuple[str, int], list[Row]] = {}
         for relation, row, weight in changes:
-            [checked] = self._rows(relation, [row])
             if type(weight) is not int:
                 raise _refused(f"{shown(weight)} is no weight", "give a whole number")
-            found.setdefault(relation, Counter())[checked] += weight
-        self._apply(found)
+            self._must_be_known(relation)
+            sign = 1 if weight > 0 else -1
+            weighed.setdefault((relation, sign), []).extend([row] * abs(weight))
+        self._apply([(*event, self._batch(*event, rows)) for event, rows in weighed.items()])
 
     def result(self, view: str | None = None) -> list[Row]:
         """The rows of a view: its group variables and the value; of the only one if not named."""
         names = {each.name: each for each in self._program.views}
-        if view is None and len(names) == 1:
-            view = next(iter(names))
-        if view not in names:
-            remedy = f"{did_you_mean(str(view), names)}there are: {', '.join(names)}"
-            raise _refused(f"there is no view {shown(view)} here", remedy)
-        found = names[view]
+        found = names[self._named(view, names)]
         values, counts = self._maps[found.values], self._maps[found.counts]
         arity = len(next(e for e in self._program.maps if e.name == found.counts).keys)
         if not arity:
@@ -95,6 +115,16 @@ class Triggers:
             for key, count in counts.items()
             if count > 0
         ]
+
+    def _named(self, view: str | None, names: Iterable[str]) -> str:
+        known = list(names)
+        if view is None and len(known) == 1:
+            return known[0]
+        if view not in known:
+            remedy = f"{did_you_mean(str(view), known)}there are: {', '.join(known)}"
+            raise _refused(f"there is no view {shown(view)} here", remedy)
+        assert view is not None
+        return view
 
     def snapshot(self) -> str:
         """All state as text, exactly; `restore` reads it."""
@@ -138,66 +168,221 @@ class Triggers:
                 parts = _parts(key)
                 part = _key([parts[at] for at in index.positions])
                 entries.setdefault(part, {})[key] = None
-        functions = self._generated.functions(self._program, maps, indexes)
-        self._maps, self._functions = maps, functions
+        functions = self._generated.functions(self._program, maps, indexes, self._checked)
+        restore = restoring(self._program, maps, indexes)
+        known = () if self._columns is None else self._columns.schemas
+        self._inserting = {each: self._single(each, 1) for each in known}
+        self._deleting = {each: self._single(each, -1) for each in known}
+        self._maps, self._functions, self._restore_entry = maps, functions, restore
 
-    def _grouped(self, relation: str, rows: list[Row], sign: int) -> dict[str, Counter[Row]]:
-        counted = Counter(rows)
-        return {relation: counted if sign > 0 else Counter({r: -n for r, n in counted.items()})}
+    def _single(self, relation: str, sign: int) -> Callable[[Any], None]:
+        """What one row does, which it checks; it is compiled when it is first called."""
 
-    def _apply(self, changes: Mapping[str, Mapping[Row, int]]) -> None:
-        """Run the events one by one; if one fails, those before it are taken back."""
-        done: list[tuple[Callable[..., None], Row]] = []
-        with localcontext(_EXACT):
+        def first(row: Any) -> None:
+            if relation in self._widths:
+                run = self._functions.row[relation, sign]
+            else:
+                width = self._width(relation)
+
+                def run(row: Any) -> None:
+                    if len(row) != width:
+                        raise ValueError
+
+            (self._inserting if sign > 0 else self._deleting)[relation] = run
+            run(row)
+
+        return first
+
+    def _apply(self, changes: Iterable[tuple[str, int, _Rows]]) -> None:
+        """Run events in order; if one fails, those before it are taken back."""
+        log: list[tuple[Callable[..., None], tuple[Any, ...]]] = []
+        with localcontext(EXACT):
             try:
-                for relation, rows in changes.items():
-                    forth, back = (self._functions[relation, sign] for sign in (1, -1))
-                    for row, weight in rows.items():
-                        run, undo = (forth, back) if weight > 0 else (back, forth)
-                        for _ in range(abs(weight)):
-                            run(*row)
-                            done.append((undo, row))
-            except BaseException as problem:
-                for undo, row in reversed(done):
-                    undo(*row)
-                if isinstance(problem, TypeError | ArithmeticError):
-                    raise _refused(
-                        f"the row {shown(row)} of {relation} cannot be computed with: {problem}",
-                        "give values of the types that are compared and multiplied",
-                    ) from None
+                for relation, sign, rows in changes:
+                    if isinstance(rows, _Filtered):
+                        entries: list[tuple[Any, ...]] = []
+                        log.append((self._restore_all, (entries,)))
+                        self._functions.batch[relation, sign](rows.columns, entries, rows.number)
+                    else:
+                        self._one_by_one(relation, sign, rows, log)
+            except BaseException:
+                for undo, arguments in reversed(log):
+                    undo(*arguments)
                 raise
+
+    def _one_by_one(
+        self,
+        relation: str,
+        sign: int,
+        rows: list[Row],
+        log: list[tuple[Callable[..., None], tuple[Any, ...]]],
+    ) -> None:
+        """Rows of which each sees what those before it did."""
+        if relation not in self._widths:
+            return
+        run = self._functions.row[relation, sign]
+        undo = self._functions.row[relation, -sign]
+        for row in rows:
+            try:
+                run(row)
+            except (TypeError, AttributeError, ArithmeticError) as problem:
+                raise _refused(
+                    f"the row {shown(row)} of {relation} cannot be computed with: {problem}",
+                    "give values of the types that are compared and multiplied",
+                ) from None
+            log.append((undo, (row,)))
+
+    def _restore_all(self, entries: list[tuple[Any, ...]]) -> None:
+        for number, added, olds in reversed(entries):
+            for key, old in zip(added, olds, strict=True):
+                self._restore_entry(number, key, old)
 
     # Rows
 
-    def _rows(self, relation: str, rows: Any) -> list[Row]:
-        """Rows that have as many columns as the relation, of values that are exact."""
-        if relation not in self._columns:
-            remedy = f"{did_you_mean(str(relation), self._columns)}there are: "
-            remedy += ", ".join(self._columns)
+    def _must_be_known(self, relation: str) -> None:
+        known = self._widths if self._columns is None else self._columns.schemas
+        if relation not in known:
+            remedy = f"{did_you_mean(str(relation), known)}there are: {', '.join(known)}"
             raise _refused(f"no view reads {shown(relation)}", remedy)
-        width = self._columns[relation]
-        if isinstance(rows, pa.Table | pa.RecordBatch):
-            columns = [column.to_pylist() for column in rows.columns]
-            if len(columns) != width:
+
+    def _width(self, relation: str) -> int:
+        if self._columns is None:
+            return self._widths[relation]
+        return len(self._columns.schemas[relation])
+
+    def _batch(self, relation: str, sign: int, rows: Any) -> _Rows:
+        """Rows as the functions for an event take them: checked, and filtered column by column."""
+        width = self._width(relation)
+        arrow = isinstance(rows, pa.Table | pa.RecordBatch)
+        if arrow:
+            given = list(rows.columns)
+            if len(given) != width:
                 raise _refused(
-                    f"{relation} has {width} columns, not {len(columns)}", "give all of them"
+                    f"{relation} has {width} columns, not {len(given)}", "give all of them"
                 )
-            listed = list(zip(*columns, strict=True))
         else:
+            rows, given = _tuples(relation, width, rows)
+        if self._columns is None:
+            if arrow:
+                given = [column.to_pylist() for column in given]
+                rows = list(zip(*given, strict=True))
+            for at, column in enumerate(given):
+                numeric = at in self._numeric.get(relation, ())
+                _check_column(relation, at, column, _NUMBERS if numeric else _KEYS)
+            return list(rows)
+        batch = self._generated.filtered.get((relation, sign))
+        if batch is not None:
+            number = rows.num_rows if arrow else len(rows)
+            if not number:
+                return _Filtered([[] for _ in batch.columns], 0)
+            return self._filtered(relation, batch, given, number)
+        if arrow:
+            rows = list(zip(*(column.to_pylist() for column in given), strict=True))
+        if relation not in self._widths:
+            return []
+        return [self._checked(relation, row) for row in rows]
+
+    def _filtered(self, relation: str, batch: Batch, given: list[Any], number: int) -> _Filtered:
+        columns = {at: self._column(relation, at, given[at]) for at in batch.columns}
+        kept = _kept(batch, columns)
+        if kept is not None:
+            number = int(kept.sum())
+            mask = pa.array(kept)
+            columns = {at: column.filter(mask) for at, column in columns.items()}
+        return _Filtered([values(columns[at]) for at in batch.columns], number)
+
+    def _column(self, relation: str, at: int, given: Any) -> pa.Array:
+        assert self._columns is not None
+        try:
+            if isinstance(given, tuple):
+                return self._columns.array(relation, at, list(given))
+            return self._columns.conform(relation, at, given)
+        except (ValueError, TypeError, OverflowError) as problem:
+            raise self._bad_value(relation, at, problem) from None
+
+    def _bad_value(self, relation: str, at: int, problem: Exception) -> UserError:
+        assert self._columns is not None
+        column = self._columns.schemas[relation][at]
+        null = self._columns.may_be_null(relation, at)
+        return _refused(
+            f"column {column.name} of {relation} has {problem}",
+            f"give {column.type} values{' or None' if null else ''}",
+        )
+
+    def _checked(self, relation: str, row: Any) -> Row:
+        """A row with the values that maps keep, in the columns that are read."""
+        columns = self._columns
+        if columns is None:
+            return tuple(row)
+        _tuples(relation, self._width(relation), [row])
+        read = self._read[relation]
+        made: list[Any] = []
+        for at, value in enumerate(row):
             try:
-                listed = [tuple(each) for each in rows]
-            except TypeError:
-                raise _refused(f"{shown(rows)} are no rows", "give a list of tuples") from None
-            for row in listed:
-                if len(row) != width:
-                    raise _refused(
-                        f"{relation} has {width} columns, not {len(row)}", "give all of them"
-                    )
-            columns = [list(each) for each in zip(*listed, strict=True)]
-        for at, column in enumerate(columns):
-            numeric = at in self._numeric.get(relation, ())
-            _check_column(relation, at, column, _NUMBERS if numeric else _KEYS)
-        return listed
+                made.append(columns.checked(relation, at, value) if at in read else value)
+            except (ValueError, TypeError, OverflowError) as problem:
+                raise self._bad_value(relation, at, problem) from None
+        return tuple(made)
+
+
+@dataclass(frozen=True, slots=True)
+class _Filtered:
+    """The columns of rows that an event's batches take, and how many rows there are."""
+
+    columns: list[list[Any]]
+    number: int
+
+
+_Rows: TypeAlias = "list[Row] | _Filtered"
+
+
+def _tuples(relation: str, width: int, rows: Any) -> tuple[list[Row], list[tuple[Any, ...]]]:
+    """Rows and their columns."""
+    try:
+        rows = rows if isinstance(rows, list) else list(rows)
+        wrong = {*map(len, rows)} - {width}
+        if wrong:
+            problem = f"{relation} has {width} columns, not {min(wrong)}"
+            raise _refused(problem, "give all of them")
+        if any(isinstance(row, str | bytes | Mapping) for row in rows):
+            raise TypeError
+        return rows, list(zip(*rows, strict=True))
+    except TypeError:
+        raise _refused(f"{shown(rows)} are no rows", "give a list of tuples") from None
+
+
+_COMPARE: Mapping[str, Callable[[Any, Any], Any]] = {
+    "=": operator.eq,
+    "<>": operator.ne,
+    "<": operator.lt,
+    "<=": operator.le,
+    ">": operator.gt,
+    ">=": operator.ge,
+}
+
+
+def _kept(batch: Batch, columns: Mapping[int, pa.Array]) -> npt.NDArray[np.bool_] | None:
+    """Which rows satisfy the filters of a batch; None if all do."""
+    kept: npt.NDArray[np.bool_] | None = None
+    for each in batch.filters:
+        sides = [each.left, each.right] if each.is_column else [each.left]
+        found = [_filled_integers(columns[at]) for at in sides]
+        mask = _COMPARE[each.operator](found[0], found[1] if each.is_column else each.right)
+        for at in sides:
+            if columns[at].null_count:
+                mask &= columns[at].is_valid().to_numpy(zero_copy_only=False)
+        kept = mask if kept is None else kept & mask
+    return None if kept is None or kept.all() else kept
+
+
+def _filled_integers(column: pa.Array) -> Ints:
+    """A column in units, with any number where it is NULL."""
+    if column.null_count:
+        zero = pa.scalar(0, pa.int32()).cast(column.type)
+        column = column.fill_null(zero)
+    found = integers(column)
+    assert found is not None
+    return found
 
 
 def initial_entries(definition: Definition) -> dict[Key, Any]:
@@ -210,6 +395,16 @@ def initial_entries(definition: Definition) -> dict[Key, Any]:
 
 def _plain(value: Any) -> Any:
     return constant(value).value if isinstance(value, Fraction) else value
+
+
+def columns_read(program: TriggerProgram) -> dict[str, set[int]]:
+    """The columns of each relation that statements use, by position."""
+    found: dict[str, set[int]] = {}
+    for trigger in program.triggers:
+        used = {n for s in trigger.statements for n in (*names_in(s.body), *s.keys, *s.given)}
+        places = {at for at, name in enumerate(trigger.row) if name in used}
+        found.setdefault(trigger.relation, set()).update(places)
+    return found
 
 
 def numeric_columns(maps: Iterable[Definition]) -> dict[str, set[int]]:
@@ -231,7 +426,7 @@ def _numbers(query: Expr) -> frozenset[str]:
     if isinstance(query, Variable):
         return frozenset({query.name})
     parts = children(query)
-    if isinstance(query, Comparison | Assignment):
+    if isinstance(query, Comparison | Assignment | Extract):
         parts = tuple(each for each in parts if not isinstance(each, Variable))
     return frozenset[str]().union(*map(_numbers, parts))
 

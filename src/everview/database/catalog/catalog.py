@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -54,6 +54,7 @@ from everview.lang.front_end import (
     RELALG,
     SQL,
     ViewText,
+    comprehension,
     is_nested_in_sql,
     lower_view,
     names_read,
@@ -241,11 +242,24 @@ class Catalog:
         others = {n: v for n, v in self.views.items() if n not in (name, *readers)}
         grown = self._like(self.tables, others).with_view(replace(view, name=name))
         for reader in readers:
-            grown = self._with_reader(grown, reader, name)
+            grown = self.with_reader(grown, reader, name)
         return grown
 
-    def _with_reader(self, grown: Catalog, reader: str, name: str) -> Catalog:
-        """The grown catalog with a view as it is declared here, if it keeps its columns."""
+    def without_readers_of(self, names: Collection[str]) -> tuple[Catalog, tuple[str, ...]]:
+        """The catalog without some views and all that read them, which are to be declared again.
+
+        The readers come with it, in order.
+        """
+        gone = {*names, *(each for name in names for each in self.dictionaries(name))}
+        readers = {reader for name in gone for reader in self.readers(name)} - gone
+        left = {n: view for n, view in self.views.items() if n not in gone | readers}
+        return self._like(self.tables, left), tuple(n for n in self.views if n in readers)
+
+    def with_reader(self, grown: Catalog, reader: str, name: str) -> Catalog:
+        """The grown catalog with a view as it is declared here, if it keeps its columns.
+
+        It reads `name`, which has been replaced.
+        """
         remedy = f"keep the columns that {reader} reads, or drop {reader} first"
         try:
             grown = grown.with_view(replace(self.views[reader], rest=None, parts=()))
@@ -391,7 +405,7 @@ class Catalog:
             left = left._without_own(own)
         gone = {name, *left.dictionaries(name)}
         left._must_be_unread(name, *gone, unless=", or write CASCADE")
-        tables = {key: value for key, value in left.tables.items() if key != name}
+        tables = {key: value for key, value in left.tables.items() if key not in gone}
         views = {key: value for key, value in left.views.items() if key not in gone}
         return left._like(tables, views)
 
@@ -451,7 +465,9 @@ class Catalog:
         return (*self.tables, *self.views, *self.constraints)
 
     def whole_view(self, name: str) -> str:
-        """The view that a relation belongs to: itself, unless it is inside a nested one."""
+        """The view or table that a relation belongs to: itself, unless it is inside another."""
+        if name in self.tables:
+            return self.tables[name].inside or name
         view = self.views.get(name)
         return (view and nested_view(view.query, view.language)) or name
 
@@ -461,8 +477,18 @@ class Catalog:
         return view is not None and view.language == NESTED and self.whole_view(name) == name
 
     def dictionaries(self, name: str) -> tuple[str, ...]:
-        """The relations of the collections inside a nested view, each after the one above it."""
-        return tuple(each for each in self.views if each != name and self.whole_view(each) == name)
+        """The relations of the collections in a view or table, each after the one above it."""
+        every = (*self.tables, *self.views)
+        return tuple(each for each in every if each != name and self.whole_view(each) == name)
+
+    def lookup_state(self, dictionary: str) -> str:
+        """The state in which the rows of a dictionary of a table are looked up by their digests."""
+        by, states = self.tables[dictionary].lookup, self.maintenance.states.stored.values()
+        return next(
+            state.name
+            for state in states
+            if state.sort == by and [each.name for each in sources(state.plan)] == [dictionary]
+        )
 
     def read_by(self, names: Iterable[str]) -> tuple[str, ...]:
         """The tables and views of these names, with the dictionaries of nested views in SQL."""
@@ -493,10 +519,16 @@ class Catalog:
         return known.get(name.lower())
 
     def table(self, name: str) -> TableDefinition:
-        """The table of that name, or a clear error."""
+        """The table of that name, or a clear error; a dictionary is changed through its table."""
         found = self.find(name)
-        if found in self.tables:
+        if found in self.tables and not self.tables[found].inside:
             return self.tables[found]
+        if found in self.tables:
+            raise UserError(
+                "C004",
+                f"{found} is a collection inside {self.tables[found].inside}",
+                remedy=f"use tx.update_inner, or INSERT INTO {found} OF key VALUES …",
+            )
         if found is not None:
             raise UserError(
                 "C004",
@@ -546,7 +578,19 @@ class Catalog:
             query, language = violating_queries_of(self.constraints[view], self.tables)[-1], SQL
         else:
             query, language = self.views[view].query, self.views[view].language
-        return self.read_by(names_read(query, language))
+        found = dict.fromkeys(self.read_by(names_read(query, language)))
+        if comprehension(query, language):
+            others = (each for each in found if each != self.whole_view(view))
+            found |= dict.fromkeys(each for name in others for each in self.inside(name))
+        return tuple(found)
+
+    def inside(self, name: str) -> Iterator[str]:
+        """The dictionaries that hold the collections inside a relation, its own or shared."""
+        if not self.is_nested(name):
+            return
+        yield from self.dictionaries(name)
+        if comprehension(self.views[name].query, NESTED):
+            yield from (each for each in self.reads(name) if self.whole_view(each) != each)
 
     @property
     def parts(self) -> dict[str, RecomputedBlock]:
@@ -562,7 +606,10 @@ class Catalog:
             if name not in self._compiled:
                 self._compile_view(name)
         if self._maintenance is None:
-            tables = {t.name: Table(t.source, t.sort, t.not_null) for t in self.tables.values()}
+            tables = {
+                t.name: Table(t.source, t.sort, t.not_null, bool(t.inside), t.lookup)
+                for t in self.tables.values()
+            }
             tables |= {p.name: Table(p.source, p.sort, ours=True) for p in self.parts.values()}
             views = (self._compiled[name] for name in self.views if name not in self._beyond)
             assertions = self._compile_assertions()
@@ -586,7 +633,7 @@ class Catalog:
     def as_assertion(self, constraint: ConstraintDefinition) -> Assertion:
         """A constraint compiled, by the first of its queries that can be read."""
         name, problem = constraint.name, None
-        known = {n: KnownSource(s, self._may_be_null(s)) for n, s in self._sources().items()}
+        known = self.known_relations()
         for query in violating_queries_of(constraint, self.tables):
             try:
                 view, _ = compile_view(ViewText(name, query), known, self.analyze)
@@ -613,7 +660,7 @@ class Catalog:
         try:
             self._must_read_what_is_fresh(name)
             view = self.views[name]
-            text, known = self._text_over(name)
+            text, known = self.text_over(name)
             made, decision = compile_view(text, known, self.analyze, view.decision)
             self._compiled[name] = made
             if view.decision is None:
@@ -632,15 +679,27 @@ class Catalog:
 
     def written(self, name: str) -> Plan:
         """A view as a plan that no rewriting has touched."""
-        return lower_view(*self._text_over(name), self.analyze)
+        return lower_view(*self.text_over(name), self.analyze)
 
-    def _text_over(self, name: str) -> tuple[ViewText, dict[str, KnownSource]]:
+    def text_over(self, name: str) -> tuple[ViewText, dict[str, KnownSource]]:
         """The text of a view, and the relations it may read, by lower-case name."""
         view = self.views[name]
         text = view.query if view.rest is None else view.rest
-        known = {n: KnownSource(s, self._may_be_null(s)) for n, s in self._sources(name).items()}
+        known = self.known_relations(name)
         known |= {part.name.lower(): KnownSource(part.source, nulls=True) for part in view.parts}
         return ViewText(name, text, view.language, view.columns), known
+
+    def known_relations(self, before: str | None = None) -> dict[str, KnownSource]:
+        """What a view may read, by lower-case name: all, or what is declared before a view."""
+        sources = self._sources(before).items()
+        return {
+            name: KnownSource(
+                each,
+                self._may_be_null(each),
+                self.views[each.name].query if self.is_nested(each.name) else "",
+            )
+            for name, each in sources
+        }
 
     def _may_be_null(self, source: Source) -> bool:
         """Whether a relation may hold a NULL, or a row twice."""

@@ -6,9 +6,12 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, TypeAlias
 
+from everview.database.catalog.calculus import as_query
+from everview.database.catalog.dictionaries import Collections, Dictionary, dictionaries
 from everview.database.catalog.evolution import UNALTERED, Evolution, evolution_from, evolution_json
 from everview.expr.types import Column, Schema, unusable_name
 from everview.lang.front_end import SQL
+from everview.lang.nested.syntax import Expr, Rel
 from everview.lang.sql.parse.functions import Function
 from everview.lang.sql.parse.statements import STRICT
 from everview.lang.sql.recompute.partition_query import RecomputedBlock
@@ -63,7 +66,8 @@ class TableDefinition:
 
     `defaults` and `generated` are the expressions of columns that a row does not give.
     `evolution` is how it was altered, `formerly` the names it had until some epochs.
-    A table that `is_set` has no row twice: changes of it are minimized.
+    A table that `is_set` has no row twice: changes of it are minimized. One with `collections` is
+    the flat relation of them; a dictionary is a table too, with the name of the one it is `inside`.
     """
 
     name: str
@@ -77,6 +81,31 @@ class TableDefinition:
     is_set: bool = False
     defaults: tuple[tuple[str, str], ...] = ()
     generated: tuple[tuple[str, str], ...] = ()
+    collections: Collections | None = None
+    inside: str = ""
+
+    @property
+    def dictionaries(self) -> tuple[Dictionary, ...]:
+        """The dictionaries of its collections, with those inside them."""
+        key = tuple(column for name in self.key for column in self.columns if column.name == name)
+        return dictionaries(self.name, key, self.collections) if self.collections else ()
+
+    @property
+    def query(self) -> Expr:
+        """What it means in the nested calculus: a relation, or a query for its collections."""
+        if self.collections is None:
+            return Rel(self.name)
+        return as_query(self.name, self.collections.columns, self.dictionaries)
+
+    @property
+    def lookup(self) -> tuple[str, ...]:
+        """The column by which a row of a dictionary is looked up; none of another table."""
+        return (self.columns[-1].name,) if self.inside else ()
+
+    @property
+    def shown(self) -> Schema:
+        """The columns that a reader of its rows is shown: those of a dictionary without digests."""
+        return self.columns[:-1] if self.inside else self.columns
 
     @property
     def source(self) -> Source:
@@ -165,7 +194,11 @@ def table_from(raw: Mapping[str, Any]) -> TableDefinition:
         tuple((name, text) for name, text in raw.get(kind, ()))
         for kind in ("defaults", "generated")
     )
-    table = replace(table, defaults=defaults, generated=generated)
+    table = replace(table, defaults=defaults, generated=generated, inside=raw.get("inside", ""))
+    if "collections" in raw:
+        told = raw["collections"]
+        found = Collections(_columns_from(told["columns"]), tuple(told["paths"]))
+        table = replace(table, collections=found)
     return replace(table, is_set=raw.get("kind") == "set", **_told_from(raw))
 
 
@@ -181,6 +214,10 @@ def table_json(table: TableDefinition) -> dict[str, Any]:
     plain |= {kind: [list(each) for each in given] for kind, given in pairs.items() if given}
     plain |= {"evolution": evolution_json(table.evolution)} if table.evolution.layouts else {}
     plain |= {"kind": "set"} if table.is_set else {}
+    plain |= {"inside": table.inside} if table.inside else {}
+    if table.collections is not None:
+        told = _columns_json(table.collections.columns), list(table.collections.paths)
+        plain |= {"collections": dict(zip(("columns", "paths"), told, strict=True))}
     return plain | _told_json(table)
 
 

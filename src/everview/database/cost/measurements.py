@@ -82,6 +82,8 @@ class Measurements:
 
 
 EXPECTATION_DECAY = 0.9
+SAMPLES = ("samples",)
+"""The entry of a note that has measurements."""
 SEPARATOR = "/"
 """Between the names of tables; no table has it in its name."""
 

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from everview.database.catalog.catalog import Catalog
+from everview.expr.types import names
+from everview.lang.agca.factorize import Keys
 from everview.lang.agca.from_plan import definitions_of
 from everview.lang.agca.printer import print_definition
 from everview.lang.agca.syntax import Definition
 from everview.lang.agca.views import checked_definitions
 from everview.lang.front_end import AGCA
-from everview.trigger_programs.compile import compile_triggers
+from everview.trigger_programs.compile import compile_totals, compile_triggers
 from everview.trigger_programs.program import print_program
 
 
@@ -19,7 +21,21 @@ def explain_agca(catalog: Catalog, name: str) -> str:
 
 def explain_triggers(catalog: Catalog, name: str) -> str:
     """What one row of each relation would add to each map."""
-    return print_program(compile_triggers(_definitions(catalog, name))).rstrip("\n")
+    definitions = _definitions(catalog, name)
+    if catalog.views[name].language == AGCA:
+        program = compile_triggers(definitions)
+    else:
+        program = compile_totals({name: definitions}, unique_keys(catalog))
+    return print_program(program).rstrip("\n")
+
+
+def unique_keys(catalog: Catalog) -> Keys:
+    """The positions of the primary key of each table."""
+    return {
+        each.name: tuple(names(each.columns).index(column) for column in each.key)
+        for each in catalog.tables.values()
+        if each.key
+    }
 
 
 def _definitions(catalog: Catalog, name: str) -> tuple[Definition, ...]:
@@ -27,4 +43,5 @@ def _definitions(catalog: Catalog, name: str) -> tuple[Definition, ...]:
     if view.language == AGCA:
         return checked_definitions(view.query)
     not_null = {each.name: each.not_null for each in catalog.tables.values()}
-    return definitions_of(name, catalog.compiled(name).plan, not_null)
+    compiled = catalog.compiled(name)
+    return definitions_of(name, compiled.query or compiled.plan, not_null)

@@ -17,7 +17,9 @@ from everview.errors import UserError
 from everview.expr.dialect import DIALECT
 from everview.expr.quoting import spark_name
 from everview.expr.types import Column, Schema, names
-from everview.lang.front_end import declared_query
+from everview.lang.front_end import NESTED, SQL
+from everview.lang.nested.definition import declared_query
+from everview.lang.nested.from_sql import has_collections
 from everview.lang.sql.parse.statements import AUTO, STRICT, Show
 from everview.runtime.arrow_types import arrow_schema
 
@@ -64,7 +66,7 @@ def create_statement(catalog: Catalog, name: str) -> str:
     if name in catalog.tables:
         return _create_table(catalog.tables[name], catalog.constraints.values())
     view = catalog.views[name]
-    query, nested = declared_query(view.query, view.language)
+    query, nested = _query(view)
     if not query:
         remedy = "declare it as it was declared before"
         raise UserError("C005", f"{name} is not declared in SQL", remedy=remedy)
@@ -77,18 +79,33 @@ def create_statement(catalog: Catalog, name: str) -> str:
     return f"CREATE MATERIALIZED VIEW {spark_name(name)}{columns}{said}{options} AS {query}"
 
 
+def _query(view: ViewDefinition) -> tuple[str, str]:
+    """The query of a view as SQL, and how its collections are kept; empty if it is not in SQL."""
+    if view.language == SQL:
+        return view.query, "inline" if has_collections(view.query) else AUTO
+    return declared_query(view.query) if view.language == NESTED else ("", AUTO)
+
+
 def _create_table(table: TableDefinition, constraints: Iterable[ConstraintDefinition]) -> str:
     lengths = dict(table.lengths)
     values = {name: f" DEFAULT ({value})" for name, value in table.defaults}
     values |= {name: f" GENERATED ALWAYS AS ({value})" for name, value in table.generated}
     made = {each.name for each in generated_checks(table)}
     parts = []
-    for column in table.columns:
-        type_ = f"VARCHAR({lengths[column.name]})" if column.name in lengths else column.type
+    if table.inside:
+        remedy = f"SHOW CREATE TABLE {table.inside}"
+        problem = f"{table.name} is a collection inside {table.inside}"
+        raise UserError("C005", problem, remedy=remedy)
+    declared = table.collections
+    for column in table.columns if declared is None else declared.columns:
+        type_ = (
+            f"VARCHAR({lengths[column.name]})" if column.name in lengths else column.type.upper()
+        )
+        type_ = declared.type_text(column) if declared and column.name in declared.paths else type_
         required = " NOT NULL" if column.name in table.not_null else ""
         said = _comment(table.comments.of(column.name))
         value = values.get(column.name, "")
-        parts.append(f"{spark_name(column.name)} {type_.upper()}{required}{value}{said}")
+        parts.append(f"{spark_name(column.name)} {type_}{required}{value}{said}")
     if table.key:
         parts.append(f"PRIMARY KEY ({', '.join(map(spark_name, table.key))})")
     own = (each for each in constraints if each.table == table.name and each.name not in made)

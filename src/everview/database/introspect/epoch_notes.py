@@ -6,7 +6,7 @@ is read, and no answer depends on it.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from datetime import UTC, datetime
 from math import isfinite
 from typing import Any
@@ -14,7 +14,7 @@ from typing import Any
 from everview.database.backfill import EpochWrites
 from everview.database.catalog.catalog import Catalog
 from everview.database.cost.choose import Choice
-from everview.database.cost.measurements import Measurements
+from everview.database.cost.measurements import SAMPLES, Measurements
 from everview.program.dependencies import Share
 from everview.runtime.report import Clock, RunReport
 from everview.store.manifest import Manifest
@@ -52,7 +52,7 @@ def choice_note(choice: Choice, views_ms: float) -> dict[str, Any]:
 
 def declaration_note(writes: EpochWrites, before: Manifest, catalog: Catalog) -> dict[str, Any]:
     """What new declarations built."""
-    measured = Measurements.of(read_note(before)).after_builds(writes.build_times)
+    measured = Measurements.of(read_note(before, SAMPLES)).after_builds(writes.build_times)
     return {
         "kind": "declaration",
         "built": {name: each.rows for name, each in (writes.bases | writes.changes).items()},
@@ -71,10 +71,14 @@ def timestamp() -> str:
     return datetime.now(UTC).isoformat(timespec="milliseconds")
 
 
-def read_note(manifest: Manifest) -> dict[str, Any]:
-    """The note of an epoch, without the entries that are not of the shape that we write."""
+def read_note(manifest: Manifest, only: Collection[str] | None = None) -> dict[str, Any]:
+    """The note of an epoch, without the entries that are not of the shape that we write.
+
+    Of the entries only some are wanted, or all of them.
+    """
+    wanted = _SHAPES if only is None else only
     return {
-        key: value for key, value in manifest.note.items() if key in _SHAPES and _SHAPES[key](value)
+        key: value for key, value in manifest.note.items() if key in wanted and _SHAPES[key](value)
     }
 
 

@@ -37,7 +37,7 @@ def explain_view(catalog: Catalog, name: str, stage: str, known: FetchCosts) -> 
         told = f"{name} is not kept fresh here: {problem.problem}"
         raise UserError("E015", told, remedy=problem.remedy)
     if stage in THEORIES:
-        return THEORIES[stage](catalog, name)
+        return THEORIES[stage](catalog, name, known)
     plan = catalog.compiled(name).plan
     if stage == "operators":
         told = explain_operators(catalog.compiled(name), catalog.maintenance.states, known)

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
+from functools import partial
 
 from everview.database.catalog.catalog import Catalog
 from everview.database.introspect.epoch_notes import read_note
-from everview.database.introspect.iterations import rows_at
+from everview.database.introspect.iterations import entries_of, rows_at
 from everview.program.steps import fetch_mark
 from everview.runtime.report import DRIVER, JOB, LARGE, MEMORY, UNASKED
 from everview.store.store import Store
@@ -55,6 +56,8 @@ class FetchCosts:
     iterations: Mapping[str, int] = field(default_factory=dict)
     rows_at: Callable[[str], Mapping[int, int]] = lambda _: {}
     """How many rows a state of a loop holds per iteration; counted when called."""
+    entries: Callable[[str, tuple[str, ...]], int | None] = lambda *_: None
+    """How many different values some columns of a state have; counted when called."""
 
     def of_read(self, relation: str, by: str | None, kept: bool, key: tuple[str, ...]) -> str:
         """What one read of a relation, or of a state that is `kept`, costs."""
@@ -104,4 +107,5 @@ def measured_costs(store: Store, catalog: Catalog) -> FetchCosts:
             measured.setdefault(mark, FetchCost(fetched.get(mark), changed, way))
         iterations = note.get("iterations", {}) | iterations
     sizes = {name: relation.rows for name, relation in store.latest().relations.items()}
-    return FetchCosts(measured, sizes, iterations, lambda state: rows_at(store, state))
+    at, entries = partial(rows_at, store), partial(entries_of, store)
+    return FetchCosts(measured, sizes, iterations, at, entries)

@@ -1,10 +1,12 @@
-"""How many rows the states of a recursion hold per iteration, as a table."""
+"""How many rows and values states hold, those of a recursion per iteration, as a table."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 
-from everview.expr.types import ITERATION
+import pyarrow.compute as pc
+
+from everview.expr.types import ITERATION, WEIGHT
 from everview.store.store import Store
 
 MAX_LINES = 20
@@ -19,6 +21,17 @@ def rows_at(store: Store, state: str) -> dict[int, int]:
     rows = store.read_files(files, columns=[ITERATION])
     counts = rows.column(ITERATION).value_counts().to_pylist() if rows.num_columns else []
     return dict(sorted((each["values"], each["counts"]) for each in counts))
+
+
+def entries_of(store: Store, state: str, columns: tuple[str, ...]) -> int:
+    """How many different values some columns of a state have, in the newest epoch."""
+    relation = store.latest().relations.get(state)
+    files = [file for segment in relation.segments for file in segment.files] if relation else []
+    rows = store.read_files(files, columns=[*columns, WEIGHT])
+    if not rows.num_columns:
+        return 0
+    summed = rows.group_by(list(columns)).aggregate([(WEIGHT, "sum")])
+    return int(pc.sum(pc.not_equal(summed[f"{WEIGHT}_sum"], 0)).as_py() or 0)
 
 
 def table(states: Mapping[str, Mapping[int, int]]) -> list[str]:

@@ -2,7 +2,8 @@
 
 From ring-of-databases §4, without regard to cost. Sum is taken at ⟨⟩ only, an assignment to a
 variable that is bound compares, and a variable that occurs twice in an atom stands for one value.
-Variables are never bound to NULL: a row with a NULL in a column with a variable is not there.
+A variable is not bound to NULL, and a row with a NULL in its column is not there, unless the
+variable is nullable.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from functools import reduce
 from typing import Any, TypeAlias
 
 from everview.algebra.avalanche import Avalanche
-from everview.algebra.relation import Record, Relation, natural_join, record
+from everview.algebra.relation import Record, Relation, record
 from everview.algebra.ring import RATIONALS
 from everview.errors import UserError
 from everview.lang.agca.printer import print_query
@@ -29,6 +30,7 @@ from everview.lang.agca.syntax import (
     Constant,
     Definition,
     Expr,
+    Extract,
     Negate,
     Product,
     Sum,
@@ -76,7 +78,10 @@ def evaluate(query: Expr, database: Mapping[str, Rows]) -> Meaning:
             return Avalanche(NOTHING, lambda b: _scalar(_number(_bound(query, b), query)))
         case Comparison(sign, left, right):
             sides = _value(left, database), _value(right, database)
-            return Avalanche(NOTHING, lambda b: _scalar(_COMPARE[sign](sides[0](b), sides[1](b))))
+            return Avalanche(NOTHING, lambda b: _scalar(_holds(sign, sides[0](b), sides[1](b))))
+        case Extract():
+            part = _value(query, database)
+            return Avalanche(NOTHING, lambda b: _scalar(_number(part(b), query)))
         case Assignment(variable, value):
             return _assignment(variable.name, _value(value, database))
 
@@ -116,21 +121,23 @@ def _scalar(value: Any) -> Relation[Fraction]:
 def _atom(atom: Atom, rows: Rows) -> Meaning:
     found: list[tuple[Record, Fraction]] = []
     for row, multiplicity in rows:
-        pairs = frozenset(
-            (argument.name, value)
+        held = [
+            (argument, value)
             for argument, value in zip(atom.arguments, row, strict=True)
             if isinstance(argument, Variable)
-        )
+        ]
+        pairs = frozenset((argument.name, value) for argument, value in held)
         agrees = len(pairs) == len({name for name, _ in pairs})
-        if agrees and not any(value is None for _, value in pairs):
+        if agrees and all(argument.nullable or value is not None for argument, value in held):
             found.append((pairs, Fraction(multiplicity)))
     return Avalanche.constant(Relation(RATIONALS, found))
 
 
 def _assignment(name: str, value: Any) -> Meaning:
     def at(b: Record) -> Relation[Fraction]:
-        new = record(**{name: value(b)})
-        agrees = natural_join(b, new) is not None
+        found, before = value(b), dict(b)
+        new = record(**{name: found})
+        agrees = name not in before or _holds("=", before[name], found)
         return Relation(RATIONALS, [(new, Fraction(1))] if agrees else ())
 
     return Avalanche(NOTHING, at)
@@ -140,6 +147,9 @@ def _value(query: Expr, database: Mapping[str, Rows]) -> Any:
     """The value of an expression at a binding: of any type if it is a variable or a constant."""
     if isinstance(query, Variable | Constant):
         return lambda b: _bound(query, b)
+    if isinstance(query, Extract):
+        date, unit = _value(query.date, database), query.unit
+        return lambda b: None if date(b) is None else getattr(date(b), unit)
     meaning = evaluate(query, database)
     return lambda b: meaning(b)[record()]
 
@@ -152,7 +162,13 @@ def _bound(query: Variable | Constant, b: Record) -> Any:
     return Fraction(value) if isinstance(value, Decimal) else value
 
 
+def _holds(sign: str, left: Any, right: Any) -> bool:
+    return left is not None and right is not None and _COMPARE[sign](left, right)
+
+
 def _number(value: Any, query: Expr) -> Fraction:
+    if value is None:
+        return Fraction(0)
     if isinstance(value, int | Fraction | Decimal) and not isinstance(value, bool):
         return Fraction(value)
     raise UserError(

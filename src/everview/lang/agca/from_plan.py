@@ -1,29 +1,34 @@
 """A plan of sums and counts as AGCA: one definition for each total of each group.
 
-From ring-of-databases §5. A variable is never bound to NULL, and a column that is not used is `_`,
-so a row counts where the columns have values that the condition, the keys and the summand use.
-That is SQL's meaning where those columns are compared by a conjunct, which NULL does not satisfy,
-or are summed; anywhere else a column that may be NULL is refused.
+From ring-of-databases §5. A column that is not used is `_`. One that is compared by a conjunct,
+which NULL does not satisfy, or summed, has a variable, which is never NULL. Any other that may be
+NULL has a nullable variable: a condition is 1 where it is true, and 0 where it is false or NULL.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
+from itertools import combinations
 
 from everview.expr import scalar
-from everview.expr.types import names
+from everview.expr.types import Schema, names
 from everview.lang.agca.factorize import eliminated
 from everview.lang.agca.from_scalar import Scalars, conjuncts_of, refused
 from everview.lang.agca.normal_form import Monomial
 from everview.lang.agca.syntax import (
     ONE,
+    ZERO,
     Assignment,
     Atom,
     Comparison,
+    Constant,
     Definition,
     Expr,
+    Extract,
+    Negate,
+    Product,
     Sum,
     Variable,
     Wildcard,
@@ -33,6 +38,7 @@ from everview.lang.agca.syntax import (
     times,
     walk,
 )
+from everview.lang.agca.syntax import Add as Add_
 from everview.plan.nodes import (
     Add,
     Filter,
@@ -40,9 +46,12 @@ from everview.plan.nodes import (
     Join,
     Map,
     Measure,
+    Output,
     Plan,
+    Ref,
     Source,
     Totals,
+    Window,
 )
 from everview.plan.traverse import schema_of
 
@@ -52,57 +61,172 @@ NotNull = Mapping[str, Iterable[str]]
 
 @dataclass(frozen=True, slots=True)
 class _Rows:
-    """Rows of a plan as factors, the value of each column, and the variables never NULL."""
+    """Rows of a plan as factors, the value of each column, and 1 where it has one, else 0.
+
+    The variables `filled` are not NULL in these rows, those `declared` in no row.
+    """
 
     factors: tuple[Expr, ...]
     columns: Mapping[str, Expr]
+    presences: Mapping[str, Expr]
     filled: frozenset[str]
+    declared: frozenset[str]
 
     def where(self, conditions: Iterable[Expr]) -> _Rows:
         """The rows that satisfy conditions, which are conjuncts."""
-        added = tuple(conditions)
+        added = tuple(factor for each in conditions for factor in _factors(each))
         strict = frozenset[str]().union(*(names_in(c) for c in added if _is_strict(c)))
-        for each in added:
-            _must_have_values(each, self.filled | strict)
-        return _Rows((*self.factors, *added), self.columns, self.filled | strict)
+        return replace(self, factors=(*self.factors, *added), filled=self.filled | strict)
+
+    def scalars(self, schema: Schema) -> Scalars:
+        """Scalars over the columns."""
+        return Scalars(self.columns, self.presences, schema, self.filled)
+
+
+@dataclass(frozen=True, slots=True)
+class Grouped:
+    """A view as totals of groups, and the plan around them, which reads them as `TOTALS`."""
+
+    totals: Totals
+    around: Plan
+
+
+TOTALS = "totals"
+"""The relation of the totals of a view."""
+
+
+def grouped(plan: Plan) -> Grouped | None:
+    """The innermost totals of a view whose other operators each read one relation."""
+    match plan:
+        case Groups(Totals() as totals, keys):
+            return Grouped(totals, Groups(Ref(TOTALS, schema_of(totals)), keys))
+        case Map() | Filter() | Window():
+            found = grouped(plan.child)
+            return found and Grouped(found.totals, replace(plan, child=found.around))
+        case _:
+            return None
+
+
+def rows_name(name: str) -> str:
+    """The definition that counts the rows of each group of a view."""
+    return f"{name} count(*)"
 
 
 def definitions_of(name: str, plan: Plan, not_null: NotNull) -> tuple[Definition, ...]:
     """The totals of a view, each as a definition with the keys of the groups."""
-    match plan:
-        case Map(Groups(Totals() as totals), outputs):
-            shown = {scalar.as_column(each.scalar): each.name for each in outputs}
-        case Groups(Totals() as totals):
-            shown = {}
-        case _:
-            raise refused("the view is no GROUP BY with sums and counts")
-    alternatives = _Reading(not_null).rows(totals.child)
+    found = grouped(plan)
+    if found is None:
+        raise refused("the view is no GROUP BY with sums and counts")
+    totals = found.totals
+    shown: dict[str, str] = {}
+    if isinstance(plan, Map):
+        shown = {scalar.as_column(each.scalar) or "": each.name for each in plan.outputs}
     keys = {key: shown.get(key) or key for key in totals.keys}
+    reading = _Reading(not_null)
+    alternatives = [part for rows in reading.rows(totals.child) for part in _disjoint(rows)]
+    measures = [each for each in totals.measures if each.function != "product"]
+    if len(measures) < len(totals.measures):
+        raise refused("the view is split into factors already")
+    every = Measure("count(*)", "bigint", "count")
+    if not any(each.name == every.name for each in measures):
+        measures.append(every)
     return tuple(
         Definition(
             f"{name} {measure.name}",
             tuple(map(Variable, keys.values())),
-            plus(*(_total(rows, measure, keys) for rows in alternatives)),
+            plus(*(_total(rows, measure, keys, sign) for sign, rows in alternatives)),
         )
-        for measure in totals.measures
+        for measure in measures
     )
 
 
-def _total(rows: _Rows, measure: Measure, keys: Mapping[str, str]) -> Expr:
+_MAX_ALTERNATIVES = 3
+"""How many sides of an OR are multiplied out."""
+
+
+def _disjoint(rows: _Rows) -> list[tuple[int, _Rows]]:
+    """Rows without an OR over several relations: a + b − a * b, so that each term splits.
+
+    A product of conditions that says x = c and x = d is left out.
+    """
+    relations = [names_in(each) for each in rows.factors if isinstance(each, Atom)]
+    for at, each in enumerate(rows.factors):
+        if not isinstance(each, Comparison) or not isinstance(each.left, Add_):
+            continue
+        sides = _sides(each)
+        if each.operator != ">" or each.right != ZERO or len(sides) > _MAX_ALTERNATIVES:
+            continue
+        if any(names_in(each) <= held for held in relations):
+            continue
+        others = (*rows.factors[:at], *rows.factors[at + 1 :])
+        found: list[tuple[int, _Rows]] = []
+        for size in range(1, len(sides) + 1):
+            for chosen in combinations(sides, size):
+                factors = tuple(part for side in chosen for part in _factors(side))
+                if _contradict((*others, *factors)):
+                    continue
+                one = replace(rows, factors=others).where(dict.fromkeys(factors))
+                sign = 1 if size % 2 else -1
+                found += [(sign * more, part) for more, part in _disjoint(one)]
+        return found
+    return [(1, rows)]
+
+
+def _sides(condition: Comparison) -> list[Expr]:
+    """The sides of an OR, those of ORs in it too."""
+    assert isinstance(condition.left, Add_)
+    found: list[Expr] = []
+    for each in condition.left.terms:
+        nested = (
+            isinstance(each, Comparison)
+            and (each.operator, each.right) == (">", ZERO)
+            and isinstance(each.left, Add_)
+        )
+        found += _sides(each) if nested and isinstance(each, Comparison) else [each]
+    return found
+
+
+def _factors(query: Expr) -> tuple[Expr, ...]:
+    return query.factors if isinstance(query, Product) else (query,)
+
+
+def _contradict(factors: Iterable[Expr]) -> bool:
+    """Whether a variable is equal to two constants."""
+    known: dict[Expr, Expr] = {}
+    return any(
+        isinstance(each, Comparison)
+        and each.operator == "="
+        and isinstance(each.left, Variable)
+        and isinstance(each.right, Constant)
+        and known.setdefault(each.left, each.right) != each.right
+        for each in factors
+    )
+
+
+def _total(rows: _Rows, measure: Measure, keys: Mapping[str, str], sign: int) -> Expr:
     """The total of one alternative: Sum(relations * conditions * summand), its keys bound."""
-    value = ONE if measure.column is None else rows.columns[measure.column]
-    filled = rows.filled | {*_strict_names(value)}
-    _must_have_values(value, filled)
-    factors = [*rows.factors]
-    used = names_in(value).union(*(names_in(f) for f in factors if _says_present(f)))
+    value: Expr = ONE
+    present: Expr = ONE
+    if measure.column is not None:
+        value, present = rows.columns[measure.column], rows.presences[measure.column]
+    filled, present_ = rows.filled, present
+    if not _is_conditional(present):
+        filled |= names_in(present)
+        present = ONE
+    factors = [*rows.factors, *_factors(present)]
     if measure.function == "sum":
         factors.append(value)
     renamed, computed = _renamed(rows, keys, frozenset(n for f in factors for n in names_in(f)))
     bound = (Assignment(Variable(k), substituted(held, renamed)) for k, held in computed.items())
     term = Monomial(Fraction(1), (*(substituted(each, renamed) for each in factors), *bound))
+    held = frozenset(n for v in filled for n in names_in(substituted(Variable(v), renamed)))
+    term = Monomial(Fraction(sign), tuple(_plain(each, held) for each in term.factors))
     simple, _ = eliminated(term, tuple(keys.values()), frozenset())
-    kept = {n for v in used for n in names_in(substituted(Variable(v), renamed))}
-    return Sum(_with_wildcards(simple, kept | {*keys.values()}))
+    said = [present_, *(each for each in rows.factors if _says_present(each))]
+    needed = frozenset[str]().union(*map(names_in, said)) - rows.declared
+    kept = {n for v in needed for n in names_in(substituted(Variable(v), renamed))}
+    text = _with_wildcards(simple, kept | {*keys.values()})
+    return Negate(Sum(text)) if sign < 0 else Sum(text)
 
 
 def _renamed(
@@ -113,8 +237,8 @@ def _renamed(
     computed: dict[str, Expr] = {}
     for key, shown in keys.items():
         held = rows.columns[key]
-        if not names_in(held) <= rows.filled:
-            raise refused(f"the key {shown} may be NULL")
+        if not names_in(held) <= rows.filled and not _keeps_null(held):
+            raise refused(f"the key {shown} is computed, and may be NULL")
         if isinstance(held, Variable) and held.name not in renamed:
             renamed[held.name] = Variable(shown)
         else:
@@ -162,25 +286,23 @@ class _Reading:
             case Source(name, schema):
                 held = {each: self._variable(each) for each in names(schema)}
                 filled = frozenset(held[each].name for each in self.not_null.get(name, ()))
-                return [_Rows((Atom(name, tuple(held.values())),), held, filled)]
+                atom = Atom(name, tuple(held.values()))
+                presences: dict[str, Expr] = {
+                    column: ONE if each.name in filled else Comparison("=", each, each)
+                    for column, each in held.items()
+                }
+                return [_Rows((atom,), held, presences, filled, filled)]
             case Add(left, right):
                 return [*self.rows(left), *self.rows(right)]
             case Filter(child, predicate):
                 schema = schema_of(child)
                 return [
-                    each.where(conjuncts_of(predicate, Scalars(each.columns, schema)))
+                    each.where(conjuncts_of(predicate, each.scalars(schema)))
                     for each in self.rows(child)
                 ]
             case Map(child, outputs):
                 schema = schema_of(child)
-                return [
-                    _Rows(
-                        each.factors,
-                        {o.name: Scalars(each.columns, schema).value(o.scalar) for o in outputs},
-                        each.filled,
-                    )
-                    for each in self.rows(child)
-                ]
+                return [_mapped(each, outputs, schema) for each in self.rows(child)]
             case Join():
                 return self._joined(plan)
             case _:
@@ -195,7 +317,9 @@ class _Reading:
                 both = _Rows(
                     (*left.factors, *right.factors),
                     {**left.columns, **right.columns},
+                    {**left.presences, **right.presences},
                     left.filled | right.filled,
+                    left.declared | right.declared,
                 )
                 equal = [
                     Comparison("=", left.columns[one], right.columns[other])
@@ -206,8 +330,8 @@ class _Reading:
                         _must_have_values(each, both.filled)
                 joined = both.where(equal)
                 if node.residual is not None:
-                    scalars = Scalars(joined.columns, schema)
-                    joined = joined.where(conjuncts_of(node.residual, scalars))
+                    conditions = conjuncts_of(node.residual, joined.scalars(schema))
+                    joined = joined.where(conditions)
                 found.append(joined)
         return found
 
@@ -238,11 +362,32 @@ def _is_strict(condition: Expr) -> bool:
     )
 
 
-def _strict_names(value: Expr) -> Iterable[str]:
-    """The variables without which a summand has no value: those outside of its conditions."""
-    if any(isinstance(each, Comparison) for each in walk(value)):
-        return ()
-    return names_in(value)
+def _mapped(rows: _Rows, outputs: Iterable[Output], schema: Schema) -> _Rows:
+    scalars = rows.scalars(schema)
+    columns = {each.name: scalars.value(each.scalar) for each in outputs}
+    presences = {each.name: scalars.present(scalar.parse(each.scalar)) for each in outputs}
+    return replace(rows, columns=columns, presences=presences)
+
+
+def _is_conditional(present: Expr) -> bool:
+    """Whether a value is there or not for another reason than that its variables are NULL."""
+    return not all(each == ONE or _says_present(each) for each in _factors(present))
+
+
+def _keeps_null(value: Expr) -> bool:
+    """Whether a value is NULL if and only if its variable is."""
+    return isinstance(value, Variable) or (isinstance(value, Extract) and _keeps_null(value.date))
+
+
+def _plain(factor: Expr, filled: frozenset[str]) -> Expr:
+    """A relation with nullable variables for the columns that may be NULL."""
+    if not isinstance(factor, Atom):
+        return factor
+    arguments = (
+        replace(each, nullable=each.name not in filled) if isinstance(each, Variable) else each
+        for each in factor.arguments
+    )
+    return replace(factor, arguments=tuple(arguments))
 
 
 def _must_have_values(query: Expr, filled: frozenset[str]) -> None:

@@ -17,12 +17,15 @@ from everview.expr.types import Schema, Type, decimal_parts, is_exact
 from everview.lang.agca.syntax import (
     COMPLEMENT,
     ONE,
+    UNITS,
     ZERO,
     Comparison,
     Constant,
     Expr,
+    Extract,
     Variable,
     minus,
+    names_in,
     plus,
     times,
 )
@@ -47,8 +50,6 @@ def conjuncts_of(predicate: str, scalars: Scalars) -> tuple[Expr, ...]:
             low, high = tree.args["low"], tree.args["high"]
             found.append(scalars.compared(">=", tree.this, low))
             found.append(scalars.compared("<=", tree.this, high))
-        elif isinstance(tree, exp.Not) and isinstance(_bare(tree.this), exp.Is):
-            found.append(scalars.present(_bare(tree.this)))
         else:
             found.append(scalars.condition(tree))
     return tuple(found)
@@ -56,10 +57,12 @@ def conjuncts_of(predicate: str, scalars: Scalars) -> tuple[Expr, ...]:
 
 @dataclass(frozen=True, slots=True)
 class Scalars:
-    """Scalars over columns whose values are expressions."""
+    """Scalars over columns whose values are expressions; the variables `filled` are not NULL."""
 
     columns: Mapping[str, Expr]
+    presences: Mapping[str, Expr]
     schema: Schema
+    filled: frozenset[str] = frozenset()
 
     def value(self, text: str) -> Expr:
         """A scalar as a value."""
@@ -82,6 +85,14 @@ class Scalars:
                 return self._cast(node)
             case exp.Case(this=None):
                 return self._case(node)
+            case exp.Extract() if node.this.name.lower() in UNITS:
+                if self._type(node.args["expression"]) != "date":
+                    raise refused(f"{scalar.text(node)} is not of a date")
+                return Extract(node.this.name.lower(), self._value(node.args["expression"]))
+            case exp.TsOrDsToDate() if self._type(node.this) == "date":
+                return self._value(node.this)
+            case exp.Year() | exp.Month() | exp.Day() if self._type(node.this) == "date":
+                return Extract(type(node).__name__.lower(), self._value(node.this))
             case _:
                 raise refused(f"{scalar.text(node)} has no place in the calculus")
 
@@ -116,61 +127,108 @@ class Scalars:
         raise refused(f"{scalar.text(node)} may change the value")
 
     def _case(self, node: exp.Case) -> Expr:
-        """CASE as the sum of its branches, each times its condition and none before it."""
+        """CASE as the sum of its branches, each times its condition and none before it.
+
+        A branch without a value adds nothing.
+        """
+        if not is_exact(self._type(node)):
+            raise refused(f"{scalar.text(node)} is no exact number")
+        return plus(
+            *(
+                times(condition, self.present(value), self._value(value))
+                for condition, value in self._branches(node)
+            )
+        )
+
+    def _branches(self, node: exp.Case) -> list[tuple[Expr, exp.Expr]]:
+        """When each branch is taken, as 1 or 0, and its value; those that are NULL are left out."""
         before: Expr = ONE
-        branches: list[Expr] = []
+        found: list[tuple[Expr, exp.Expr]] = []
+        otherwise = node.args.get("default")
         for each in node.args["ifs"]:
             condition = self.condition(each.this)
-            branches.append(times(before, condition, self._value(each.args["true"])))
-            before = times(before, _complement(condition))
-        otherwise = node.args.get("default")
-        if otherwise is None or isinstance(otherwise, exp.Null):
-            raise refused(f"{scalar.text(node)} may be NULL")
-        return plus(*branches, times(before, self._value(otherwise)))
+            found.append((times(before, condition), each.args["true"]))
+            before = times(before, self._unless(each.this, condition))
+        if otherwise is not None:
+            found.append((before, otherwise))
+        return [(taken, value) for taken, value in found if not isinstance(value, exp.Null)]
 
-    def condition(self, node: exp.Expr) -> Expr:
-        """A condition as 1 or 0, of values that are not NULL."""
+    def present(self, node: exp.Expr) -> Expr:
+        """1 where a value is not NULL, else 0."""
+        node = _bare(node)
+        if isinstance(node, exp.Case):
+            branches = self._branches(node)
+            parts = [self.present(value) for _, value in branches]
+            if all(each == ONE for each in parts) and len(branches) == len(node.args["ifs"]) + 1:
+                return ONE
+            taken = (condition for condition, _ in branches)
+            return plus(*(times(c, part) for c, part in zip(taken, parts, strict=True)))
+        if isinstance(node, exp.Column):
+            found = self.presences[node.name]
+            return ONE if names_in(self.columns[node.name]) <= self.filled else found
+        parts = [self.present(each) for each in node.iter_expressions() if _is_value(each)]
+        return times(*dict.fromkeys(parts))
+
+    def condition(self, node: exp.Expr, *, holds: bool = True) -> Expr:
+        """1 where a condition is true, else 0; or where it is false, else 0. NULL is neither."""
         node = _bare(node)
         match node:
             case exp.EQ() | exp.NEQ() | exp.LT() | exp.LTE() | exp.GT() | exp.GTE():
-                return self.compared(_COMPARED[type(node)], node.this, node.args["expression"])
+                sign = _COMPARED[type(node)]
+                sign = sign if holds else COMPLEMENT[sign]
+                return self.compared(sign, node.this, node.args["expression"])
             case exp.Like():
-                return self._like(node)
+                return self._like(node, "like" if holds else "not like")
+            case exp.Is() if isinstance(_bare(node.args["expression"]), exp.Null):
+                found = self.present(node.this)
+                if found == ONE:
+                    return ZERO if holds else ONE
+                return Comparison("=", found, ZERO) if holds else found
             case exp.In() if node.expressions and not node.args.get("query"):
-                each = [self.compared("=", node.this, one) for one in node.expressions]
-                return each[0] if len(each) == 1 else Comparison(">", plus(*each), ZERO)
+                sign = "=" if holds else "<>"
+                each = [self.compared(sign, node.this, one) for one in node.expressions]
+                return _any(each) if holds else times(*each)
             case exp.Between():
-                low = self.compared(">=", node.this, node.args["low"])
-                return times(low, self.compared("<=", node.this, node.args["high"]))
-            case exp.And():
-                return times(self.condition(node.this), self.condition(node.args["expression"]))
-            case exp.Or():
-                sides = self.condition(node.this), self.condition(node.args["expression"])
-                return Comparison(">", plus(*sides), ZERO)
+                low = self.compared(">=" if holds else "<", node.this, node.args["low"])
+                high = self.compared("<=" if holds else ">", node.this, node.args["high"])
+                return times(low, high) if holds else _any([low, high])
+            case exp.And() | exp.Or():
+                sides = [
+                    self.condition(each, holds=holds)
+                    for each in (node.this, node.args["expression"])
+                ]
+                return times(*sides) if isinstance(node, exp.And) == holds else _any(sides)
             case exp.Not():
-                return _complement(self.condition(node.this))
+                return self.condition(node.this, holds=not holds)
+            case exp.Boolean():
+                return ONE if node.this == holds else ZERO
             case _:
                 raise refused(f"{scalar.text(node)} has no place in the calculus")
+
+    def _unless(self, node: exp.Expr, condition: Expr) -> Expr:
+        """1 where a condition is not true: false, or NULL."""
+        if names_in(condition) <= self.filled:
+            return self.condition(node, holds=False)
+        return Comparison("=", condition, ZERO)
 
     def compared(self, sign: str, left: exp.Expr, right: exp.Expr) -> Expr:
         """A comparison of two values of one kind."""
         types = self._type(left), self._type(right)
         if types[0] != types[1] and not all(map(is_exact, types)):
             raise refused(f"{scalar.text(left)} and {scalar.text(right)} are cast to be compared")
-        return Comparison(sign, self._value(left), self._value(right))
+        sides = self._value(left), self._value(right)
+        computed = [
+            each
+            for each, side in zip((left, right), sides, strict=True)
+            if not isinstance(side, Variable | Constant | Extract)
+        ]
+        return times(*map(self.present, computed), Comparison(sign, *sides))
 
-    def present(self, node: exp.Expr) -> Expr:
-        """IS NOT NULL, as an equation that NULL does not satisfy."""
-        value = self._value(node.this)
-        if not isinstance(value, Variable):
-            raise refused(f"{scalar.text(node)} is a question about a computed value")
-        return Comparison("=", value, value)
-
-    def _like(self, node: exp.Expr) -> Expr:
+    def _like(self, node: exp.Expr, operator: str) -> Expr:
         pattern = node.args["expression"]
         if not isinstance(pattern, exp.Literal) or node.args.get("escape"):
             raise refused(f"{scalar.text(node)} is no comparison with a pattern")
-        return Comparison("like", self._value(node.this), Constant(pattern.name))
+        return Comparison(operator, self._value(node.this), Constant(pattern.name))
 
     def _type(self, node: exp.Expr) -> Type:
         found = type_of(scalar.text(node), self.schema)
@@ -184,11 +242,14 @@ def refused(problem: str) -> UserError:
     return UserError("G009", f"this is no sum of products: {problem}", remedy="see docs/agca.md")
 
 
-def _complement(condition: Expr) -> Expr:
-    """1 where a condition is 0, and 0 where it is 1."""
-    if isinstance(condition, Comparison):
-        return Comparison(COMPLEMENT[condition.operator], condition.left, condition.right)
-    return Comparison("=", condition, ZERO)
+def _any(conditions: list[Expr]) -> Expr:
+    """1 where one of several conditions is 1."""
+    return conditions[0] if len(conditions) == 1 else Comparison(">", plus(*conditions), ZERO)
+
+
+def _is_value(node: exp.Expr) -> bool:
+    """Whether a part of a scalar is a value, rather than a type or a unit."""
+    return not isinstance(node, exp.DataType | exp.Var | exp.Interval | exp.IntervalSpan)
 
 
 def _literal(node: exp.Literal) -> Constant:

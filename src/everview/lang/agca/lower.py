@@ -18,7 +18,7 @@ from everview.expr import scalar
 from everview.expr.aggregates import result_type
 from everview.expr.types import Type, names, type_in
 from everview.lang.agca.normal_form import Monomial, constant, monomials
-from everview.lang.agca.printer import print_name
+from everview.lang.agca.printer import print_name, print_query
 from everview.lang.agca.scalars import (
     Typed,
     arithmetic,
@@ -38,12 +38,15 @@ from everview.lang.agca.syntax import (
     Constant,
     Definition,
     Expr,
+    Extract,
     Negate,
     Product,
     Sum,
     Variable,
     names_in,
+    walk,
 )
+from everview.lang.correlation import CorrelatedNode
 from everview.lang.datalog.lower import StoredRelation
 from everview.plan.build import add, distinct, filter_, group_by, identity, join, map_
 from everview.plan.nodes import Aggregate, Output, Plan, Values
@@ -77,19 +80,39 @@ NO_BINDINGS = Bindings(UNIT, {})
 
 def lower_definition(definition: Definition, known: Mapping[str, StoredRelation]) -> Plan:
     """The plan of a view: its group variables and the value, for each group that has bindings."""
-    keys = definition.key_names
-    terms = monomials(definition.body, frozenset(keys), whole_terms=True)
-    lowering = _Lowering(known)
-    rows = [lowering.rows(each, keys, NO_BINDINGS) for each in terms]
-    return lowering.totals(rows, keys)
+    return _lowering(definition, known).definition(definition)
+
+
+def correlated_nodes(
+    definition: Definition, known: Mapping[str, StoredRelation]
+) -> tuple[CorrelatedNode, ...]:
+    """The sums of a definition that read variables bound outside of them, each once."""
+    lowering = _lowering(definition, known)
+    lowering.definition(definition)
+    return tuple(dict.fromkeys(lowering.correlated))
+
+
+def _lowering(definition: Definition, known: Mapping[str, StoredRelation]) -> _Lowering:
+    atoms = (each for each in walk(definition.body) if isinstance(each, Atom))
+    held = (each for atom in atoms for each in atom.arguments if isinstance(each, Variable))
+    return _Lowering(known, frozenset(each.name for each in held if each.nullable))
 
 
 class _Lowering:
     """Lowers one definition; the columns that it makes up are numbered."""
 
-    def __init__(self, known: Mapping[str, StoredRelation]) -> None:
+    def __init__(self, known: Mapping[str, StoredRelation], nullable: frozenset[str]) -> None:
         self.known = known
+        self.nullable = nullable
         self.numbers = count(1)
+        self.correlated: list[CorrelatedNode] = []
+
+    def definition(self, definition: Definition) -> Plan:
+        """The plan of a whole definition."""
+        keys = definition.key_names
+        terms = monomials(definition.body, frozenset(keys), whole_terms=True)
+        rows = [self.rows(each, keys, NO_BINDINGS) for each in terms]
+        return self.totals(rows, keys)
 
     def totals(self, rows: list[Plan], columns: tuple[str, ...]) -> Plan:
         """Rows of keys and a value, added up for each key; without keys, zero for no rows."""
@@ -134,7 +157,7 @@ class _Lowering:
                     bindings = self._assigned(variable, value, bindings)
                 case _:
                     bindings, value_ = self._value(each, bindings)
-                    values.append(number(value_, each))
+                    values.append(self._number(value_, each))
         if len(values) > 1 and term.coefficient == 1:
             values = values[1:]
         product = values[0]
@@ -165,7 +188,8 @@ class _Lowering:
             left, mine = self._with(left, cast(sides[0], type_), type_)
             right, other = self._with(right, cast(sides[1], type_), type_)
             on.append((mine, other))
-        joined = join(left.plan, right.plan, tuple(on))
+        nulls = any(name in self.nullable for name in theirs.columns if name in bindings.columns)
+        joined = join(left.plan, right.plan, tuple(on), nulls=nulls)
         columns = {**theirs.columns, **bindings.columns}
         return Bindings(map_(joined, _copied(joined, columns.values())), columns)
 
@@ -202,12 +226,15 @@ class _Lowering:
             if not isinstance(argument, Variable):
                 continue
             held = scalar.column(each.name)
-            if relation.nulls:
+            if relation.nulls and not argument.nullable:
                 conditions.append(f"NOT {held} IS NULL")
             if argument.name in first:
                 other = first[argument.name]
                 sides = column(each.name, each.type), column(other, type_in(schema, other))
-                conditions.append(_compared("=", *sides, atom))
+                equal = _compared("=", *sides, atom)
+                if argument.nullable:
+                    equal = f"({equal} OR {held} IS NULL AND {scalar.column(other)} IS NULL)"
+                conditions.append(equal)
             else:
                 first[argument.name] = each.name
         columns = {name: self._column() for name in first}
@@ -246,10 +273,17 @@ class _Lowering:
                 one, zero = (literal(Constant(each)).text for each in (1, 0))
                 text = scalar.canonical(f"CASE WHEN {condition} THEN {one} ELSE {zero} END")
                 return bindings, Typed(text, "bigint")
+            case Extract(unit, value):
+                bindings, typed = self._value(value, bindings)
+                if typed.type != "date":
+                    problem = f"{print_query(value)} is {typed.type}, which is no date"
+                    raise types_differ(query, problem, "extract it from a date")
+                text = scalar.canonical(f"EXTRACT({unit.upper()} FROM {typed.text})")
+                return bindings, Typed(text, "int")
             case Negate(body):
                 bindings, typed = self._value(body, bindings)
                 zero_ = literal(Constant(0))
-                return bindings, arithmetic("-", zero_, number(typed, body), query)
+                return bindings, arithmetic("-", zero_, self._number(typed, body), query)
             case Add((first, *rest)):
                 return self._folded("+", first, rest, bindings)
             case Product((first, *rest)):
@@ -261,11 +295,19 @@ class _Lowering:
         self, sign: str, first: Expr, rest: list[Expr], bindings: Bindings
     ) -> tuple[Bindings, Typed]:
         bindings, typed = self._value(first, bindings)
-        found = number(typed, first)
+        found = self._number(typed, first)
         for each in rest:
             bindings, typed = self._value(each, bindings)
-            found = arithmetic(sign, found, number(typed, each), each)
+            found = arithmetic(sign, found, self._number(typed, each), each)
         return bindings, found
+
+    def _number(self, value: Typed, place: Expr) -> Typed:
+        """A value as a factor or a summand, where NULL is 0."""
+        found = number(value, place)
+        if not names_in(place) & self.nullable or isinstance(place, Sum | Comparison):
+            return found
+        zero = cast(literal(Constant(0)), found.type)
+        return Typed(scalar.canonical(f"COALESCE({found.text}, {zero})"), found.type)
 
     def _nested(self, body: Expr, bindings: Bindings) -> tuple[Bindings, Typed]:
         """The value of a Sum for each binding, joined to the bindings as a column."""
@@ -280,6 +322,8 @@ class _Lowering:
             for each in terms
         ]
         if shared:
+            text = print_query(Sum(body))
+            self.correlated.append(CorrelatedNode(text, shared, (VALUE,), domain))
             zero = literal(Constant(0))
             copies = zip(keys, _copied(domain), strict=True)
             zeros = tuple(Output(key, each.type, each.scalar) for key, each in copies)
@@ -300,7 +344,8 @@ class _Lowering:
                 around, wider = self._with(around, text, each.type)
                 mine.append(wider)
         on = tuple(zip(mine, theirs, strict=True))
-        joined = join(around.plan, map_(grouped, renamed), on)
+        nulls = any(name in self.nullable for name in shared)
+        joined = join(around.plan, map_(grouped, renamed), on, nulls=nulls)
         # The values of Sums before this one, of the same condition, are columns too.
         kept = _copied(joined, (*names(schema_of(bindings.plan)), value))
         return Bindings(map_(joined, kept), bindings.columns), column(value, renamed[-1].type)

@@ -59,8 +59,12 @@ class Monomial:
         return minus(body) if self.coefficient < 0 else body
 
 
-def normal_form(query: Expr, bound: Names = frozenset()) -> tuple[Monomial, ...]:
+def normal_form(
+    query: Expr, bound: Names = frozenset(), whole: Iterable[Names] = ()
+) -> tuple[Monomial, ...]:
     """The monomials of an expression, equal ones added up.
+
+    A polynomial over variables that are among those of one of `whole` stays one factor.
 
     >>> from everview.lang.agca.parse import parse_query
     >>> from everview.lang.agca.printer import print_query
@@ -68,7 +72,7 @@ def normal_form(query: Expr, bound: Names = frozenset()) -> tuple[Monomial, ...]
     >>> print_query(polynomial(normal_form(q)))
     '2 * R(x) * x + 2 * R(x) - S(x) * x - S(x)'
     """
-    return added(monomials(query, bound))
+    return added(monomials(query, bound, whole=whole))
 
 
 def added(terms: Iterable[Monomial]) -> tuple[Monomial, ...]:
@@ -85,13 +89,17 @@ def polynomial(terms: Iterable[Monomial]) -> Expr:
 
 
 def monomials(
-    query: Expr, bound: Names = frozenset(), *, whole_terms: bool = False
+    query: Expr,
+    bound: Names = frozenset(),
+    *,
+    whole_terms: bool = False,
+    whole: Iterable[Names] = (),
 ) -> tuple[Monomial, ...]:
     """The monomials of an expression, as they come, where some variables are bound outside.
 
     With `whole_terms`, a polynomial of variables and constants stays one factor.
     """
-    expansion = _Expansion(query, bound, whole_terms)
+    expansion = _Expansion(query, bound, whole_terms, tuple(whole))
     return tuple(Monomial(number, factors) for number, factors, _ in expansion.of(query, bound))
 
 
@@ -117,7 +125,10 @@ Expanded: TypeAlias = tuple[Fraction, tuple[Factor, ...], Names]
 class _Expansion:
     """Expands one expression; names it makes up occur nowhere else in it."""
 
-    def __init__(self, query: Expr, bound: Names, whole_terms: bool) -> None:
+    def __init__(
+        self, query: Expr, bound: Names, whole_terms: bool, whole: tuple[Names, ...]
+    ) -> None:
+        self.whole = whole
         self.whole_terms = whole_terms
         self.occurrences = Counter(each.name for each in variables(query))
         self.occurrences.update(bound)
@@ -128,7 +139,7 @@ class _Expansion:
             case Add(terms) if not self._stays(query):
                 for each in terms:
                     yield from self.of(each, bound)
-            case Negate(body) if not self._stays(query):
+            case Negate(body) if not (self.whole_terms and is_term(query)):
                 for number, factors, names in self.of(body, bound):
                     yield -number, factors, names
             case Product(factors):
@@ -148,7 +159,10 @@ class _Expansion:
                 yield Fraction(1), (query,), bound
 
     def _stays(self, query: Expr) -> bool:
-        return self.whole_terms and is_term(query)
+        if not is_term(query):
+            return False
+        used = names_in(query)
+        return self.whole_terms or (bool(used) and any(used <= each for each in self.whole))
 
     def _product(self, factors: tuple[Expr, ...], bound: Names) -> Iterator[Expanded]:
         if not factors:

@@ -2,16 +2,18 @@
 
 definition := name [ x, … ] := q ;
 q          := q + q | q - q | q * q | -q | Sum(q) | R(x, _, …) | x | c
-            | (q θ q) | (x := q) | (q)
+            | (q θ q) | (x := q) | (q) | extract(year from q)
 """
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import date
 from decimal import Decimal
 
 from everview.errors import Span, UserError
 from everview.lang.agca.syntax import (
+    UNITS,
     Add,
     Assignment,
     Atom,
@@ -19,6 +21,7 @@ from everview.lang.agca.syntax import (
     Constant,
     Definition,
     Expr,
+    Extract,
     Negate,
     Product,
     Sum,
@@ -148,10 +151,25 @@ class Parser:
         if word == "date" and following.kind == "string":
             self.take()
             return self._date(self.take(), token.span)
+        if word == "extract" and self._peek(3).text.lower() == "from":
+            return self._extract()
         if following.kind == "sign" and following.text == "(":
             relation = self.name("a relation")
             return Atom(relation, self._arguments(), self.since(token.span))
         return self.variable("an expression")
+
+    def _extract(self) -> Extract:
+        self.take()
+        self.expect("(")
+        unit = self.next
+        self.take()
+        if unit.text.lower() not in UNITS:
+            problem = f"syntax error: {unit.text} is not extracted from a date"
+            raise UserError("G001", problem, span=unit.span, remedy=f"write {', '.join(UNITS)}")
+        self.take()
+        date = self.query()
+        self.expect(")")
+        return Extract(unit.text.lower(), date)
 
     def _arguments(self) -> tuple[Variable | Wildcard, ...]:
         self.expect("(")
@@ -161,7 +179,8 @@ class Parser:
                 self.take()
                 found.append(Wildcard())
             else:
-                found.append(self.variable("a variable or _"))
+                variable = self.variable("a variable or _")
+                found.append(replace(variable, nullable=self.takes("?")))
         return tuple(found)
 
     def _in_parentheses(self) -> Expr:
@@ -202,7 +221,7 @@ class Parser:
         token = self.next
         if token.kind == "name" and token.text.lower() in _WORDS:
             raise self.unexpected(what)
-        return Variable(self.name(what), token.span)
+        return Variable(self.name(what), span=token.span)
 
     # Tokens
 
@@ -213,7 +232,10 @@ class Parser:
 
     @property
     def _following(self) -> Token:
-        return self.tokens[min(self.at + 1, len(self.tokens) - 1)]
+        return self._peek(1)
+
+    def _peek(self, ahead: int) -> Token:
+        return self.tokens[min(self.at + ahead, len(self.tokens) - 1)]
 
     def take(self) -> Token:
         """The next token, read."""

@@ -15,6 +15,7 @@ from everview.lang.agca.syntax import (
     Constant,
     Definition,
     Expr,
+    Extract,
     Negate,
     Product,
     Sum,
@@ -60,8 +61,7 @@ def _factor(query: Expr) -> str:
         case Variable(name):
             return print_name(name)
         case Atom(relation, arguments):
-            given = ("_" if isinstance(a, Wildcard) else print_name(a.name) for a in arguments)
-            return f"{print_name(relation)}({', '.join(given)})"
+            return f"{print_name(relation)}({', '.join(map(_argument, arguments))})"
         case Sum(body):
             return f"Sum({print_query(body)})"
         case Negate(Constant(int() | Decimal()) as number):
@@ -72,8 +72,16 @@ def _factor(query: Expr) -> str:
             return f"({print_query(left)} {operator} {print_query(right)})"
         case Assignment(variable, value):
             return f"({print_name(variable.name)} := {print_query(value)})"
+        case Extract(unit, value):
+            return f"extract({unit} from {print_query(value)})"
         case _:
             return f"({print_query(query)})"
+
+
+def _argument(argument: Variable | Wildcard) -> str:
+    if isinstance(argument, Wildcard):
+        return "_"
+    return print_name(argument.name) + "?" * argument.nullable
 
 
 def print_value(value: int | Decimal | str | date) -> str:

@@ -26,9 +26,14 @@ class Constant:
 
 @dataclass(frozen=True, slots=True)
 class Variable:
-    """The value that a variable is bound to: x."""
+    """The value that a variable is bound to: x.
+
+    As an argument of a relation, a nullable one is bound to NULL too: x?. NULL satisfies no
+    comparison, not even x = x, and is 0 as a number.
+    """
 
     name: str
+    nullable: bool = False
     span: Span | None = field(default=None, compare=False, repr=False)
 
 
@@ -92,9 +97,20 @@ class Assignment:
     value: Expr
 
 
+@dataclass(frozen=True, slots=True)
+class Extract:
+    """The year, month or day of a date: extract(unit from q)."""
+
+    unit: str
+    date: Expr
+
+
 Expr: TypeAlias = (
-    Constant | Variable | Atom | Add | Product | Negate | Sum | Comparison | Assignment
+    Constant | Variable | Atom | Add | Product | Negate | Sum | Comparison | Assignment | Extract
 )
+
+UNITS = ("year", "month", "day")
+"""What may be extracted from a date."""
 
 COMPLEMENT = {
     "=": "<>",
@@ -136,7 +152,7 @@ def children(query: Expr) -> tuple[Expr, ...]:
             return (body,)
         case Comparison(_, left, right):
             return (left, right)
-        case Assignment(_, value):
+        case Assignment(_, value) | Extract(_, value):
             return (value,)
         case _:
             return ()
@@ -162,6 +178,8 @@ def rebuilt(query: Expr, change: Callable[[Expr], Expr]) -> Expr:
             return replace(query, left=change(left), right=change(right))
         case Assignment(_, value):
             return replace(query, value=change(value))
+        case Extract(_, value):
+            return replace(query, date=change(value))
         case _:
             return query
 
@@ -179,6 +197,15 @@ def variables(query: Expr) -> Iterator[Variable]:
         yield from variables(each)
 
 
+def bound_variables(query: Expr) -> Iterator[Variable]:
+    """The variables that relations and assignments bind, in the order of the text."""
+    for each in walk(query):
+        if isinstance(each, Atom):
+            yield from (a for a in each.arguments if isinstance(a, Variable))
+        elif isinstance(each, Assignment):
+            yield each.variable
+
+
 def names_in(query: Expr) -> frozenset[str]:
     """The names of the variables that occur."""
     return frozenset(each.name for each in variables(query))
@@ -190,7 +217,7 @@ def substituted(query: Expr, values: dict[str, Expr]) -> Expr:
     def of_variable(variable: Variable) -> Variable:
         new = values.get(variable.name, variable)
         assert isinstance(new, Variable), new
-        return new
+        return replace(new, nullable=variable.nullable)
 
     match query:
         case Variable(name):

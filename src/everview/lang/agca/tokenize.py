@@ -13,7 +13,7 @@ _TOKEN = re.compile(
     | (?P<string>'(?:[^']|'')*')
     | (?P<quoted>`[^`\n]+`)
     | (?P<name>[^\W\d]\w*'*)
-    | (?P<sign>:=|\+=|<=|>=|<>|!=|[=<>()\[\],;:+\-*])""",
+    | (?P<sign>:=|\+=|<=|>=|<>|!=|[=<>()\[\],;:+\-*?])""",
     re.VERBOSE | re.DOTALL,
 )
 _UNCLOSED = {"'": "a string is not closed", "/": "a comment is not closed", "`": "a name is not"}

@@ -9,11 +9,13 @@ from functools import lru_cache
 from everview.errors import UserError
 from everview.expr.types import unusable_name
 from everview.lang.agca.lower import VALUE, lower_definition
+from everview.lang.agca.lower import correlated_nodes as nodes_of_definition
 from everview.lang.agca.normal_form import Monomial, monomials
 from everview.lang.agca.parse import parse_definitions
 from everview.lang.agca.printer import print_name, print_query
 from everview.lang.agca.scope import binds, check_scope, in_order
-from everview.lang.agca.syntax import Definition, Variable, relations
+from everview.lang.agca.syntax import Definition, Variable, bound_variables, relations
+from everview.lang.correlation import CorrelatedNode
 from everview.lang.datalog.lower import StoredRelation
 from everview.plan.nodes import Plan
 
@@ -45,6 +47,11 @@ def lower_view(text: str, known: Mapping[str, StoredRelation]) -> Plan:
     return lower_definition(_single(text), known)
 
 
+def correlated_nodes(text: str, known: Mapping[str, StoredRelation]) -> tuple[CorrelatedNode, ...]:
+    """The nodes with parameters of a view from the text of its definition."""
+    return nodes_of_definition(_single(text), known)
+
+
 def _single(text: str) -> Definition:
     definitions = checked_definitions(text)
     if len(definitions) != 1:
@@ -63,8 +70,23 @@ def checked_definitions(text: str) -> tuple[Definition, ...]:
     for each in definitions:
         _check_names(each)
         check_scope(each.body, frozenset(each.key_names))
+        _check_nullable(each)
         _check_keys(each)
     return definitions
+
+
+def _check_nullable(definition: Definition) -> None:
+    """A nullable variable is bound in one place: NULL is equal to nothing, so it joins nothing."""
+    bound = list(bound_variables(definition.body))
+    for each in bound:
+        if each.nullable and sum(other.name == each.name for other in bound) > 1:
+            name = print_name(each.name)
+            raise UserError(
+                "G003",
+                f"{name} is bound in two places, so it is never NULL",
+                span=each.span,
+                remedy=f"write {name} without ?, or give each its own variable",
+            )
 
 
 def _check_keys(definition: Definition) -> None:

@@ -20,10 +20,14 @@ from everview.plan.nodes import Empty, Fixpoint, Output, Plan, Recursive, Source
 
 @dataclass(frozen=True, slots=True)
 class StoredRelation:
-    """A stored relation that rules read; with `nulls`, its rows with a NULL are not facts."""
+    """A stored relation that rules read; with `nulls`, its rows with a NULL are not facts.
+
+    A nested view has the text of its query.
+    """
 
     source: Source
     nulls: bool = False
+    nested: str = ""
 
 
 def lower_relation(checked: CheckedProgram, name: str, known: Mapping[str, StoredRelation]) -> Plan:

@@ -15,7 +15,7 @@ from typing import Any
 
 from everview.errors import UserError
 from everview.lang.nested.check import Checker, Context, IllTypedError
-from everview.lang.nested.python_source import MISSING, Source, source_of
+from everview.lang.nested.python_source import MISSING, Source, Unread, source_of
 from everview.lang.nested.syntax import (
     Aggregate,
     Apply,
@@ -228,9 +228,15 @@ class _Function:
         found = scope.get(name, self.source.static(node))
         if found is MISSING:
             raise self.source.refusal(node, f"nothing is called {name}", _ONLY_CONSTANTS, "N004")
-        if isinstance(found, FunctionType | ast.FunctionDef) or callable(found):
+        if isinstance(found, Unread):
+            raise self._unread(node, found)
+        if isinstance(found, FunctionType | ast.FunctionDef | Source) or callable(found):
             raise self.refuse(node, f"{name} is a function, not a value", "call it")
         return found if _is_expr(found) else self._outside(node, found)
+
+    def _unread(self, node: ast.AST, name: Unread) -> UserError:
+        remedy = "write it as a constant or as a function, once, in the same file"
+        return self.source.refusal(node, name.problem, remedy, "N004")
 
     def _outside(self, node: ast.AST, value: object) -> Expr:
         """A constant from around the function: a base value, or a collection of them."""
@@ -243,6 +249,8 @@ class _Function:
     def _attribute(self, node: ast.Attribute, value: ast.expr, name: str, scope: Scope) -> Expr:
         inside = isinstance(value, ast.Name) and value.id in scope
         static = MISSING if inside else self.source.static(node)
+        if isinstance(static, Unread):
+            raise self._unread(node, static)
         if static is not MISSING:
             return self._outside(node, static)
         return Field(self.expr(value, scope), name)
@@ -395,7 +403,9 @@ class _Function:
             raise self.refuse(node, "** gives arguments that are not known", "write each argument")
         inside = scope.get(function.id) if isinstance(function, ast.Name) else None
         target = inside if inside is not None else self.source.static(function)
-        if isinstance(target, FunctionType | ast.FunctionDef):
+        if isinstance(target, Unread):
+            raise self._unread(function, target)
+        if isinstance(target, FunctionType | ast.FunctionDef | Source):
             return self._written_out(node, target, scope)
         if isinstance(target, type) and _field_names(target) is not None:
             return self._made(node, target, scope)
@@ -489,10 +499,10 @@ class _Function:
         return Record(tuple((name, self.expr(given[name], scope)) for name in names))
 
     def _written_out(
-        self, node: ast.Call, target: FunctionType | ast.FunctionDef, scope: Scope
+        self, node: ast.Call, target: FunctionType | ast.FunctionDef | Source, scope: Scope
     ) -> Expr:
         """A call of a function that is written in the same way, as its body."""
-        if isinstance(target, FunctionType):
+        if isinstance(target, FunctionType | Source):
             source = source_of(target)
             tree, around = source.tree, dict[str, Bound]()
         else:

@@ -24,6 +24,11 @@ class Definition:
     mode: str = "shredded"
 
     @property
+    def in_sql(self) -> bool:
+        """Whether the query is in SQL."""
+        return isinstance(self.query, SqlQuery)
+
+    @property
     def expr(self) -> Expr:
         """The query in the calculus; one in SQL has none."""
         if isinstance(self.query, SqlQuery):
@@ -85,6 +90,14 @@ def reads_of(text: str) -> tuple[str, ...]:
         above = [".".join((found.view, *steps[:count])) for count in range(len(steps))]
     query = found.query
     return (*(query.reads if isinstance(query, SqlQuery) else relations(query)), *above)
+
+
+def declared_query(text: str) -> tuple[str, str]:
+    """The query of a nested view as SQL, and how its collections are kept; empty without SQL."""
+    found = read_definition(text)
+    if isinstance(found.query, SqlQuery) and not found.path:
+        return found.query.text, found.query.mode
+    return "", "auto"
 
 
 def reads_back(expr: Expr) -> bool:

@@ -15,6 +15,7 @@ from dataclasses import dataclass, replace
 from typing import TypeAlias, assert_never
 
 from everview.expr.types import Column, Schema, element_of, fields_of
+from everview.lang.nested.stored import Stored
 from everview.lang.nested.syntax import (
     Aggregate,
     AggregateName,
@@ -35,7 +36,7 @@ from everview.lang.nested.syntax import (
     Union,
     Var,
 )
-from everview.lang.nested.types import ELEMENT, place
+from everview.lang.nested.types import ELEMENT, Bag, Product, Type, place
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,18 +102,32 @@ class Comprehension:
 
 
 @dataclass(frozen=True, slots=True)
+class Lookup:
+    """What a stored dictionary has under a label."""
+
+    dictionary: Stored
+    label: tuple[ColumnOf, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class Collection:
-    """The sum of comprehensions."""
+    """The sum of comprehensions; `lookup` says so where it is the whole of a stored collection."""
 
     parts: tuple[Comprehension, ...]
+    lookup: Lookup | None = None
 
 
 Head: TypeAlias = Term | Tuple | Collection
 
 
-def normal_form(expr: Expr, relations: Mapping[str, Schema]) -> Collection:
-    """The normal form of an expression that has the type of a bag."""
-    found = _Evaluation(relations, {}).value(expr, {})
+def normal_form(
+    expr: Expr, relations: Mapping[str, Schema], nested: Mapping[str, Stored] | None = None
+) -> Collection:
+    """The normal form of an expression that has the type of a bag.
+
+    The relations that are `nested` have collections inside, in relations of their own.
+    """
+    found = _Evaluation(relations, nested or {}, {}).value(expr, {})
     assert isinstance(found, Collection)
     return found
 
@@ -126,6 +141,7 @@ class _Evaluation:
     """Evaluates symbolically; `types` are those of the columns of all variables made so far."""
 
     relations: Mapping[str, Schema]
+    nested: Mapping[str, Stored]
     types: dict[ColumnOf, str]
 
     def value(self, expr: Expr, around: Around) -> Head:
@@ -188,6 +204,8 @@ class _Evaluation:
         return (Comprehension((generator,), (), ColumnOf(generator.variable, ELEMENT)),)
 
     def _for(self, expr: For, around: Around) -> Collection:
+        if expr.where is None and expr.body == Sng(Var(expr.name)):
+            return Collection(*self._whole(expr, around))
         found: list[Comprehension] = []
         for each in self._generated(expr, around):
             inner = {**around, expr.name: self._again(each.head)}
@@ -195,6 +213,14 @@ class _Evaluation:
             tested = replace(each, conditions=each.conditions + test)
             found += (_within(tested, part) for part in self.parts(expr.body, inner))
         return Collection(tuple(found))
+
+    def _whole(self, expr: For, around: Around) -> tuple[tuple[Comprehension, ...], Lookup | None]:
+        """for x in e union sng(x) is e."""
+        if isinstance(expr.source, Rel):
+            return self._generated(expr, around), None
+        found = self.value(expr.source, around)
+        lookup = found.lookup if isinstance(found, Collection) else None
+        return self._bag(found, expr.name), lookup
 
     def _generated(self, expr: For, around: Around) -> tuple[Comprehension, ...]:
         """What a `for` ranges over; a new variable is called as the text calls it."""
@@ -211,9 +237,57 @@ class _Evaluation:
         return Collection(tuple(found))
 
     def _over_relation(self, name: str, variable: str) -> Comprehension:
+        if name in self.nested:
+            return self._over_stored(self.nested[name], variable, ())
         generator = self._generator(variable, name, self.relations[name])
         row = (ColumnOf(generator.variable, column.name) for column in generator.columns)
         return Comprehension((generator,), (), Tuple(tuple((each.name, each) for each in row)))
+
+    def _over_stored(
+        self, stored: Stored, variable: str, label: tuple[ColumnOf, ...]
+    ) -> Comprehension:
+        """The elements of a stored collection that have a label; a flat relation has none."""
+        generator = self._generator(variable, stored.relation, stored.columns)
+        own = (ColumnOf(generator.variable, each.name) for each in stored.label)
+        conditions = (Call("==", pair) for pair in zip(own, label, strict=True))
+        head = self._element(stored, stored.element, generator.variable, "")
+        return Comprehension((generator,), tuple(conditions), head)
+
+    def _element(self, stored: Stored, type_: Type, variable: str, path: str) -> Head:
+        """An element of a stored collection, or the component of it at a path."""
+        match type_:
+            case Product(fields):
+                below = ((name, f"{path}.{name}" if path else name) for name, _ in fields)
+                parts = zip(below, (each for _, each in fields), strict=True)
+                made = ((n, self._element(stored, t, variable, p)) for (n, p), t in parts)
+                return Tuple(tuple(made))
+            case Bag(element):
+                inside = stored.at(path or ELEMENT)
+                if inside is None:
+                    return self._array(ColumnOf(variable, path or ELEMENT), element)
+                label = tuple(ColumnOf(variable, each) for each in inside.label)
+                name = inside.path.rpartition(".")[2]
+                rows = self._over_stored(inside.dictionary, name, label)
+                return Collection((rows,), Lookup(inside.dictionary, label))
+            case _:
+                return ColumnOf(variable, path or ELEMENT)
+
+    def _array(self, array: Term, element: Type) -> Collection:
+        """The elements of an array that a stored relation has in the place of a collection."""
+        (part,) = self._bag(array)
+        assert not isinstance(part.head, Tuple | Collection)
+        return Collection((replace(part, head=self._inside(part.head, element)),))
+
+    def _inside(self, value: Term, type_: Type) -> Head:
+        """A value inside an array, of which structs are tuples and arrays are collections."""
+        match type_:
+            case Product(fields):
+                parts = ((name, self._inside(Part(value, name), each)) for name, each in fields)
+                return Tuple(tuple(parts))
+            case Bag(element):
+                return self._array(value, element)
+            case _:
+                return value
 
     def _generator(self, variable: str, source: str | Term, columns: Schema) -> Generator:
         """A generator with a variable of its own, whatever the case of its letters."""
@@ -243,8 +317,13 @@ class _Evaluation:
                 return Call(function, tuple(self._term(each, names) for each in args))
             case Total(function, collection):
                 return Total(function, Collection(self._parts(collection, names)))
-            case Collection():
-                return Collection(self._parts(head, names))
+            case Collection(_, lookup):
+                if lookup is not None:
+                    label = tuple(
+                        ColumnOf(names.get(c.variable, c.variable), c.name) for c in lookup.label
+                    )
+                    lookup = replace(lookup, label=label)
+                return Collection(self._parts(head, names), lookup)
             case _:
                 assert_never(head)
 

@@ -1,7 +1,7 @@
 """Partial shredding: which collections of a query have a dictionary, and arrays for the others.
 
 A collection that reads no relation changes with its row alone: `auto` keeps it in the row, as an
-array. So what is inside an array is in it too.
+array. So what is inside an array is in it too, and none of it is shared with another view.
 """
 
 from __future__ import annotations
@@ -35,9 +35,8 @@ def kept_apart(relations: Mapping[str, Shredded], mode: str) -> dict[str, Shredd
     """The relations that are stored, each after the one above it."""
     found: dict[str, Shredded] = {}
     for path, each in relations.items():
-        above = not path or each.above in found
-        reads = mode == "shredded" or (mode == "auto" and _reads(path, relations))
-        if not path or (above and reads):
+        own = mode == "shredded" or (mode == "auto" and _reads(path, relations))
+        if not path or (each.above in found and (own or each.shared is not None)):
             found[path] = each
     return found
 

@@ -19,6 +19,13 @@ MISSING = object()
 
 
 @dataclass(frozen=True, slots=True)
+class Unread:
+    """A name of a module whose value its text does not tell, and why."""
+
+    problem: str
+
+
+@dataclass(frozen=True, slots=True)
 class Source:
     """A function as it is written: its definition, the text around that, and its file."""
 
@@ -48,6 +55,8 @@ class Source:
             return self.names.get(node.id, getattr(builtins, node.id, MISSING))
         if isinstance(node, ast.Attribute):
             module = self.static(node.value)
+            if isinstance(module, Unread):
+                return module
             if isinstance(module, ModuleType):
                 return getattr(module, node.attr, MISSING)
         return MISSING
@@ -61,7 +70,9 @@ def _offset(lines: list[str], line: int, column: int) -> int:
 
 
 def source_of(function: object) -> Source:
-    """The source of a function that was written with `def`."""
+    """The source of a function that was written with `def`, or that was read already."""
+    if isinstance(function, Source):
+        return function
     if not isinstance(function, FunctionType):
         raise UserError(
             "N010",

@@ -36,17 +36,27 @@ class Rebuilding:
 
     def _nested(self, relation: Shredded) -> Plan:
         """A relation with an array in the place of each label of its elements."""
-        stored = self.stored[relation.path]
-        plan: Plan = stored
+        stored = plan = self._stored(relation)
         for leaf in relation.leaves:
             below = self.relations.get(relation.below(leaf))
             if isinstance(leaf.type, Bag) and below is not None:
                 plan = self._with_bag(plan, leaf, leaf.type, below, stored)
         return plan
 
-    def _with_bag(
-        self, plan: Plan, leaf: Leaf, type_: Bag, below: Shredded, stored: Source
-    ) -> Plan:
+    def _stored(self, relation: Shredded) -> Plan:
+        """A relation as it is stored; the label of one that is shared is called as above it."""
+        source = self.stored[relation.path]
+        if relation.shared is None:
+            return source
+        called = dict(
+            zip(names(relation.shared.dictionary.label), names(relation.labels), strict=True)
+        )
+        outputs = (
+            Output(called.get(c.name, c.name), c.type, scalar.column(c.name)) for c in source.schema
+        )
+        return map_(source, tuple(outputs))
+
+    def _with_bag(self, plan: Plan, leaf: Leaf, type_: Bag, below: Shredded, stored: Plan) -> Plan:
         keys = names(below.labels)
         item = Output(leaf.path, spark_type(type_.element), packed_element(type_.element))
         arrays = collected(self._nested(below), distinct(project(stored, keys)), keys, item)

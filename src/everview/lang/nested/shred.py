@@ -20,9 +20,11 @@ from everview.lang.nested.normal_form import (
     ColumnOf,
     Comprehension,
     Head,
+    Lookup,
     Tuple,
     free_columns,
 )
+from everview.lang.nested.stored import Inside, Stored
 from everview.lang.nested.types import ELEMENT, Bag, Base, Product, Type, shown
 
 _PLAIN = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
@@ -81,23 +83,32 @@ class Member:
 
 @dataclass(frozen=True, slots=True)
 class Shredded:
-    """One relation of a shredded query: the flat one, at no path, or the dictionary at a path."""
+    """One relation of a shredded query: the flat one, at no path, or the dictionary at a path.
+
+    A dictionary that is `shared` is that of a collection which is stored already. It has no
+    occurrence here if the relation above is shared too.
+    """
 
     path: str
     above: str
     element: Type
     occurrences: tuple[Occurrence, ...]
     members: tuple[Member, ...]
+    shared: Inside | None = None
 
     @property
     def branch(self) -> str:
         """The column with the number of the occurrence, where there is one."""
+        if self.shared is not None:
+            return ""
         several = len(self.occurrences) > 1
         return f"{self.path}#" if several or any(not o.columns for o in self.occurrences) else ""
 
     @property
     def labels(self) -> Schema:
-        """The columns of the label, which the relation above has too."""
+        """The columns of the label, as the relation above calls them."""
+        if self.shared is not None:
+            return self.shared.columns
         branch = (Column(self.branch, "int"),) if self.branch else ()
         return branch + tuple(dict.fromkeys(c for each in self.occurrences for c in each.columns))
 
@@ -111,26 +122,53 @@ class Shredded:
         return f"{self.path}.{leaf.path}" if self.path else leaf.path
 
 
-def shred(collection: Collection, element: Type) -> tuple[Shredded, ...]:
-    """The relations of a query in normal form, each after the one above it."""
+def shred(collection: Collection, element: Type, *, shares: bool = True) -> tuple[Shredded, ...]:
+    """The relations of a query in normal form, each after the one above it.
+
+    Where it `shares`, a collection that is stored already keeps its dictionary.
+    """
     _must_be_storable(element)
     flat = Shredded("", "", element, (), tuple(map(Member, collection.parts)))
-    return (flat, *_dictionaries(flat, {}))
+    return (flat, *_dictionaries(flat, {}, shares=shares))
 
 
-def _dictionaries(relation: Shredded, types: dict[ColumnOf, str]) -> Iterator[Shredded]:
+def relation_of(view: str, part: Shredded) -> str:
+    """The name of the relation that holds a part of a view."""
+    if part.shared is not None:
+        return part.shared.dictionary.relation
+    return f"{view}.{part.path}" if part.path else view
+
+
+def _dictionaries(
+    relation: Shredded, types: dict[ColumnOf, str], *, shares: bool
+) -> Iterator[Shredded]:
     for member in relation.members:
         for each in member.part.generators:
             types |= {ColumnOf(each.variable, c.name): c.type for c in each.columns}
     for leaf in relation.leaves:
-        if isinstance(leaf.type, Bag):
-            found = _dictionary(relation, leaf, leaf.type, types)
+        if isinstance(leaf.type, Bag) and not _is_array(relation, leaf):
+            found = _dictionary(relation, leaf, leaf.type, types, shares=shares)
             yield found
-            yield from _dictionaries(found, types)
+            yield from _dictionaries(found, types, shares=shares)
 
 
-def _dictionary(relation: Shredded, leaf: Leaf, type_: Bag, types: dict[ColumnOf, str]) -> Shredded:
+def _is_array(relation: Shredded, leaf: Leaf) -> bool:
+    """Whether a collection is an array in the elements of a dictionary that is shared."""
+    return relation.shared is not None and relation.shared.dictionary.at(leaf.path) is None
+
+
+def _dictionary(
+    relation: Shredded, leaf: Leaf, type_: Bag, types: dict[ColumnOf, str], *, shares: bool
+) -> Shredded:
     path = relation.below(leaf)
+    if relation.shared is not None:
+        inside = relation.shared.dictionary.at(leaf.path)
+        return Shredded(path, relation.path, type_.element, (), (), inside)
+    if shares and (lookups := _lookups(relation, leaf)):
+        inside = _shared(path, lookups[0].dictionary)
+        labels = (each.label for each in lookups)
+        references = (Occurrence(n, n, inside.columns, each) for n, each in enumerate(labels))
+        return Shredded(path, relation.path, type_.element, tuple(references), (), inside)
     occurrences: list[Occurrence] = []
     members: list[Member] = []
     for number, member in enumerate(relation.members):
@@ -143,6 +181,20 @@ def _dictionary(relation: Shredded, leaf: Leaf, type_: Bag, types: dict[ColumnOf
         occurrences.append(found)
         members += (Member(part, found) for part in bag.parts)
     return Shredded(path, relation.path, type_.element, tuple(occurrences), tuple(members))
+
+
+def _lookups(relation: Shredded, leaf: Leaf) -> list[Lookup]:
+    """The bags at a place, if all of them are in one stored dictionary."""
+    bags = [leaf.of(member.part.head) for member in relation.members]
+    lookups = [b.lookup for b in bags if isinstance(b, Collection) and b.lookup is not None]
+    stored = {each.dictionary.relation for each in lookups}
+    return lookups if len(lookups) == len(bags) and len(stored) == 1 else []
+
+
+def _shared(path: str, dictionary: Stored) -> Inside:
+    """A stored dictionary at a path, the columns of its label called after that."""
+    own = (c.name.partition("#")[2] if "#" in c.name else c.name for c in dictionary.label)
+    return Inside(path, tuple(f"{path}#{name}" for name in own), dictionary)
 
 
 def _must_be_storable(type_: Type) -> None:

@@ -50,12 +50,13 @@ class Loader:
     def is_at_hand(self, name: str, snapshot: Snapshot) -> bool:
         """Whether a relation is in memory, or nearly so; else it is asked for."""
         self.take_over()
-        segments = snapshot.relation(name).segments
         missing = self.cache.missing(name, snapshot)
         rows = sum(segment.rows for segment in missing)
+        if rows <= AT_ONCE_ROWS and sum(segment.bytes for segment in missing) <= AT_ONCE_BYTES:
+            return True
+        segments = snapshot.relation(name).segments
         held = sum(segment.rows for segment in segments) - rows
-        few = rows <= AT_ONCE_ROWS and sum(segment.bytes for segment in missing) <= AT_ONCE_BYTES
-        if few or rows <= AT_ONCE_SHARE * held:
+        if rows <= AT_ONCE_SHARE * held:
             return True
         ids = tuple(segment.id for segment in segments)
         asked = self._asked.get(name)

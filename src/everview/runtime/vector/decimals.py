@@ -48,6 +48,22 @@ def quotient(types: tuple[Type, ...], to: Type) -> Callable[..., Any]:
     tie is further from it than the last of these, so rounding what is left is rounding the
     quotient.
     """
+    over, under = quotient_operands(types, to)
+    precision, scale = precision_and_scale(to)
+    target = pa.decimal128(precision, scale)
+
+    def compute(left: Any, right: Any) -> Any:
+        digits = pc.divide(pc.cast(left, over), pc.cast(right, under))
+        rounded = pc.round(digits, ndigits=scale, round_mode="half_towards_infinity")
+        return pc.cast(rounded, target)
+
+    return compute
+
+
+def quotient_operands(
+    types: tuple[Type, ...], to: Type
+) -> tuple[pa.Decimal256Type, pa.Decimal256Type]:
+    """The types of dividend and divisor with which a quotient is computed; they must fit those."""
     (p1, s1), (p2, s2), (_, scale) = map(precision_and_scale, (*types, to))
     under = pa.decimal256(min(p2, _MAX_DIVIDED_DIGITS), s2)
     moved = max(s1, scale + s2 - under.precision)
@@ -58,14 +74,7 @@ def quotient(types: tuple[Type, ...], to: Type) -> Callable[..., Any]:
     )
     if quotient_scale <= scale or over.precision <= moved:
         raise Unsupported("too many digits")
-    target = pa.decimal128(*precision_and_scale(to))
-
-    def compute(left: Any, right: Any) -> Any:
-        digits = pc.divide(pc.cast(left, over), pc.cast(right, under))
-        rounded = pc.round(digits, ndigits=scale, round_mode="half_towards_infinity")
-        return pc.cast(rounded, target)
-
-    return compute
+    return over, under
 
 
 _SUMMABLE_DIGITS = 24

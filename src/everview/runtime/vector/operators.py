@@ -63,6 +63,14 @@ _CONSOLIDATED = Distinct | Positive | Groups | Totals | Partition
 """Operators whose rows are always consolidated."""
 
 
+def unless_unknown(compute: Callable[[], pa.RecordBatch]) -> pa.RecordBatch | None:
+    """What vector operators compute, None where they do not know the plan or one of its values."""
+    try:
+        return compute()
+    except (Unsupported, pa.ArrowException):
+        return None
+
+
 class VectorEvaluator:
     """Evaluates plans on record batches; `fold` gives the value of an expression without columns.
 
@@ -70,7 +78,7 @@ class VectorEvaluator:
     """
 
     def __init__(self, fold: Fold) -> None:
-        self._fold = lru_cache(maxsize=MAX_COMPILED_PLANS)(fold)
+        self.fold = lru_cache(maxsize=MAX_COMPILED_PLANS)(fold)
         self._compiled = lru_cache(maxsize=MAX_COMPILED_PLANS)(self._compile_or_none)
         self._last: dict[object, tuple[list[pa.RecordBatch], pa.RecordBatch]] = {}
 
@@ -90,6 +98,16 @@ class VectorEvaluator:
         if not consolidated or isinstance(plan, _CONSOLIDATED):
             return rows
         return consolidate(rows, schema_of(plan), ())
+
+    def consolidate(
+        self, rows: pa.RecordBatch, schema: Schema, rings: tuple[str, ...]
+    ) -> pa.RecordBatch | None:
+        """Weighted rows with the weights of equal rows added, None where the database must do it.
+
+        `rings` are the columns that are added up with the weights.
+        """
+        wanted = select_columns(rows, arrow_schema(schema))
+        return unless_unknown(lambda: consolidate(wanted, schema, rings))
 
     def _compile_or_none(self, plan: Plan) -> Evaluate | None:
         try:
@@ -173,12 +191,12 @@ class VectorEvaluator:
         return lambda _: values
 
     def _constant(self, text: str) -> pa.Scalar:
-        compute, _ = compile_scalar(text, (), self._fold)
+        compute, _ = compile_scalar(text, (), self.fold)
         return compute(None)
 
     def _filter(self, predicate: str, schema: Schema, kept: Schema) -> Transform:
         """The rows that satisfy a predicate, of which some columns are kept."""
-        test, type_ = compile_scalar(predicate, schema, self._fold)
+        test, type_ = compile_scalar(predicate, schema, self.fold)
         if type_ != "boolean":
             raise Unsupported(type_)
         pick = _projection(schema, names(kept))
@@ -196,7 +214,7 @@ class VectorEvaluator:
         plain = [scalar.as_column(output.scalar) or "" for output in outputs]
         if [output.type for output in outputs] == [_type_of(read, name) for name in plain]:
             return _renamed_projection(read, plain, [output.name for output in outputs])
-        compiled = [compile_scalar(output.scalar, read, self._fold) for output in outputs]
+        compiled = [compile_scalar(output.scalar, read, self.fold) for output in outputs]
         for output, (_, type_) in zip(outputs, compiled, strict=True):
             if output.type != type_:
                 raise Unsupported(f"{type_} for {output.type}")

@@ -13,6 +13,7 @@ from everview.arguments import did_you_mean
 from everview.errors import Span, UserError
 from everview.expr.type_inference import type_of
 from everview.expr.types import Schema, Type
+from everview.lang.correlation import CorrelatedNode
 from everview.lang.sql.bind.nested_types import refuse_unknown_fields
 from everview.lang.sql.lower.collections import Shredding, within
 from everview.lang.sql.lower.domain import Domain
@@ -51,6 +52,8 @@ class LoweringContext:
     shredding: Shredding | None = None
     """How the collections in its SELECT list are kept; as arrays, where there is none."""
     numbers: Iterator[int] = field(default_factory=lambda: count(1))
+    correlated: list[CorrelatedNode] = field(default_factory=list)
+    """The subqueries so far that read the query around them."""
 
     def query(self, tree: exp.Expr) -> Plan:
         """The plan of a query that sees all that this one sees, the columns of the domain first."""
@@ -77,6 +80,24 @@ class LoweringContext:
     def from_item(self, tree: exp.Expr) -> Plan:
         """The plan of a subquery in FROM or WITH, with the negations of conditions with IN."""
         return self.lower_query(replace(self.inside, domain=None), tree, negations=True)
+
+    def derived_table(self, tree: exp.Expr) -> Plan:
+        """The plan of a subquery in FROM, the columns of the domain first where it reads them.
+
+        It is lowered once to see whether it does; if not, it is the same for all their values.
+        """
+        if self.domain is None:
+            return self.from_item(tree)
+        trial = replace(self.domain, used={})
+        apart = replace(self, domain=trial, numbers=count(1), correlated=[])
+        self.lower_query(apart, tree, negations=True)
+        self.domain.used.update(trial.used)
+        domain = self.domain if trial.used else None
+        return self.lower_query(replace(self, domain=domain), tree, negations=True)
+
+    def carries_domain(self, plan: Plan) -> bool:
+        """Whether the rows of an item of FROM carry the domain, because it reads its columns."""
+        return bool(self.domain_columns) and {*self.domain_columns} <= {*columns_of(plan)}
 
     def with_ctes(
         self, plans: Mapping[str, Plan], queries: Mapping[str, exp.Expr] | None = None

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from sqlglot import exp
 
@@ -22,7 +22,7 @@ from everview.lang.sql.lower.outer_joins import (
     outer_join,
     semi_join_on,
 )
-from everview.plan.build import columns_of, filter_, identity, join, map_
+from everview.plan.build import columns_of, filter_, identity, join, map_, project
 from everview.plan.nodes import Output, Plan, Values
 from everview.plan.traverse import schema_of
 
@@ -43,7 +43,7 @@ def _joined_items(context: LoweringContext, tree: exp.Select, scope: Scope) -> P
     joins = tree.args.get("joins") or ()
     # The rows of a RIGHT or FULL join that have no partner belong to every value of the domain.
     late = any(str(each.args.get("side") or "").upper() in ("RIGHT", "FULL") for each in joins)
-    if _reads_domain(context, plan):
+    if context.carries_domain(plan):
         if late:
             raise _reads_domain_error(clause.this, context)
     elif not late:
@@ -53,13 +53,8 @@ def _joined_items(context: LoweringContext, tree: exp.Select, scope: Scope) -> P
     return context.with_domain(plan) if late else plan
 
 
-def _reads_domain(context: LoweringContext, plan: Plan) -> bool:
-    """Whether the rows of an item carry the domain, because a generator reads its columns."""
-    return bool(context.domain_columns) and set(context.domain_columns) <= set(columns_of(plan))
-
-
 def _reads_domain_error(node: exp.Expr, context: LoweringContext) -> UserError:
-    name = "a generator in a join that reads the query around its subquery"
+    name = "a generator or subquery in an outer join that reads the query around its subquery"
     return refused(name, node, context.text, "let it be the first in FROM, without RIGHT or FULL")
 
 
@@ -96,8 +91,10 @@ def _join(context: LoweringContext, plan: Plan, node: exp.Join, scope: Scope) ->
         return lateral_join(context, plan, node, scope, kind)
     before = scope.copy()
     right = _joined(context, node.this, scope)
-    if _reads_domain(context, right):
-        raise _reads_domain_error(node.this, context)
+    if context.carries_domain(right):
+        if kind or not context.carries_domain(plan):
+            raise _reads_domain_error(node.this, context)
+        plan, right = _joined_by_domain(context, plan, right), Values((), ((),))
     fresh = scope.since(before)
     using = [each.name for each in node.args.get("using") or ()]
     if natural:
@@ -112,6 +109,19 @@ def _join(context: LoweringContext, plan: Plan, node: exp.Join, scope: Scope) ->
         scope.merge([(name, before.resolve(_using_column(name, node))) for name in using])
         return joined
     return _merged(context, joined, _Using(tuple(using), before, fresh, kind), scope)
+
+
+def _joined_by_domain(context: LoweringContext, plan: Plan, right: Plan) -> Plan:
+    """Two items that both carry the domain, for equal values of it."""
+    mark, carried = "right ", context.domain_columns
+    outputs = (
+        replace(each, name=mark + each.name) if each.name in carried else each
+        for each in identity(schema_of(right))
+    )
+    on = tuple((name, mark + name) for name in carried)
+    both = join(plan, map_(right, tuple(outputs)), on, nulls=True)
+    kept = (*columns_of(plan), *(n for n in columns_of(right) if n not in carried))
+    return project(both, kept)
 
 
 _KINDS: dict[str, Callable[[Plan, Plan, str | None], Plan]] = {

@@ -47,7 +47,9 @@ def lower_item(context: LoweringContext, node: exp.Expr, scope: Scope) -> Plan:
         plan = project(plan, tuple(n for n in columns_of(plan) if not is_negated(n)))
         plan, alias = pivoted(context, plan, each), each.alias or alias
     given = tuple(column.name for column in node.args["alias"].columns) if node.alias else ()
-    shown = tuple(column for column in schema_of(plan) if not is_negated(column.name))
+    carried = context.domain_columns if context.carries_domain(plan) else ()
+    own = schema_of(plan)[len(carried) :]
+    shown = tuple(column for column in own if not is_negated(column.name))
     if given:
         must_name_each(given, shown, span_of(node, context.text))
     aliased = zip(unlike(given) if given else names(shown), shown, strict=True)
@@ -55,7 +57,7 @@ def lower_item(context: LoweringContext, node: exp.Expr, scope: Scope) -> Plan:
     scope.add(item, node)
     outputs = (*qualified_outputs(item, shown), *_negations(item, plan, names(shown), scope))
     _learn_not_negatable(context, node, item, scope)
-    return map_(plan, outputs)
+    return map_(plan, (*identity(schema_of(plan)[: len(carried)]), *outputs))
 
 
 def _nested(context: LoweringContext, node: exp.Expr) -> NestedRelation | None:
@@ -93,7 +95,10 @@ def _rows(context: LoweringContext, node: exp.Expr) -> Plan:
         case exp.Subquery() | exp.Values() | exp.Lateral(this=exp.Subquery()):
             # There is nothing before the first item that LATERAL could let it read.
             whole = node.this if isinstance(node, exp.Lateral) else node
-            return context.from_item(whole if isinstance(whole, exp.Values) else whole.this)
+            tree = whole if isinstance(whole, exp.Values) else whole.this
+            if node.args.get("pivots"):
+                return context.from_item(tree)
+            return context.derived_table(tree)
         case _:
             remedy = "name a table, view or subquery"
             call = node.this if isinstance(node.this, exp.Func) else None

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from sqlglot import exp
 
 from everview.errors import Span, UserError
+from everview.lang.correlation import CorrelatedNode
 from everview.lang.sql.bind.refuse import refuse_clauses
 from everview.lang.sql.lower.collections import Shredding
 from everview.lang.sql.lower.columns import must_have_usable_names, renamed
@@ -38,6 +39,15 @@ def lower_query(
     if columns:
         plan = renamed(plan, columns, Span(text, 0, len(text)))
     return must_have_usable_names(plan, text)
+
+
+def correlated_nodes(
+    text: str, relations: Mapping[str, Source], analyze: Analyze
+) -> tuple[CorrelatedNode, ...]:
+    """The subqueries of a query that read the query around them, in the order of lowering."""
+    context = LoweringContext(text, relations, analyze, _lower_any)
+    context.query(desugared(parse_query(text)))
+    return tuple(context.correlated)
 
 
 def lower_tree(

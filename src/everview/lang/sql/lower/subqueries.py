@@ -15,6 +15,7 @@ from typing import Literal, TypeAlias
 from sqlglot import exp
 
 from everview.errors import UserError
+from everview.lang.correlation import CorrelatedNode
 from everview.lang.sql.bind.scope import Scope, plan_column, shown_name
 from everview.lang.sql.lower.collections import array_query, must_be_unordered
 from everview.lang.sql.lower.context import LoweringContext
@@ -179,9 +180,13 @@ def compute(
     The second time D has only those columns.
     """
     domain = domain_read(context, query, plan, scope, translate)
-    lowered = context.subquery(domain if domain.offered else None, query)
-    shown = tuple(map(shown_name, columns_of(lowered)[len(domain.offered) :]))
+    read = domain.offered
+    lowered = context.subquery(domain if read else None, query)
+    shown = tuple(map(shown_name, columns_of(lowered)[len(read) :]))
     leaf, values = domain.leaf, domain.values(plan)
+    if read:
+        text = query.sql(dialect="spark")
+        context.correlated.append(CorrelatedNode(text, read, shown, values))
     over_leaf = _named_apart(lowered, domain)
     over_values = transform(over_leaf, lambda n: values if n == leaf else n)
     return ComputedSubquery(over_values, over_leaf, domain, values, shown)
@@ -196,7 +201,7 @@ def domain_read(
     """
     schema = schema_of(plan)
     trial = Domain(scope, schema, translate, columns_of(plan), context.fresh_number())
-    replace(context, shredding=None).subquery(trial, query)
+    replace(context, shredding=None, correlated=[]).subquery(trial, query)
     read = tuple(name for name in columns_of(plan) if name in trial.used)
     return Domain(scope, schema, translate, read, context.fresh_number())
 

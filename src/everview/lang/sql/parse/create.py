@@ -11,6 +11,7 @@ from sqlglot.tokenizer_core import Token, TokenType
 from everview.errors import Span, UserError
 from everview.expr.dialect import DIALECT
 from everview.expr.types import Column, is_nested, storable_type, unusable_name
+from everview.lang.sql.parse.collections import collections_of
 from everview.lang.sql.parse.constraints import (
     Constraint,
     computed_value,
@@ -65,7 +66,8 @@ def create_table(tree: exp.Create, text: str, tokens: list[Token], span: Span) -
             remedy="write CREATE TABLE name (column type, …) or CREATE TABLE name AS SELECT …",
         )
     declared = _with_columns(schema, text, span, lenient=lenient)
-    return replace(declared, comment=_said_of(tree), is_set=is_set)
+    collections = collections_of(tree, tokens, text, span)
+    return replace(declared, comment=_said_of(tree), is_set=is_set, collections=collections)
 
 
 def _is_set(tree: exp.Create, text: str, span: Span) -> bool:
@@ -389,7 +391,7 @@ def create_function(tree: exp.Create, text: str, span: Span) -> CreateFunction:
 def table_name(node: exp.Expr, text: str) -> str:
     """The plain name of a table or view."""
     plain = isinstance(node, exp.Table) and isinstance(node.this, exp.Identifier)
-    more = plain and any(v for part, v in node.args.items() if part not in ("this", "alias"))
+    more = plain and any(v for part, v in node.args.items() if part not in ("this", "alias", "of"))
     if not plain or more or unusable_name(node.name):
         known = isinstance(node, exp.Expr)
         raise UserError(

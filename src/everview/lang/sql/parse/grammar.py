@@ -9,6 +9,7 @@ from sqlglot.tokenizer_core import Token, TokenType
 
 from everview.expr.dialect import Spark4
 
+_CHANGES = (TokenType.INSERT, TokenType.DELETE)
 NOT_ENFORCED = "not enforced"
 """The mark of a CHECK that is not enforced."""
 
@@ -63,6 +64,23 @@ class SparkQueries(Spark4):
                 return super()._parse_alter_table_add()
             return [exp.AddConstraint(expressions=[self._parse_constraint()])]
 
+        def _parse_table_parts(self, *args: Any, **kwargs: Any) -> Any:
+            """A name; of a collection that a statement changes, OF says in which row it is."""
+            changes = self._index == 2 and self._tokens[0].token_type in _CHANGES
+            found = super()._parse_table_parts(*args, **kwargs)
+            if changes and self._match_text_seq("OF"):
+                name = ".".join(part.name for part in found.parts)
+                found = exp.Table(this=exp.to_identifier(name, quoted=True))
+                found.set("of", self._parse_csv(self._parse_assignment))
+            return found
+
+        def _parse_delete(self) -> Any:
+            """DELETE; of elements of a collection these may follow, in VALUES."""
+            found = super()._parse_delete()
+            if self._match(TokenType.VALUES, advance=False):
+                found.set("elements", self._parse_derived_table_values())
+            return found
+
         def _parse_transaction(self) -> Any:
             """BEGIN, which may have options in WITH (name = value, …)."""
             tree = super()._parse_transaction()
@@ -92,6 +110,19 @@ class SparkQueries(Spark4):
             if expression.method != "ASOF":
                 return written
             return written.replace("ASOF LEFT JOIN", "LEFT ASOF JOIN", 1)
+
+        def table_sql(self, expression: exp.Table, sep: str = " AS ") -> str:
+            """A name, and OF after that of a collection."""
+            written = str(super().table_sql(expression, sep))
+            if not expression.args.get("of"):
+                return written
+            return f"{written} OF {self.expressions(expression, key='of', flat=True)}"
+
+        def delete_sql(self, expression: exp.Delete) -> str:
+            """DELETE, and the elements that go."""
+            written = str(super().delete_sql(expression))
+            elements = self.sql(expression, "elements")
+            return f"{written} {elements}" if elements else written
 
 
 QUERIES = SparkQueries

@@ -139,7 +139,8 @@ def _by_name(nodes: Sequence[exp.Expr], text: str, given: Mapping[str, object]) 
 def _must_be_value(node: exp.Expr, text: str) -> None:
     """Refuse a parameter in the place of a name, or as a key that may be taken for a position."""
     parent = node.parent
-    named = node.arg_key in ("alias", "db", "catalog") or isinstance(parent, exp.Table)
+    in_name = isinstance(parent, exp.Table) and node.arg_key != "of"
+    named = node.arg_key in ("alias", "db", "catalog") or in_name
     if named or isinstance(parent, _KEYS):
         raise UserError(
             "Q009",

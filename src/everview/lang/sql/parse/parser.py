@@ -115,7 +115,13 @@ def _drop(tree: exp.Expr, source: _Source) -> Statement | None:
 
 def _delete(tree: exp.Expr, source: _Source) -> Statement:
     table, alias = _target(tree.this, source.text)
-    return Delete(table, alias, _where(tree), source.span)
+    elements = tree.args.get("elements")
+    named = elements.sql(dialect=QUERIES) if elements is not None else ""
+    of = _place_of(tree.this)
+    if named and (not of or tree.args.get("where")):
+        remedy = "write DELETE FROM table.collection OF key VALUES …, or WHERE"
+        raise _not_in_language("this form of DELETE", source.span, remedy)
+    return Delete(table, alias, _where(tree), source.span, of, named)
 
 
 def _update(tree: exp.Expr, source: _Source) -> Statement:
@@ -155,7 +161,7 @@ def _query(tree: exp.Expr, source: _Source) -> Statement:
 _KNOWN_PARTS: dict[type[exp.Expr], tuple[str, ...]] = {
     exp.Drop: ("kind", "tables", "exists", "materialized", "cascade", "restrict"),
     exp.Insert: ("this", "expression", "with_", "overwrite", "conflict"),
-    exp.Delete: ("this", "where"),
+    exp.Delete: ("this", "where", "elements"),
     exp.Update: ("this", "expressions", "where"),
     exp.Merge: ("this", "using", "on", "whens"),
 }
@@ -200,7 +206,16 @@ def _insert(tree: exp.Expr, source: _Source) -> Statement:
         query.set("with_", tree.args["with_"].copy())
     text = query.sql(dialect=QUERIES)
     table = table_name(target, source.text)
-    return Insert(table, columns, text, source.span, _conflict(tree, table, source))
+    conflict, of = _conflict(tree, table, source), _place_of(target)
+    if of and conflict is not None:
+        remedy = "leave ON CONFLICT out: elements have no keys"
+        raise _not_in_language("INSERT … OF … ON CONFLICT", source.span, remedy)
+    return Insert(table, columns, text, source.span, conflict, of)
+
+
+def _place_of(target: exp.Expr) -> tuple[str, ...]:
+    """Where a collection is: the values after OF."""
+    return tuple(each.sql(dialect=QUERIES) for each in target.args.get("of") or ())
 
 
 def _conflict(tree: exp.Expr, table: str, source: _Source) -> OnConflict | None:

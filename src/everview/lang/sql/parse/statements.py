@@ -33,6 +33,7 @@ class CreateTable:
 
     `lengths` says how many characters the texts of a column may have. `defaults` and `generated`
     are expressions for columns that a row does not give. A table that `is_set` has no row twice.
+    `collections` are the paths of the arrays that are stored by themselves.
     """
 
     name: str
@@ -49,6 +50,7 @@ class CreateTable:
     constraints: tuple[Constraint, ...] = ()
     defaults: tuple[tuple[str, str], ...] = ()
     generated: tuple[tuple[str, str], ...] = ()
+    collections: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -158,23 +160,29 @@ class OnConflict:
 
 @dataclass(frozen=True, slots=True)
 class Insert:
-    """INSERT INTO a table, from VALUES or a query."""
+    """INSERT INTO a table, from VALUES or a query.
+
+    Of a collection, `of` says in which row it is: the key, and the elements on the way down.
+    """
 
     table: str
     columns: tuple[str, ...]
     query: str
     span: Span
     conflict: OnConflict | None = None
+    of: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class Delete:
-    """DELETE FROM a table."""
+    """DELETE FROM a table; from a collection `of` a row, elements that are named may go."""
 
     table: str
     alias: str
     where: str | None
     span: Span
+    of: tuple[str, ...] = ()
+    elements: str = ""
 
 
 @dataclass(frozen=True, slots=True)

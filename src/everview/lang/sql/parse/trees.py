@@ -14,6 +14,7 @@ from sqlglot.tokenizer_core import Token, TokenType
 
 from everview.arguments import did_you_mean, shown
 from everview.errors import Span, UserError
+from everview.lang.sql.parse.collections import without_bags
 from everview.lang.sql.parse.grammar import QUERIES
 from everview.lang.sql.parse.row_values import without_row_values
 
@@ -32,7 +33,7 @@ def read_tree(tokens: list[Token], text: str) -> exp.Expr:
     """The tree of one statement; whatever goes wrong in reading it is an error in the text."""
     parser = QUERIES().parser()
     try:
-        tree = parser.parse(tokens, text)[0]
+        tree = parser.parse(without_bags(tokens), text)[0]
     except ParseError as problem:
         raise _syntax_error(problem, text, tokens) from None
     except RecursionError:

@@ -10,12 +10,17 @@ from itertools import count
 from types import SimpleNamespace
 from typing import Any
 
-TABLES = {"A": ("a", "b", "c"), "B": ("a", "d", "e")}
-"""Two tables: the second column of each is a text, the others are numbers; any may be null."""
+TABLES = {"A": ("a", "b", "c"), "B": ("a", "d", "e"), "C": ("a", "xs")}
+"""Tables: `b` and `d` are texts, `xs` is a collection, the others are numbers; any may be null."""
 DECLARED = (
-    "CREATE TABLE A (a BIGINT, b STRING, c BIGINT); CREATE TABLE B (a BIGINT, d STRING, e BIGINT)"
+    "CREATE TABLE A (a BIGINT, b STRING, c BIGINT); CREATE TABLE B (a BIGINT, d STRING, e BIGINT);"
+    "CREATE TABLE C (a BIGINT, xs ARRAY<STRUCT<p: BIGINT, qs: ARRAY<BIGINT>>>)"
 )
-NUMBERS, TEXTS = ("a", "c", "e"), ("b", "d")
+NUMBERS, TEXTS = ("a", "c", "e", "p"), ("b", "d")
+COLUMNS = {"A": ("a", "b", "c"), "B": ("a", "d", "e"), "C": ("a",), "x": ("p",), "q": ()}
+"""The plain columns of what a variable ranges over: a table, an element of `xs`, or of `qs`."""
+INSIDE = {"C": ("xs", "x"), "x": ("qs", "q")}
+"""The collection in what a variable ranges over, and what its elements are."""
 _serial = count()
 
 
@@ -70,19 +75,32 @@ def expected(
     text: str,
     tables: Mapping[str, Iterable[tuple[Any, ...]]],
     around: Mapping[str, Any] | None = None,
+    *over: str,
 ) -> list[Any]:
-    """What CPython answers, over rows whose nulls compare as they do here."""
-    rows = {
-        name: [
-            SimpleNamespace(
-                **{c: MISSING if v is None else v for c, v in zip(TABLES[name], row, strict=True)}
-            )
-            for row in tables[name]
-        ]
-        for name in TABLES
+    """What CPython answers, over rows whose nulls compare as they do here.
+
+    Each of the functions `over` is called with what the one before gives, and with the tables.
+    """
+    rows: dict[str, list[Any]] = {
+        name: [_record(dict(zip(TABLES[name], row, strict=True))) for row in found]
+        for name, found in tables.items()
     }
-    found = defined(text, **{**(around or {}), **AGGREGATES})(rows["A"], rows["B"])
-    return canonical(found)  # type: ignore[no-any-return]
+    for each in (text, *over):
+        function = defined(each, **{**(around or {}), **AGGREGATES})
+        given = function.__code__.co_varnames[: function.__code__.co_argcount]
+        rows["v"] = function(*(rows[name] for name in given))
+    return canonical(rows["v"])  # type: ignore[no-any-return]
+
+
+def _record(row: Mapping[str, Any]) -> SimpleNamespace:
+    return SimpleNamespace(**{name: _value(value) for name, value in row.items()})
+
+
+def _value(value: Any) -> Any:
+    """A value of a row as CPython sees it: an array that is null has no elements."""
+    if isinstance(value, list):
+        return [_record(each) if isinstance(each, dict) else _value(each) for each in value]
+    return MISSING if value is None else value
 
 
 def canonical(value: Any) -> Any:
@@ -110,16 +128,49 @@ def answered(rows: Iterable[tuple[Any, ...]], text: str) -> list[Any]:
 class Generator:
     """Writes functions of a random type, from the type down."""
 
-    def __init__(self, rng: random.Random) -> None:
-        self.rng = rng
+    def __init__(self, rng: random.Random, tables: str = "ABC") -> None:
+        self.rng, self.tables = rng, tables
         self.variables = count()
 
     def function(self) -> str:
         """The text of a function of both tables; a comment says that elements are no tuples."""
+        return self.functions(1)[0]
+
+    def functions(self, levels: int) -> tuple[str, ...]:
+        """The texts of functions, each but the first over what the one before gives as `v`."""
         type_ = self.type(3)
-        body = self.bag(type_, {}, 3)
-        note = "" if isinstance(type_, tuple) else "# element\n"
-        return f"{note}def query(A, B):\n    return {body}\n"
+        tables = ", ".join(self.tables)
+        texts = [_text(type_, tables, self.bag(type_, {}, 3))]
+        for _ in range(levels - 1):
+            found, body = self.over(type_)
+            type_ = found
+            texts.append(_text(type_, f"v, {tables}", body))
+        return tuple(texts)
+
+    def over(self, type_: Any) -> tuple[Any, str]:
+        """A collection over `v`, whose elements have a type, and the type of its elements."""
+        parts = [self.part("x", type_, 3) for _ in range(self.rng.randint(1, 3))]
+        texts = ", ".join(text for _, text in parts)
+        test = self.rng.choice(("", "", f" if {self.test({}, 1)}"))
+        body = f"[({texts},) for x in v{test}]"
+        if self.rng.random() < 0.3:
+            body = f"{body} + [({texts},) for x in v for a in A if a.a == 1]"
+        return tuple(found for found, _ in parts), body
+
+    def part(self, text: str, type_: Any, depth: int) -> tuple[Any, str]:
+        """A value made from one of some type: itself, a component, or what is inside it."""
+        kind = self.rng.random()
+        if isinstance(type_, tuple) and kind < 0.65:
+            place = self.rng.randrange(len(type_))
+            return self.part(f"{text}[{place}]", type_[place], depth)
+        if isinstance(type_, list) and depth and kind < 0.5:
+            variable = f"y{next(self.variables)}"
+            found, inner = self.part(variable, type_[0], depth - 1)
+            test = self.rng.choice(("", f" if {self.test({}, 0)}"))
+            return [found], f"[{inner} for {variable} in {text}{test}]"
+        if isinstance(type_, list) and kind < 0.65:
+            return self.rng.choice((("int", f"len({text})"), (type_, f"({text} + {text})")))
+        return type_, text
 
     def type(self, depth: int) -> Any:
         """A type: "int", "str", a tuple of types, or a list of one."""
@@ -130,6 +181,7 @@ class Generator:
         return [self.type(depth - 1)] if kind == "bag" else kind
 
     def expr(self, type_: Any, scope: dict[str, str], depth: int) -> str:
+        """An expression of a type."""
         if isinstance(type_, tuple):
             return f"({', '.join(self.expr(each, scope, depth) for each in type_)},)"
         if isinstance(type_, list):
@@ -137,6 +189,7 @@ class Generator:
         return self.number(scope, depth) if type_ == "int" else self.text(scope, depth)
 
     def bag(self, type_: Any, scope: dict[str, str], depth: int) -> str:
+        """A collection whose elements have a type."""
         kind = self.rng.random()
         if depth and kind < 0.12:
             return f"({self.bag(type_, scope, depth - 1)} + {self.bag(type_, scope, depth - 1)})"
@@ -151,18 +204,31 @@ class Generator:
             return f"[{fresh} for {fresh} in {self.bag(type_, scope, depth - 1)}]"
         clauses, inner_scope = "", dict(scope)
         for _ in range(self.rng.choice((1, 1, 1, 2)) if depth else 1):
-            variable, table = f"v{next(self.variables)}", self.rng.choice("AB")
-            inner_scope[variable] = table
-            clauses += f" for {variable} in {table}"
+            variable = f"v{next(self.variables)}"
+            source, inner_scope[variable] = self.source(inner_scope)
+            clauses += f" for {variable} in {source}"
             for _ in range(self.rng.choice((0, 1, 1, 2))):
                 clauses += f" if {self.test(inner_scope, max(depth - 1, 0))}"
         return f"[{self.expr(type_, inner_scope, max(depth - 1, 0))}{clauses}]"
 
+    def source(self, scope: dict[str, str]) -> tuple[str, str]:
+        """What a variable ranges over: a table, or a collection of a variable in scope."""
+        inside = [
+            (f"{v}.{INSIDE[of][0]}", INSIDE[of][1]) for v, of in scope.items() if of in INSIDE
+        ]
+        if inside and self.rng.random() < 0.6:
+            return self.rng.choice(inside)
+        table = self.rng.choice(self.tables)
+        return table, table
+
     def column(self, scope: dict[str, str], names: tuple[str, ...]) -> str | None:
-        found = [f"{v}.{c}" for v, table in scope.items() for c in TABLES[table] if c in names]
+        """A component of a variable in scope, one of some names."""
+        found = [f"{v}.{c}" for v, of in scope.items() for c in COLUMNS[of] if c in names]
+        found += [v for v, of in scope.items() if of == "q" and "a" in names]
         return self.rng.choice(found) if found else None
 
     def number(self, scope: dict[str, str], depth: int) -> str:
+        """A number."""
         kind = self.rng.random()
         if depth and kind < 0.2:
             function = self.rng.choice(("sum", "len", "min", "max"))
@@ -177,6 +243,7 @@ class Generator:
         return self.column(scope, NUMBERS) or str(self.rng.randint(0, 3))
 
     def text(self, scope: dict[str, str], depth: int) -> str:
+        """A text."""
         kind = self.rng.random()
         if depth and kind < 0.15:
             return f"({self.text(scope, depth - 1)} + {self.text(scope, 0)})"
@@ -185,6 +252,7 @@ class Generator:
         return self.column(scope, TEXTS) or repr(self.rng.choice(("x", "Y", "")))
 
     def test(self, scope: dict[str, str], depth: int) -> str:
+        """A condition."""
         kind = self.rng.random()
         if depth and kind < 0.15:
             word = self.rng.choice(("and", "or"))
@@ -192,7 +260,7 @@ class Generator:
         if depth and kind < 0.25:
             return f"(not {self.test(scope, depth - 1)})"
         if depth and kind < 0.35:
-            variable, table = f"v{next(self.variables)}", self.rng.choice("AB")
+            variable, table = f"v{next(self.variables)}", self.rng.choice(self.tables)
             inner = {**scope, variable: table}
             function = self.rng.choice(("any", "all"))
             return f"{function}({self.test(inner, 0)} for {variable} in {table})"
@@ -202,10 +270,22 @@ class Generator:
         return f"{self.number(scope, min(depth, 1))} {sign} {self.number(scope, 0)}"
 
 
-def random_row(rng: random.Random) -> tuple[Any, ...]:
-    """A row of either table."""
+def _text(type_: Any, parameters: str, body: str) -> str:
+    note = "" if isinstance(type_, tuple) else "# element\n"
+    return f"{note}def query({parameters}):\n    return {body}\n"
+
+
+def random_row(rng: random.Random, table: str) -> tuple[Any, ...]:
+    """A row of a table."""
+    if table == "C":
+        return rng.choice((None, 0, 1, 2)), [_random_element(rng) for _ in range(rng.randint(0, 2))]
     return (
         rng.choice((None, 0, 1, 2)),
         rng.choice((None, "x", "y")),
         rng.choice((None, 0, 1, 5)),
     )
+
+
+def _random_element(rng: random.Random) -> dict[str, Any]:
+    numbers = [rng.choice((None, 0, 1)) for _ in range(rng.randint(0, 2))]
+    return {"p": rng.choice((None, 0, 1, 5)), "qs": numbers}

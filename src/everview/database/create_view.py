@@ -1,11 +1,17 @@
-"""Declares a view in SQL that has collections kept apart: its flat relation, and dictionaries."""
+"""CREATE VIEW: one relation, or a flat one and dictionaries where collections are kept apart."""
 
 from __future__ import annotations
 
 from dataclasses import replace
 
 from everview.database.catalog.catalog import Catalog
-from everview.database.catalog.definitions import UNCOMMENTED, ViewDefinition
+from everview.database.catalog.definitions import (
+    UNCOMMENTED,
+    Comments,
+    ViewDefinition,
+    declared_policy,
+)
+from everview.database.declare_constraints import must_be_no_constraint
 from everview.errors import UserError
 from everview.lang.front_end import NESTED
 from everview.lang.nested.definition import Definition
@@ -13,7 +19,31 @@ from everview.lang.nested.from_sql import SqlQuery, has_collections, paths_of
 from everview.lang.sql.parse.statements import STRICT, CreateView
 
 
-def nested_view(view: ViewDefinition, statement: CreateView, catalog: Catalog) -> Catalog | None:
+def create_view(statement: CreateView, catalog: Catalog) -> Catalog:
+    """The catalog with a view, new or replaced."""
+    view = ViewDefinition(
+        statement.name,
+        statement.query,
+        statement.columns,
+        statement.refresh,
+        calls=statement.calls,
+        comments=Comments(statement.comment),
+        decision=declared_policy(statement.policy),
+    )
+    grown = _nested_view(view, statement, catalog)
+    if grown is not None:
+        return grown
+    found = catalog.find(view.name)
+    if not statement.replaces or found is None:
+        return catalog.with_view(view)
+    if found in catalog.tables:
+        remedy = "choose another name, or DROP TABLE first"
+        raise UserError("C005", f"{found} is a table", remedy=remedy)
+    must_be_no_constraint(found, catalog)
+    return catalog.replacing(view)
+
+
+def _nested_view(view: ViewDefinition, statement: CreateView, catalog: Catalog) -> Catalog | None:
     """The catalog with all relations of a view; None where its collections are plain arrays."""
     mode = statement.nested
     if mode == "inline" or (mode == "auto" and not has_collections(view.query)):

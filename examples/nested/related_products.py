@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from examples.common import database, facts, proved, run, show
-from examples.data.related_products.program import related_products
+from examples.common import DATA, database, facts, proved, run, show
 
 NAME = "related_products"
 
@@ -17,17 +16,18 @@ def main(engine: str) -> None:
         )
         db.insert("products", facts(NAME, "products"))
         db.insert("lines", facts(NAME, "lines"))
-        db.nested(related_products)
+        print("views:", *db.load_module(DATA / NAME / "program.py"))
         show("name, similar, bought together, sold:", db.read(NAME).rows())
         seen = db.epoch
-        db.insert("products", [(5, "kettle", "kitchen", "Acme")])
+        db.insert("products", [(5, "kettle", "kitchen", "Acme"), (6, "rug", "floor", "Dunn")])
         added = db.changes(NAME, after=seen, path="similar").to_arrow().select(["element", "_w"])
         show(
             "what a kettle adds to lists:",
             map(tuple, zip(*added.to_pydict().values(), strict=True)),
         )
-        db.sql("DELETE FROM lines WHERE basket = 101")
+        db.sql("DELETE FROM lines WHERE basket = 101; INSERT INTO lines VALUES (100, 6)")
         show("without basket 101:", db.read(NAME).rows())
+        show("alone:", db.read("alone").rows())
         proved(db)
 
 

@@ -1,0 +1,1 @@
+"""Tables whose collections are stored as dictionaries: rows in, deep updates, and rows out."""

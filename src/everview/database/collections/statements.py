@@ -1,0 +1,207 @@
+"""INSERT, DELETE, UPDATE, MERGE and TRUNCATE of tables with collections, and of one collection."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+import pyarrow as pa
+from sqlglot import exp
+
+from everview.database import dml
+from everview.database.catalog.definitions import TableDefinition
+from everview.database.collections.changes import Inner, must_have_collections
+from everview.database.queries import select
+from everview.database.transaction import Transaction
+from everview.errors import Span, UserError
+from everview.expr.dialect import DIALECT
+from everview.expr.quoting import spark_name
+from everview.expr.types import WEIGHT, names
+from everview.lang.sql.parse.parser import parse_query
+from everview.lang.sql.parse.statements import Delete, Insert, Merge, Truncate, Update
+from everview.runtime.protocol import Stored
+
+Change = Insert | Delete | Update | Merge | Truncate
+
+_PLACE = "place"
+
+
+def apply(tx: Transaction, statement: Change) -> int:
+    """Add the change that a statement makes to a transaction; how many rows or elements change."""
+    if isinstance(statement, Insert | Delete) and statement.of:
+        return _inner(tx, statement)
+    if isinstance(statement, Truncate):
+        return sum(_emptied(tx, name, statement) for name in statement.tables)
+    table = tx.catalog.table(statement.table)
+    if not table.collections:
+        return dml.apply(tx, statement)
+    match statement:
+        case Insert(conflict=None):
+            return _insert(tx, table, statement)
+        case Delete():
+            return _delete(tx, table, statement.alias, statement.where)
+        case Update():
+            _must_be_plain(table, statement)
+            return dml.update(tx, statement)
+        case _:
+            kind = "MERGE" if isinstance(statement, Merge) else "INSERT … ON CONFLICT"
+            raise UserError(
+                "C009",
+                f"{table.name} has collections, and {kind} does not change those",
+                span=statement.span,
+                remedy="use upsert, or DELETE and INSERT in one transaction",
+            )
+
+
+def _insert(tx: Transaction, table: TableDefinition, statement: Insert) -> int:
+    assert table.collections is not None
+    empty = tuple((each.column, "ARRAY()") for each in table.dictionaries)
+    declared = replace(table, columns=table.collections.columns, defaults=empty, collections=None)
+    rows = dml.select_seen(tx, dml.cast_rows(declared, statement)).to_arrow()
+    tx.add_deep(tx.deep.inserted(table, rows))
+    return int(rows.num_rows)
+
+
+def _delete(tx: Transaction, table: TableDefinition, alias: str, where: str | None) -> int:
+    keys = ", ".join(f"{spark_name(alias)}.{spark_name(name)}" for name in table.key)
+    condition = f" WHERE {where}" if where else ""
+    query = f"SELECT {keys} FROM {spark_name(table.name)} AS {spark_name(alias)}{condition}"
+    rows = dml.select_seen(tx, query).to_arrow()
+    if rows.num_rows:
+        tx.add_deep(tx.deep.deleted_keys(table, rows))
+    return int(rows.num_rows)
+
+
+def _emptied(tx: Transaction, name: str, statement: Truncate) -> int:
+    table = tx.catalog.table(name)
+    if table.collections:
+        return _delete(tx, table, table.name, None)
+    return dml.apply(tx, replace(statement, tables=(name,)))
+
+
+def _must_be_plain(table: TableDefinition, statement: Update) -> None:
+    """Refuse to UPDATE what labels are made of, and collections."""
+    inner = {each.column.lower() for each in table.dictionaries}
+    for name, _ in statement.assignments:
+        if name.lower() in inner:
+            raise UserError(
+                "C009",
+                f"{name} of {table.name} is a collection, which UPDATE does not replace",
+                span=statement.span,
+                remedy=f"INSERT INTO {table.name}.{name} OF key VALUES …, and DELETE FROM it",
+            )
+        if name.lower() in map(str.lower, table.key):
+            raise UserError(
+                "C009",
+                f"{name} is the key of {table.name}, by which its collections are known",
+                span=statement.span,
+                remedy="delete the row and insert it under the other key",
+            )
+
+
+def _inner(tx: Transaction, statement: Insert | Delete) -> int:
+    """A change of the collection in the row, and below the elements, that OF names."""
+    table, path = _target(tx, statement.table, statement.span)
+    key, *elements = (_value(tx, text) for text in statement.of)
+    if len(elements) != len(path) - 1:
+        raise UserError(
+            "Q009",
+            f"{statement.table} is {len(path)} levels down, and OF has {len(elements) + 1} values",
+            span=statement.span,
+            remedy="give the key of the row, and an element for each level between",
+        )
+    steps: list[Any] = [path[0]]
+    for element, name in zip(elements, path[1:], strict=True):
+        steps += [element, name]
+    inner = tx.deep.inner(table, key, steps)
+    if isinstance(statement, Delete) and not statement.elements:
+        return _delete_where(tx, inner, statement)
+    rows = _elements(tx, inner, statement)
+    adds = isinstance(statement, Insert)
+    change = tx.deep.elements_added if adds else tx.deep.elements_removed
+    tx.add_deep(change(inner, rows))
+    return int(rows.num_rows)
+
+
+def _target(tx: Transaction, name: str, span: Span) -> tuple[TableDefinition, list[str]]:
+    """The table that a collection is in, and the names on the way to it."""
+    found = tx.catalog.find(name)
+    owner = tx.catalog.tables[found].inside if found in tx.catalog.tables else ""
+    if found is None or not owner:
+        whole = tx.catalog.find(name.rpartition(".")[0])
+        if found is not None or whole is None or whole not in tx.catalog.tables:
+            raise tx.catalog.unknown(name) if found is None else _no_collection(found, span)
+        must_have_collections(tx.catalog.tables[whole])
+        raise _no_collection(name, span)
+    table, path = tx.catalog.tables[owner], list[str]()
+    below = table.dictionaries
+    while below:
+        each = next((d for d in below if found.startswith(d.relation)), None)
+        each = next((d for d in below if found == d.relation), None) or next(
+            d for d in below if found.startswith(f"{d.relation}.")
+        )
+        path.append(each.column)
+        if each.relation == found:
+            break
+        below = each.inner
+    return table, path
+
+
+def _no_collection(name: str, span: Span) -> UserError:
+    remedy = "name it as table.collection, and leave OF out for whole rows"
+    return UserError("N008", f"{name} is no collection", span=span, remedy=remedy)
+
+
+def _value(tx: Transaction, text: str) -> Any:
+    """A value after OF: of a list in parentheses a tuple."""
+    tree = parse_query(f"SELECT {text}").expressions[0]
+    is_list = isinstance(tree, exp.Tuple)
+    parts = tree.expressions if is_list else [tree.this if isinstance(tree, exp.Paren) else tree]
+    typed = (exp.cast(e, "string") if isinstance(e, exp.Null) else e for e in parts)
+    listed = ", ".join(f"{e.sql(dialect=DIALECT)} AS _{i}" for i, e in enumerate(typed))
+    (row,) = dml.select_seen(tx, f"SELECT {listed}").to_arrow().to_pylist()
+    return tuple(row.values()) if is_list else row["_0"]
+
+
+def _elements(tx: Transaction, inner: Inner, statement: Insert | Delete) -> pa.Table:
+    """The elements that a statement gives, with the types of their parts."""
+    into = inner.dictionary
+    empty = tuple((each.column, "ARRAY()") for each in into.inner)
+    table = TableDefinition(into.relation, into.fields, (), ())
+    if isinstance(statement, Insert):
+        given = statement
+        table = replace(table, defaults=empty)
+    else:
+        given = Insert(statement.table, (), statement.elements, statement.span)
+        if _is_plain(given.query, len(into.plain)) and into.inner:
+            given = replace(given, columns=names(into.plain))
+    rows: pa.Table = dml.select_seen(tx, dml.cast_rows(table, given)).to_arrow()
+    return rows
+
+
+def _is_plain(query: str, width: int) -> bool:
+    tree = parse_query(query)
+    rows = tree.expressions if isinstance(tree, exp.Values) else []
+    return all(len(getattr(row, "expressions", ()) or (row,)) == width for row in rows)
+
+
+def _delete_where(tx: Transaction, inner: Inner, statement: Delete) -> int:
+    """The elements that satisfy a condition: all of the collection is read."""
+    into, rows = inner.dictionary, tx.deep.elements_of(inner)
+    own = {each.column for each in into.inner}
+    shown = tuple(column for column in into.columns if column.name not in own)
+    alias = statement.alias.rpartition(".")[2] if statement.alias == statement.table else ""
+    query = f"SELECT {spark_name(into.digest)} FROM {spark_name(_PLACE)} AS "
+    query += spark_name(alias or statement.alias)
+    query += f" WHERE {statement.where}" if statement.where else ""
+    stored: Mapping[str, Stored] = {**tx.snapshot.stored, _PLACE: Stored(shown, ())}
+    snapshot = replace(tx.snapshot, stored=stored)
+    part = rows.select([*names(shown), WEIGHT])
+    chosen = select(tx.engine, query, (_PLACE,), snapshot, {_PLACE: [part]}).to_arrow()
+    # Elements with equal plain parts have equal digests, and satisfy the same conditions.
+    digests = {*chosen[into.digest].to_pylist()}
+    kept = pa.array([each in digests for each in rows[into.digest].to_pylist()], pa.bool_())
+    gone = rows.filter(kept)
+    tx.add_deep(tx.deep.rows_removed(inner, gone))
+    return sum(gone[WEIGHT].to_pylist())

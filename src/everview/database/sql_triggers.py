@@ -1,0 +1,194 @@
+"""Views of SQL as trigger programs in this process: declared, kept by triggers, and read.
+
+What is below the grouping becomes a program; what is above it, such as AVG or ORDER BY with LIMIT,
+is computed from the totals of the groups when a result is read.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from everview.compiler import compile_view
+from everview.database.error_context import with_span
+from everview.engines.duckdb.evaluator import duckdb_workspace
+from everview.engines.duckdb.queries import analyze
+from everview.errors import UserError
+from everview.expr.types import WEIGHT, Column, names
+from everview.lang.agca.from_plan import TOTALS, Grouped, definitions_of, grouped, rows_name
+from everview.lang.datalog.lower import StoredRelation
+from everview.lang.front_end import ViewText
+from everview.lang.sql.parse.parser import parse_statements
+from everview.lang.sql.parse.statements import CreateTable, CreateView
+from everview.plan.nodes import Plan, Source
+from everview.plan.traverse import schema_of, sources, transform
+from everview.rewrite.passes import rewrite
+from everview.runtime.arrow_types import arrow_schema
+from everview.runtime.workspace import Workspace
+from everview.trigger_programs.columns import Columns, arrow_type
+from everview.trigger_programs.compile import compile_totals
+from everview.trigger_programs.running import Row, Triggers
+
+_SQL = re.compile(r"(\s|--[^\n]*\n|/\*.*?\*/)*CREATE\s+\w", re.IGNORECASE | re.DOTALL)
+
+
+def is_sql(text: str) -> bool:
+    """Whether a text is a script of CREATE statements, rather than AGCA."""
+    return _SQL.match(text) is not None
+
+
+def sql_triggers(text: str) -> SqlTriggers:
+    """The triggers of a script of CREATE TABLE and CREATE VIEW statements."""
+    script = _Script()
+    for each in parse_statements(text):
+        match each:
+            case CreateTable(query=None):
+                script.declare_table(each)
+            case CreateView():
+                script.declare_view(each)
+            case _:
+                raise UserError(
+                    "G010",
+                    "triggers are made from CREATE TABLE and CREATE VIEW alone",
+                    span=each.span,
+                    remedy="declare the columns of tables, and views over them",
+                )
+    return SqlTriggers(script)
+
+
+class _Script:
+    """The tables and views that a script declares."""
+
+    def __init__(self) -> None:
+        self.tables: dict[str, CreateTable] = {}
+        self.plans: dict[str, Plan] = {}
+        self.known: dict[str, StoredRelation] = {}
+
+    def declare_table(self, statement: CreateTable) -> None:
+        """Add a table; its constraints are taken as they are, and not checked."""
+        self._must_be_new(statement)
+        self.tables[statement.name] = statement
+        source = Source(statement.name, statement.columns, statement.key)
+        self.known[statement.name.lower()] = StoredRelation(source, nulls=True)
+
+    def declare_view(self, statement: CreateView) -> None:
+        """Add a view, as a plan over tables."""
+        self._must_be_new(statement)
+        text = ViewText(statement.name, statement.query, columns=statement.columns)
+        with with_span(statement.span):
+            view, _ = compile_view(text, self.known, analyze)
+        query = view.query or view.plan
+        if any(source.name in self.plans for source in sources(query)):
+            query = rewrite(
+                transform(
+                    query,
+                    lambda node: (
+                        self.plans.get(node.name, node) if isinstance(node, Source) else node
+                    ),
+                )
+            )
+        self.plans[statement.name] = query
+        source = Source(statement.name, schema_of(query))
+        self.known[statement.name.lower()] = StoredRelation(source, nulls=True)
+
+    def _must_be_new(self, statement: CreateTable | CreateView) -> None:
+        if statement.name.lower() in self.known:
+            raise UserError(
+                "G010",
+                f"there are two relations {statement.name}",
+                span=statement.span,
+                remedy="rename one of them",
+            )
+
+    def not_null(self) -> dict[str, frozenset[str]]:
+        """The columns of each table that are never NULL."""
+        return {t.name: frozenset({*t.not_null, *t.key}) for t in self.tables.values()}
+
+    def grouped(self) -> dict[str, Grouped]:
+        """The views that are totals of groups; another one may only be read by a view after it."""
+        found = {name: grouped(plan) for name, plan in self.plans.items()}
+        return {name: each for name, each in found.items() if each is not None}
+
+
+class SqlTriggers(Triggers):
+    """Views of SQL that are kept by triggers, in memory."""
+
+    def __init__(self, script: _Script) -> None:
+        self._views = script.grouped()
+        not_null = script.not_null()
+        plans = {n: p for n, p in script.plans.items() if n in self._views} or script.plans
+        if not plans:
+            raise UserError("G010", "there is no view", remedy="add CREATE VIEW … GROUP BY …")
+        totals = {name: definitions_of(name, plan, not_null) for name, plan in plans.items()}
+        schemas = {each.name: each.columns for each in script.tables.values()}
+        unique = {
+            each.name: tuple(names(each.columns).index(column) for column in each.key)
+            for each in script.tables.values()
+            if each.key
+        }
+        program = compile_totals(totals, unique)
+        self._maps_of = {each.name: each for each in program.views}
+        super().__init__(program, Columns(schemas, not_null))
+        for relation, places in self._read.items():
+            for at in places:
+                _must_be_readable(relation, schemas[relation][at])
+
+    def result(self, view: str | None = None) -> list[Row]:
+        """The rows of a view, of the only one if it is not named, in no order."""
+        table = self.to_arrow(view)
+        return list(zip(*(column.to_pylist() for column in table.columns), strict=True))
+
+    def to_arrow(self, view: str | None = None) -> pa.Table:
+        """The rows of a view as an Arrow table, with the columns and types of its query."""
+        name = self._named(view, self._views)
+        found = self._views[name]
+        with self._workspace() as workspace:
+            rows = workspace.evaluate_over(found.around, {TOTALS: self._totals(name, found)})
+        weights = rows.column(WEIGHT).to_numpy()
+        rows = rows.drop_columns([WEIGHT])
+        if (weights == 1).all():
+            return rows
+        return rows.take(pa.array(np.repeat(np.arange(len(weights)), weights)))
+
+    def _totals(self, name: str, view: Grouped) -> pa.Table:
+        """The totals of the groups that have rows."""
+        totals = view.totals
+        maps = [self._maps[self._maps_of[f"{name} {m.name}"].values] for m in totals.measures]
+        counts = self._maps[self._maps_of[rows_name(name)].values]
+        groups = [key for key, number in counts.items() if number > 0] if totals.keys else [()]
+        schema = arrow_schema(schema_of(totals))
+        parts = [key if len(totals.keys) != 1 else (key,) for key in groups]
+        columns: list[list[Any]] = [[part[at] for part in parts] for at in range(len(totals.keys))]
+        columns += [[entries.get(key, 0) for key in groups] for entries in maps]
+        columns.append([1] * len(groups))
+        try:
+            arrays = [pa.array(c, f.type) for c, f in zip(columns, schema, strict=True)]
+        except (pa.ArrowInvalid, OverflowError):
+            raise UserError(
+                "G008",
+                f"a total of {name} does not fit its type",
+                remedy="CAST what is summed to a type with fewer digits",
+            ) from None
+        return pa.table(arrays, schema=schema)
+
+    @contextmanager
+    def _workspace(self) -> Iterator[Workspace]:
+        workspace = duckdb_workspace()
+        try:
+            yield workspace
+        finally:
+            workspace.sql.close()
+
+
+def _must_be_readable(relation: str, column: Column) -> None:
+    if arrow_type(column.type) is None:
+        raise UserError(
+            "G009",
+            f"this is no sum of products: {column.name} of {relation} is {column.type}",
+            remedy="use whole numbers, decimals, strings, booleans and dates",
+        )

@@ -1,0 +1,342 @@
+"""Tables with collections: stored shredded, changed inside, and read as they are declared."""
+
+# ruff: noqa: C416
+
+from __future__ import annotations
+
+import copy
+import random
+from collections.abc import Iterator
+from datetime import date
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+import everview as ev
+from e2e.random_collections import Schema, deep_update, in_order, quoted
+from everview.database.database import Database
+from everview.errors import UserError
+from everview_fuzz.nested.comprehensions import defined
+
+if TYPE_CHECKING:
+    from conftest import Open
+
+DAY, NEXT = date(2026, 1, 1), date(2026, 1, 2)
+MOVIES = """CREATE TABLE movies (name STRING PRIMARY KEY, gen STRING,
+    showtimes BAG<STRUCT<cinema: STRING, day: DATE, seats: BAG<INT>>>, tags ARRAY<STRING>)"""
+ROWS: list[tuple[Any, ...]] = [
+    ("Drive", "Drama", [("Rex", DAY, [1, 2, 2]), ("Roxy", DAY, [])], ["b", "a"]),
+    ("Rush", "Action", [], None),
+]
+VIEWS = {
+    "seats": """SELECT m.name, s.cinema, seat FROM movies m LATERAL VIEW explode(m.showtimes) t AS s
+        LATERAL VIEW explode(s.seats) u AS seat""",
+    "cinemas": "SELECT cinema, COUNT(*) AS n FROM `movies.showtimes` GROUP BY cinema",
+    "all_of_them": """SELECT m.name, t.s.cinema, seat FROM movies AS m
+        LATERAL VIEW OUTER explode(showtimes) t AS s LATERAL VIEW OUTER explode(s.seats) AS seat""",
+}
+
+
+def programme(movies: Any) -> Any:
+    return [
+        (m.name, [(s.cinema, len(s.seats), [x for x in s.seats]) for s in m.showtimes])
+        for m in movies
+    ]
+
+
+def rows_of(db: Database, name: str, **options: Any) -> str:
+    return in_order(db.read(name, **options).rows())
+
+
+@pytest.fixture
+def db(tmp_path: Path) -> Iterator[Database]:
+    with ev.open(str(tmp_path / "store"), engine="duckdb") as opened:
+        opened.sql(MOVIES)
+        opened.insert("movies", ROWS)
+        yield opened
+
+
+def test_a_collection_is_changed_inside_its_row_and_views_follow(
+    open_db: Open, tmp_path: Path
+) -> None:
+    with open_db(tmp_path / "s") as db:
+        db.sql(MOVIES)
+        db.insert("movies", ROWS)
+        db.nested(programme)
+        db.sql(f"CREATE VIEW seats AS {VIEWS['seats']}; CREATE VIEW cinemas AS {VIEWS['cinemas']}")
+        seen = db.epoch
+        with db.transaction() as tx:
+            tx.update_inner("movies", "Rush", "showtimes", insert=[("Rex", NEXT, [7])])
+            tx.update_inner(
+                "movies", "Drive", ["showtimes", ("Rex", DAY), "seats"], insert=[3], delete=[2]
+            )
+            tx.update_inner("movies", "Drive", "showtimes", delete=[("Roxy", DAY, [])])
+        db.sql(
+            "INSERT INTO movies.showtimes.seats OF 'Rush', ('Rex', DATE '2026-01-02') VALUES (8)"
+        )
+        want = [
+            ("Drive", "Drama", [("Rex", DAY, [1, 2, 3])], ["b", "a"]),
+            ("Rush", "Action", [("Rex", NEXT, [7, 8])], None),
+        ]
+        assert rows_of(db, "movies") == in_order(want)
+        assert db.read("movies", nested=False).to_arrow().column_names == ["name", "gen", "tags"]
+        programmes = [("Drive", [("Rex", 3, [1, 2, 3])]), ("Rush", [("Rex", 2, [7, 8])])]
+        assert rows_of(db, "programme") == in_order(programmes)
+        assert sorted(db.read("cinemas").rows()) == [("Rex", 2)]
+        flat = [("Drive", "Rex", 1), ("Drive", "Rex", 2), ("Drive", "Rex", 3)]
+        assert sorted(db.read("seats").rows()) == [*flat, ("Rush", "Rex", 7), ("Rush", "Rex", 8)]
+        assert db.changes("movies", after=seen).rows() == []
+        fed = [
+            (r[0], r[1], r[-2]) for r in db.changes("movies", after=seen, path="showtimes").rows()
+        ]
+        assert sorted(fed) == [("Drive", "Roxy", -1), ("Rush", "Rex", 1)]
+        deep = db.changes("movies", after=seen, path="showtimes.seats").rows()
+        assert sorted((r[-3], r[-2]) for r in deep) == [(2, -1), (3, 1), (7, 1), (8, 1)]
+        assert db.audit().ok
+        assert len(db.read("movies", epoch=seen).rows()) == 2
+        if db.engine.name == "spark":
+            frame = db.read("movies").to_spark()
+            assert dict(frame.dtypes)["showtimes"].startswith("array<struct<cinema:string")
+        db.delete("movies", keys=["Rush"])
+    with open_db(tmp_path / "s") as db:
+        assert rows_of(db, "movies") == in_order(want[:1])
+        db.upsert("movies", [{"name": "Drive", "showtimes": [("Roxy", None, [4])]}])
+        assert sorted(db.read("seats").rows()) == [("Drive", "Roxy", 4)]
+        assert sorted(db.read("cinemas").rows()) == [("Roxy", 1)]
+        assert db.audit().ok
+
+
+def check_random_deep_updates(path: Path, seed: int, transactions: int) -> None:
+    rng = random.Random(seed)
+    schema = Schema(rng)
+    rows: dict[tuple[Any, ...], dict[str, Any]] = {}
+    functions = [*schema.functions()]
+    with ev.open(str(path), engine="duckdb") as db:
+        db.sql(schema.declared)
+        meant = {
+            f"f{n}": defined(f"def query(T):\n    return {text}")
+            for n, text in enumerate(functions)
+        }
+        for name, function in meant.items():
+            db.nested(function, name=name, tables={"T": schema.name})
+
+        def change(tx: Any, trial: dict[tuple[Any, ...], dict[str, Any]]) -> None:
+            row = schema.row(rng.randrange(6))
+            key = tuple(row[name] for name in schema.key)
+            kind = rng.random()
+            if not trial or (key not in trial and kind < 0.3):
+                tx.insert(schema.name, [row]) if key not in trial else None
+                trial.setdefault(key, row)
+            elif kind < 0.2:
+                tx.upsert(schema.name, [row])
+                trial[key] = row
+            elif kind < 0.35:
+                key = rng.choice([*trial])
+                tx.delete(schema.name, keys=[key] if len(key) > 1 else [key[0]])
+                del trial[key]
+            elif kind < 0.4:
+                tx.delete(schema.name, [trial.pop(rng.choice([*trial]))])
+            else:
+                deep = deep_update(schema, trial)
+                where = deep.key if len(deep.key) > 1 else deep.key[0]
+                path = deep.path if len(deep.path) > 1 else deep.path[0]
+                given = {"insert": deep.insert, "delete": deep.delete}
+                if deep.error:
+                    with pytest.raises(UserError) as refused:
+                        tx.update_inner(schema.name, where, path, **given)
+                    assert refused.value.code == deep.error
+                else:
+                    tx.update_inner(schema.name, where, path, **given)
+
+        for _ in range(transactions):
+            trial = copy.deepcopy(rows)
+            with db.transaction() as tx:
+                for _ in range(rng.randint(1, 3)):
+                    change(tx, trial)
+                assert in_order(tx.read(schema.name).rows()) == in_order(
+                    [tuple(row.values()) for row in trial.values()]
+                )
+                if rng.random() < 0.15:
+                    tx.rollback()
+                    trial = rows
+            rows = trial
+            assert rows_of(db, schema.name) == in_order([tuple(r.values()) for r in rows.values()])
+            for name, function in meant.items():
+                assert rows_of(db, name) == in_order(function([*rows.values()])), functions
+            must_be_consistent(db, schema.name)
+        assert db.audit().ok
+
+
+def must_be_consistent(db: Database, name: str) -> None:
+    """Every label of an element has its support, and stands for one collection (Def. 1)."""
+    for top in db.catalog.tables[name].dictionaries:
+        for each in top.walk():
+            above = each.relation.removesuffix(f".{each.column}")
+            support = db.sql(f"SELECT {listed(each.above)} FROM {quoted(above)}").rows()
+            labels = [column.name for column in each.labels]
+            used = db.sql(f"SELECT {listed(labels)} FROM {quoted(each.relation)}").rows()
+            assert len({*support}) == len(support)
+            assert {*used} <= {*support}
+            states = {status.name: status.rows for status in db.status()}
+            assert states[db.catalog.lookup_state(each.relation)] == states[each.relation]
+
+
+def listed(names: Any) -> str:
+    return ", ".join(map(quoted, names))
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_random_deep_updates_equal_plain_lists(tmp_path: Path, seed: int) -> None:
+    check_random_deep_updates(tmp_path / "s", seed, transactions=4)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", range(100, 160))
+def test_many_random_deep_updates_equal_plain_lists(tmp_path: Path, seed: int) -> None:
+    check_random_deep_updates(tmp_path / "s", seed, transactions=15)
+
+
+@pytest.mark.parametrize("name", [*VIEWS])
+def test_exploded_collections_equal_their_queries_over_lists(db: Database, name: str) -> None:
+    db.sql(f"CREATE VIEW {name} AS {VIEWS[name]}")
+    db.sql("INSERT INTO movies.showtimes OF 'Drive' VALUES ('Rex', NULL, ARRAY(1, 9))")
+    db.sql("DELETE FROM movies.showtimes.seats OF 'Drive', ('Rex', DATE '2026-01-01') VALUES (2)")
+    db.sql("DELETE FROM movies.showtimes OF 'Drive' AS s WHERE s.cinema = 'Roxy'")
+    showtimes = [("Drive", s) for s in (("Rex", DAY, [1, 2]), ("Rex", None, [1, 9]))]
+    seats = [(title, s[0], seat) for title, s in showtimes for seat in s[2]]
+    assert rows_of(db, "movies") == in_order(
+        [("Drive", "Drama", [s for _, s in showtimes], ["b", "a"]), ("Rush", "Action", [], None)]
+    )
+    want = {
+        "seats": seats,
+        "cinemas": [("Rex", 2)],
+        "all_of_them": [*seats, ("Rush", None, None)],
+    }
+    assert rows_of(db, name) == in_order(want[name])
+    assert db.audit().ok
+
+
+def work_of(path: Path, size: int, monkeypatch: pytest.MonkeyPatch) -> list[tuple[int, ...]]:
+    """Rows looked up, read and written by deep updates of a collection of some size."""
+    found: list[tuple[int, ...]] = []
+    with ev.open(str(path), engine="duckdb") as db:
+        db.sql(MOVIES)
+        many = [(f"c{number}", DAY, [1]) for number in range(size)]
+        db.insert(
+            "movies", [("wide", "x", many, None), ("long", "x", [("c", DAY, [*range(size)])], None)]
+        )
+        db.nested(programme)
+        db.sql(f"CREATE VIEW seats AS {VIEWS['seats']}; CREATE VIEW cinemas AS {VIEWS['cinemas']}")
+        looked_up = [0]
+        lookup = type(db.engine).lookup
+
+        def counted(*given: Any) -> Any:
+            rows = lookup(*given)
+            looked_up[0] += rows.num_rows
+            return rows
+
+        monkeypatch.setattr(type(db.engine), "lookup", counted)
+        for key, where, change in (
+            ("wide", "showtimes", {"insert": [("new", DAY, [5])]}),
+            ("wide", "showtimes", {"delete": [("c3", DAY, [1])]}),
+            ("long", ["showtimes", ("c", DAY), "seats"], {"insert": [-1], "delete": [5]}),
+            ("wide", ["showtimes", ("c4", DAY), "seats"], {"insert": [7]}),
+        ):
+            looked_up[0], seen = 0, db.epoch
+            with db.transaction() as tx:
+                tx.update_inner("movies", key, where, **change)
+            whole = next(e for e in db.history(1) if e.view is None)
+            feeds = len(db.changes("seats", after=seen).rows())
+            found.append((looked_up[0], whole.rows_read, whole.rows_in, whole.rows_out, feeds))
+        assert db.audit().ok
+        monkeypatch.undo()
+    return found
+
+
+def test_the_work_of_a_deep_update_does_not_grow_with_the_collection(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    small, large = (work_of(tmp_path / str(n), n, monkeypatch) for n in (10, 10_000))
+    assert small == large
+    assert max(max(each) for each in small) < 20
+
+
+@pytest.mark.parametrize(
+    ("key", "path", "change", "code"),
+    [
+        ("Up", "showtimes", {"insert": [("Rex", DAY, [])]}, "T011"),
+        ("Drive", "show", {"insert": [("Rex", DAY, [])]}, "N008"),
+        ("Drive", "tags", {"insert": ["c"]}, "N008"),
+        ("Drive", ["showtimes", ("Odeon", DAY), "seats"], {"insert": [1]}, "T011"),
+        ("Drive", ["showtimes", {"day": DAY}, "seats"], {"insert": [1]}, "T017"),
+        ("Drive", ["showtimes", ("Rex", DAY), "cinema"], {"insert": [1]}, "N008"),
+        ("Drive", ["showtimes", ("Rex", DAY)], {"insert": [1]}, "X002"),
+        ("Drive", "showtimes", {"insert": [("Rex", "never", [])]}, "T001"),
+        ("Drive", "showtimes", {"insert": [("Rex", DAY)]}, "T001"),
+        ("Drive", "showtimes", {"insert": [("Rex", DAY, None)]}, "T012"),
+        ("Drive", "showtimes", {"delete": [("Rex", DAY, [1, 2])]}, "T011"),
+        ("Drive", ["showtimes", ("Rex", DAY), "seats"], {"delete": [1, 1]}, "T011"),
+        ("Drive", ["showtimes", ("Rex", DAY), "seats"], {"insert": ["x"]}, "T001"),
+        (None, "showtimes", {"insert": [("Rex", DAY, [])]}, "T011"),
+    ],
+)
+def test_a_deep_update_that_cannot_be_made_changes_nothing(
+    db: Database, key: Any, path: Any, change: dict[str, Any], code: str
+) -> None:
+    epoch = db.epoch
+    with pytest.raises(UserError) as refused, db.transaction() as tx:
+        tx.update_inner("movies", key, path, **change)
+    assert refused.value.code == code
+    assert refused.value.remedy
+    assert db.epoch == epoch
+    assert rows_of(db, "movies") == in_order(ROWS)
+
+
+@pytest.mark.parametrize(
+    ("text", "code"),
+    [
+        ("CREATE TABLE t (a INT, b BAG<INT>)", "Q004"),
+        ("CREATE TABLE t (a DOUBLE PRIMARY KEY, b BAG<INT>)", "Q004"),
+        ("CREATE TABLE t (a INT PRIMARY KEY, b ARRAY<STRUCT<c: BAG<INT>>>)", "Q005"),
+        ("CREATE TABLE t (a INT PRIMARY KEY, b ARRAY<INT>) WITH (nested = 'so')", "Q003"),
+        ("CREATE TABLE t (a INT PRIMARY KEY DEFAULT 1, b BAG<INT>)", "Q004"),
+        ("ALTER TABLE movies ADD COLUMN x INT", "C009"),
+        ("ALTER TABLE movies RENAME TO films", "C009"),
+        ("DROP TABLE `movies.showtimes`", "C009"),
+        ("INSERT INTO `movies.showtimes` VALUES ('Drive', 'Rex', NULL, 1, 1)", "C004"),
+        ("UPDATE movies SET name = 'x'", "C009"),
+        ("UPDATE movies SET showtimes = ARRAY()", "C009"),
+        ("INSERT INTO movies OF 'Drive' VALUES (1)", "N008"),
+        ("INSERT INTO movies.shows OF 'Drive' VALUES (1)", "N008"),
+        ("INSERT INTO movies.showtimes.seats OF 'Drive' VALUES (1)", "Q009"),
+        ("INSERT INTO movies.showtimes OF 'Up' VALUES ('Rex', NULL, ARRAY())", "T011"),
+        ("DELETE FROM movies.showtimes OF 'Drive' VALUES ('Odeon', NULL, ARRAY())", "T011"),
+        ("SELECT * FROM movies LATERAL VIEW explode(showtimes) t AS s", "Q020"),
+        ("SELECT s FROM movies LATERAL VIEW explode(showtimes) t AS s", "Q020"),
+        ("INSERT INTO movies (name) VALUES ('Drive')", "T010"),
+    ],
+)
+def test_a_statement_that_cannot_be_made_changes_nothing(
+    db: Database, text: str, code: str
+) -> None:
+    epoch = db.epoch
+    with pytest.raises(UserError) as refused:
+        db.sql(text)
+    assert (refused.value.code, db.epoch) == (code, epoch), refused.value
+    assert rows_of(db, "movies") == in_order(ROWS)
+
+
+def test_a_row_takes_what_is_inside_it_along(db: Database) -> None:
+    db.sql("DELETE FROM movies WHERE gen = 'Drama'")
+    assert rows_of(db, "movies") == in_order(ROWS[1:])
+    assert not any(status.rows for status in db.status() if status.name != "movies")
+    (created,) = db.sql("SHOW CREATE TABLE movies").rows()[0]
+    db.sql("DROP TABLE movies")
+    assert not db.catalog.tables
+    db.sql(created)
+    db.insert("movies", db_rows := [row for row in ROWS])
+    assert rows_of(db, "movies") == in_order(db_rows)
+    db.compact()
+    db.retain(1, grace=0)
+    assert rows_of(db, "movies") == in_order(ROWS)

@@ -1,0 +1,314 @@
+"""Views of SQL kept by triggers: after every thousand events they are what DuckDB computes."""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from collections import Counter
+from datetime import date, datetime
+from decimal import Decimal
+from typing import Any
+
+import duckdb
+import pyarrow as pa
+import pytest
+
+import everview as ev
+from everview.errors import UserError
+from everview.trigger_programs.program import parse_program, print_program
+from triggers.tpch_events import COLUMNS, Events, declarations, views
+
+
+def script(*, nulls: bool, names: dict[str, str]) -> str:
+    made = (f"CREATE VIEW {name} AS {query};\n" for name, query in names.items())
+    return declarations(nulls=nulls) + "".join(made)
+
+
+class Oracle:
+    """The same rows in DuckDB, which reads the text of each query."""
+
+    def __init__(self) -> None:
+        self.connection = duckdb.connect()
+        for name, columns in COLUMNS.items():
+            self.connection.execute(f"CREATE TABLE {name} ({columns.replace('STRING', 'VARCHAR')})")
+
+    def fill(self, table: str, rows: list[tuple[Any, ...]]) -> None:
+        self.connection.execute(f"DELETE FROM {table}")
+        if rows:
+            incoming = arrow(table, rows)
+            self.connection.register("incoming", incoming)
+            self.connection.execute(f"INSERT INTO {table} FROM incoming")
+            self.connection.unregister("incoming")
+
+    def rows(self, query: str) -> list[tuple[Any, ...]]:
+        return self.connection.execute(query).fetchall()
+
+
+def agree(ours: list[tuple[Any, ...]], theirs: list[tuple[Any, ...]]) -> bool:
+    """Equal as bags; where DuckDB divides in doubles, to six places."""
+    if len(ours) != len(theirs):
+        return False
+
+    def sortable(row: tuple[Any, ...]) -> list[tuple[bool, str]]:
+        return [
+            (value is None, f"{value:.3f}" if isinstance(value, float | Decimal) else str(value))
+            for value in row
+        ]
+
+    def equal(a: Any, b: Any) -> bool:
+        if isinstance(b, float):
+            return a is not None and math.isclose(float(a), b, rel_tol=1e-9, abs_tol=1e-6)
+        return a == b
+
+    pairs = zip(sorted(ours, key=sortable), sorted(theirs, key=sortable), strict=True)
+    return all(all(map(equal, a, b)) for a, b in pairs)
+
+
+def compared(running: Any, oracle: Oracle, names: dict[str, str]) -> Counter[str]:
+    """How many rows each view has, all of them equal to those of the oracle."""
+    found: Counter[str] = Counter()
+    for name, query in names.items():
+        rows = running.result(name)
+        assert agree(rows, oracle.rows(query)), name
+        found[name] = len(rows)
+    return found
+
+
+def follow(
+    seed: int, events: int, *, nulls: bool, names: dict[str, str], step: int = 1000
+) -> Counter[str]:
+    """Orders and lines come and go, in every way that rows are handed over."""
+    running = ev.triggers(script(nulls=nulls, names=names))
+    oracle, world = Oracle(), Events(seed, nulls=nulls)
+    dimensions = world.dimensions()
+    for table, rows in dimensions.items():
+        oracle.fill(table, rows)
+    late = {"customer": dimensions.pop("customer"), "nation": dimensions.pop("nation")}
+    for table, rows in dimensions.items():
+        running.insert(table, rows)
+    stream = list(world.stream(events))
+    seen: Counter[str] = Counter()
+    tables: dict[str, Counter[tuple[Any, ...]]] = {"orders": Counter(), "lineitem": Counter()}
+    for start in range(0, len(stream), step):
+        chunk = stream[start : start + step]
+        if start % (3 * step) == 0:
+            for relation, row, sign in chunk:
+                (running.insert if sign > 0 else running.delete)(relation, [row])
+        elif start % (3 * step) == step:
+            running.apply(chunk)
+        else:
+            for relation in ("orders", "lineitem"):
+                for sign, change in ((1, running.insert), (-1, running.delete)):
+                    rows = [row for r, row, s in chunk if (r, s) == (relation, sign)]
+                    change(relation, arrow(relation, rows))
+        for table, rows in late.items():
+            running.insert(table, rows)
+        late = {}
+        for relation, row, sign in chunk:
+            tables[relation][row] += sign
+        for table, rows in tables.items():
+            oracle.fill(table, list(rows.elements()))
+        seen |= compared(running, oracle, names)
+    return seen
+
+
+def arrow(relation: str, rows: list[tuple[Any, ...]]) -> pa.Table:
+    types = {"INT": pa.int32(), "BIGINT": pa.int64(), "STRING": pa.string(), "DATE": pa.date32()}
+    listed = [each.split(" ") for each in COLUMNS[relation].split(", ")]
+    columns = list(zip(*rows, strict=True)) or [()] * len(listed)
+    return pa.table(
+        {
+            name: pa.array(list(column), types.get(type_, pa.decimal128(15, 2)))
+            for (name, type_), column in zip(listed, columns, strict=True)
+        }
+    )
+
+
+def test_views_of_tpch_follow_orders_and_lines():
+    seen = follow(7, 2000, nulls=False, names=views())
+    assert all(seen[name] for name in views()), seen
+
+
+def test_views_of_tpch_follow_orders_and_lines_with_nulls():
+    names = views(("01", "05", "09", "12", "14"))
+    seen = follow(7, 2000, nulls=True, names=names)
+    assert all(seen[name] for name in names), seen
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("nulls", [False, True])
+@pytest.mark.parametrize("seed", range(4))
+def test_views_of_tpch_follow_long_streams(seed, nulls):
+    follow(seed, 30_000, nulls=nulls, names=views())
+
+
+@pytest.mark.parametrize("name", ["01", "03", "06", "10", "12", "14", "19"])
+def test_programs_of_tpch_read_back_and_loop_over_no_whole_map(name):
+    running = ev.triggers(script(nulls=False, names=views((name,))))
+    assert print_program(parse_program(running.text)) == running.text
+    assert not re.search(r"for e\d+, w\d+ in m\d+\.items", running._generated.text)
+
+
+def test_no_map_of_a_program_holds_pairs_of_orders_and_suppliers():
+    """TPC-H 5: what is known of an order by its key, and of a supplier by its own, are two maps."""
+    running = ev.triggers(script(nulls=False, names=views(("05",))))
+    maps = [line for line in running.text.splitlines() if line.startswith("map ")]
+    joined = [each for each in maps if "orders(" in each and "supplier(" in each]
+    assert all("lineitem(" in each for each in joined), joined
+
+
+SHOP = """
+    CREATE TABLE c (id INT PRIMARY KEY, nation STRING);
+    CREATE TABLE o (id INT PRIMARY KEY, c INT, amount DECIMAL(8,2), day DATE NOT NULL);
+    CREATE VIEW v AS SELECT nation, SUM(amount) AS s, COUNT(*) AS n FROM o JOIN c ON o.c = c.id
+        WHERE day < DATE '2024-01-01' GROUP BY nation HAVING COUNT(*) > 0;
+    CREATE VIEW pairs AS SELECT a.c, COUNT(*) AS n FROM o a JOIN o b ON a.c = b.c GROUP BY a.c
+"""
+DAY = date(2023, 5, 1)
+
+
+def shop() -> Any:
+    running = ev.triggers(SHOP)
+    running.insert("c", [(1, "FR"), (2, None)])
+    running.insert("o", [(1, 1, Decimal("1.50"), DAY), (2, 2, None, DAY)])
+    return running
+
+
+BAD = {
+    "another table": lambda t: t.insert("p", [(1,)]),
+    "too few columns": lambda t: t.insert("c", [(1,)]),
+    "too few columns of one of two": lambda t: t.insert("c", [(3, "x"), (1,)]),
+    "no rows": lambda t: t.insert("c", 7),
+    "a text for a number": lambda t: t.insert("c", [("x", "FR")]),
+    "a text for a number, second": lambda t: t.insert("c", [(3, "FR"), ("x", "FR")]),
+    "a number for a text": lambda t: t.delete("c", [(1, 1)]),
+    "NULL in a key": lambda t: t.insert("c", [(None, "FR")]),
+    "NULL in a key, second": lambda t: t.insert("c", [(3, "FR"), (None, "FR")]),
+    "a float": lambda t: t.insert("o", [(3, 1, 1.5, DAY)]),
+    "too many digits": lambda t: t.insert("o", [(3, 1, Decimal("1.001"), DAY)]),
+    "too many digits, second": lambda t: t.insert(
+        "o", [(3, 1, Decimal("1.0"), DAY), (4, 1, Decimal("1.001"), DAY)]
+    ),
+    "not a number": lambda t: t.insert("o", [(3, 1, Decimal("NaN"), DAY)]),
+    "too large": lambda t: t.insert("o", [(3, 1, Decimal(10**7), DAY)]),
+    "beyond the type": lambda t: t.insert("c", [(2**31, "FR")] * 2),
+    "a datetime": lambda t: t.insert("o", [(3, 1, None, datetime(2023, 1, 1))]),
+    "Arrow of another type": lambda t: t.insert("c", pa.table({"a": ["x"], "b": ["y"]})),
+    "Arrow that is narrow": lambda t: t.insert("c", pa.table({"a": [1]})),
+    "a bad row among tables": lambda t: t.apply([("c", (3, "x"), 1), ("o", (1, "x", 1, DAY), 1)]),
+    "another view": lambda t: t.result("w"),
+}
+
+
+@pytest.mark.parametrize("name", BAD)
+def test_what_is_refused_changes_nothing(name):
+    running = shop()
+    before = running.snapshot()
+    with pytest.raises(UserError) as refused:
+        BAD[name](running)
+    assert refused.value.code == "G008"
+    assert running.snapshot() == before
+    assert sorted(running.result("pairs")) == [(1, 1), (2, 1)]
+
+
+@pytest.mark.parametrize("table", ["c", "o"])
+@pytest.mark.parametrize("rows", [1, 2, 40])
+@pytest.mark.parametrize("steps", [1, 2, 3])
+def test_an_exception_in_the_middle_changes_nothing(table, rows, steps):
+    """A map raises after some writes, as an interruption would."""
+    running = shop()
+    running.insert("o", [(3, 30, Decimal("9.00"), DAY), (4, 30, Decimal("1.00"), DAY)])
+    before = running.snapshot()
+    left = [steps]
+
+    class Failing(dict):
+        def __setitem__(self, key, value):
+            left[0] -= 1
+            if left[0] == 0:
+                raise KeyboardInterrupt
+            super().__setitem__(key, value)
+
+    running._install({name: Failing(entries) for name, entries in running._maps.items()})
+    new = {
+        "o": [(10 + n, 1 + n % 3, Decimal("2.50"), DAY) for n in range(rows)],
+        "c": [(30 + n, "FR") for n in range(rows)],
+    }[table]
+    with pytest.raises(KeyboardInterrupt):
+        running.insert(table, new)
+    assert state(running) == state(before)
+    running.insert(table, new)
+    running.delete(table, new)
+    assert state(running) == state(before)
+
+
+def state(of: Any) -> dict[str, Any]:
+    """The entries of a snapshot, in an order that does not depend on what was tried before."""
+    maps = json.loads(of if isinstance(of, str) else of.snapshot())["maps"]
+    return {name: sorted(entries, key=str) for name, entries in maps.items()}
+
+
+def test_snapshots_of_sql_are_exact_and_of_one_program():
+    running = shop()
+    again = ev.triggers(SHOP)
+    again.restore(running.snapshot())
+    again.delete("o", [(1, 1, Decimal("1.50"), DAY)])
+    running.delete("o", arrow_of_shop([(1, 1, Decimal("1.50"), DAY)]))
+    assert again.result("v") == running.result("v") == [(None, None, 1)]
+    assert again.snapshot() == running.snapshot()
+    with pytest.raises(UserError, match="another program"):
+        again.restore(ev.triggers(SHOP.replace("2024", "2025")).snapshot())
+
+
+def arrow_of_shop(rows: list[tuple[Any, ...]]) -> pa.Table:
+    columns = zip(*rows, strict=True)
+    types = pa.int64(), pa.int16(), pa.decimal128(20, 4), pa.date32()
+    names = ["id", "c", "amount", "day"]
+    return pa.table(dict(zip(names, map(pa.array, map(list, columns), types), strict=True)))
+
+
+def test_groups_vanish_and_return_and_the_empty_group_stays():
+    running = ev.triggers(
+        "CREATE TABLE t (k STRING, v INT, w DECIMAL(4,1));"
+        "CREATE VIEW g AS SELECT k, SUM(v) AS s, AVG(w) AS a, COUNT(w) AS n FROM t GROUP BY k;"
+        "CREATE VIEW e AS SELECT SUM(v) AS s, COUNT(*) AS n, AVG(v) AS a FROM t"
+    )
+    assert (running.result("g"), running.result("e")) == ([], [(None, 0, None)])
+    rows = [("x", 1, None), ("x", -1, Decimal("2.5")), (None, None, None)]
+    for each in rows:
+        running.insert("t", [each])
+    found = sorted(running.result("g"), key=str)
+    assert found == [("x", 0, Decimal("2.50000"), 1), (None, None, None, 0)]
+    assert running.result("e") == [(0, 3, 0.0)]
+    assert [str(t) for t in running.to_arrow("g").schema.types] == [
+        *("string", "int64", "decimal128(8, 5)", "int64")
+    ]
+    running.delete("t", rows)
+    assert (running.result("g"), running.result("e")) == ([], [(None, 0, None)])
+
+
+REFUSED = {
+    "CREATE TABLE t (a INT); SELECT 1": "G010",
+    "CREATE TABLE t (a INT)": "G010",
+    "CREATE TABLE t (a INT); CREATE TABLE T (a INT)": "G010",
+    "CREATE TABLE t (a INT); CREATE VIEW v AS SELECT a FROM t": "G009",
+    "CREATE TABLE t (a DOUBLE); CREATE VIEW v AS SELECT a, COUNT(*) AS n FROM t GROUP BY a": "G009",
+    "CREATE TABLE t (a INT); CREATE VIEW v AS SELECT MAX(a) AS m FROM t": "G009",
+}
+
+
+@pytest.mark.parametrize("text", REFUSED)
+def test_what_is_no_trigger_program_is_refused(text):
+    with pytest.raises(UserError) as refused:
+        ev.triggers(text)
+    assert refused.value.code == REFUSED[text]
+
+
+def test_a_view_may_read_a_view_before_it():
+    running = ev.triggers(
+        "CREATE TABLE t (a INT, b INT); "
+        "CREATE VIEW some AS SELECT a + 1 AS c, b FROM t WHERE b > 1;"
+        "CREATE VIEW n AS SELECT b, SUM(c) AS s FROM some GROUP BY b"
+    )
+    running.insert("t", [(1, 1), (2, 2), (3, 2)])
+    assert running.result() == [(2, 7)]
