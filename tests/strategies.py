@@ -254,7 +254,7 @@ def one_of_each(
 @st.composite
 def chains(draw: st.DrawFn) -> tuple[Plan, ...]:
     """Joins with a join, by a key of its left side, of its right side, of both; and by a float."""
-    left, right, third = (_prefixed(T, prefix) for prefix in ("l", "r", "t"))
+    left, right, third = (prefixed(T, prefix) for prefix in ("l", "r", "t"))
     residual = draw(st.sampled_from([None, scalar.canonical("`l0` < `r0` + 1")]))
     inner = join(left, right, (("l1", "r1"),), residual, draw(st.booleans()))
     by = ((("l0", "t0"),), (("r0", "t0"),), (("l0", "t0"), ("r0", "t1")))
@@ -262,7 +262,7 @@ def chains(draw: st.DrawFn) -> tuple[Plan, ...]:
     joins = (
         join(inner, third, on) if draw(st.booleans()) else _turned(third, inner, on) for on in by
     )
-    return (*joins, join(_prefixed(U, "u"), floats, (("u1", "d"),)))
+    return (*joins, join(prefixed(U, "u"), floats, (("u1", "d"),)))
 
 
 def _turned(left: Plan, right: Plan, on: tuple[tuple[str, str], ...]) -> Plan:
@@ -283,7 +283,7 @@ def grouped_joins(draw: st.DrawFn) -> Plan:
 
     Some relations are filtered, and some conditions are no equalities.
     """
-    parts = [_prefixed(T, prefix) for prefix in ("l", "r", "t")]
+    parts = [prefixed(T, prefix) for prefix in ("l", "r", "t")]
     parts = [
         filter_(part, draw(predicates(schema_of(part)))) if draw(st.booleans()) else part
         for part in parts
@@ -397,7 +397,8 @@ def _unnested(draw: st.DrawFn, child: Plan) -> Plan:
     return unnest(child, array, element, place, outer=draw(st.booleans()))
 
 
-def _prefixed(plan: Plan, prefix: str) -> Plan:
+def prefixed(plan: Plan, prefix: str) -> Plan:
+    """The plan with columns called by a prefix and their places."""
     outputs = (
         Output(f"{prefix}{i}", c.type, scalar.column(c.name)) for i, c in enumerate(schema_of(plan))
     )
@@ -417,7 +418,7 @@ def _keys(left: Plan, right: Plan, least: int = 0) -> st.SearchStrategy[list[tup
 @st.composite
 def _joined(draw: st.DrawFn, left: Plan, right: Plan, nulls: bool = False) -> Plan:
     """A join; with `nulls` it has a key if there can be one, and NULL equals NULL."""
-    left, right = _prefixed(left, "l"), _prefixed(right, "r")
+    left, right = prefixed(left, "l"), prefixed(right, "r")
     on = draw(_keys(left, right, least=int(nulls)))
     residual = None
     if draw(st.booleans()):

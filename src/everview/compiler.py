@@ -140,7 +140,8 @@ def compile_arrangements(
     changes = Policies(Lowering(arrangements))
     done: set[Plan] = set()
     waiting: list[tuple[Plan, str]] = [(view.plan, view.policy) for view in views]
-    waiting += ((each.plan, CIRCUIT) for each in (*assertions, *arrangements.stored.values()))
+    waiting += ((each.plan, CIRCUIT) for each in assertions)
+    waiting += ((state.plan, CIRCUIT) for state in arrangements.stored.values())
     while waiting:
         for plan, policy in waiting:
             changes.change(plan, policy)

@@ -117,6 +117,34 @@ def test_products_of_totals_are_right_on_spark(open_db, tmp_path):
             assert db.audit().ok
 
 
+SIMILAR = """SELECT SUM((r.a + 1) * s.b) AS computed, SUM(r.`a + 1` * s.b) AS named,
+    SUM(CASE WHEN r.g <> 'x' THEN r.a END * s.b) AS small,
+    SUM(CASE WHEN r.g <> 'X' THEN r.a END * s.b) AS capital,
+    SUM(CASE WHEN r.g IN ('`x') THEN r.a END * s.b) AS quoted,
+    SUM(CASE WHEN r.g IN ('x') THEN r.a END * s.b) AS plain, COUNT(`r.a`.k) AS k, COUNT(r.a) AS n
+    FROM r JOIN s ON r.k = s.k JOIN `r.a` ON `r.a`.k = s.k"""
+"""Factors whose texts differ by quotes and case alone, and a table named like a column."""
+
+
+def test_factors_that_are_written_alike_are_told_apart(tmp_path):
+    with ev.open(str(tmp_path / "store"), engine="duckdb") as db:
+        db.sql(
+            "CREATE TABLE r (k INT, a DECIMAL(8,2), `a + 1` DECIMAL(8,2), g STRING);"
+            "CREATE TABLE s (k INT, b DECIMAL(6,2)); CREATE TABLE `r.a` (k INT)"
+        )
+        declare(db, CIRCUIT, {"pairs": SIMILAR})
+        declare(db, HIGHER_ORDER, {"maps": SIMILAR})
+        db.sql(
+            "INSERT INTO s VALUES (1, 2), (1, 4), (2, 3); INSERT INTO `r.a` VALUES (1), (1), (2)"
+        )
+        db.sql("INSERT INTO r VALUES (1, 2, 70, 'x'), (1, 7, 80, 'X'), (1, 5, 90, '`x')")
+        db.sql("INSERT INTO r VALUES (2, NULL, NULL, 'y'), (2, NULL, 1, NULL)")
+        db.sql("DELETE FROM s WHERE b = 4")
+        assert db.audit().ok
+        assert db.read("maps").rows() == db.read("pairs").rows()
+        assert len(set(map(str, db.read("maps").rows()[0]))) == 8
+
+
 SAMPLE = [name for name, text in CONSTRUCTS.items() if "JOIN" in text and "SUM" in text]
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+from collections import Counter
 from collections.abc import Callable, Iterator
 from itertools import count, islice
 from types import UnionType
@@ -20,8 +21,12 @@ from everview.lang.sql.lower.query import lower_query
 from everview.lang.sql.parse.functions import Function
 from everview.lang.sql.parse.functions import Function as Declared
 from everview.lang.sql.parse.parser import parse_query
+from everview.lang.sql.parse.statements import HIGHER_ORDER
 from everview.plan.nodes import Change, Empty, Plan, Ref, Restrict, Source
 from everview.plan.traverse import schema_of, walk
+from everview.program.policy import products_in
+from everview.rewrite.factorize import factorize
+from everview.rewrite.passes import rewrite
 from everview_fuzz.case import Case, Contents, Table, Transaction, reads
 from everview_fuzz.generate.cases import generate
 from everview_fuzz.script import script
@@ -205,9 +210,18 @@ def test_few_of_the_views_drawn_are_refused():
     assert refused < 30
 
 
+def test_views_that_split_into_factors_are_drawn_under_higher_order():
+    split: Counter[str] = Counter()
+    for case in (generate(0, number) for number in range(20)):
+        for view, plan in zip(case.views, plans(case), strict=True):
+            if plan is not None and products_in(factorize(rewrite(plan), overflow=True)):
+                split[view.policy] += 1
+    assert split[HIGHER_ORDER] >= 3
+
+
 @pytest.fixture(scope="module")
 def cases():
-    return [generate(0, number) for number in range(500)]
+    return [generate(1, number) for number in range(500)]
 
 
 @pytest.mark.parametrize("topic", WORDS)

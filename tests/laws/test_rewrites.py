@@ -7,14 +7,29 @@ from hypothesis import strategies as st
 
 from evaluation import evaluate
 from everview.analysis.sign import Sign, sign
+from everview.expr import scalar
+from everview.expr.aggregates import result_type
+from everview.expr.type_inference import type_of
 from everview.expr.types import names
-from everview.plan.build import add, distinct, map_, negate, project
-from everview.plan.nodes import Output, Partition, Plan, Window
+from everview.plan.build import add, distinct, group_by, join, map_, negate, project
+from everview.plan.nodes import Aggregate, Output, Partition, Plan, Window
 from everview.plan.traverse import schema_of, walk
+from everview.program.policy import products_in
 from everview.rewrite.distinct import eliminate_distinct
 from everview.rewrite.factorize import factorize
 from everview.rewrite.passes import PASSES, rewrite
-from strategies import EVERY, SOURCES, T, U, changes, grouped_joins, one_of_each, plans, worlds
+from strategies import (
+    EVERY,
+    SOURCES,
+    T,
+    U,
+    changes,
+    grouped_joins,
+    one_of_each,
+    plans,
+    prefixed,
+    worlds,
+)
 
 
 def reads_bags(plan: Plan) -> bool:
@@ -60,6 +75,36 @@ def test_pushing_aggregation_below_joins_keeps_the_meaning(plan, world):
 def test_it_keeps_the_meaning_over_signed_rows(data, plan, world):
     signed = data.draw(changes(world))
     assert evaluate(factorize(plan, overflow=True), signed) == evaluate(plan, signed)
+
+
+PRODUCTS = (
+    *("`l2` * `r2`", "`l2` * `r2` * 2", "2 - `l2` * `r2`", "`l2` + `r2`", "`l2` - `r2` * 3"),
+    *("CASE WHEN `l2` > 0 THEN `r2` ELSE 1 END", "(1 - `l0`) * (1 - `r1`)", "`l2` * 2"),
+    *("`l2` * CASE WHEN `l0` = 1 THEN `r2` END", "CASE WHEN `l0` > 0 THEN 2 END * `r2`"),
+    "`l2` - `l0` * `r2`",
+)
+"""Values over one relation or two, in which each null, sign and literal counts."""
+
+
+@given(
+    product=st.sampled_from(PRODUCTS),
+    residual=st.sampled_from([None, "`r1` < `t1`"]),
+    world=worlds(),
+)
+def test_each_product_of_a_joined_row_is_split_and_keeps_its_meaning(product, residual, world):
+    left, right, third = (prefixed(T, prefix) for prefix in "lrt")
+    whole = join(join(left, right, (("l1", "r1"),)), third, (("r0", "t0"),), residual)
+    text = scalar.canonical(product)
+    type_ = type_of(text, schema_of(whole))
+    assert type_ is not None
+    made = tuple(
+        Aggregate(name, result_type(name, type_) or "", name, "v") for name in ("sum", "count")
+    )
+    values = (Output("v", type_, text), Output("k", "int", "`t1`"))
+    plan = group_by(map_(whole, values), ("k",), made)
+    split = factorize(plan, overflow=True)
+    assert products_in(split)
+    assert evaluate(split, world) == evaluate(plan, world)
 
 
 @given(world=worlds())

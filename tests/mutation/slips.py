@@ -8,7 +8,14 @@ from functools import partial
 from types import ModuleType
 
 from everview import compiler
-from everview.differentiate import lifting, mergeable, range_frame, recursion, top_k
+from everview.differentiate import (
+    lifting,
+    mergeable,
+    product_change,
+    range_frame,
+    recursion,
+    top_k,
+)
 from everview.lang.sql.lower import (
     domain,
     frames,
@@ -19,7 +26,16 @@ from everview.lang.sql.lower import (
     subquery_joins,
 )
 from everview.program import arrangements, loops, lowering, schedule
-from everview.rewrite import distinct, join_order, loop_normal_form, normalize, prune, pushdown
+from everview.rewrite import (
+    distinct,
+    factorize,
+    join_order,
+    loop_normal_form,
+    normalize,
+    polynomial,
+    prune,
+    pushdown,
+)
 from everview.sqlgen import aggregates, sql
 from mutation.planting import Fault, planted, source
 
@@ -424,6 +440,107 @@ SLIPS: dict[ModuleType, tuple[Slip, ...]] = {
         ("rows are not read as far as they are touched", "(changed, 2)", "(changed, 1)"),
         ("only the cells of changed rows are touched", "(changed, 1)", "(changed, 0)"),
         ("rows that come are not near", "(add(rows, changed), rows)", "(rows, rows)"),
+    ),
+    product_change: (
+        (
+            "a factor that changes too is read as it was",
+            "d_map = d(product.factors[other]) if other < place else _nothing(step.map)",
+            "d_map = _nothing(step.map)",
+        ),
+        (
+            "factors that change too are read as they are now, both ways",
+            "if other < place else",
+            "if other != place else",
+        ),
+        (
+            "a map of factors that change too is read as it was",
+            "d_map = _change(product, step.members, step.map, place, d)",
+            "d_map = _nothing(step.map)",
+        ),
+        (
+            "a map is read as all changes leave it",
+            "if place < upto and not isinstance",
+            "if not isinstance",
+        ),
+    ),
+    factorize: (
+        (
+            "an equality within a factor is lost",
+            "joined_by(plan, self.leaves[member], on)",
+            "()",
+        ),
+        (
+            "a condition within a factor is lost",
+            "[*computed, *self.conditions]",
+            "computed",
+        ),
+        (
+            "what is subtracted is added",
+            "(m.negative, self._summed(case, m))",
+            "(False, self._summed(case, m))",
+        ),
+        (
+            "a literal multiplies every factor",
+            "own += literals if block == first else ()",
+            "own += literals",
+        ),
+        (
+            "rows whose operand is null are counted",
+            "if not operands and not conditions:",
+            "if not conditions:",
+        ),
+        (
+            "a value is summed where another is null",
+            "if conditions or not {*operands} <= {*texts}:",
+            "if conditions:",
+        ),
+        (
+            "a literal is left out",
+            "literals = [each for each in monomial.literals if not _is(each, 1)]",
+            "literals = []",
+        ),
+        (
+            "a column that two relations have is of the first",
+            "return self.keys[block].setdefault(text, self._name(text, block))",
+            "return self.keys[self.blocks[0]].setdefault(text, self._name(text, block))",
+        ),
+    ),
+    polynomial: (
+        (
+            "a case holds beside the one before it",
+            "before += never if condition is not None else ()",
+            "before += ()",
+        ),
+        (
+            "a case holds only where the one before it is false",
+            "NOT COALESCE({text}, FALSE)",
+            "NOT ({text})",
+        ),
+        (
+            "a difference is a sum",
+            "right = _negated(b) if isinstance(tree, exp.Sub) else b",
+            "right = b",
+        ),
+        (
+            "a sum is there where one side is null",
+            "dict.fromkeys(a.operands + b.operands)",
+            "dict.fromkeys(a.operands)",
+        ),
+        (
+            "twice negative is negative",
+            "one.negative != other.negative",
+            "one.negative or other.negative",
+        ),
+        (
+            "a product of cases holds where one of them does",
+            "Case(a.conditions + b.conditions, operands",
+            "Case(a.conditions, operands",
+        ),
+        (
+            "a value of two relations is of the first",
+            "if len(places) == 1 and cannot_raise(tree, self.schema):\n            (place,) =",
+            "if places and cannot_raise(tree, self.schema):\n            place, *_ =",
+        ),
     ),
     normalize: (
         (

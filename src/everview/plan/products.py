@@ -128,14 +128,15 @@ def product_plan(
     edges = sorted({(min(each), max(each)) for each in edges})
     plan: Plan = left.pop(0)
     while left:
-        after = [part for part in left if _on(plan, part, edges)]
+        after = [part for part in left if joined_by(plan, part, edges)]
         part = (after or left)[0]
         left.remove(part)
-        plan = join(plan, part, _on(plan, part, edges))
+        plan = join(plan, part, joined_by(plan, part, edges))
     return Totals(plan, keys, measures)
 
 
-def _on(plan: Plan, part: Plan, edges: Sequence[Edge]) -> tuple[Edge, ...]:
+def joined_by(plan: Plan, part: Plan, edges: Sequence[Edge]) -> tuple[Edge, ...]:
+    """The edges between two plans, as pairs of a column of each."""
     ours, theirs = set(columns_of(plan)), set(columns_of(part))
     turned = ((a, b) if a in ours else (b, a) for a, b in edges)
     return tuple((a, b) for a, b in turned if a in ours and b in theirs)

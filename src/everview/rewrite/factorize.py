@@ -18,7 +18,7 @@ from everview.expr.type_inference import type_of
 from everview.expr.types import Schema, Type, decimal_parts, is_exact, names, type_in
 from everview.plan.build import columns_of, filter_, fresh, groups, join, map_, total_type
 from everview.plan.nodes import Filter, Groups, Join, Map, Measure, Output, Plan, Source, Totals
-from everview.plan.products import Edge, product_name, product_plan, product_type
+from everview.plan.products import Edge, joined_by, product_name, product_plan, product_type
 from everview.plan.traverse import schema_of, transform
 from everview.rewrite.normalize import normalize
 from everview.rewrite.polynomial import Case, Monomial, Splitting, cannot_raise
@@ -191,15 +191,18 @@ class _Graph:
     def plan(self, block: int) -> Plan:
         """The join of the relations of a block, under its conditions."""
         members = [i for i, own in enumerate(self.blocks) if own == block]
-        conditions = [
-            *(f"{a} = {b}" for a, b in self.equalities if self._same_block((a, b))),
-            *self.conditions,
+        within = [pair for pair in self.equalities if self._same_block(pair)]
+        pairs = [(scalar.as_column(a), scalar.as_column(b)) for a, b in within]
+        on = tuple((a, b) for a, b in pairs if a is not None and b is not None)
+        computed = [
+            f"{a} = {b}" for (a, b), pair in zip(within, pairs, strict=True) if None in pair
         ]
         plan = self.leaves[members[0]]
         for member in members[1:]:
-            plan = join(plan, self.leaves[member])
+            plan = join(plan, self.leaves[member], joined_by(plan, self.leaves[member], on))
         known = set(columns_of(plan))
-        return filter_(plan, scalar.conjunction(map(scalar.canonical, _within(conditions, known))))
+        conditions = map(scalar.canonical, _within([*computed, *self.conditions], known))
+        return filter_(plan, scalar.conjunction(conditions))
 
 
 def _within(conditions: Iterable[str], known: set[str]) -> list[str]:
@@ -245,6 +248,7 @@ class _Factors:
     values: dict[int, dict[str, str]] = field(default_factory=dict)
     measures: dict[int, dict[str, Measure]] = field(default_factory=dict)
     _types: dict[str, Type] = field(default_factory=dict)
+    _named: dict[str, str] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         for block in self.blocks:
@@ -267,12 +271,16 @@ class _Factors:
         """A column by its own name, a value by its text, which is shortened where it is long."""
         plain = scalar.as_column(text)
         if plain is not None:
-            return plain
+            return self._unique(plain, text)
         shown = text.replace("`", "")
         if "=" in shown or len(shown) > _NAME_MAX_LENGTH or not scalar.columns(text):
-            mark = hashlib.blake2b(text.encode(), digest_size=4).hexdigest()
-            return f"{self.graph.labels[block]}.{mark}"
-        return shown
+            return f"{self.graph.labels[block]}.{_mark(text)}"
+        return self._unique(shown, text)
+
+    def _unique(self, name: str, meaning: str) -> str:
+        """The name, marked if it is that of something else; case does not tell names apart."""
+        first = self._named.setdefault(name.lower(), meaning)
+        return name if first == meaning else f"{name}.{_mark(meaning)}"
 
     def _type(self, text: str) -> Type:
         type_ = type_of(text, self.graph.schema)
@@ -296,7 +304,8 @@ class _Factors:
         return Totals(rows, kept, tuple(self.measures[block].values()))
 
     def _count(self, block: int) -> str:
-        name = f"count({self.graph.labels[block]})"
+        label = self.graph.labels[block]
+        name = self._unique(f"count({label})", f"rows of {label}")
         self.measures[block].setdefault(name, Measure(name, "bigint", "count"))
         self._types[name] = "bigint"
         return name
@@ -306,7 +315,7 @@ class _Factors:
         type_ = "bigint" if function == "count" else total_type(self._type(text))
         if function == "sum" and not is_exact(self._type(text)):
             raise _UnsplitError
-        name = f"{function}({column})"
+        name = self._unique(f"{function}({column})", f"{function} of {column}")
         made = Measure(name, type_, "sum" if function == "sum" else "count", column)
         self.measures[block].setdefault(name, made)
         self._types[name] = type_
@@ -391,6 +400,10 @@ class _Factors:
             own = scalar.column(product_name(factors))
             same = self.product((negative, factors)).type == type_
             yield f"{' - ' if negative else plus}{own if same else f'CAST({own} AS {type_})'}"
+
+
+def _mark(text: str) -> str:
+    return hashlib.blake2b(text.encode(), digest_size=4).hexdigest()
 
 
 def _is(literal: str, number: int) -> bool:

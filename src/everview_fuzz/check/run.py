@@ -8,13 +8,14 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Literal, TypeAlias
+from typing import Literal, TypeAlias, TypeGuard
 
 import pyarrow as pa
 
 from everview.database.verdict import ViewAudit, compare
 from everview.errors import UserError
 from everview.lang.sql.parse.functions import Function
+from everview.lang.sql.parse.statements import HIGHER_ORDER
 from everview_fuzz.case import (
     Case,
     Compact,
@@ -120,6 +121,9 @@ def run(
     except FailureFound as failure:
         outcome.failure = failure.at(current.step)
     except Exception as problem:
+        if _overflows_beside_a_sum(problem, case):
+            outcome.stopped = f"{reason(problem)}, where a policy sums before it"
+            return outcome
         shown = traceback.format_exc()
         outcome.failure = Failure("crash", current.step, shown, "", _place(problem))
     finally:
@@ -127,6 +131,12 @@ def run(
         for subject in current.subjects:
             subject.database.close()
     return outcome
+
+
+def _overflows_beside_a_sum(problem: Exception, case: Case) -> TypeGuard[UserError]:
+    """Whether a query overflows in a product of integers that higher-order only sums."""
+    declared = any(view.policy == HIGHER_ORDER for view in case.views)
+    return isinstance(problem, UserError) and problem.code == VALUE_ERROR and declared
 
 
 def judge(outcome: Outcome, oracle: Oracle) -> None:

@@ -9,6 +9,7 @@ from typing import Literal
 
 from everview.expr.types import is_nested
 from everview.lang.sql.parse.functions import Function
+from everview.lang.sql.parse.statements import HIGHER_ORDER, POLICIES
 from everview_fuzz.case import Case, Compact, Reopen, Step, View, reads
 from everview_fuzz.generate.changes import ChangeGenerator
 from everview_fuzz.generate.expressions import PORTABLE, SPARK
@@ -23,6 +24,8 @@ READABLE_MAX_COST = 12.0
 """Views that cost more are not read by others: the audit inlines them wherever they are read."""
 COPY, FUNCTIONS, REPLACE, AUTO = 0.2, 0.4, 0.2, 0.06
 """How often a case copies a table, has functions or replaces a view, and a view may recompute."""
+ANOTHER_POLICY = 0.3
+"""How often a view that is replaced keeps its query."""
 PORTABLE_CASES = 0.55
 """How many cases consist of tables and queries that mean the same in DuckDB's own SQL."""
 
@@ -82,24 +85,21 @@ def _views(
 
 
 def _policy(sql: str) -> str:
-    """A policy for a query, drawn from its text; often none, so that one is chosen.
-
-    An arithmetic operation on integers raises where it overflows, but not in products of totals.
-    """
-    policies = ["", "", "first-order", "circuit"]
-    arithmetic = any(operator in sql for operator in (" * ", " + ", " - "))
-    return Random(sql).choice(policies + ["higher-order"] * (0 if arithmetic else 3))
+    """A policy for a query, drawn from its text; often none, so that one is chosen."""
+    return Random(sql).choice(("", *POLICIES, HIGHER_ORDER))
 
 
 def _replacement(rng: Random, views: Sequence[_DrawnView], at: int, kit: Kit) -> View:
-    """A view with another query: mostly one that those who read it can bear."""
+    """A view with another policy or query: mostly one that those who read it can bear."""
     old = views[at]
+    if rng.random() < ANOTHER_POLICY:
+        return replace(old.view, replaces=True, policy=rng.choice(POLICIES))
     bound = any(reads(each.view, old.view.name) for each in views)
     if rng.random() < (0.05 if bound else 0.5):
         made = query(rng, old.known, kit)
     else:
         made = replacement_query(rng, old.known, kit, old.query)
-    return replace(old.view, query=made.sql, replaces=True)
+    return replace(old.view, query=made.sql, replaces=True, policy=_policy(made.sql))
 
 
 def _upkeep(rng: Random) -> list[Step]:

@@ -23,6 +23,7 @@ from everview_fuzz.generate.expressions import SPARK
 from everview_fuzz.generate.grouping_sets import grouping_bits, sets_clause
 from everview_fuzz.generate.lateral import with_lateral
 from everview_fuzz.generate.nested import collected, exploded, regrouped
+from everview_fuzz.generate.products import grouped_join
 from everview_fuzz.generate.query_context import (
     Field,
     From,
@@ -44,6 +45,8 @@ BAG_WORDS = ("UNION ALL", "UNION ALL", "INTERSECT ALL", "EXCEPT ALL")
 SET_WORDS = ("UNION", "UNION DISTINCT", "INTERSECT", "EXCEPT")
 MAX_DEPTH = 4
 """How deep queries nest."""
+GROUPED_JOINS = 0.12
+"""How many queries are grouped joins: those that policies maintain in ways of their own."""
 
 
 def query(
@@ -52,7 +55,7 @@ def query(
     """A query over the relations, of any depth up to the greatest."""
     depth = rng.choice((1, 1, 2, 2, 2, 3, 3, MAX_DEPTH))
     context = QueryContext(rng, relations, PRODUCTIONS, kit, functions)
-    drawn = context.query(depth)
+    drawn = grouped_join(context, 1) if rng.random() < GROUPED_JOINS else context.query(depth)
     return replace(drawn, cost=context.cost)
 
 
@@ -348,6 +351,6 @@ def nested(w: QueryContext, depth: int) -> Query:
 PRODUCTIONS: tuple[Production, ...] = (
     *(select, select, select, grouped, grouped, grouped, distinct, union, union),
     *(common_table, joined_constants, parenthesized, natural_join, windowed, windowed, windowed),
-    *(first_rows, first_of_each, nested, nested),
+    *(first_rows, first_of_each, nested, nested, grouped_join),
 )
 """What a query may be; a further capability is one more function here."""

@@ -220,8 +220,8 @@ class DeepChanges:
         there = _one_by_one(self._looked_up(inner, wanted))
         plain, collections = names(into.plain), tuple(each.column for each in into.inner)
         by_plain: dict[Canonical, list[int]] = {}
-        for place, text in enumerate(_canonical_parts(there, plain)):
-            by_plain.setdefault(text, []).append(place)
+        for position, text in enumerate(_canonical_parts(there, plain)):
+            by_plain.setdefault(text, []).append(position)
         given_whole = any(wanted[name].null_count < len(wanted) for name in collections)
         texts = self._canonical_elements(into, there) if given_whole else []
         found: list[int] = []

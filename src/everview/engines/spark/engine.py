@@ -20,6 +20,7 @@ from everview.engines.spark.fetch import TooLarge
 from everview.engines.spark.frames import SparkFrames
 from everview.engines.spark.large import LargeGear
 from everview.engines.spark.relations import Relations, as_frame
+from everview.engines.spark.retry import retry_as_written
 from everview.engines.spark.session import session_for
 from everview.engines.spark.slices import DRIVER_BYTES, Slices
 from everview.engines.spark.text import SparkText
@@ -165,7 +166,7 @@ class SparkEngine:
             return self.local.follow(self, loop, given, snapshot, report)
 
         gear = LargeGear(self.session, snapshot, epoch, violation, follow)
-        return retry_consolidated(partial(gear.run, program, changes))
+        return retry_as_written(self.session, partial(gear.run, program, changes))
 
     def fetch(self, steps: Sequence[Fetch], snapshot: Snapshot, report: RunReport) -> None:
         """Name the slices of one round in the workspace."""
@@ -183,7 +184,7 @@ class SparkEngine:
                 sql = emit_consolidated(plan, SPARK, relations.names, careful=consolidated)
                 return conform(actions.collect(ask(self.session, sql)), schema_of(plan))
 
-        return retry_consolidated(evaluate)
+        return retry_as_written(self.session, evaluate)
 
     def build(self, name: str, plan: Plan, snapshot: Snapshot, epoch: int) -> Segment:
         """The value of `plan` over the stored relations, as the base of a new relation."""
@@ -195,7 +196,7 @@ class SparkEngine:
                 )
             except (TooLarge, NotAtParity, CalculationError):
                 gear = LargeGear(self.session, snapshot, epoch, None)
-                return retry_consolidated(lambda consolidated: gear.build(name, plan, consolidated))
+                return retry_as_written(self.session, partial(gear.build, name, plan))
         must_be_in_calendar(rows)
         return snapshot.store.write_segment(name, epoch, rows, stored.sort, kind="base")
 
@@ -231,6 +232,7 @@ class SparkEngine:
         Nothing is read from the cache.
         """
 
+        @explained()
         def attempt(consolidated: bool) -> pa.Table:
             read = {source.name for source in sources(plan)}
             if not any(parts for name, parts in pending.items() if name in read):
@@ -238,8 +240,7 @@ class SparkEngine:
                     return self._evaluate_in_process(plan, snapshot, consolidated)
             return queries.evaluate(self.session, plan, snapshot, pending, consolidated)
 
-        with explained():
-            return retry_consolidated(attempt)
+        return retry_as_written(self.session, attempt)
 
     def select(self, query: OrderedQuery, snapshot: Snapshot, pending: Changes) -> Result:
         """The rows that a query shows; those of a stored relation are read here if they are few."""

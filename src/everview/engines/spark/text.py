@@ -24,6 +24,7 @@ from everview.engines.spark.queries import (
 )
 from everview.engines.spark.recursion import without_loops
 from everview.engines.spark.relations import Relations, ddl, stored_frame
+from everview.engines.spark.retry import retry_as_written
 from everview.errors import UserError
 from everview.expr.types import WEIGHT, Column, Schema, names
 from everview.lang.sql.allowlist.allow import NOTHING, Allow
@@ -136,9 +137,14 @@ class SparkText:
         self, name: str, texts: Mapping[str, str], tables: Sequence[str], snapshot: Snapshot
     ) -> Difference | str:
         """A view's query minus the view, or why Spark does not read the query."""
-        with explained():
-            frames = audit.stored_tables(self.session(), tables, snapshot)
-            return audit.text_difference(self.session(), name, texts, frames, snapshot)
+        session = self.session()
+
+        @explained()
+        def compute(_: bool) -> Difference | str:
+            frames = audit.stored_tables(session, tables, snapshot)
+            return audit.text_difference(session, name, texts, frames, snapshot)
+
+        return retry_as_written(session, compute)
 
     def is_deterministic(
         self, name: str, texts: Mapping[str, str], tables: Sequence[str], snapshot: Snapshot
@@ -150,8 +156,13 @@ class SparkText:
 
     def plan_difference(self, name: str, plan: Plan, snapshot: Snapshot) -> Difference | None:
         """The rows of a plan, a query minus its view, by Spark; None if its optimizer fails."""
-        with explained():
-            return audit.plan_difference(self.session(), name, plan, snapshot)
+        session = self.session()
+
+        @explained()
+        def compute(_: bool) -> Difference | None:
+            return audit.plan_difference(session, name, plan, snapshot)
+
+        return retry_as_written(session, compute)
 
     def recompute(
         self,
