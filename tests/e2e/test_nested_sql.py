@@ -513,3 +513,44 @@ def test_collections_are_kept_on_spark(spark: Any, tmp_path: Path) -> None:
         found = bag(db.sql("SELECT name, explode(related) AS e FROM related").rows())
         assert found == bag(db.read("elements").rows())
         assert db.audit().ok
+
+
+def test_sql_reads_what_programs_and_tables_with_collections_store(db: Database) -> None:
+    """A view in SQL over a comprehension that is replaced, and over the BAG of a table."""
+    db.sql(DECLARED)
+    db.sql("CREATE TABLE films (name STRING PRIMARY KEY, halls BAG<STRUCT<hall: INT, hour: INT>>)")
+    db.insert("m", [("a", 1, "p"), ("b", 1, "q")])
+    db.insert("films", [("a", [(1, 2), (1, 2)]), ("z", [])])
+
+    def base(m: Any) -> Any:
+        return [{"name": x.name, "gen": x.gen, "own": [x.gen, 7]} for x in m]
+
+    db.nested(base)
+    db.nested("for x in base union sng(⟨name: x.name, own: x.own⟩)", name="over", nested="inline")
+    db.sql("""CREATE VIEW dirs AS SELECT v.name, ARRAY(SELECT m.dir FROM m WHERE m.gen = v.gen)
+        AS dirs FROM base v""")
+    db.sql("""CREATE VIEW hours AS SELECT m.name, ARRAY(SELECT s.hour FROM films f
+        LATERAL VIEW explode(f.halls) t AS s WHERE f.name = m.name) AS hours FROM m""")
+    db.nested(
+        "for x in m where x.name != 'b' union sng(⟨name: x.name, gen: x.gen, own:"
+        " for y in m where y.gen == x.gen union sng(y.gen)⟩)",
+        name="base",
+        replace=True,
+    )
+    before = db.epoch
+    with db.transaction() as tx:
+        tx.insert("m", [("z", 1, None)])
+        tx.update_inner("films", "a", "halls", insert=[(3, None)], delete=[(1, 2)])
+        tx.update_inner("films", "z", "halls", insert=[(4, 5)])
+    assert sorted(db.read("over").rows()) == [("a", [1, 1, 1]), ("z", [1, 1, 1])]
+    assert sorted(db.read("dirs").rows()) == [("a", [None, "p", "q"]), ("z", [None, "p", "q"])]
+    assert sorted(db.read("hours").rows()) == [("a", [None, 2]), ("b", []), ("z", [5])]
+    deep = [row[1:3] for row in db.changes("hours", after=before, path="hours").rows()]
+    assert sorted(deep, key=repr) == [(2, -1), (5, 1), (None, 1)]
+    kept = {name: db.catalog.views[name].query.split("] ")[0] for name in ("base", "over", "dirs")}
+    assert kept == {"base": "base := [auto", "over": "over := [inline", "dirs": "dirs := [sql auto"}
+    with pytest.raises(UserError, match="N013"):
+        db.nested("for x in dirs union sng(x.name)", name="wrong")
+    db.nested("for x in m union sng(x.name)", name="dirs", replace=True)
+    assert sorted(db.read("dirs").rows()) == [("a",), ("b",), ("z",)]
+    assert db.audit().ok
