@@ -127,7 +127,8 @@ def triggers(text: str) -> Triggers:
         spent.result()
     """
     from everview import arguments
-    from everview.database.sql_triggers import is_sql, sql_triggers
+    from everview.database.sql_triggers import sql_triggers
+    from everview.database.trigger_script import is_sql
     from everview.lang.agca.views import checked_definitions
     from everview.trigger_programs.compile import compile_triggers
     from everview.trigger_programs.running import Triggers

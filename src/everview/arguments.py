@@ -103,6 +103,15 @@ def flag(parameter: str, value: object) -> bool:
     return value
 
 
+def one_of(parameter: str, value: object, known: Iterable[str]) -> str:
+    """One of the texts that are known."""
+    wanted = tuple(known)
+    for each in wanted:
+        if value == each:
+            return each
+    raise _wrong(parameter, value, " or ".join(map(repr, wanted)))
+
+
 def mapping(parameter: str, value: object) -> Mapping[str, Any]:
     """A mapping from names."""
     if not isinstance(value, Mapping):

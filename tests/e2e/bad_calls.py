@@ -255,6 +255,9 @@ GOOD: Mapping[str, Any] = {
     "epochs": 3,
     "query": "for x in t union sng(1)",
     "statements": (),
+    "module": "views.py",
+    "key": (1,),
+    "path": "inner",
 }
 HARMLESS = frozenset(
     [
@@ -279,7 +282,12 @@ MAY_WORK = (
 
 SKIPPED = frozenset(
     (
-        *("Database.close", "Transaction.add_weighted", "Transaction.gather"),
+        *(
+            "Database.close",
+            "Transaction.add_weighted",
+            "Transaction.add_deep",
+            "Transaction.gather",
+        ),
         *("Transaction.pending_of", "Transaction.taken", "Transaction.weighted_preview"),
         *("Transaction.commit", "Transaction.rollback", "Transaction.run", "Transaction.wait"),
         "Result.within",

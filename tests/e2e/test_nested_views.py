@@ -24,6 +24,7 @@ from everview.database.database import Database
 from everview.database.handle import Handle
 from everview.engines.spark.engine import SparkEngine
 from everview.errors import UserError
+from everview.lang.sql.parse.statements import NESTED_MODES
 from everview.store.store import Store
 from everview_fuzz.nested.comprehensions import (
     DECLARED,
@@ -117,11 +118,18 @@ def test_a_nested_view_is_there_when_the_store_is_opened_again(tmp_path: Path) -
         assert not db.catalog.views
 
 
-def follow(db: Database, texts: tuple[str, ...], rng: random.Random, turns: int) -> None:
+def follow(
+    db: Database,
+    texts: tuple[str, ...],
+    rng: random.Random,
+    turns: int,
+    modes: tuple[Any, ...] = (),
+) -> None:
     """Declare functions, change their tables, and compare with CPython after every change."""
     for level, text in enumerate(texts):
         under = {"v": f"v{level - 1}"} if level else {}
-        db.nested(defined(text), name=f"v{level}", tables=under)
+        mode = modes[level] if modes else "auto"
+        db.nested(defined(text), name=f"v{level}", tables=under, nested=mode)
     tables: dict[str, list[tuple[Any, ...]]] = {name: [] for name in TABLES}
     for turn in range(turns):
         with db.transaction() as tx:
@@ -575,6 +583,46 @@ def test_a_view_over_a_nested_view_shares_its_dictionaries(open_db: Open, tmp_pa
         assert not db.catalog.views
 
 
+INLINE = """def query(A, C):
+    return [(a.a, [1, 2, 2], [a.b, "x"], [(c.a, c.xs, [a.a, c.a]) for c in C if c.a == a.a])
+        for a in A]
+"""
+OVER_INLINE = (
+    """def query(v):
+    return [(x[0], x[1], [t.upper() for t in x[2]], [(y[1], len(y[2])) for y in x[3]], x[3],
+        sum(x[1])) for x in v]
+""",
+    """def query(v):
+    return [(x[0], x[1], y[1], y[2]) for x in v for y in x[4] if any(n == 1 for n in x[1])]
+""",
+)
+KEPT = [(below, mode) for below in NESTED_MODES for mode in NESTED_MODES]
+FEW = [("auto", "auto"), ("auto", "inline"), ("inline", "shredded")]
+
+
+@pytest.mark.parametrize(("below", "mode"), KEPT if THOROUGH else FEW)
+def test_a_view_over_arrays_sees_collections(db: Database, below: str, mode: str) -> None:
+    """Lists that a view keeps as arrays are collections to the views that read it, at any depth."""
+    db.sql(DECLARED)
+    follow(db, (INLINE, *OVER_INLINE), random.Random(below + mode), 4, (below, mode, mode))
+    own = [path for path in ("_2", "_4", "_4._2", "_4._3") if f"v0.{path}" in db.catalog.views]
+    assert own == {"auto": ["_4"], "shredded": ["_2", "_4", "_4._2", "_4._3"], "inline": []}[below]
+    shared = [name for name in db.catalog.inside("v1") if name.startswith("v0.")]
+    assert bool(shared) == (below != "inline")
+    copied = mode == "shredded" and below != "shredded"
+    assert ("v1._2" in db.catalog.views) == copied
+
+
+@pytest.mark.parametrize("seed", range(1, 40 if THOROUGH else 3))
+def test_views_over_views_are_those_of_cpython_however_they_are_kept(
+    db: Database, seed: int
+) -> None:
+    db.sql(DECLARED)
+    rng = random.Random(f"kept {seed}")
+    texts = Generator(rng).functions(3)
+    follow(db, texts, rng, 4, tuple(rng.choice(NESTED_MODES) for _ in texts))
+
+
 def test_a_view_shares_dictionaries_after_the_store_is_opened_again(tmp_path: Path) -> None:
     location = str(tmp_path / "s")
     with ev.open(location, engine="duckdb") as db:
@@ -619,10 +667,10 @@ def test_the_shredded_stage_estimates_costs_and_marks_collections(db: Database) 
     assert "-- input-dependent: shredded\n-- cost: 50 labels × 50{⟨1⟩} = 2500" in text
     assert "warning" not in text
 
-    @db.nested
     def told(related: Any, M: Any) -> Any:
         return [(name, others, [1, 2], len(M)) for name, others in related]
 
+    db.nested(told, nested="shredded")
     text = db.explain("told", "shredded")
     assert "\n-- constant\n" in text.partition("told._3 (dictionary")[2]
     assert "related._2 (dictionary, shared)" in text

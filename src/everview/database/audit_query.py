@@ -31,7 +31,7 @@ def written_minus_stored(
             plans[view] = inlined(text, plans)
             continue
         columns = names(snapshot.stored[view].schema)
-        read = tuple(known[name] for name in _tables(text) if name in known)
+        read = tuple(known[name] for name in _with_dictionaries(_tables(text), known))
         plans[view] = inlined(_lowered(text, read, columns, analyze), plans)
     return add(plans[name], negate(Source(name, snapshot.stored[name].schema)))
 
@@ -47,6 +47,12 @@ def _tables(text: str) -> tuple[str, ...]:
     """The names in lower case of what a query reads: tables, views, and its own WITH clauses."""
     found = (node.name.lower() for node in parse_query(text).find_all(exp.Table))
     return tuple(sorted({*found}))
+
+
+def _with_dictionaries(named: tuple[str, ...], known: Mapping[str, Source]) -> tuple[str, ...]:
+    """The relations that a query names, and those inside nested views among them."""
+    roots = tuple(f"{name}." for name in named)
+    return tuple(name for name in known if name in named or name.startswith(roots))
 
 
 @lru_cache(maxsize=256)

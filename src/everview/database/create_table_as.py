@@ -21,7 +21,7 @@ def create_table_as(
     name: str, query: Query, catalog: Catalog, engine: Engine, now: Snapshot
 ) -> tuple[Catalog, dict[str, Segment]]:
     """The catalog with a table that has the columns of a query, and its rows, written."""
-    reads = tuple(found for each in query.reads if (found := catalog.find(each)) is not None)
+    reads = catalog.read_by(query.reads)
     bound = bind_query(query.text, reads, now, engine)
     known = {name: bound.snapshot.stored[name].schema for name in bound.reads}
     columns = _storable(describe(engine, bound.text, known, once=True), query)

@@ -9,7 +9,8 @@ from types import ModuleType, TracebackType
 from typing import Any, Literal, Self, overload
 
 from everview import arguments
-from everview.database import languages, nested, reading
+from everview.database import languages, reading
+from everview.database import nested as nested_views
 from everview.database.audit import Audit, audit_all, audit_whole
 from everview.database.begin import begin, change_alone
 from everview.database.catalog.catalog import Catalog
@@ -29,7 +30,7 @@ from everview.database.python_functions import checked_function
 from everview.database.transaction import Transaction
 from everview.database.upkeep import compact_all, retain
 from everview.lang.sql.dialects.translate import parse_dialect
-from everview.lang.sql.parse.statements import Parameters, Statement
+from everview.lang.sql.parse.statements import NESTED_MODES, Parameters, Statement
 from everview.plan.nodes import Plan, Source
 from everview.runtime.protocol import Engine
 from everview.runtime.results import Result
@@ -309,6 +310,7 @@ class Database:
         name: str | None = None,
         tables: Mapping[str, str] | None = None,
         replace: bool = False,
+        nested: Literal["auto", "shredded", "inline"] = "auto",
     ) -> Any:
         """Declare a nested view by a function of comprehensions, and return the function.
 
@@ -318,11 +320,15 @@ class Database:
         decorator, `@db.nested`. A text is read as a query of the nested relational calculus:
 
             db.nested("for o in orders where o.amount > 5 union sng(o.id)", name="large_ids")
+
+        Collections are stored element by element; those that read no table are arrays in their
+        rows. With `nested="shredded"` all are stored so, with `nested="inline"` none.
         """
         given = {} if tables is None else arguments.mapping("tables", tables)
         self.handle.must_declare()
         replaces = arguments.flag("replace", replace)
-        nested.declare(self.handle, query, name, given, replaces=replaces)
+        mode = arguments.one_of("nested", nested, NESTED_MODES)
+        nested_views.declare(self.handle, query, name, given, replaces=replaces, mode=mode)
         return query
 
     def load_module(self, module: str | PathLike[str] | ModuleType) -> tuple[str, ...]:
@@ -344,7 +350,7 @@ class Database:
             db.load_module("shop.py")
         """
         self.handle.must_declare()
-        return nested.load(self.handle, module)
+        return nested_views.load(self.handle, module)
 
     def source(self, name: str) -> Source:
         """A table or view as plans read it."""

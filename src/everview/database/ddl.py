@@ -12,14 +12,10 @@ from everview.arguments import shown
 from everview.database.alter import Alteration, alter
 from everview.database.backfill import AroundBuild
 from everview.database.catalog.catalog import Catalog
-from everview.database.catalog.definitions import (
-    Comments,
-    ViewDefinition,
-    declared_policy,
-)
 from everview.database.collections.explode import with_joins
 from everview.database.comment import with_comment
 from everview.database.create_table_as import create_table_as
+from everview.database.create_view import create_view
 from everview.database.declare_constraints import (
     alter_constraints,
     declare_table,
@@ -201,24 +197,10 @@ def _apply(
         case AlterConstraints():
             left = alter_constraints(statement, catalog)
             return None if left is catalog else CatalogChange(left)
-        case CreateView(name, query, given):
-            view = ViewDefinition(name, query, given, statement.refresh, calls=statement.calls)
-            declared = declared_policy(statement.policy)
-            view = replace(view, comments=Comments(statement.comment), decision=declared)
-            return CatalogChange(_create_view(view, catalog, replaces=statement.replaces))
+        case CreateView():
+            return CatalogChange(create_view(statement, catalog))
         case _:
             raise AssertionError(statement)
-
-
-def _create_view(view: ViewDefinition, catalog: Catalog, *, replaces: bool) -> Catalog:
-    found = catalog.find(view.name)
-    if not replaces or found is None:
-        return catalog.with_view(view)
-    if found in catalog.tables:
-        remedy = "choose another name, or DROP TABLE first"
-        raise UserError("C005", f"{found} is a table", remedy=remedy)
-    must_be_no_constraint(found, catalog)
-    return catalog.replacing(view)
 
 
 def _drop_relation(statement: Drop, catalog: Catalog) -> CatalogChange | None:

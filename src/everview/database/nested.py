@@ -17,25 +17,31 @@ from everview.database.ddl import CatalogChange
 from everview.database.error_context import with_span
 from everview.database.handle import Handle
 from everview.errors import Span, UserError
-from everview.lang.front_end import NESTED, nested_known
+from everview.lang.front_end import NESTED, comprehension, nested_known
 from everview.lang.nested.comprehension import compile_function, parameters
 from everview.lang.nested.module import read_module
 from everview.lang.nested.parse import parse_expr
 from everview.lang.nested.python_source import source_of
 from everview.lang.nested.syntax import Expr, Rel, relations, with_relations
-from everview.lang.nested.view import definitions, read_definition
+from everview.lang.nested.view import definitions
 
 
 def declare(
-    db: Handle, query: object, name: str | None, tables: Mapping[str, str], *, replaces: bool
+    db: Handle,
+    query: object,
+    name: str | None,
+    tables: Mapping[str, str],
+    *,
+    replaces: bool,
+    mode: str,
 ) -> None:
     """Declare a view by a function or by a text in NRC, which has a name of its own."""
     if isinstance(query, str):
         named = arguments.text("name", name)
-        view = _by_text(named, query)
+        view = _by_text(named, query, mode)
     else:
         named = source_of(query).tree.name if name is None else arguments.text("name", name)
-        view = _by_function(named, query, tables)
+        view = _by_function(named, query, tables, mode)
     if not (replaces and db.catalog.is_nested(db.catalog.find(named) or "")):
         db.catalog.must_be_free(named)  # what is wrong with it has no place in the text
     db.exclusively(lambda: _declare(db, (view,)))
@@ -48,7 +54,7 @@ def load(db: Handle, module: object) -> tuple[str, ...]:
     """
     text, file = _module_text(module)
     functions = read_module(text, file)
-    views = tuple(_by_function(each.tree.name, each, {}) for each in functions)
+    views = tuple(_by_function(each.tree.name, each, {}, "auto") for each in functions)
     db.exclusively(lambda: _declare(db, views))
     return tuple(each.name for each in views)
 
@@ -93,21 +99,21 @@ def _is_inside(relation: str, view: str) -> bool:
     return f"{relation}.".lower().startswith(f"{view}.".lower())
 
 
-def _by_text(name: str, text: str) -> _View:
+def _by_text(name: str, text: str, mode: str) -> _View:
     whole = Span(text, 0, len(text))
 
     def join(catalog: Catalog) -> Catalog:
         with with_span(whole):
             spelled = {each: found for each in relations(expr) if (found := catalog.find(each))}
             tables = {each: _query(catalog, relation) for each, relation in spelled.items()}
-            return _with_view(catalog, name, with_relations(expr, tables))
+            return _with_view(catalog, name, with_relations(expr, tables), mode)
 
     with with_span(whole):
         expr = parse_expr(text)
     return _View(name, relations(expr), join)
 
 
-def _by_function(name: str, function: object, given: Mapping[str, str]) -> _View:
+def _by_function(name: str, function: object, given: Mapping[str, str], mode: str) -> _View:
     """A view by a function, which is read and not run.
 
     `given` names the relations that parameters stand for; others are called as they are.
@@ -122,7 +128,7 @@ def _by_function(name: str, function: object, given: Mapping[str, str]) -> _View
             tables = {each: _query(catalog, relation) for each, relation in found.items()}
             read = {each for query in tables.values() for each in relations(query)}
             rows = {each: known.element(each) for each in sorted(read)}
-            return _with_view(catalog, name, compile_function(function, tables, rows))
+            return _with_view(catalog, name, compile_function(function, tables, rows), mode)
         except UserError as problem:
             if problem.span is not None:
                 raise
@@ -137,14 +143,22 @@ def _by_function(name: str, function: object, given: Mapping[str, str]) -> _View
 def _again(before: Catalog, name: str, replaced: Sequence[str]) -> _View:
     """A view as it is declared, which reads what is replaced."""
     reads = before.reads(name)
-    if not before.is_nested(name):
+    view = before.views[name]
+    found = comprehension(view.query, view.language)
+    if found is None:
         changed = next((each for each in replaced if name in before.readers(each)), replaced[0])
-        return _View(name, reads, lambda catalog: before.with_reader(catalog, name, changed))
-    expr = read_definition(before.views[name].query).expr
+        parts = (name, *before.dictionaries(name))
+
+        def as_it_is(catalog: Catalog) -> Catalog:
+            for each in parts:
+                catalog = before.with_reader(catalog, each, changed)
+            return catalog
+
+        return _View(name, reads, as_it_is)
 
     def join(catalog: Catalog) -> Catalog:
         try:
-            return _with_view(catalog, name, expr)
+            return _with_view(catalog, name, found.expr, found.mode)
         except UserError as problem:
             told = f"{name}, which reads {replaced[0]}, would not be valid: {problem.problem}"
             raise UserError("C008", told, remedy=f"drop {name} first") from None
@@ -157,11 +171,11 @@ def _query(catalog: Catalog, relation: str) -> Expr:
     return catalog.tables[relation].query if relation in catalog.tables else Rel(relation)
 
 
-def _with_view(catalog: Catalog, name: str, expr: Expr) -> Catalog:
+def _with_view(catalog: Catalog, name: str, expr: Expr, mode: str) -> Catalog:
     """The catalog with all relations of a view."""
     catalog.must_be_free(name)
     known = nested_known(catalog.known_relations())
-    for each in definitions(name, expr, known):
+    for each in definitions(name, expr, known, mode):
         catalog = catalog.with_view(ViewDefinition(each.relation, each.text, language=NESTED))
     return catalog
 

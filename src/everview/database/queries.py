@@ -16,7 +16,10 @@ import pyarrow as pa
 from everview.database.audit_query import declared, inlined, written_minus_stored
 from everview.errors import UserError
 from everview.expr.types import Schema, names
+from everview.lang.sql.lower.nested_items import nested_relation
 from everview.lang.sql.lower.top_level_query import lower_ordered, lower_recursive
+from everview.lang.sql.parse.ctes import reads_of
+from everview.lang.sql.parse.parser import parse_query
 from everview.lang.sql.parse.statements import Query
 from everview.plan.nodes import Plan, Source
 from everview.plan.ordered_query import OrderedQuery
@@ -70,15 +73,19 @@ def select(
     engine: Engine, sql: str, reads: Sequence[str], snapshot: Snapshot, pending: Changes
 ) -> Result:
     """The rows of a query over stored relations, with changes that are not committed yet."""
-    if engine.text is None:
-        return engine.select(
-            lower_ordered(sql, declared(snapshot), engine.analyze), snapshot, pending
-        )
+    known = declared(snapshot)
+    if engine.text is None or _reads_collections(reads, known):
+        return engine.select(lower_ordered(sql, known, engine.analyze), snapshot, pending)
 
     def own() -> OrderedQuery | None:
-        return lower_recursive(sql, declared(snapshot), engine.analyze)
+        return lower_recursive(sql, known, engine.analyze)
 
     return engine.text.select(sql, reads, snapshot, pending, own)
+
+
+def _reads_collections(reads: Sequence[str], known: Mapping[str, Source]) -> bool:
+    """Whether a query reads a nested view in SQL, of which an engine sees labels alone."""
+    return any(nested_relation(known, name) is not None for name in reads)
 
 
 def describe(
@@ -89,7 +96,7 @@ def describe(
     A query that runs `once`, and is not kept, may read what whoever opened the store allows.
     """
     known = {name.lower(): Source(name, schema) for name, schema in relations.items()}
-    if engine.text is None:
+    if engine.text is None or _reads_collections(reads_of(parse_query(sql)), known):
         with only_known_to_spark():
             query = lower_ordered(sql, known, engine.analyze)
         if (problem := engine.refusal(query.plan)) is not None:

@@ -17,7 +17,7 @@ def select_rows(db: Handle, text: str, reads: tuple[str, ...]) -> Result:
     """The rows of a query by the open transaction, or at the newest epoch; read when asked for."""
     tx = db.thread.transaction
     snapshot, catalog = (tx.snapshot, tx.catalog) if tx else db.at()
-    found = tuple(name for each in reads if (name := catalog.find(each)) is not None)
+    found = catalog.read_by(reads)
     pending = tx.run(lambda: tx.pending_of(found)) if tx else {}
     asked, travelled = bind_versions(BoundQuery(text, found, snapshot, pending), db.engine)
     asked = bind_query(asked, catalog, db.engine, snapshot)

@@ -1,4 +1,4 @@
-"""Views of SQL as trigger programs in this process: declared, kept by triggers, and read.
+"""Views of SQL as trigger programs in this process: kept by triggers, and read.
 
 What is below the grouping becomes a program; what is above it, such as AVG or ORDER BY with LIMIT,
 is computed from the totals of the groups when a result is read.
@@ -6,7 +6,6 @@ is computed from the totals of the groups when a result is read.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -14,111 +13,28 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from everview.compiler import compile_view
-from everview.database.error_context import with_span
+from everview.database.trigger_script import Script, read_script
 from everview.engines.duckdb.evaluator import duckdb_workspace
-from everview.engines.duckdb.queries import analyze
 from everview.errors import UserError
 from everview.expr.types import WEIGHT, Column, names
-from everview.lang.agca.from_plan import TOTALS, Grouped, definitions_of, grouped, rows_name
-from everview.lang.datalog.lower import StoredRelation
-from everview.lang.front_end import ViewText
-from everview.lang.sql.parse.parser import parse_statements
-from everview.lang.sql.parse.statements import CreateTable, CreateView
-from everview.plan.nodes import Plan, Source
-from everview.plan.traverse import schema_of, sources, transform
-from everview.rewrite.passes import rewrite
+from everview.lang.agca.from_plan import TOTALS, Grouped, definitions_of, rows_name
+from everview.plan.traverse import schema_of
 from everview.runtime.arrow_types import arrow_schema
 from everview.runtime.workspace import Workspace
 from everview.trigger_programs.columns import Columns, arrow_type
 from everview.trigger_programs.compile import compile_totals
 from everview.trigger_programs.running import Row, Triggers
 
-_SQL = re.compile(r"(\s|--[^\n]*\n|/\*.*?\*/)*CREATE\s+\w", re.IGNORECASE | re.DOTALL)
-
-
-def is_sql(text: str) -> bool:
-    """Whether a text is a script of CREATE statements, rather than AGCA."""
-    return _SQL.match(text) is not None
-
 
 def sql_triggers(text: str) -> SqlTriggers:
     """The triggers of a script of CREATE TABLE and CREATE VIEW statements."""
-    script = _Script()
-    for each in parse_statements(text):
-        match each:
-            case CreateTable(query=None):
-                script.declare_table(each)
-            case CreateView():
-                script.declare_view(each)
-            case _:
-                raise UserError(
-                    "G010",
-                    "triggers are made from CREATE TABLE and CREATE VIEW alone",
-                    span=each.span,
-                    remedy="declare the columns of tables, and views over them",
-                )
-    return SqlTriggers(script)
-
-
-class _Script:
-    """The tables and views that a script declares."""
-
-    def __init__(self) -> None:
-        self.tables: dict[str, CreateTable] = {}
-        self.plans: dict[str, Plan] = {}
-        self.known: dict[str, StoredRelation] = {}
-
-    def declare_table(self, statement: CreateTable) -> None:
-        """Add a table; its constraints are taken as they are, and not checked."""
-        self._must_be_new(statement)
-        self.tables[statement.name] = statement
-        source = Source(statement.name, statement.columns, statement.key)
-        self.known[statement.name.lower()] = StoredRelation(source, nulls=True)
-
-    def declare_view(self, statement: CreateView) -> None:
-        """Add a view, as a plan over tables."""
-        self._must_be_new(statement)
-        text = ViewText(statement.name, statement.query, columns=statement.columns)
-        with with_span(statement.span):
-            view, _ = compile_view(text, self.known, analyze)
-        query = view.query or view.plan
-        if any(source.name in self.plans for source in sources(query)):
-            query = rewrite(
-                transform(
-                    query,
-                    lambda node: (
-                        self.plans.get(node.name, node) if isinstance(node, Source) else node
-                    ),
-                )
-            )
-        self.plans[statement.name] = query
-        source = Source(statement.name, schema_of(query))
-        self.known[statement.name.lower()] = StoredRelation(source, nulls=True)
-
-    def _must_be_new(self, statement: CreateTable | CreateView) -> None:
-        if statement.name.lower() in self.known:
-            raise UserError(
-                "G010",
-                f"there are two relations {statement.name}",
-                span=statement.span,
-                remedy="rename one of them",
-            )
-
-    def not_null(self) -> dict[str, frozenset[str]]:
-        """The columns of each table that are never NULL."""
-        return {t.name: frozenset({*t.not_null, *t.key}) for t in self.tables.values()}
-
-    def grouped(self) -> dict[str, Grouped]:
-        """The views that are totals of groups; another one may only be read by a view after it."""
-        found = {name: grouped(plan) for name, plan in self.plans.items()}
-        return {name: each for name, each in found.items() if each is not None}
+    return SqlTriggers(read_script(text))
 
 
 class SqlTriggers(Triggers):
     """Views of SQL that are kept by triggers, in memory."""
 
-    def __init__(self, script: _Script) -> None:
+    def __init__(self, script: Script) -> None:
         self._views = script.grouped()
         not_null = script.not_null()
         plans = {n: p for n, p in script.plans.items() if n in self._views} or script.plans

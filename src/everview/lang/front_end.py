@@ -11,8 +11,11 @@ from everview.lang.agca import views as agca
 from everview.lang.correlation import CorrelatedNode
 from everview.lang.datalog import program as datalog
 from everview.lang.datalog.lower import StoredRelation
+from everview.lang.nested import definition
 from everview.lang.nested import view as nested
+from everview.lang.nested.definition import Definition, read_definition
 from everview.lang.nested.estimate import Estimate
+from everview.lang.nested.known import Known
 from everview.lang.relalg import view as relalg
 from everview.lang.sql.lower.context import Analyze
 from everview.lang.sql.lower.query import correlated_nodes as sql_nodes
@@ -50,7 +53,7 @@ def names_read(text: str, language: str) -> tuple[str, ...]:
         case "relalg":
             return relalg.reads_of(text)
         case "nested":
-            return nested.reads_of(text)
+            return definition.reads_of(text)
         case _:
             return reads_of(parse_query(text))
 
@@ -87,14 +90,28 @@ def nested_view(text: str, language: str) -> str | None:
     """The nested view that a relation is a dictionary of; None for any other relation."""
     if language != NESTED:
         return None
-    found = nested.read_definition(text)
+    found = read_definition(text)
     return found.view if found.path else None
 
 
-def nested_known(known: Mapping[str, StoredRelation]) -> nested.Known:
+def comprehension(text: str, language: str) -> Definition | None:
+    """What a relation of a nested view by comprehensions is, which sees inside what it reads."""
+    found = read_definition(text) if language == NESTED else None
+    return None if found is None or found.in_sql else found
+
+
+def is_nested_in_sql(text: str, language: str) -> bool:
+    """Whether a relation is a nested view whose query is in SQL, and no dictionary of one."""
+    if language != NESTED:
+        return False
+    found = read_definition(text)
+    return not found.path and found.in_sql
+
+
+def nested_known(known: Mapping[str, StoredRelation]) -> Known:
     """The relations there are, as nested views read them."""
     texts = {name: each.nested for name, each in known.items() if each.nested}
-    return nested.Known({name: each.source for name, each in known.items()}, texts)
+    return Known({name: each.source for name, each in known.items()}, texts)
 
 
 def flat_queries(text: str, known: Mapping[str, StoredRelation]) -> dict[str, str]:

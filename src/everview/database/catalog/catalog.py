@@ -54,6 +54,8 @@ from everview.lang.front_end import (
     RELALG,
     SQL,
     ViewText,
+    comprehension,
+    is_nested_in_sql,
     lower_view,
     names_read,
     nested_view,
@@ -488,6 +490,16 @@ class Catalog:
             if state.sort == by and [each.name for each in sources(state.plan)] == [dictionary]
         )
 
+    def read_by(self, names: Iterable[str]) -> tuple[str, ...]:
+        """The tables and views of these names, with the dictionaries of nested views in SQL."""
+        found: dict[str, None] = {}
+        for name in filter(None, map(self.find, names)):
+            found[name] = None
+            view = self.views.get(name)
+            if view is not None and is_nested_in_sql(view.query, view.language):
+                found |= dict.fromkeys(self.dictionaries(name))
+        return tuple(found)
+
     def must_be_free(self, name: str) -> None:
         """Refuse a name that no table or view can have, or that one has already."""
         if problem := unusable_relation(name):
@@ -566,17 +578,18 @@ class Catalog:
             query, language = violating_queries_of(self.constraints[view], self.tables)[-1], SQL
         else:
             query, language = self.views[view].query, self.views[view].language
-        named = map(self.find, names_read(query, language))
-        found = dict.fromkeys(name for name in named if name is not None)
-        if language == NESTED:
+        found = dict.fromkeys(self.read_by(names_read(query, language)))
+        if comprehension(query, language):
             others = (each for each in found if each != self.whole_view(view))
             found |= dict.fromkeys(each for name in others for each in self.inside(name))
         return tuple(found)
 
     def inside(self, name: str) -> Iterator[str]:
         """The dictionaries that hold the collections inside a relation, its own or shared."""
-        if self.is_nested(name):
-            yield from self.dictionaries(name)
+        if not self.is_nested(name):
+            return
+        yield from self.dictionaries(name)
+        if comprehension(self.views[name].query, NESTED):
             yield from (each for each in self.reads(name) if self.whole_view(each) != each)
 
     @property

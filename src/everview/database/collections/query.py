@@ -6,8 +6,8 @@ from everview.database.catalog.definitions import TableDefinition
 from everview.database.catalog.dictionaries import Dictionary
 from everview.expr import scalar
 from everview.expr.types import names
-from everview.lang.nested.rebuild import arrays, key_column
-from everview.plan.build import join, map_, project
+from everview.lang.sql.lower.collections import collected, with_arrays
+from everview.plan.build import distinct, map_, project
 from everview.plan.nodes import Output, Plan, Source
 from everview.plan.traverse import schema_of
 
@@ -30,11 +30,10 @@ def _with_array(plan: Plan, dictionary: Dictionary) -> Plan:
         elements = _with_array(elements, each)
     renamed = zip(dictionary.above, dictionary.labels, strict=True)
     support = map_(plan, tuple(Output(c.name, c.type, scalar.column(n)) for n, c in renamed))
-    right = arrays(
-        elements, support, dictionary.labels, _packed(dictionary), dictionary.element, _ARRAY
-    )
-    on = zip(dictionary.above, names(dictionary.labels), strict=True)
-    joined = join(plan, right, tuple((key, key_column(own)) for key, own in on), nulls=True)
+    keys = names(dictionary.labels)
+    item = Output(_ARRAY, dictionary.element, _packed(dictionary))
+    found = collected(elements, distinct(support), keys, item)
+    joined = with_arrays(plan, found, tuple(zip(dictionary.above, keys, strict=True)), _ARRAY)
     kept = [c for c in schema_of(plan) if c.name != dictionary.column]
     outputs = [Output(c.name, c.type, scalar.column(c.name)) for c in kept]
     array = Output(dictionary.column, f"array<{dictionary.element}>", scalar.column(_ARRAY))

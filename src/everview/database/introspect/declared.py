@@ -17,8 +17,10 @@ from everview.errors import UserError
 from everview.expr.dialect import DIALECT
 from everview.expr.quoting import spark_name
 from everview.expr.types import Column, Schema, names
-from everview.lang.front_end import SQL
-from everview.lang.sql.parse.statements import STRICT, Show
+from everview.lang.front_end import NESTED, SQL
+from everview.lang.nested.definition import declared_query
+from everview.lang.nested.from_sql import has_collections
+from everview.lang.sql.parse.statements import AUTO, STRICT, Show
 from everview.runtime.arrow_types import arrow_schema
 
 NAMESPACE = "information_schema"
@@ -64,13 +66,24 @@ def create_statement(catalog: Catalog, name: str) -> str:
     if name in catalog.tables:
         return _create_table(catalog.tables[name], catalog.constraints.values())
     view = catalog.views[name]
-    if view.language != SQL:
+    query, nested = _query(view)
+    if not query:
         remedy = "declare it as it was declared before"
         raise UserError("C005", f"{name} is not declared in SQL", remedy=remedy)
     columns = f" ({', '.join(map(spark_name, view.columns))})" if view.columns else ""
-    options = "" if view.refresh == STRICT else f" WITH (refresh = {_text(view.refresh)})"
+    given = {} if view.refresh == STRICT else {"refresh": view.refresh}
+    given |= {"nested": nested} if nested != AUTO else {}
+    listed = ", ".join(f"{option} = {_text(value)}" for option, value in given.items())
+    options = f" WITH ({listed})" if given else ""
     said = _comment(view.comments.relation)
-    return f"CREATE MATERIALIZED VIEW {spark_name(name)}{columns}{said}{options} AS {view.query}"
+    return f"CREATE MATERIALIZED VIEW {spark_name(name)}{columns}{said}{options} AS {query}"
+
+
+def _query(view: ViewDefinition) -> tuple[str, str]:
+    """The query of a view as SQL, and how its collections are kept; empty if it is not in SQL."""
+    if view.language == SQL:
+        return view.query, "inline" if has_collections(view.query) else AUTO
+    return declared_query(view.query) if view.language == NESTED else ("", AUTO)
 
 
 def _create_table(table: TableDefinition, constraints: Iterable[ConstraintDefinition]) -> str:

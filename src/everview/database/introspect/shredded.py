@@ -20,20 +20,22 @@ def explain_shredded(catalog: Catalog, name: str, rows: Mapping[str, int]) -> st
     of the cost transformation, for relations of so many rows.
     """
     if not catalog.is_nested(name):
-        remedy = "choose another stage, or name a view that db.nested has declared"
+        remedy = "choose another stage, or name a view with collections that are kept apart"
         raise UserError("X001", f"{name} is no nested view", remedy=remedy)
     query, known = catalog.views[name].query, catalog.known_relations()
     texts, costs = flat_queries(query, known), estimated_costs(query, known, rows)
     blocks = ["\n".join((query, *_whole(costs.values())))]
-    for each in (name, *catalog.dictionaries(name)):
+    stored = (name, *catalog.dictionaries(name))
+    for each in stored:
         plan = catalog.compiled(each).plan
         found = degree(plan)
         shown = "not finite: maintained by thresholds or groups" if isinf(found) else f"{found:g}"
         kind = "flat" if each == name else "dictionary"
-        notes = "\n".join(_notes(costs[each], is_dictionary=each != name))
-        blocks.append(
-            f"{each} ({kind}, degree {shown})\n{notes}\n{texts[each]}\n{print_plan(plan)}"
-        )
+        notes = list(_notes(costs[each], is_dictionary=each != name)) if each in costs else []
+        notes += [texts[each]] if each in texts else []
+        head = f"{each} ({kind}, degree {shown})"
+        blocks.append("\n".join((head, *notes, print_plan(plan))))
+    blocks += [f"{each} (array)" for each in costs if each not in stored]
     blocks += [f"{each} (dictionary, shared)" for each in shared_dictionaries(query, known)]
     return "\n\n".join(blocks)
 
@@ -41,6 +43,8 @@ def explain_shredded(catalog: Catalog, name: str, rows: Mapping[str, int]) -> st
 def _whole(costs: Iterable[Estimate]) -> Iterator[str]:
     """What the view costs, and a change of one row; a warning where that is no less (Thm 4)."""
     every = list(costs)
+    if not every:
+        return
     time = sum(each.time for each in every)
     yield f"-- cost: {time}"
     for table in dict.fromkeys(name for each in every for name in each.changes):

@@ -15,12 +15,11 @@ from everview.engines.duckdb.scan import stored_items, stream_relation
 from everview.engines.duckdb.scan_evaluator import ScanEvaluator
 from everview.engines.spark import actions, compaction, door, queries
 from everview.engines.spark.door import ask
-from everview.engines.spark.errors import explained
+from everview.engines.spark.errors import explained, retry_as_written
 from everview.engines.spark.fetch import TooLarge
 from everview.engines.spark.frames import SparkFrames
 from everview.engines.spark.large import LargeGear
 from everview.engines.spark.relations import Relations, as_frame
-from everview.engines.spark.retry import retry_as_written
 from everview.engines.spark.session import session_for
 from everview.engines.spark.slices import DRIVER_BYTES, Slices
 from everview.engines.spark.text import SparkText

@@ -1,18 +1,22 @@
-"""Spark's errors in the words of a user."""
+"""Spark's errors in the words of a user, and what is tried again after one."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from typing import TypeVar
 
 from py4j.protocol import Py4JJavaError  # type: ignore[import-untyped]
 from pyspark.errors import PySparkException, QueryContextType
 from pyspark.errors.exceptions.captured import convert_exception
+from pyspark.sql import SparkSession
 
 from everview.errors import Span, UserError
-from everview.runtime.retry import not_computed
+from everview.runtime.retry import not_computed, retry_consolidated
 
+Answer = TypeVar("Answer")
+INFERENCE = "spark.sql.constraintPropagation.enabled"
 DATA_EXCEPTIONS = ("22", "P0001")
 """SQL states for values that cannot be computed with, and for those that we refuse ourselves."""
 
@@ -89,3 +93,33 @@ def _place(problem: PySparkException, written: str, asked: str) -> Span | None:
             found = list(re.finditer(re.escape(words), asked, re.IGNORECASE)) if words else []
             return Span(asked, found[0].start(), found[0].end()) if len(found) == 1 else None
     return None
+
+
+def retry_as_written(session: SparkSession, compute: Callable[[bool], Answer]) -> Answer:
+    """What `compute(False)` gives; after an error, `compute(True)` without inferred conditions.
+
+    From a = b AND b - 1 > 0 Spark infers a - 1 > 0, which it computes of rows that join nothing:
+    that is cheaper than to join them first, and changes nothing but errors.
+    """
+
+    def attempt(consolidated: bool) -> Answer:
+        if not consolidated:
+            return compute(False)
+        with _no_inference(session):
+            return compute(True)
+
+    return retry_consolidated(attempt)
+
+
+@contextmanager
+def _no_inference(session: SparkSession) -> Iterator[None]:
+    """While Spark infers no conditions; others who use the session now only wait longer."""
+    before = session.conf.get(INFERENCE, None)
+    session.conf.set(INFERENCE, "false")
+    try:
+        yield
+    finally:
+        if before is None:
+            session.conf.unset(INFERENCE)
+        else:
+            session.conf.set(INFERENCE, before)

@@ -14,7 +14,7 @@ from pyspark.sql import DataFrame, SparkSession
 from everview.engines.spark import actions, audit
 from everview.engines.spark.checked_query import over
 from everview.engines.spark.door import ask
-from everview.engines.spark.errors import ends_early, explained, fails_inside
+from everview.engines.spark.errors import ends_early, explained, fails_inside, retry_as_written
 from everview.engines.spark.frames import SparkFrames
 from everview.engines.spark.queries import (
     listed_names,
@@ -24,7 +24,6 @@ from everview.engines.spark.queries import (
 )
 from everview.engines.spark.recursion import without_loops
 from everview.engines.spark.relations import Relations, ddl, stored_frame
-from everview.engines.spark.retry import retry_as_written
 from everview.errors import UserError
 from everview.expr.types import WEIGHT, Column, Schema, names
 from everview.lang.sql.allowlist.allow import NOTHING, Allow

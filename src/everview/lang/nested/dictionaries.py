@@ -17,7 +17,7 @@ from everview.lang.nested.normal_form import Collection, Comprehension, Term, Tu
 from everview.lang.nested.shred import Leaf, Member, Occurrence, Shredded
 from everview.lang.nested.types import Base
 from everview.plan.build import add, distinct, filter_, map_
-from everview.plan.nodes import Output, Plan, Source
+from everview.plan.nodes import Output, Plan
 from everview.plan.traverse import schema_of
 
 
@@ -27,7 +27,7 @@ class Dictionaries:
 
     relations: Mapping[str, Shredded]
     lowering: Lowering
-    stored: Mapping[str, Source]
+    stored: Mapping[str, Plan]
 
     def plan(self, path: str) -> Plan:
         """The plan of the relation at a path."""

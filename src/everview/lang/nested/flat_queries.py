@@ -35,6 +35,7 @@ from everview.lang.nested.syntax import (
     Union,
     Var,
 )
+from everview.lang.nested.text import print_expr
 from everview.lang.nested.types import ELEMENT
 
 INDEX = "index"
@@ -53,6 +54,13 @@ def flat_query(relation: Shredded, below: dict[str, Shredded], own: int | None =
             part = _comprehension(member.part, _flat_head(relation, below, number, member))
             found = part if found == Empty() else Union(found, part)
     return found
+
+
+def flat_text(relation: Shredded, below: dict[str, Shredded]) -> str:
+    """The flat query of a relation as text: of a dictionary, one for each occurrence."""
+    owns: list[int | None] = [each.number for each in relation.occurrences]
+    queries = (print_expr(flat_query(relation, below, own)) for own in owns or [None])
+    return "\n".join(queries)
 
 
 def _flat_head(relation: Shredded, below: dict[str, Shredded], number: int, member: Member) -> Expr:

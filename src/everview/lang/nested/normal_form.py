@@ -261,14 +261,33 @@ class _Evaluation:
                 parts = zip(below, (each for _, each in fields), strict=True)
                 made = ((n, self._element(stored, t, variable, p)) for (n, p), t in parts)
                 return Tuple(tuple(made))
-            case Bag():
+            case Bag(element):
                 inside = stored.at(path or ELEMENT)
+                if inside is None:
+                    return self._array(ColumnOf(variable, path or ELEMENT), element)
                 label = tuple(ColumnOf(variable, each) for each in inside.label)
                 name = inside.path.rpartition(".")[2]
                 rows = self._over_stored(inside.dictionary, name, label)
                 return Collection((rows,), Lookup(inside.dictionary, label))
             case _:
                 return ColumnOf(variable, path or ELEMENT)
+
+    def _array(self, array: Term, element: Type) -> Collection:
+        """The elements of an array that a stored relation has in the place of a collection."""
+        (part,) = self._bag(array)
+        assert not isinstance(part.head, Tuple | Collection)
+        return Collection((replace(part, head=self._inside(part.head, element)),))
+
+    def _inside(self, value: Term, type_: Type) -> Head:
+        """A value inside an array, of which structs are tuples and arrays are collections."""
+        match type_:
+            case Product(fields):
+                parts = ((name, self._inside(Part(value, name), each)) for name, each in fields)
+                return Tuple(tuple(parts))
+            case Bag(element):
+                return self._array(value, element)
+            case _:
+                return value
 
     def _generator(self, variable: str, source: str | Term, columns: Schema) -> Generator:
         """A generator with a variable of its own, whatever the case of its letters."""

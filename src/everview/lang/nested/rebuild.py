@@ -9,20 +9,19 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from everview.expr import scalar
-from everview.expr.types import Column, Schema, Type, names, struct_of
+from everview.expr.types import Column, Type, names, struct_of
 from everview.lang.nested.shred import Leaf, Shredded
 from everview.lang.nested.types import ELEMENT, Bag, Base, Product
 from everview.lang.nested.types import Type as NestedType
-from everview.plan.build import add, distinct, join, map_, partition, project
-from everview.plan.nodes import Aggregate, Output, Plan, Source
+from everview.lang.sql.lower.collections import collected, with_arrays
+from everview.plan.build import distinct, map_, project
+from everview.plan.nodes import Output, Plan, Source
 from everview.plan.traverse import schema_of
-
-_ITEM, _KEY = "#item", "#key"
 
 
 @dataclass(frozen=True, slots=True)
 class Rebuilding:
-    """The relations of a shredded query by path, and how each is stored."""
+    """The relations of a shredded query that have a dictionary, by path, and how each is stored."""
 
     relations: Mapping[str, Shredded]
     stored: Mapping[str, Source]
@@ -39,8 +38,8 @@ class Rebuilding:
         """A relation with an array in the place of each label of its elements."""
         stored = plan = self._stored(relation)
         for leaf in relation.leaves:
-            if isinstance(leaf.type, Bag):
-                below = self.relations[relation.below(leaf)]
+            below = self.relations.get(relation.below(leaf))
+            if isinstance(leaf.type, Bag) and below is not None:
                 plan = self._with_bag(plan, leaf, leaf.type, below, stored)
         return plan
 
@@ -59,39 +58,10 @@ class Rebuilding:
 
     def _with_bag(self, plan: Plan, leaf: Leaf, type_: Bag, below: Shredded, stored: Plan) -> Plan:
         keys = names(below.labels)
-        packed, item = _packed_element(type_.element), spark_type(type_.element)
-        support = project(stored, keys)
-        right = arrays(self._nested(below), support, below.labels, packed, item, leaf.path)
-        joined = join(plan, right, tuple((key, key_column(key)) for key in keys), nulls=True)
-        shown = tuple(_without(schema_of(plan), keys))
-        return project(joined, (*shown, leaf.path))
-
-
-def key_column(label: str) -> str:
-    """What `arrays` calls a column of a label."""
-    return f"{_KEY}.{label}"
-
-
-def arrays(
-    elements: Plan, support: Plan, labels: Schema, packed: str, item: Type, column: str
-) -> Plan:
-    """For each label of a support its elements in one array, in ascending order.
-
-    Both plans have the columns of the label. `packed` is an element as one value of the type
-    `item`, which may be NULL: so it is put in a box while elements are collected.
-    """
-    keys = names(labels)
-    boxed: Type = struct_of(((ELEMENT, item),))
-    box = f"named_struct('{ELEMENT}', {packed})"
-    kept = tuple(Output(c.name, c.type, scalar.column(c.name)) for c in labels)
-    rows = map_(elements, (*kept, Output(_ITEM, boxed, scalar.canonical(box))))
-    nothing = Output(_ITEM, boxed, scalar.canonical(f"CAST(NULL AS {boxed})"))
-    empty = map_(distinct(support), (*kept, nothing))
-    collected = Aggregate(_ITEM, f"array<{boxed}>", "collect_list", _ITEM)
-    bags = partition(add(rows, empty), keys, (collected,))
-    renamed = (Output(key_column(c.name), c.type, scalar.column(c.name)) for c in labels)
-    unboxed = scalar.canonical(f"({scalar.column(_ITEM)}).{ELEMENT}")
-    return map_(bags, (*renamed, Output(column, f"array<{item}>", unboxed)))
+        item = Output(leaf.path, spark_type(type_.element), packed_element(type_.element))
+        arrays = collected(self._nested(below), distinct(project(stored, keys)), keys, item)
+        joined = with_arrays(plan, arrays, tuple((key, key) for key in keys), leaf.path)
+        return project(joined, (*_without(schema_of(plan), keys), leaf.path))
 
 
 def _without(schema: tuple[Column, ...], keys: tuple[str, ...]) -> Iterator[str]:
@@ -113,7 +83,8 @@ def spark_type(type_: NestedType) -> Type:
             return struct_of((name, spark_type(each)) for name, each in fields)
 
 
-def _packed_element(element: NestedType) -> str:
+def packed_element(element: NestedType) -> str:
+    """The scalar that makes an element of the columns of a dictionary."""
     if not isinstance(element, Product):
         return scalar.column(ELEMENT)
     fields = (f"'{name}', {_packed(each, name)}" for name, each in element.fields)

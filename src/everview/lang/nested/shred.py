@@ -122,11 +122,14 @@ class Shredded:
         return f"{self.path}.{leaf.path}" if self.path else leaf.path
 
 
-def shred(collection: Collection, element: Type) -> tuple[Shredded, ...]:
-    """The relations of a query in normal form, each after the one above it."""
+def shred(collection: Collection, element: Type, *, shares: bool = True) -> tuple[Shredded, ...]:
+    """The relations of a query in normal form, each after the one above it.
+
+    Where it `shares`, a collection that is stored already keeps its dictionary.
+    """
     _must_be_storable(element)
     flat = Shredded("", "", element, (), tuple(map(Member, collection.parts)))
-    return (flat, *_dictionaries(flat, {}))
+    return (flat, *_dictionaries(flat, {}, shares=shares))
 
 
 def relation_of(view: str, part: Shredded) -> str:
@@ -136,24 +139,32 @@ def relation_of(view: str, part: Shredded) -> str:
     return f"{view}.{part.path}" if part.path else view
 
 
-def _dictionaries(relation: Shredded, types: dict[ColumnOf, str]) -> Iterator[Shredded]:
+def _dictionaries(
+    relation: Shredded, types: dict[ColumnOf, str], *, shares: bool
+) -> Iterator[Shredded]:
     for member in relation.members:
         for each in member.part.generators:
             types |= {ColumnOf(each.variable, c.name): c.type for c in each.columns}
     for leaf in relation.leaves:
-        if isinstance(leaf.type, Bag):
-            found = _dictionary(relation, leaf, leaf.type, types)
+        if isinstance(leaf.type, Bag) and not _is_array(relation, leaf):
+            found = _dictionary(relation, leaf, leaf.type, types, shares=shares)
             yield found
-            yield from _dictionaries(found, types)
+            yield from _dictionaries(found, types, shares=shares)
 
 
-def _dictionary(relation: Shredded, leaf: Leaf, type_: Bag, types: dict[ColumnOf, str]) -> Shredded:
+def _is_array(relation: Shredded, leaf: Leaf) -> bool:
+    """Whether a collection is an array in the elements of a dictionary that is shared."""
+    return relation.shared is not None and relation.shared.dictionary.at(leaf.path) is None
+
+
+def _dictionary(
+    relation: Shredded, leaf: Leaf, type_: Bag, types: dict[ColumnOf, str], *, shares: bool
+) -> Shredded:
     path = relation.below(leaf)
     if relation.shared is not None:
         inside = relation.shared.dictionary.at(leaf.path)
         return Shredded(path, relation.path, type_.element, (), (), inside)
-    lookups = _lookups(relation, leaf)
-    if lookups:
+    if shares and (lookups := _lookups(relation, leaf)):
         inside = _shared(path, lookups[0].dictionary)
         labels = (each.label for each in lookups)
         references = (Occurrence(n, n, inside.columns, each) for n, each in enumerate(labels))

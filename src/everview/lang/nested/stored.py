@@ -23,9 +23,9 @@ class Stored:
     element: Type
     inside: tuple[Inside, ...] = ()
 
-    def at(self, path: str) -> Inside:
-        """The collection at a path of its elements."""
-        return next(each for each in self.inside if each.path == path)
+    def at(self, path: str) -> Inside | None:
+        """The collection at a path of its elements; None for an array in its column."""
+        return next((each for each in self.inside if each.path == path), None)
 
     def walk(self) -> Iterator[Stored]:
         """This and all that is inside it."""

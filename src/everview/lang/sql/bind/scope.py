@@ -48,12 +48,16 @@ class Scope:
     """The plan columns that hold NOT of a condition with IN, which a subquery in FROM selects."""
     not_negatable: set[str] = field(default_factory=set)
     """The plan columns of such conditions that have no column with their negation."""
+    exploded: dict[str, str] = field(default_factory=dict)
+    """The plan columns of collections that only generators read, which no plan has, and the
+    nested view of each."""
 
     def copy(self) -> Scope:
         """An independent copy of the scope as it is now."""
         items, visible = list(self.items), list(self.visible)
         negations, not_negatable = set(self.negations), set(self.not_negatable)
-        return Scope(self.text, self.outer, items, visible, negations, not_negatable)
+        hidden = (negations, not_negatable, dict(self.exploded))
+        return Scope(self.text, self.outer, items, visible, *hidden)
 
     def since(self, before: Scope) -> Scope:
         """A scope of only the items that were added after `before` was copied."""

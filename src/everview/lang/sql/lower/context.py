@@ -15,6 +15,7 @@ from everview.expr.type_inference import type_of
 from everview.expr.types import Schema, Type
 from everview.lang.correlation import CorrelatedNode
 from everview.lang.sql.bind.nested_types import refuse_unknown_fields
+from everview.lang.sql.lower.collections import Shredding, within
 from everview.lang.sql.lower.domain import Domain
 from everview.lang.sql.parse.span import span_of
 from everview.plan.build import columns_of, join
@@ -48,6 +49,8 @@ class LoweringContext:
     cte_queries: Mapping[str, exp.Expr] = field(default_factory=dict)
     """The queries behind `ctes`."""
     domain: Domain | None = None
+    shredding: Shredding | None = None
+    """How the collections in its SELECT list are kept; as arrays, where there is none."""
     numbers: Iterator[int] = field(default_factory=lambda: count(1))
     correlated: list[CorrelatedNode] = field(default_factory=list)
     """The subqueries so far that read the query around them."""
@@ -58,15 +61,25 @@ class LoweringContext:
 
     def subquery(self, domain: Domain | None, tree: exp.Expr) -> Plan:
         """The plan of a subquery in an expression, the columns of its domain first."""
-        return self.lower_query(replace(self, domain=domain), tree)
+        return self.lower_query(replace(self.inside, domain=domain), tree)
+
+    def elements(self, domain: Domain | None, tree: exp.Expr, path: str) -> Plan:
+        """The plan of the elements of the collection at a path, the columns of its domain first."""
+        inner = replace(self, domain=domain, shredding=within(self.shredding, path))
+        return self.lower_query(inner, tree)
+
+    @property
+    def inside(self) -> LoweringContext:
+        """The same for a query whose rows are not the rows of a relation that is stored."""
+        return replace(self, shredding=within(self.shredding, None))
 
     def uncorrelated(self, tree: exp.Expr) -> Plan:
         """The plan of a query that reads no columns of an outer query."""
-        return self.lower_query(replace(self, domain=None), tree)
+        return self.lower_query(replace(self.inside, domain=None), tree)
 
     def from_item(self, tree: exp.Expr) -> Plan:
         """The plan of a subquery in FROM or WITH, with the negations of conditions with IN."""
-        return self.lower_query(replace(self, domain=None), tree, negations=True)
+        return self.lower_query(replace(self.inside, domain=None), tree, negations=True)
 
     def derived_table(self, tree: exp.Expr) -> Plan:
         """The plan of a subquery in FROM, the columns of the domain first where it reads them.

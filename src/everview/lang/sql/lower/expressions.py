@@ -16,6 +16,15 @@ from everview.lang.sql.bind.refuse import must_be_plain
 from everview.lang.sql.bind.resolve import SelectList, resolve
 from everview.lang.sql.bind.scope import Scope, negated_name
 from everview.lang.sql.lower import subqueries, subquery_joins
+from everview.lang.sql.lower.collections import (
+    ELEMENT,
+    FoundCollection,
+    Labels,
+    is_constant,
+    is_linear,
+    label_columns,
+    may_be_shredded,
+)
 from everview.lang.sql.lower.conditions import as_boolean, lower_condition
 from everview.lang.sql.lower.context import LoweringContext
 from everview.lang.sql.lower.domain import Translate
@@ -50,6 +59,8 @@ class SelectExpressions:
         self.wanted: SelectList = []
         self.later: dict[str, exp.Expr] = {}
         self.over: Callable[[exp.Expr], exp.Expr] = lambda tree: tree
+        self.labels: dict[int, Labels] = {}
+        """The columns of the SELECT list that have labels in their place, and these."""
 
     def negations(self) -> dict[str, exp.Expr]:
         """NOT of each condition with IN in the SELECT list, by its place."""
@@ -189,6 +200,48 @@ class SelectExpressions:
         """A resolved condition with NOT pushed down; aliases in it are expanded already."""
         return push_not(tree, self._negation_of)
 
+    def selected(self, plan: Plan, translate: Translate) -> Plan:
+        """The plan with a column for every subquery, but those whose rows are kept apart."""
+        if may_be_shredded(self.tree, self.context.shredding):
+            for at, (_, tree) in enumerate(self.wanted):
+                marked = self.pending.get(tree.name) if isinstance(tree, exp.Column) else None
+                if (
+                    marked is not None
+                    and marked.kind == "array"
+                    and tree.name not in columns_of(plan)
+                ):
+                    self._shred(at, marked, plan, translate)
+        trees = [tree for at, (_, tree) in enumerate(self.wanted) if at not in self.labels]
+        return self.attached(plan, [*trees, *self.later.values()], translate)
+
+    def path_below(self, at: int) -> str:
+        """The path of the collection in a column of the SELECT list."""
+        shredding = self.context.shredding
+        assert shredding is not None
+        alone = bool(shredding.path) and len(self.wanted) == 1
+        return shredding.below(ELEMENT if alone else self.wanted[at][0])
+
+    def _shred(self, at: int, marked: Marked, plan: Plan, translate: Translate) -> None:
+        """Keep a collection apart, if anything can change it."""
+        context, path = self.context, self.path_below(at)
+        shredding = context.shredding
+        assert shredding is not None
+        assert shredding.path is not None
+        domain = subqueries.domain_read(context, marked.query, plan, self.scope, translate)
+        rows = context.elements(domain if domain.offered else None, marked.query, path)
+        below = any(each.startswith(f"{path}.") for each in shredding.found)
+        if shredding.mode == "auto" and is_constant(rows) and not below:
+            return
+        leaf = domain.leaf if domain.offered else None
+        labels = label_columns(path, () if leaf is None else leaf.schema)
+        direct = is_linear(plan) and not self.tree.args.get("qualify")
+        support = domain.values(plan) if direct and not shredding.path else None
+        shredding.found[path] = FoundCollection(
+            path, shredding.path, labels, rows, leaf, labels, support
+        )
+        named = {domain.named(column): column for column in domain.offered}
+        self.labels[at] = Labels(path, tuple((named[own], column) for own, column in labels))
+
     def attached(self, plan: Plan, trees: list[exp.Expr], translate: Translate) -> Plan:
         """The plan with a column for every subquery in the expressions."""
         present = set(columns_of(plan))
@@ -214,6 +267,10 @@ class SelectExpressions:
                 case ">" | ">=" | "<" | "<=" | "=":
                     (operand,) = self._left(marked, subquery)
                     plan = subquery_joins.with_all(plan, subquery, operand, marked.kind, name)
+                case "array":
+                    if self.context.shredding is not None:
+                        self.context.shredding.must_allow_inline(marked.node, self.text)
+                    plan = subquery_joins.with_array(plan, subquery, name)
                 case "scalar":
                     must_have_columns(marked, subquery, self.text)
                     one = single_row(marked.query)

@@ -15,6 +15,11 @@ from everview.lang.sql.lower.columns import must_name_each, qualified_outputs
 from everview.lang.sql.lower.context import LoweringContext
 from everview.lang.sql.lower.generators import generator_of, lower_generator_item
 from everview.lang.sql.lower.negation import columns_without_negation
+from everview.lang.sql.lower.nested_items import (
+    NestedRelation,
+    collections_named,
+    nested_relation,
+)
 from everview.lang.sql.lower.pivot import pivoted
 from everview.lang.sql.lower.values import range_query
 from everview.lang.sql.parse.span import span_of
@@ -28,7 +33,14 @@ def lower_item(context: LoweringContext, node: exp.Expr, scope: Scope) -> Plan:
     refuse_clauses(node, context.text)
     if isinstance(node, exp.Table | exp.Lateral) and generator_of(node.this) is not None:
         return lower_generator_item(context, node, scope)
-    plan, alias = _rows(context, node), node.alias or f"item {len(scope.items) + 1}"
+    if (nested := _nested(context, node)) is not None:
+        named, exploded = collections_named(nested, node)
+        if exploded:
+            return _exploded_item(nested, node, (named, exploded), scope)
+        plan = nested.fields_with(named)
+    else:
+        plan = _rows(context, node)
+    alias = node.alias or f"item {len(scope.items) + 1}"
     if isinstance(node, exp.Table) and isinstance(node.this, exp.Identifier):
         alias = node.alias or node.name
     for each in node.args.get("pivots") or ():
@@ -46,6 +58,28 @@ def lower_item(context: LoweringContext, node: exp.Expr, scope: Scope) -> Plan:
     outputs = (*qualified_outputs(item, shown), *_negations(item, plan, names(shown), scope))
     _learn_not_negatable(context, node, item, scope)
     return map_(plan, (*identity(schema_of(plan)[: len(carried)]), *outputs))
+
+
+def _nested(context: LoweringContext, node: exp.Expr) -> NestedRelation | None:
+    """The nested view that a name in FROM stands for, if it is one."""
+    if not isinstance(node, exp.Table) or not isinstance(node.this, exp.Identifier):
+        return None
+    is_cte = node.name.lower() in context.ctes
+    return None if is_cte or node.args.get("db") else nested_relation(context.relations, node.name)
+
+
+def _exploded_item(
+    nested: NestedRelation, node: exp.Expr, uses: tuple[set[str], set[str]], scope: Scope
+) -> Plan:
+    """A nested view of which collections are only exploded: labels stand in their place."""
+    named, exploded = uses
+    rows, alias = nested.rows(named), node.alias or node.name
+    shown = [each for each in nested.fields if each not in nested.below or each in named | exploded]
+    item = Item(alias, tuple((name, f"{alias}.{name}") for name in shown))
+    scope.add(item, node)
+    scope.exploded |= {f"{alias}.{name}": nested.source.name for name in exploded}
+    outputs = (replace(o, name=f"{alias}.{o.name}") for o in identity(schema_of(rows)))
+    return map_(rows, tuple(outputs))
 
 
 def _rows(context: LoweringContext, node: exp.Expr) -> Plan:

@@ -17,6 +17,7 @@ from everview.lang.sql.bind.resolve import resolve
 from everview.lang.sql.bind.scope import Item, Scope, shown_name, unlike
 from everview.lang.sql.lower.columns import must_name_each
 from everview.lang.sql.lower.context import LoweringContext
+from everview.lang.sql.lower.nested_items import elements, nested_relation
 from everview.lang.sql.lower.order_limit import limit_rows
 from everview.lang.sql.parse.span import span_of
 from everview.plan.build import distinct, identity, map_, unnest
@@ -92,6 +93,24 @@ def _generated(
     return unnested, tuple(_columns(name, place, element, call.inline or entry is not None))
 
 
+def _from_dictionary(
+    context: LoweringContext, plan: Plan, call: GeneratorCall, column: str, view: str
+) -> tuple[Plan, tuple[Output, ...]]:
+    """The same of a collection of a nested view, whose array is not built."""
+    item = nested_relation(context.relations, view)
+    assert item is not None
+    number = context.fresh_number()
+    found = elements(plan, item, column, number, apart=call.inline, outer=call.outer)
+    if not found[1]:
+        raise UserError(
+            "Q013",
+            f"{call.node.key.upper()} of a collection of values makes no rows",
+            span=span_of(call.node, context.text),
+            remedy="use EXPLODE",
+        )
+    return found
+
+
 def _columns(name: str, place: str, element: Type, apart: bool) -> Iterator[Output]:
     if place:
         yield Output("pos", "int", scalar.column(place))
@@ -126,7 +145,10 @@ def lower_lateral_view(
     call = replace(call, outer=call.outer or outer)
     array = resolve(call.array, scope)
     must_be_plain(array, "LATERAL", context.text)
-    unnested, columns = _generated(context, plan, call, scalar.text(array))
+    if isinstance(array, exp.Column) and (view := scope.exploded.get(array.name)) is not None:
+        unnested, columns = _from_dictionary(context, plan, call, array.name, view)
+    else:
+        unnested, columns = _generated(context, plan, call, scalar.text(array))
     given = node.args.get("alias")
     if node.args.get("view") and not (given and (given.this or given.columns)):
         raise UserError(
@@ -181,6 +203,36 @@ def _call(node: exp.Expr) -> tuple[GeneratorCall, list[str]] | None:
     return (call, names) if call else None
 
 
+def with_laterals(context: LoweringContext, tree: exp.Select) -> exp.Select:
+    """A SELECT that explodes a collection of a nested view in its list, with LATERAL VIEW instead.
+
+    Then the elements are read from the dictionary.
+    """
+    clauses = ("group", "having", "qualify", "windows")
+    calls = [each for node in tree.expressions if (each := _call(node)) is not None]
+    tables = [t for t in tree.find_all(exp.Table) if t.find_ancestor(exp.Select) is tree]
+    nested = (nested_relation(context.relations, table.name) for table in tables)
+    names = {name.lower() for item in nested if item is not None for name in item.below}
+    is_plain = len(calls) == 1 and not any(tree.args.get(each) for each in clauses)
+    if not is_plain or calls[0][0].place or calls[0][0].array.name.lower() not in names:
+        return tree
+    tree = tree.copy()
+    at = next(at for at, node in enumerate(tree.expressions) if _call(node))
+    call, given = _call(tree.expressions[at]) or calls[0]
+    if call.inline or any(node.find(exp.AggFunc, exp.Window) for node in tree.expressions):
+        return tree
+    name = given[0] if given else "col"
+    alias = exp.TableAlias(
+        this=exp.to_identifier("generated", quoted=True),
+        columns=[exp.to_identifier(name, quoted=True)],
+    )
+    view = exp.Lateral(this=call.node.copy(), view=True, alias=alias, outer=call.outer)
+    column = exp.column(name, table="generated", quoted=True)
+    tree.expressions[at].replace(exp.alias_(column, name, quoted=True))
+    tree.set("laterals", [*(tree.args.get("laterals") or ()), view])
+    return tree
+
+
 def lower_generator_select(context: LoweringContext, tree: exp.Select) -> Plan:
     """A SELECT with generators in its list: the rest of it first, with their arrays as columns."""
     _refuse_beside(tree, context.text)
@@ -194,7 +246,7 @@ def lower_generator_select(context: LoweringContext, tree: exp.Select) -> Plan:
             mark = f"generated {at}"
             calls[mark] = call
             node.replace(exp.alias_(call[0].array.copy(), mark, quoted=True))
-    plan = context.query(inner)
+    plan = context.inside.query(inner)
     outputs: list[Output] = []
     for own in identity(schema_of(plan)):
         if own.name in calls:

@@ -10,6 +10,7 @@ from everview.lang.sql.bind.resolve import resolve_having
 from everview.lang.sql.lower.conditions import as_boolean
 from everview.lang.sql.lower.expressions import SelectExpressions, here
 from everview.lang.sql.lower.group_keys import group_keys, has_sets, must_be_key, unlisted_key
+from everview.lang.sql.lower.grouped_collections import keep_apart, take_collections
 from everview.lang.sql.lower.grouping import GroupBy, add_aggregate, group_rows
 from everview.lang.sql.lower.time_windows import with_sessions
 from everview.plan.build import filter_
@@ -34,8 +35,11 @@ def lower_group_by(expressions: SelectExpressions, plan: Plan) -> Plan:
     if (having := expressions.tree.args.get("having")) is not None:
         expressions.later[_HAVING] = _resolved_having(expressions, having.this, grouping)
     grouping.free = frozenset((*expressions.pending, *context.domain_columns))
+    apart = take_collections(expressions, grouping)
     calls = [node for tree in expressions.operands() for node in aggregates_in(tree)]
-    plan = expressions.attached(plan, list(calls), here)
+    plan = expressions.attached(plan, [*calls, *apart.values()], here)
+    for at, collection in apart.items():
+        keep_apart(expressions, at, collection, grouping, plan)
     for call in calls:
         add_aggregate(context, call, grouping, schema_of(plan))
     groups = group_rows(context, plan, grouping)
@@ -47,7 +51,7 @@ def lower_group_by(expressions: SelectExpressions, plan: Plan) -> Plan:
 
     expressions.rewrite(grouping.over_groups)
     expressions.over = grouping.over_groups
-    groups = expressions.attached(groups, expressions.trees(), translate)
+    groups = expressions.selected(groups, translate)
     if (condition := expressions.later.pop(_HAVING, None)) is not None:
         groups = filter_(groups, as_boolean(context, condition, schema_of(groups), "HAVING"))
     return groups

@@ -9,6 +9,7 @@ from sqlglot import exp
 from everview.errors import Span, UserError
 from everview.lang.correlation import CorrelatedNode
 from everview.lang.sql.bind.refuse import refuse_clauses
+from everview.lang.sql.lower.collections import Shredding
 from everview.lang.sql.lower.columns import must_have_usable_names, renamed
 from everview.lang.sql.lower.context import Analyze, LoweringContext
 from everview.lang.sql.lower.desugar import desugared
@@ -27,12 +28,14 @@ def lower_query(
     relations: Mapping[str, Source],
     analyze: Analyze,
     columns: tuple[str, ...] = (),
+    shredding: Shredding | None = None,
 ) -> Plan:
     """The plan of a query; `relations` are the tables and views it may read, by lower-case name.
 
-    `analyze` gives the type of a scalar that our own rules do not know.
+    `analyze` gives the type of a scalar that our own rules do not know. `shredding` learns the
+    collections that are kept apart.
     """
-    plan = _lower_whole(parse_query(text), text, relations, analyze)
+    plan = _lower_whole(parse_query(text), text, relations, analyze, shredding)
     if columns:
         plan = renamed(plan, columns, Span(text, 0, len(text)))
     return must_have_usable_names(plan, text)
@@ -55,9 +58,14 @@ def lower_tree(
 
 
 def _lower_whole(
-    tree: exp.Expr, text: str, relations: Mapping[str, Source], analyze: Analyze
+    tree: exp.Expr,
+    text: str,
+    relations: Mapping[str, Source],
+    analyze: Analyze,
+    shredding: Shredding | None = None,
 ) -> Plan:
-    return LoweringContext(text, relations, analyze, _lower_any).query(desugared(tree))
+    context = LoweringContext(text, relations, analyze, _lower_any, shredding=shredding)
+    return context.query(desugared(tree))
 
 
 def _lower_any(context: LoweringContext, tree: exp.Expr, *, negations: bool = False) -> Plan:
@@ -66,6 +74,8 @@ def _lower_any(context: LoweringContext, tree: exp.Expr, *, negations: bool = Fa
     This is what `context` calls for a subquery; see `LowerQuery`.
     """
     inner = with_ctes(context, tree)
+    if not isinstance(tree, exp.Select):
+        inner = inner.inside
     match tree:
         case exp.Subquery():
             refuse_clauses(tree, context.text)

@@ -8,7 +8,11 @@ from everview.lang.sql.bind.refuse import refuse_clauses
 from everview.lang.sql.lower.context import LoweringContext
 from everview.lang.sql.lower.expressions import SelectExpressions, here
 from everview.lang.sql.lower.from_clause import lower_from
-from everview.lang.sql.lower.generators import has_generator, lower_generator_select
+from everview.lang.sql.lower.generators import (
+    has_generator,
+    lower_generator_select,
+    with_laterals,
+)
 from everview.lang.sql.lower.group_by import is_grouped, lower_group_by
 from everview.lang.sql.lower.qualify import lower_windows, qualify_condition, window_definitions
 from everview.lang.sql.lower.select_list import lower_select_list, select_list
@@ -26,6 +30,7 @@ def lower_select(context: LoweringContext, tree: exp.Select, *, negations: bool 
     refuse_clauses(tree, context.text)
     expressions = SelectExpressions(context, tree)
     tree = expressions.tree
+    tree = expressions.tree = with_laterals(context, tree)
     if has_generator(tree):
         return lower_generator_select(context, tree)
     plan = lower_from(context, tree, expressions.scope)
@@ -45,7 +50,7 @@ def lower_select(context: LoweringContext, tree: exp.Select, *, negations: bool 
     if is_grouped(expressions):
         plan = lower_group_by(expressions, plan)
     else:
-        plan = expressions.attached(plan, expressions.trees(), here)
+        plan = expressions.selected(plan, here)
     plan = lower_windows(expressions, plan)
     if is_distinct:
         return limit_distinct(expressions, lower_select_list(expressions, plan))

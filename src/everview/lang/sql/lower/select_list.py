@@ -39,7 +39,12 @@ def lower_select_list(expressions: SelectExpressions, plan: Plan) -> Plan:
     carried = tuple(o for o in identity(schema) if o.name in context.domain_columns)
     names = unlike(name for name, _ in expressions.wanted)
     trees = (tree for _, tree in expressions.wanted)
-    outputs = [_output(context, n, tree, schema) for n, tree in zip(names, trees, strict=True)]
+    outputs: list[Output] = []
+    for at, (name, tree) in enumerate(zip(names, trees, strict=True)):
+        if (label := expressions.labels.get(at)) is not None:
+            outputs += label.outputs
+        else:
+            outputs.append(_output(context, name, tree, schema))
     for at, name in enumerate(names):
         if (negation := expressions.later.get(f"{NOT}{at}")) is not None:
             outputs.append(_output(context, negated_name(name), negation, schema))

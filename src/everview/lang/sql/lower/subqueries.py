@@ -17,6 +17,7 @@ from sqlglot import exp
 from everview.errors import UserError
 from everview.lang.correlation import CorrelatedNode
 from everview.lang.sql.bind.scope import Scope, plan_column, shown_name
+from everview.lang.sql.lower.collections import array_query, must_be_unordered
 from everview.lang.sql.lower.context import LoweringContext
 from everview.lang.sql.lower.domain import Domain, Translate
 from everview.lang.sql.lower.generators import has_generator
@@ -26,7 +27,9 @@ from everview.plan.build import columns_of, identity, map_
 from everview.plan.nodes import Plan
 from everview.plan.traverse import schema_of, transform
 
-Kind: TypeAlias = Literal["scalar", "exists", "in", "not in", ">", ">=", "<", "<=", "=", "<>"]
+Kind: TypeAlias = Literal[
+    "scalar", "array", "exists", "in", "not in", ">", ">=", "<", "<=", "=", "<>"
+]
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,6 +60,8 @@ def mark(
         if subquery is None:
             return node
         kind, query, operands = subquery
+        if kind == "array":
+            must_be_unordered(query, context.text)
         left = tuple(resolved(operand) for operand in operands)
         return _column(Marked("", kind, query, node, left), pending, context)
 
@@ -90,6 +95,8 @@ def _column(marked: Marked, pending: dict[str, Marked], context: LoweringContext
 def _subquery(
     node: exp.Expr,
 ) -> tuple[Kind, exp.Expr, tuple[exp.Expr, ...]] | None:
+    if (elements := array_query(node)) is not None:
+        return "array", elements, ()
     match node:
         case exp.Exists(this=exp.Query(), expression=None):
             return "exists", without_limit(node.this), ()
@@ -172,12 +179,8 @@ def compute(
 
     The second time D has only those columns.
     """
-    schema = schema_of(plan)
-    trial = Domain(scope, schema, translate, columns_of(plan), context.fresh_number())
-    replace(context, correlated=[]).subquery(trial, query)
-    read = tuple(name for name in columns_of(plan) if name in trial.used)
-    domain = Domain(scope, schema, translate, read, context.fresh_number())
-    # What reads nothing of the rows around has one answer for all of them, and needs no D.
+    domain = domain_read(context, query, plan, scope, translate)
+    read = domain.offered
     lowered = context.subquery(domain if read else None, query)
     shown = tuple(map(shown_name, columns_of(lowered)[len(read) :]))
     leaf, values = domain.leaf, domain.values(plan)
@@ -187,6 +190,20 @@ def compute(
     over_leaf = _named_apart(lowered, domain)
     over_values = transform(over_leaf, lambda n: values if n == leaf else n)
     return ComputedSubquery(over_values, over_leaf, domain, values, shown)
+
+
+def domain_read(
+    context: LoweringContext, query: exp.Expr, plan: Plan, scope: Scope, translate: Translate
+) -> Domain:
+    """The columns of the rows around that a subquery reads.
+
+    What reads none of them has one answer for all rows, and needs no D.
+    """
+    schema = schema_of(plan)
+    trial = Domain(scope, schema, translate, columns_of(plan), context.fresh_number())
+    replace(context, shredding=None, correlated=[]).subquery(trial, query)
+    read = tuple(name for name in columns_of(plan) if name in trial.used)
+    return Domain(scope, schema, translate, read, context.fresh_number())
 
 
 def _named_apart(plan: Plan, domain: Domain) -> Plan:
@@ -210,7 +227,7 @@ def must_have_columns(marked: Marked, subquery: ComputedSubquery, text: str) -> 
             span=span_of(marked.node, text),
             remedy="select one column",
         )
-    if marked.kind not in ("scalar", "exists") and len(marked.left) != columns:
+    if marked.kind not in ("scalar", "exists", "array") and len(marked.left) != columns:
         word = "IN" if marked.kind in ("in", "not in") else f"{marked.kind} ALL"
         raise UserError(
             "Q012",

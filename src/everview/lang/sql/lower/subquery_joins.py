@@ -6,6 +6,7 @@ from dataclasses import replace
 
 from everview.expr import scalar
 from everview.expr.types import type_in
+from everview.lang.sql.lower.collections import collected, element_of_columns, with_arrays
 from everview.lang.sql.lower.context import LoweringContext
 from everview.lang.sql.lower.domain import group_each_value
 from everview.lang.sql.lower.outer_joins import semi_join_on
@@ -21,7 +22,7 @@ from everview.plan.build import (
     negate,
     project,
 )
-from everview.plan.nodes import Aggregate, Distinct, Filter, Join, Map, Output, Plan, Ref
+from everview.plan.nodes import Aggregate, Distinct, Filter, Join, Map, Output, Plan, Ref, Values
 from everview.plan.traverse import recurs, schema_of, walk
 
 _ROWS = Aggregate("rows", "bigint", "count")
@@ -145,6 +146,15 @@ def with_scalar(plan: Plan, subquery: ComputedSubquery, name: str, *, one_row: b
     per_value = group_each_value(subquery.plan, subquery.values, subquery.keys, wanted)
     single = scalar.canonical("ev_single(`rows`, `value`)")
     return _joined_back(plan, per_value, subquery.pairs, Output(name, type_, single))
+
+
+def with_array(plan: Plan, subquery: ComputedSubquery, name: str) -> Plan:
+    """The rows with an array of the rows of the subquery, empty where it has none."""
+    columns = tuple(c for c in schema_of(subquery.plan) if c.name in subquery.outputs)
+    type_, element = element_of_columns(columns, subquery.shown)
+    support = subquery.values if subquery.keys else Values((), ((),))
+    arrays = collected(subquery.plan, support, subquery.keys, Output(name, type_, element))
+    return with_arrays(plan, arrays, subquery.pairs, name)
 
 
 def with_all(plan: Plan, subquery: ComputedSubquery, left: str, kind: Kind, name: str) -> Plan:

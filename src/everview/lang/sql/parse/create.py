@@ -23,6 +23,7 @@ from everview.lang.sql.parse.functions import Function, check_function
 from everview.lang.sql.parse.span import span_of
 from everview.lang.sql.parse.statements import (
     AUTO,
+    NESTED_MODES,
     POLICIES,
     STRICT,
     CreateFunction,
@@ -319,7 +320,8 @@ def create_view(tree: exp.Create, text: str, tokens: list[Token], span: Span) ->
     query = text[_query_start(tokens, tree.args.get("expression"), span) : span.stop]
     name, options = table_name(target, text), _view_options(tree, text, span)
     made = CreateView(name, query, columns, lenient, span, replaces, options["refresh"])
-    return replace(made, comment=_said_of(tree), policy=options["policy"])
+    policy, nested = options["policy"], options["nested"]
+    return replace(made, comment=_said_of(tree), policy=policy, nested=nested)
 
 
 def _query_start(tokens: list[Token], query: exp.Expr | None, span: Span) -> int:
@@ -338,9 +340,9 @@ def _query_start(tokens: list[Token], query: exp.Expr | None, span: Span) -> int
 
 
 def _view_options(tree: exp.Create, text: str, span: Span) -> dict[str, str]:
-    """The refresh mode and the policy of WITH (…) or TBLPROPERTIES."""
-    given = {"refresh": STRICT, "policy": ""}
-    known = {"refresh": (STRICT, AUTO), "policy": POLICIES}
+    """The refresh mode, the policy and how collections are kept, of WITH (…) or TBLPROPERTIES."""
+    given = {"refresh": STRICT, "policy": "", "nested": AUTO}
+    known = {"refresh": (STRICT, AUTO), "policy": POLICIES, "nested": NESTED_MODES}
     properties = tree.args.get("properties")
     for part in properties.expressions if properties else ():
         if isinstance(part, exp.MaterializedProperty | exp.SchemaCommentProperty):

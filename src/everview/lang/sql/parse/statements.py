@@ -21,6 +21,8 @@ STRICT, AUTO = "strict", "auto"
 
 FIRST_ORDER, CIRCUIT, HIGHER_ORDER = "first-order", "circuit", "higher-order"
 POLICIES = (FIRST_ORDER, CIRCUIT, HIGHER_ORDER)
+NESTED_MODES = (AUTO, "shredded", "inline")
+"""How the collections inside the rows of a view are kept."""
 """What is stored for a view: the tables only, the inputs of operators too, or partial aggregates in
 place of joins."""
 
@@ -85,6 +87,7 @@ class CreateView:
     calls: tuple[str, ...] = ()
     comment: str = ""
     policy: str = ""
+    nested: str = "auto"
 
 
 @dataclass(frozen=True, slots=True)
