@@ -557,8 +557,6 @@ Q003 DELETE … USING is not part of the language
     DELETE FROM u USING t WHERE u.k = t.k
 Q003 DROP of several names is not part of the language
     DROP TABLE u, t
-Q003 DROP … CASCADE is not part of the language
-    DROP TABLE u CASCADE
 Q003 INSERT … BY NAME is not part of the language
     INSERT INTO u BY NAME SELECT 1 AS k, 2 AS v
 Q003 this form of ON CONFLICT is not part of the language

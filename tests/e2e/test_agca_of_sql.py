@@ -88,8 +88,8 @@ def test_sql_reads_back_from_agca_with_the_same_totals(name: str, tmp_path: Path
         by_kind = {each.partition(" ")[2]: each for each in totals}
         answer = db.read("v").rows()
         assert answer
-        plan = db.catalog.compiled("v").plan
-        measured = [output.scalar for output in plan.outputs][keys:]
+        view = db.catalog.compiled("v")
+        measured = [output.scalar for output in (view.query or view.plan).outputs][keys:]
         for row in answer:
             for value, text_of in zip(row[keys:], measured, strict=True):
                 kinds = [k for k in by_kind if f"`{k}`" in text_of]

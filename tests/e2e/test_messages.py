@@ -99,8 +99,8 @@ def test_a_statement_names_its_expression(db, text, expression):
 
 def test_deep_correlation_is_called_that(db):
     text = (
-        "CREATE VIEW v AS SELECT id FROM orders a WHERE EXISTS (SELECT 1 FROM"
-        " (SELECT id FROM orders b WHERE b.price = a.price) q)"
+        "CREATE VIEW v AS SELECT a.id FROM orders a JOIN (SELECT id FROM"
+        " (SELECT id FROM orders b WHERE b.price = a.price) r) q ON a.id = q.id"
     )
     error = refusal(lambda: db.sql(text))
     assert "deep correlation" in error.problem, error.render()
