@@ -12,9 +12,9 @@ from dataclasses import dataclass, replace
 
 from everview.analysis.keys import keys
 from everview.expr.types import names
-from everview.lang.datalog.lower import StoredRelation
 from everview.lang.front_end import ViewText, lower_view
 from everview.lang.sql.lower.context import Analyze
+from everview.lang.stored_relation import StoredRelation
 from everview.plan.nodes import Empty, Plan, Source
 from everview.plan.traverse import schema_of, sources
 from everview.program.arrangements import Arrangements, Demand

@@ -37,7 +37,11 @@ def explained(run, graph, view):
 def test_the_rows_of_each_iteration_are_those_that_come_at_it(run, graph):
     found = explained(run, graph, "paths")
     [stratum] = found["strata"]
-    assert (stratum["relations"], stratum["anew"], stratum["iterations"]) == (["t"], False, 2)
+    assert (stratum["relations"], stratum["from_scratch"], stratum["iterations"]) == (
+        ["t"],
+        False,
+        2,
+    )
     assert len(stratum["rows_by_iteration"]) == 2
     # A path of n edges comes at iteration n; of the new edge there is one path of one and of two.
     wanted = [{"iteration": n, "rows": 26 - n + (n < 3)} for n in range(1, 26)]

@@ -1,6 +1,6 @@
 """Every operator has a page: its head is what the code says, its example is what explain shows.
 
-Run with EVERVIEW_GOLDEN=write to write heads and examples anew, and read the difference.
+Run with EVERVIEW_GOLDEN=write to write heads and examples again, and read the difference.
 """
 
 from __future__ import annotations

@@ -50,7 +50,9 @@ def test_every_link_of_a_page_leads_to_a_file_and_a_heading(page: Path) -> None:
             assert anchor in anchors(target), link
 
 
-@pytest.mark.parametrize("name", ["architecture", "life-of-a-view", "life-of-a-transaction"])
+@pytest.mark.parametrize(
+    "name", ["architecture", "where", "life-of-a-view", "life-of-a-transaction"]
+)
 def test_a_page_that_leads_through_the_code_links_it_and_stays_short(name: str) -> None:
     page = ROOT / "docs" / f"{name}.md"
     assert len(page.read_text(encoding="utf-8").splitlines()) < 150

@@ -1,4 +1,4 @@
-"""Building views anew instead of maintaining them never changes an answer or a feed."""
+"""Rebuilding views instead of maintaining them never changes an answer or a feed."""
 
 from __future__ import annotations
 
@@ -50,28 +50,28 @@ SHAPES = [shape for shape in shapes_for("duckdb") if shape != "doubles"]
 @pytest.mark.parametrize("ways", [("recompute",), ("recompute", "incremental")])
 def test_both_ways_leave_equal_views_and_feeds(tmp_path, ways):
     with (
-        ev.open(str(tmp_path / "anew"), engine="duckdb") as anew,
+        ev.open(str(tmp_path / "rebuilt"), engine="duckdb") as rebuilt,
         ev.open(str(tmp_path / "kept"), engine="duckdb") as kept,
     ):
-        taken = force(anew, *ways)
-        worlds = World(anew, 5), World(kept, 5)
+        taken = force(rebuilt, *ways)
+        worlds = World(rebuilt, 5), World(kept, 5)
         for world in worlds:
             for shape in SHAPES:
                 world.view(f"v_{shape}", query(shape, "p"))
             for shape in SHAPES[::4]:
                 world.view(f"over_{shape}", query("group", f"v_{shape}"))
         for number in range(4):
-            before = anew.epoch, kept.epoch
+            before = rebuilt.epoch, kept.epoch
             worlds[0].transact(number)
-            if anew.epoch == before[0]:
+            if rebuilt.epoch == before[0]:
                 continue
-            follow(anew, kept, ("t", "u", "p"))
+            follow(rebuilt, kept, ("t", "u", "p"))
             for view in worlds[0].queries:
-                assert Counter(anew.read(view).rows()) == Counter(kept.read(view).rows()), view
-                assert told(anew, view, before[0]) == told(kept, view, before[1]), view
+                assert Counter(rebuilt.read(view).rows()) == Counter(kept.read(view).rows()), view
+                assert told(rebuilt, view, before[0]) == told(kept, view, before[1]), view
         assert set(taken) == set(ways)
-        assert anew.audit().ok
-        ways_told = {e.way for e in anew.history() if e.kind == "transaction"}
+        assert rebuilt.audit().ok
+        ways_told = {e.way for e in rebuilt.history() if e.kind == "transaction"}
         assert ways_told == set(ways)
 
 

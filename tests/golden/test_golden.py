@@ -1,6 +1,6 @@
 """Plans, derivatives and programs as text, reviewed like code.
 
-Run with EVERVIEW_GOLDEN=write to write the files anew, and read the difference.
+Run with EVERVIEW_GOLDEN=write to write the files again, and read the difference.
 """
 
 from __future__ import annotations

@@ -7,11 +7,11 @@ import pytest
 from everview.errors import UserError
 from everview.expr.types import Column
 from everview.lang.datalog.facts import facts_in, row_of
-from everview.lang.datalog.lower import StoredRelation
 from everview.lang.datalog.parse import parse_program
 from everview.lang.datalog.printer import print_rule
 from everview.lang.datalog.program import checked_program, declarations, lower_view, reads_of
 from everview.lang.datalog.syntax import Aggregate, Atom, Call, Comparison, Constant, Negation
+from everview.lang.stored_relation import StoredRelation
 from everview.plan.nodes import Fixpoint, Source
 from everview.plan.traverse import schema_of, walk
 

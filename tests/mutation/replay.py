@@ -42,7 +42,7 @@ class Law:
     def of(cls, file: str, name: str, examples: int) -> Law:
         """A law with so many examples on which it holds, always the same ones.
 
-        The module is loaded anew: the law of the suite keeps its settings.
+        The module is loaded again: the law of the suite keeps its settings.
         """
         spec = spec_from_file_location(f"replayed_{Path(file).stem}_{name}", LAWS / file)
         assert spec is not None

@@ -97,7 +97,7 @@ def test_every_key_that_is_asked_for_is_there_with_each_of_its_rows_once(type_, 
     workspace.sql.close()
 
 
-def test_a_slice_that_has_become_large_is_fetched_anew(monkeypatch):
+def test_a_slice_that_has_become_large_is_fetched_again(monkeypatch):
     monkeypatch.setattr(slice_cache, "SLICE_MAX_ROWS", 2)
     fetch = Fetch(
         "slice", "t", (Column("k", "int"), Column("n", "bigint")), "k", (KeySet("one", "x"),)

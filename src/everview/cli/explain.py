@@ -80,7 +80,7 @@ def _strata(db: Database, view: str) -> list[dict[str, Any]]:
     return [
         {
             "relations": list(each.relations),
-            "anew": each.anew,
+            "from_scratch": each.from_scratch,
             "iterations": each.iterations,
             "rows_by_iteration": {
                 state: [{"iteration": at, "rows": rows} for at, rows in kept.items()]

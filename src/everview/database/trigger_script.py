@@ -9,10 +9,10 @@ from everview.database.error_context import with_span
 from everview.engines.duckdb.queries import analyze
 from everview.errors import UserError
 from everview.lang.agca.from_plan import Grouped, grouped
-from everview.lang.datalog.lower import StoredRelation
 from everview.lang.front_end import ViewText
 from everview.lang.sql.parse.parser import parse_statements
 from everview.lang.sql.parse.statements import CreateTable, CreateView
+from everview.lang.stored_relation import StoredRelation
 from everview.plan.nodes import Plan, Source
 from everview.plan.traverse import schema_of, sources, transform
 from everview.rewrite.passes import rewrite

@@ -10,7 +10,6 @@ from everview.lang import plan_text
 from everview.lang.agca import views as agca
 from everview.lang.correlation import CorrelatedNode
 from everview.lang.datalog import program as datalog
-from everview.lang.datalog.lower import StoredRelation
 from everview.lang.nested import definition
 from everview.lang.nested import view as nested
 from everview.lang.nested.definition import Definition, read_definition
@@ -22,6 +21,7 @@ from everview.lang.sql.lower.query import correlated_nodes as sql_nodes
 from everview.lang.sql.lower.query import lower_query
 from everview.lang.sql.parse.ctes import reads_of
 from everview.lang.sql.parse.parser import parse_query
+from everview.lang.stored_relation import StoredRelation
 from everview.plan.nodes import Plan
 
 SQL, DATALOG, AGCA, PLAN = "sql", "datalog", "agca", "plan"

@@ -45,7 +45,6 @@ from everview.database.catalog.definitions import (
 from everview.errors import UserError
 from everview.expr.types import Schema, names
 from everview.lang import plan_text
-from everview.lang.datalog.lower import StoredRelation as KnownSource
 from everview.lang.front_end import (
     AGCA,
     DATALOG,
@@ -70,6 +69,7 @@ from everview.lang.sql.recompute.partition_query import (
     partition_query,
     recomputation_offered,
 )
+from everview.lang.stored_relation import StoredRelation as KnownSource
 from everview.plan.nodes import Plan, Source
 from everview.plan.traverse import schema_of, sources
 from everview.runtime.protocol import Stored
@@ -196,7 +196,7 @@ class Catalog:
         views: dict[str, ViewDefinition],
         constraints: dict[str, ConstraintDefinition] | None = None,
     ) -> Catalog:
-        """The catalog with other definitions; what is defined anew is not compiled yet."""
+        """The catalog with other definitions; what is defined again is not compiled yet."""
         fresh = self._like(tables, views)
         if constraints is not None:
             fresh.constraints = constraints

@@ -52,11 +52,12 @@ class Stratum:
     """Relations defined by each other, and what a change of them costs.
 
     `iterations` says how far the last change went, None where that was not measured. `states` have
-    the rows that are stored of each iteration. One that runs `anew` is evaluated from scratch.
+    the rows that are stored of each iteration. With `from_scratch`, each change evaluates the
+    loop again over all that it reads.
     """
 
     relations: tuple[str, ...]
-    anew: bool
+    from_scratch: bool
     iterations: int | None
     states: Mapping[str, Mapping[int, int]]
 
@@ -66,7 +67,7 @@ class Stratum:
         known = "not measured yet"
         if self.iterations is not None:
             known = f"{self.iterations} iterations, last time"
-        way = "run again from scratch, over all that it reads" if self.anew else known
+        way = "run again from scratch, over all that it reads" if self.from_scratch else known
         return f"stratum of {', '.join(self.relations)}: {way}"
 
 

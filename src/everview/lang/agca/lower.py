@@ -47,7 +47,7 @@ from everview.lang.agca.syntax import (
     walk,
 )
 from everview.lang.correlation import CorrelatedNode
-from everview.lang.datalog.lower import StoredRelation
+from everview.lang.stored_relation import StoredRelation
 from everview.plan.build import add, distinct, filter_, group_by, identity, join, map_
 from everview.plan.nodes import Aggregate, Output, Plan, Values
 from everview.plan.traverse import schema_of

@@ -16,7 +16,7 @@ from everview.lang.agca.printer import print_name, print_query
 from everview.lang.agca.scope import binds, check_scope, in_order
 from everview.lang.agca.syntax import Definition, Variable, bound_variables, relations
 from everview.lang.correlation import CorrelatedNode
-from everview.lang.datalog.lower import StoredRelation
+from everview.lang.stored_relation import StoredRelation
 from everview.plan.nodes import Plan
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from functools import reduce
 
 from everview.errors import UserError
@@ -14,20 +13,9 @@ from everview.lang.datalog.functors import SPARK
 from everview.lang.datalog.rule_body import BodyLowering
 from everview.lang.datalog.scalars import is_partial
 from everview.lang.datalog.syntax import Variable, parts, variables
+from everview.lang.stored_relation import StoredRelation
 from everview.plan.build import add, distinct, filter_, map_
-from everview.plan.nodes import Empty, Fixpoint, Output, Plan, Recursive, Source
-
-
-@dataclass(frozen=True, slots=True)
-class StoredRelation:
-    """A stored relation that rules read; with `nulls`, its rows with a NULL are not facts.
-
-    A nested view has the text of its query.
-    """
-
-    source: Source
-    nulls: bool = False
-    nested: str = ""
+from everview.plan.nodes import Empty, Fixpoint, Output, Plan, Recursive
 
 
 def lower_relation(checked: CheckedProgram, name: str, known: Mapping[str, StoredRelation]) -> Plan:

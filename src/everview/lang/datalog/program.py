@@ -12,10 +12,11 @@ from functools import lru_cache
 from everview.expr.types import Schema
 from everview.lang.datalog.check import CheckedProgram, check_program
 from everview.lang.datalog.functors import FLOAT, UNSIGNED
-from everview.lang.datalog.lower import StoredRelation, lower_relation, schema_of_relation
+from everview.lang.datalog.lower import lower_relation, schema_of_relation
 from everview.lang.datalog.parse import parse_program
 from everview.lang.datalog.printer import print_declaration, print_rule
 from everview.lang.datalog.syntax import Atom, Constant, Directive, Rule, parts
+from everview.lang.stored_relation import StoredRelation
 from everview.plan.nodes import Plan
 
 Row = tuple[int | float | str | bool, ...]
