@@ -171,7 +171,9 @@ class Maintainer:
             moved = shares(program)
             exact = all(is_exact(self._plan(name)) for name in moved)
             checked = compile_checks(self.catalog.maintenance, dict(key)).steps
-            for_checks = {fetch_mark(s.relation, s.by) for s in checked if isinstance(s, Fetch)}
+            for_checks = {
+                fetch_mark(s.relation, s.reads_by) for s in checked if isinstance(s, Fetch)
+            }
             view_fetches = together(moved.values()).fetches - for_checks
             self._programs[key] = CompiledProgram(dict(key), program, moved, view_fetches, exact)
         return self._programs[key]

@@ -58,7 +58,7 @@ def states_of(view: str, catalog: Catalog) -> frozenset[str]:
     for step in program.steps:
         fetches = (step,) if isinstance(step, Fetch) else ()
         for each in step.fetches if isinstance(step, Loop) else fetches:
-            read[fetch_mark(each.relation, each.by)] = each.relation
+            read[fetch_mark(each.relation, each.reads_by)] = each.relation
     by_relation, needed = shares(program), [view]
     for name in needed:
         marks = by_relation[name].fetches if name in by_relation else ()

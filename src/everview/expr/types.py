@@ -45,6 +45,8 @@ class Column(Interned):
 Schema: TypeAlias = tuple[Column, ...]
 
 INTEGERS = ("tinyint", "smallint", "int", "bigint")
+INT64_DIGITS = 18
+"""Decimals of up to so many digits are integers of 64 bits, in units of their last digit."""
 FLOATS = ("float", "double")
 
 _DECIMAL = re.compile(r"decimal\((\d+),(-?\d+)\)")

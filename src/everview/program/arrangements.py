@@ -103,6 +103,10 @@ class Arrangements:
                     return None
         return Demand(node, lookup, wanted, scalar.conjunction(predicates))
 
+    def is_sorted(self, demand: Demand) -> bool:
+        """Whether the source of a demand is stored in an order that serves it."""
+        return self.sorts[demand.source.name][:1] == demand.by[:1]
+
     def serve(self, demand: Demand, *, stored: bool = True) -> Serving:
         """The relation that answers the demand; unless a state is to be `stored`, its source."""
         source = demand.source

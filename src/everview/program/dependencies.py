@@ -47,14 +47,14 @@ def _shares_of_results(program: Program) -> dict[str, Share]:
     found = {change_name(name): Share(frozenset((name,))) for name in program.inputs}
     for step in program.steps:
         match step:
-            case Fetch(result, relation, _, by, keys):
-                mark = Share(fetches=frozenset((fetch_mark(relation, by),)))
+            case Fetch(result, relation, _, _, keys):
+                mark = Share(fetches=frozenset((fetch_mark(relation, step.reads_by),)))
                 found[result] = together((mark, *(found[key.relation] for key in keys)))
             case Compute(result, plan, _):
                 own = Share(results=frozenset((result,)))
                 found[result] = together((own, *(found[name] for name in refs(plan))))
             case Loop(name):
-                marks = frozenset(fetch_mark(each.relation, each.by) for each in step.fetches)
+                marks = frozenset(fetch_mark(each.relation, each.reads_by) for each in step.fetches)
                 own = Share(fetches=marks, results=frozenset((name,)))
                 whole = together((own, *(found[each] for each in step.reads)))
                 found |= dict.fromkeys(step.results, whole)

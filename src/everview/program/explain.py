@@ -11,7 +11,9 @@ from everview.program.steps import (
     Check,
     Compute,
     Fetch,
+    KeyRange,
     KeySet,
+    Limit,
     Loop,
     Looped,
     Program,
@@ -31,7 +33,7 @@ def _line(step: Step, brought: Mapping[str, str]) -> str:
         case Fetch(result, relation, schema, by, keys):
             columns = ", ".join(column.name for column in schema)
             where = _keys(by, keys)
-            mark = fetch_mark(relation, by)
+            mark = fetch_mark(relation, step.reads_by)
             note = f"  -- {brought[mark]}" if mark in brought else ""
             return f"{result} := fetch {relation} ({columns}) {where}{note}"
         case Compute(result, plan, _):
@@ -62,4 +64,21 @@ def _looped(each: Looped, brought: Mapping[str, str]) -> str:
 def _keys(by: str | None, keys: tuple[KeySet, ...]) -> str:
     if by is not None:
         return f"by {by} in {', '.join(f'{k.relation}.{k.column}' for k in keys)}"
+    ranges = [_range(key.relation, key.range) for key in keys if key.range is not None]
+    if keys and len(ranges) == len(keys):
+        return f"where {' or '.join(ranges)}"
     return f"whole, if {' or '.join(k.relation for k in keys)} has rows" if keys else "whole"
+
+
+def _range(relation: str, asked: KeyRange) -> str:
+    """The stored column between its limits."""
+    low, high = (_limit(relation, each) for each in (asked.low, asked.high))
+    if low and high:
+        return f"{asked.column} from {low} to {high}"
+    return f"{asked.column} from {low}" if low else f"{asked.column} up to {high}"
+
+
+def _limit(relation: str, limit: Limit | None) -> str:
+    if limit is None:
+        return ""
+    return f"{relation}.{limit.column}" + (f" {limit.plus:+d}" if limit.plus else "")

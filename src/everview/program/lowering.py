@@ -66,8 +66,9 @@ from everview.plan.traverse import (
     walk,
     with_children,
 )
-from everview.program.arrangements import Arrangements, Demand, lookup_column
-from everview.program.steps import Compute, Fetch, KeySet, Step, change_name
+from everview.program.arrangements import Arrangements, Demand, Serving, lookup_column
+from everview.program.ranges import key_ranges
+from everview.program.steps import Compute, Fetch, KeyRange, KeySet, Limit, Step, change_name
 
 Columns = tuple[str, ...]
 
@@ -80,11 +81,14 @@ _LINEAR = (Filter, Map, Unnest, Add, Negate, Totals)
 class Lookup:
     """Which rows of a plan are wanted: those that agree with a row of `keys` on all `pairs`.
 
-    A pair is a column of the plan and one of `keys`. Without `keys` all rows are wanted.
+    A pair is a column of the plan and one of `keys`. Without `keys` all rows are wanted. Ranges are
+    those of a plan above which nothing counts its rows: a join that has them as its condition.
     """
 
     keys: Ref | None
     pairs: Pairs
+    ranges: tuple[KeyRange, ...] = ()
+    """Without pairs: ranges of columns, outside of each of which no row is wanted."""
 
     @classmethod
     def of(cls, keys: Ref, columns: Columns) -> Lookup:
@@ -121,6 +125,8 @@ class Lowering:
     steps: list[Step] = field(default_factory=list)
     prefix: str = ""
     operator: Plan | None = None
+    in_loop: bool = False
+    """Whether the steps are taken at every iteration of a loop, which keeps what it has fetched."""
     stores: bool = True
     """Whether lookups may ask for states; if not, old values are computed from the tables."""
     reads: dict[Plan | None, dict[tuple[str, str | None], None]] = field(default_factory=dict)
@@ -154,7 +160,7 @@ class Lowering:
     def inside(self) -> Lowering:
         """A lowering of steps that are taken again at every iteration, with names of their own."""
         prefix = f"{self.prefix}{len(self.steps)}."
-        return replace(self, steps=[], prefix=prefix, _computed={}, _fetched={})
+        return replace(self, steps=[], prefix=prefix, in_loop=True, _computed={}, _fetched={})
 
     def slice(self, plan: Plan, by: Columns, keys: Ref) -> Fetch:
         """The fetch of what is stored of `plan` with some keys, as a step that is not yet taken."""
@@ -171,9 +177,11 @@ class Lowering:
         match plan:
             case Join(left, right, on, residual, nulls) if bounded(left):
                 driver, lookup = self._driver(left, _turned(on))
+                lookup = self._with_ranges(lookup, residual, right, driver)
                 return join(driver, self._joined(right, lookup), on, residual, nulls)
             case Join(left, right, on, residual, nulls) if bounded(right):
                 driver, lookup = self._driver(right, on)
+                lookup = self._with_ranges(lookup, residual, left, driver)
                 return join(self.lower_lookup(left, lookup), driver, on, residual, nulls)
             case Restrict(child, to, on):
                 keys = self.compute(self.lower(to))
@@ -189,6 +197,20 @@ class Lowering:
                 return transform(plan, self._whole)
             case _:
                 return with_children(plan, tuple(self.lower(part) for part in children(plan)))
+
+    def _with_ranges(
+        self, lookup: Lookup, condition: str | None, wanted: Plan, driver: Plan
+    ) -> Lookup:
+        """The lookup of one side of a join without keys, by the ranges that its condition has."""
+        if lookup.pairs or self.in_loop or lookup.keys is None:
+            return lookup
+        named = {each.name: each.name for each in schema_of(driver)}
+        if isinstance(driver, Map):
+            plain = ((o.name, scalar.as_column(o.scalar)) for o in driver.outputs)
+            named = {name: inner for name, inner in plain if inner is not None}
+        asking = tuple(each for each in schema_of(driver) if each.name in named)
+        found = key_ranges(condition, schema_of(wanted), asking)
+        return replace(lookup, ranges=tuple(_asked_as(each, named) for each in found))
 
     def _joined(self, plan: Plan, lookup: Lookup) -> Plan:
         """The side of a join that a change looks up.
@@ -232,6 +254,12 @@ class Lowering:
         """
         if bounded(plan):
             return self._once(self.lower(plan))
+        ranged = self._fetch_ranged(plan, lookup.keys, lookup.ranges)
+        if ranged is not None:
+            return ranged
+        if lookup.ranges and not isinstance(plan, Add):
+            # What is below may be counted, in groups that are not as a range is.
+            lookup = replace(lookup, ranges=())
         demand = self.arrangements.linear_demand(plan, lookup.by)
         if demand is not None:
             return self._fetch_linear(plan, demand, lookup)
@@ -302,10 +330,12 @@ class Lowering:
         if left.pairs or not right.pairs:
             first = self.compute(self.lower_lookup(plan.left, left))
             by_join = Lookup(first, _turned(plan.on))
+            by_join = self._with_ranges(by_join, plan.residual, plan.right, first)
             second = self.lower_lookup(plan.right, by_join if plan.on or not right.pairs else right)
             return join(first, second, plan.on, plan.residual, plan.nulls)
         first = self.compute(self.lower_lookup(plan.right, right))
-        second = self.lower_lookup(plan.left, Lookup(first, plan.on))
+        by_join = self._with_ranges(Lookup(first, plan.on), plan.residual, plan.left, first)
+        second = self.lower_lookup(plan.left, by_join)
         return join(second, first, plan.on, plan.residual, plan.nulls)
 
     def _input(self, plan: Plan, lookup: Lookup) -> Plan:
@@ -321,21 +351,43 @@ class Lowering:
         cheap = Filter | Map | Negate | Add | Ref | Values | Empty
         return plan if all(isinstance(node, cheap) for node in walk(plan)) else self.compute(plan)
 
+    def _fetch_ranged(
+        self, plan: Plan, keys: Ref | None, ranges: tuple[KeyRange, ...]
+    ) -> Plan | None:
+        """The rows of a plan in a range of a column of the relation that it filters and maps.
+
+        One that the relation is sorted by already is taken before others.
+        """
+        demands = (
+            (each, demand)
+            for each in ranges
+            if each.column in columns_of(plan)
+            and (demand := self.arrangements.linear_demand(plan, (each.column,))) is not None
+        )
+        best = min(demands, key=lambda each: not self.arrangements.is_sorted(each[1]), default=None)
+        if best is None:
+            return None
+        range_, demand = best
+        serving = self.arrangements.serve(demand, stored=self.stores)
+        own = None if serving.whole else replace(range_, column=demand.by[0])
+        rows = self._fetch(serving.name, serving.schema, None, Lookup(keys, ()), own)
+        return self._over(plan, serving, rows)
+
     def _fetch_linear(self, plan: Plan, demand: Demand, lookup: Lookup) -> Plan:
         """Map and Filter again over the slice of the relation that serves the demand."""
         serving = self.arrangements.serve(demand, stored=self.stores)
         pairs = zip(demand.by, (theirs for _, theirs in lookup.pairs), strict=True)
-        slice_ = self._fetch(
-            serving.name,
-            serving.schema,
-            serving.lookup(demand.by),
-            Lookup(lookup.keys, tuple(pairs)),
-        )
+        wanted = Lookup(lookup.keys, tuple(pairs))
+        rows = self._fetch(serving.name, serving.schema, serving.lookup(demand.by), wanted)
+        return self._over(plan, serving, rows)
+
+    def _over(self, plan: Plan, serving: Serving, rows: Plan) -> Plan:
+        """The maps and filters of a plan, over rows of the relation that serves it."""
 
         def onto(node: Plan) -> Plan:
             match node:
                 case Source():
-                    return slice_
+                    return rows
                 case Filter(child, _) if serving.filtered:
                     return onto(child)
                 case Filter(child, predicate):
@@ -388,17 +440,24 @@ class Lowering:
         known = set(lookup.by) <= set(group)
         return self.lower_lookup(child, lookup if known else WHOLE)
 
-    def _fetch(self, relation: str, schema: Schema, column: str | None, lookup: Lookup) -> Plan:
-        """A slice of a stored relation by one column, or the whole of it."""
+    def _fetch(
+        self,
+        relation: str,
+        schema: Schema,
+        column: str | None,
+        lookup: Lookup,
+        range_: KeyRange | None = None,
+    ) -> Plan:
+        """A slice of a stored relation by one column, by ranges of one, or the whole of it."""
         keys = lookup.keys
         by = column if keys is not None else None
         wanted: tuple[KeySet, ...] = ()
         if keys is not None:
             theirs = dict(reversed(lookup.pairs))  # of two that one column agrees with, the first
             key = theirs.pop(by, "") if by else ""
-            wanted = (KeySet(keys.name, key, tuple(theirs.items()) if by else ()),)
-        self.reads.setdefault(self.operator, {})[relation, by] = None
+            wanted = (KeySet(keys.name, key, tuple(theirs.items()) if by else (), range_),)
         fresh = Fetch(f"{self.prefix}s{len(self.steps)}", relation, schema, by, wanted)
+        self.reads.setdefault(self.operator, {})[relation, fresh.reads_by] = None
         known = self._fetched.setdefault(replace(fresh, result=""), Ref(fresh.result, schema))
         if known.name == fresh.result:
             self.steps.append(fresh)
@@ -421,6 +480,15 @@ def _old_part(plan: Plan) -> Plan:
 
 def _refer(node: Plan) -> Plan:
     return Ref(change_name(node.name), node.schema) if isinstance(node, Change) else node
+
+
+def _asked_as(range_: KeyRange, named: Mapping[str, str]) -> KeyRange:
+    """A range with its limits under the names that the relation that asks has for them."""
+
+    def limit(each: Limit | None) -> Limit | None:
+        return None if each is None else replace(each, column=named[each.column])
+
+    return replace(range_, low=limit(range_.low), high=limit(range_.high))
 
 
 def _turned(pairs: Pairs) -> Pairs:

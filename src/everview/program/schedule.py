@@ -117,7 +117,7 @@ def _shared(fetches: list[Fetch], renamed: dict[str, str]) -> list[Fetch]:
     """Fetches of one relation by one column as one fetch of all keys and columns."""
     merged: dict[tuple[str, str | None], Fetch] = {}
     for fetch in fetches:
-        mark = (fetch.relation, fetch.by)
+        mark = (fetch.relation, fetch.reads_by)
         first = merged.get(mark)
         if first is None:
             merged[mark] = fetch

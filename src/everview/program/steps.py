@@ -22,24 +22,50 @@ class State:
 
 
 @dataclass(frozen=True, slots=True)
+class Limit:
+    """One end of a range: a column of the rows that ask, plus a constant.
+
+    The constant is in units of the type: days of a date, microseconds of a timestamp.
+    """
+
+    column: str
+    plus: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class KeyRange:
+    """Between which limits a stored `column` is wanted, for each row that asks; None is no limit.
+
+    The limits belong to the range. A row in which one of them is NULL asks for nothing.
+    """
+
+    column: str
+    low: Limit | None
+    high: Limit | None
+
+
+@dataclass(frozen=True, slots=True)
 class KeySet:
     """The values of one column of a computed relation, by which a slice is fetched.
 
     A row is wanted if it agrees with one row of the relation in that column and in those of `also`:
     pairs of a column that is stored and one of the relation. Who fetches may leave them aside.
+    Without a column, rows in a `range` are wanted, or all of them.
     """
 
     relation: str
     column: str = ""
     also: tuple[tuple[str, str], ...] = ()
+    range: KeyRange | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Fetch:
     """Bring the rows of a stored relation whose `by` column is among the keys.
 
-    Without `by` the whole relation is brought, unless the keys have no rows. A slice may hold more
-    rows than asked for: whatever reads it joins or restricts it again.
+    Without `by` the whole relation is brought, or what is in the ranges of its keys, unless the
+    keys have no rows. A slice may hold more rows than asked for: whatever reads it joins or
+    restricts it again.
     """
 
     result: str
@@ -47,6 +73,17 @@ class Fetch:
     schema: Schema
     by: str | None
     keys: tuple[KeySet, ...]
+
+    @property
+    def ranged_by(self) -> str | None:
+        """The column in whose ranges all rows are that anyone asks for; None if there is none."""
+        columns = {None if key.range is None else key.range.column for key in self.keys}
+        return columns.pop() if len(columns) == 1 else None
+
+    @property
+    def reads_by(self) -> str | None:
+        """How the relation is looked up, in words; None if the whole of it is read."""
+        return ranges_of(column) if (column := self.ranged_by) else self.by
 
 
 @dataclass(frozen=True, slots=True)
@@ -200,6 +237,11 @@ def change_name(relation: str) -> str:
 def violations_name(assertion: str) -> str:
     """The name under which a program knows the rows that come to violate an assertion."""
     return f"violations of {assertion}"
+
+
+def ranges_of(column: str) -> str:
+    """How a lookup by ranges of a column is called."""
+    return f"ranges of {column}"
 
 
 def fetch_mark(relation: str, by: str | None) -> str:

@@ -9,7 +9,7 @@ from everview.runtime.arrow_types import conform
 from everview.runtime.cache.probe_keys import ProbeKeys
 from everview.runtime.file_slices import file_slice
 from everview.runtime.interpreter import InProcess
-from everview.runtime.lookup_keys import key_rows, key_values, skip_if_idle
+from everview.runtime.lookup_keys import key_ranges, key_rows, key_values, skip_if_idle
 from everview.runtime.protocol import Snapshot
 from everview.runtime.report import DRIVER, MEMORY, RunReport
 
@@ -37,7 +37,10 @@ def fetch_cached(step: Fetch, local: InProcess, snapshot: Snapshot, report: RunR
     admitted = cache.admits(step.relation, snapshot)
     if not (admitted and local.loader.is_at_hand(step.relation, snapshot)):
         return False
-    if step.by is None:
+    ranges = key_ranges(step, workspace)
+    if ranges is not None and step.ranged_by is not None:
+        rows = cache.lookup_ranges(step.relation, step.ranged_by, ranges, step.schema, snapshot)
+    elif step.by is None:
         rows = conform(cache.rows(step.relation, step.schema, snapshot), step.schema)
     else:
         keys = ProbeKeys(key_values(step, workspace), key_rows(step, workspace))

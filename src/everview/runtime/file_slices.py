@@ -9,13 +9,14 @@ import pyarrow as pa
 from pyarrow import types
 
 from everview.program.steps import Fetch
-from everview.runtime.lookup_keys import distinct_key_values, key_rows
+from everview.runtime.arrow_types import arrow_schema
+from everview.runtime.lookup_keys import distinct_key_values, key_ranges, key_rows
 from everview.runtime.protocol import Snapshot
 from everview.runtime.workspace import Workspace
 from everview.store.change_file import is_piece
 from everview.store.group_reader import KeyTest
 from everview.store.manifest import Segment
-from everview.store.pruning import Probe
+from everview.store.pruning import Probe, RangeProbe
 from everview.store.reader import FileGroups
 from everview.store.store import Store
 
@@ -63,7 +64,7 @@ def file_slice(step: Fetch, snapshot: Snapshot, workspace: Workspace) -> FileSli
     store, schema = snapshot.store, snapshot.stored[step.relation].arrow(step.schema)
     segments = snapshot.relation(step.relation).segments
     keys = _keys(step, schema, workspace)
-    probe = None if keys is None else Probe(keys.column_names[0], keys.column(0))
+    probe = _probe(step, keys, workspace)
     pieces = [segment for segment in segments if is_piece(segment)]
     if probe is not None:
         pieces = [segment for segment in pieces if probe.files_of(segment)]
@@ -75,6 +76,16 @@ def file_slice(step: Fetch, snapshot: Snapshot, workspace: Workspace) -> FileSli
     ]
     found = store.row_groups(files, schema, probe)
     return FileSlice(step, store, schema, keys, tuple(found), tuple(pieces))
+
+
+def _probe(step: Fetch, keys: pa.Table | None, workspace: Workspace) -> Probe | RangeProbe | None:
+    """What says which files may hold wanted rows; None if all of them may."""
+    if keys is not None:
+        return Probe(keys.column_names[0], keys.column(0))
+    ranges, column = key_ranges(step, workspace), step.ranged_by
+    if ranges is None or column is None:
+        return None
+    return RangeProbe(column, arrow_schema(step.schema).field(column).type, ranges)
 
 
 def _keys(step: Fetch, schema: pa.Schema, workspace: Workspace) -> pa.Table | None:

@@ -86,7 +86,7 @@ class RunReport:
 
     def took(self, step: Fetch, way: str, rows: int | None = None) -> None:
         """Remember how a fetch was taken, and how many rows it brought if that is known."""
-        mark = fetch_mark(step.relation, step.by)
+        mark = fetch_mark(step.relation, step.reads_by)
         self.ways[mark] = way
         if rows is not None:
             self.fetched[mark] = self.fetched.get(mark, 0) + rows

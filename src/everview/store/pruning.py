@@ -16,6 +16,7 @@ import pyarrow.compute as pc
 from everview.store.bounds import decode, ordered, tag_of
 from everview.store.footers import Array, GroupRanges
 from everview.store.manifest import DataFile, Relation, Segment
+from everview.store.ranges import LEAST, MOST, Ranges
 
 _INTEGERS = ("int", "date", "timestamp", "timestamp_ntz")
 """The tags of values that are compared as integers."""
@@ -92,6 +93,36 @@ class Probe:
         if first == len(self.values):
             return False
         return high is None or bool(self.values[first] <= high)
+
+
+class RangeProbe:
+    """The wanted ranges of a column whose values compare as integers; NULL is in no range."""
+
+    def __init__(self, key: str, type_: pa.DataType, ranges: Ranges) -> None:
+        self.key, self.tag, self.ranges = key, tag_of(type_), ranges
+
+    def files_of(self, segment: Segment) -> list[DataFile]:
+        """The files of a segment that may hold a wanted row."""
+        sorted_by_key = segment.sort_by[:1] == (self.key,)
+        return [file for file in segment.files if not sorted_by_key or self._may_be_in(file)]
+
+    def groups_of(self, ranges: GroupRanges | None, count: int) -> Array:
+        """The row groups of a file, of so many, that may hold a wanted row."""
+        if ranges is None:
+            return np.arange(count)
+        if self.tag not in _INTEGERS or ranges.tag != self.tag:
+            return np.flatnonzero(ranges.has_values)
+        met = self.ranges.meets(ranges.low, ranges.high)
+        return np.flatnonzero(np.where(ranges.bounded, met, ranges.has_values))
+
+    def _may_be_in(self, file: DataFile) -> bool:
+        """Whether a file sorted by the column may hold a wanted row."""
+        tags = {bound[0] for bound in (file.low, file.high) if bound}
+        if not tags <= {self.tag} or self.tag not in _INTEGERS:
+            return file.rows > 0
+        low, high = (bound and decode(bound) for bound in (file.low, file.high))
+        ends = LEAST if low is None else low, MOST if high is None else high
+        return file.rows > 0 and bool(self.ranges.meets(*ends))
 
 
 def _sorted(keys: pa.Array | pa.ChunkedArray) -> list[Any] | None:

@@ -20,7 +20,7 @@ from everview.store.footers import Footer, Footers
 from everview.store.group_reader import KeyTest, chunks, read_groups
 from everview.store.layouts import fitted, name_in, names_in
 from everview.store.manifest import DataFile
-from everview.store.pruning import Probe
+from everview.store.pruning import Probe, RangeProbe
 
 THREADS = 8
 """So many files are read at a time: waiting for a disk or a network takes no core."""
@@ -79,7 +79,7 @@ class Reader:
             return rows if schema is None else fitted(rows, schema, file.layout)
 
     def row_groups(
-        self, files: Iterable[DataFile], schema: pa.Schema, probe: Probe | None
+        self, files: Iterable[DataFile], schema: pa.Schema, probe: Probe | RangeProbe | None
     ) -> list[FileGroups]:
         """Where in some Parquet files wanted keys may be, by the statistics of row groups.
 

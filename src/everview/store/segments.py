@@ -18,7 +18,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 from pyarrow import types
 
-from everview.expr.types import WEIGHT
+from everview.expr.types import INT64_DIGITS, WEIGHT
 from everview.store import checksums
 from everview.store.bounds import UNKNOWN, Range, range_of_sorted, range_of_statistics
 from everview.store.checksums import checksum
@@ -33,8 +33,6 @@ PART_MIN_ROWS = 131_072
 DENSE_CODEC, FAST_CODEC = "zstd", "lz4"
 """Compaction writes dense files; fast ones take 30 % less time and 20 % more bytes (TPC-H lines).
 Dictionaries and statistics of all columns are most of the time of a small file."""
-INT64_DIGITS = 18
-"""Parquet stores a decimal of no more digits as an int64."""
 DICTIONARY_SAMPLE_ROWS, DICTIONARY_MIN_REPEATS = 1024, 8
 """A column gets a dictionary where, in a sample, each value occurs so often on average."""
 INSPECT_THREADS = 8

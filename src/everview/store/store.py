@@ -27,7 +27,7 @@ from everview.store.lock import WriterLock
 from everview.store.manifest import DataFile, Kind, Manifest, Opaque, Segment
 from everview.store.manifest_delta import Delta
 from everview.store.manifest_log import Logged, ManifestLog, manifest_path
-from everview.store.pruning import Probe
+from everview.store.pruning import Probe, RangeProbe
 from everview.store.reader import FileGroups, Reader
 
 _OURS = frozenset(("manifests", "segments", change_file.FOLDER, "lock"))
@@ -351,7 +351,7 @@ class Store:
         return rows if columns is None or not rows.num_columns else rows.select(list(columns))
 
     def row_groups(
-        self, files: Iterable[DataFile], schema: pa.Schema, probe: Probe | None
+        self, files: Iterable[DataFile], schema: pa.Schema, probe: Probe | RangeProbe | None
     ) -> list[FileGroups]:
         """Where in some Parquet files wanted keys may be, as `Reader` tells."""
         return self._reader.row_groups(files, schema, probe)

@@ -16,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from everview.expr.types import INTEGERS, Schema, Type, decimal_parts
+from everview.expr.types import INT64_DIGITS, INTEGERS, Schema, Type, decimal_parts
 from everview.lang.agca.syntax import (
     Add,
     Atom,
@@ -30,7 +30,6 @@ from everview.lang.agca.syntax import (
 
 Ints: TypeAlias = npt.NDArray[np.int64]
 _EPOCH = date(1970, 1, 1).toordinal()
-_INT64_DIGITS = 18
 _ARROW: Mapping[Type, pa.DataType] = {
     "tinyint": pa.int8(),
     "smallint": pa.int16(),
@@ -110,7 +109,7 @@ class Columns:
     def fits_int64(self, relation: str, at: int) -> bool:
         """Whether all values of a column, in units, have 64 bits."""
         parts = decimal_parts(self.type(relation, at))
-        return parts is None or parts[0] <= _INT64_DIGITS
+        return parts is None or parts[0] <= INT64_DIGITS
 
     def is_integral(self, body: Expr) -> bool:
         """Whether all values of a map with this meaning are whole numbers."""
@@ -214,7 +213,7 @@ def integers(column: pa.Array) -> Ints | None:
     """An Arrow column without NULL in units; None for texts, and numbers beyond 64 bits."""
     type_ = column.type
     if pa.types.is_decimal(type_):
-        if type_.precision > _INT64_DIGITS:
+        if type_.precision > INT64_DIGITS:
             return None
         words = np.frombuffer(column.buffers()[1], np.int64)
         low: Ints = words[2 * column.offset : 2 * (column.offset + len(column)) : 2]

@@ -43,7 +43,7 @@ class Slices:
         for step in steps:
             if skip_if_idle(step, workspace, report):
                 continue
-            if step.by is not None and fetch_cached(step, self._local, snapshot, report):
+            if step.reads_by is not None and fetch_cached(step, self._local, snapshot, report):
                 continue
             found = file_slice(step, snapshot, workspace)
             if found.parquet and found.bytes > self._driver_bytes:

@@ -35,6 +35,7 @@ from everview.runtime.protocol import Snapshot, Stored
 from everview.runtime.workspace import Workspace
 from everview.store.change_file import is_piece
 from everview.store.manifest import Manifest, Segment
+from everview.store.ranges import Ranges
 
 MAX_CHANGE_RUNS = 8
 """More changes than this are merged: searching so many runs costs less than merging them."""
@@ -189,6 +190,15 @@ class RelationCache:
     ) -> pa.Table | pa.RecordBatch:
         """The rows of a relation whose column `by` is one of the keys."""
         return lookup(self._current(name, snapshot).runs, by, keys, arrow_schema(schema))
+
+    def lookup_ranges(
+        self, name: str, by: str, ranges: Ranges, schema: Schema, snapshot: Snapshot
+    ) -> pa.Table:
+        """The rows of a relation whose column `by` is in one of the ranges; others may come too."""
+        wanted = arrow_schema(schema)
+        runs = self._current(name, snapshot).runs
+        parts = [run.in_ranges(by, ranges, wanted.names) for run in runs]
+        return pa.concat_tables(parts or [wanted.empty_table()]).cast(wanted)
 
     def rows_if_held(self, name: str, snapshot: Snapshot) -> pa.Table | None:
         """All rows of a relation in memory, None if reading its segments is better.

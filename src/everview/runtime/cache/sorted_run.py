@@ -27,6 +27,7 @@ from everview.runtime.vector.int_encoding import (
     int_column,
     is_int_column,
 )
+from everview.store.ranges import Ranges, as_integers, has_integers
 from everview.store.sort_order import combine_keys, in_order, is_integer_like, numbers, single_chunk
 
 BUDGET_MIN_ROWS = 20_000
@@ -114,6 +115,13 @@ class SortedRun:
             positions = np.concatenate((np.arange(self._nulls), positions))
         return positions
 
+    def in_ranges(self, by: str, ranges: Ranges, columns: Sequence[str]) -> pa.Table:
+        """The rows with a value in one of the ranges; all rows if they are not sorted by it."""
+        if by != self.by or self._ordered_values is None:
+            return self.all_rows(columns)
+        first, sizes = ranges.find(self._ordered_values)
+        return self.take(expand_ranges(first, sizes) + self._nulls, columns)
+
     def can_filter(self, rows: pa.Table) -> bool:
         """Whether `filter` is exact: all columns of `rows` are integer-valued without nulls."""
         columns = ((self._integer_type(name), rows[name]) for name in rows.column_names)
@@ -175,6 +183,16 @@ class SortedRun:
     @cached_property
     def _nulls(self) -> int:
         return int(self.rows[self.by].null_count)
+
+    @cached_property
+    def _ordered_values(self) -> Ints | None:
+        """The values of `by` as integers of their order, after its nulls."""
+        if self._sorted_ints is not None:
+            return self._sorted_ints.values
+        column = self.rows[self.by]
+        if not has_integers(column.type):
+            return None
+        return as_integers(single_chunk(column[self._nulls :]))
 
     @cached_property
     def _sorted_ints(self) -> SortedInts | None:
