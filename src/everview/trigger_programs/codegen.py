@@ -386,7 +386,8 @@ class _Tree:
         while left:
             factor = min(left, key=lambda each: self._rank(each, bound))
             left.remove(factor)
-            step = self._step(factor, bound, nullable, numbers)
+            loops = sum(each.is_loop for each in steps)
+            step = self._step(factor, bound, nullable, numbers, loops)
             if step is not None:
                 steps.append(step)
         node = self.root
@@ -404,11 +405,17 @@ class _Tree:
         return (1 if not free else 2, len(free))
 
     def _step(
-        self, factor: Expr, bound: dict[str, str], nullable: set[str], numbers: list[_Number]
+        self,
+        factor: Expr,
+        bound: dict[str, str],
+        nullable: set[str],
+        numbers: list[_Number],
+        loops: int,
     ) -> _Step | None:
+        """The step of a factor, which is in so many loops."""
         match factor:
             case Atom():
-                return self._lookup(factor, bound, nullable, numbers)
+                return self._lookup(factor, bound, nullable, numbers, loops)
             case Comparison():
                 condition = self._condition(factor, bound, nullable)
                 return _Step((f"if {condition}:",), opens=True)
@@ -430,7 +437,12 @@ class _Tree:
                 return None
 
     def _lookup(
-        self, atom: Atom, bound: dict[str, str], nullable: set[str], numbers: list[_Number]
+        self,
+        atom: Atom,
+        bound: dict[str, str],
+        nullable: set[str],
+        numbers: list[_Number],
+        loops: int,
     ) -> _Step:
         map_ = f"m{self.shared.numbers[atom.relation]}"
         arguments = [each for each in atom.arguments if isinstance(each, Variable)]
@@ -443,7 +455,8 @@ class _Tree:
             return _Step((f"{value} = {map_}.get({key})", f"if {value} is not None:"), opens=True)
         held = tuple(at for at, name in enumerate(names) if name in bound)
         key = _key([self._as_key(names[at], bound) for at in held])
-        entry = self._local("e", map_, str(held), key)
+        # A loop in a loop over the same entries has locals of its own.
+        entry = self._local("e", map_, str(held), key, str(loops))
         value = self._local("w", map_, entry)
         numbers.append(_Number(value, scale))
         lines: list[str] = []
@@ -535,14 +548,14 @@ class _Tree:
             case Negate(body):
                 inner = self._number(body, bound, nullable)
                 return _Number(f"(-{inner.text})", inner.scale)
-            case Add(parts):
-                numbers = [self._number(each, bound, nullable) for each in parts]
-                texts = self._aligned(numbers)
+            case Add((first, *rest)):
+                bare = [each.body if isinstance(each, Negate) else each for each in rest]
+                numbers = [self._number(each, bound, nullable) for each in (first, *bare)]
+                joined, *texts = self._aligned(numbers)
                 scales = [each.scale for each in numbers]
                 scale = NATIVE if NATIVE in scales else max(scales)
-                joined = texts[0]
-                for text in texts[1:]:
-                    joined += f" - {text[2:-1]}" if text.startswith("(-") else f" + {text}"
+                for each, text in zip(rest, texts, strict=True):
+                    joined += f" {'-' if isinstance(each, Negate) else '+'} {text}"
                 return _Number(f"({joined})", scale)
             case Product(parts):
                 found = self._product([self._number(each, bound, nullable) for each in parts])

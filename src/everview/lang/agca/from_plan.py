@@ -350,7 +350,11 @@ def _fresh(name: str, taken: Iterable[str]) -> str:
 
 def _says_present(factor: Expr) -> bool:
     """Whether a factor is an equation x = x, which says that x has a value."""
-    return isinstance(factor, Comparison) and factor.left == factor.right
+    match factor:
+        case Comparison("=", left, right):
+            return left == right and _keeps_null(left)
+        case _:
+            return False
 
 
 def _is_strict(condition: Expr) -> bool:
