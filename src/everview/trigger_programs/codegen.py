@@ -420,20 +420,18 @@ class _Tree:
                 condition = self._condition(factor, bound, nullable)
                 return _Step((f"if {condition}:",), opens=True)
             case Assignment(variable, value):
-                found = self._value(value, bound, nullable)
-                text = _native(found)
+                text = _native(self._value(value, bound, nullable))
+                there = self._is_there(value, bound, nullable)
                 if variable.name in bound:
-                    other = bound[variable.name]
-                    guard = [self._is_there(value, bound, nullable)]
-                    guard.append(f"{other} == {text}")
-                    return _Step((f"if {' and '.join(filter(None, guard))}:",), opens=True)
-                if names_in(value) & nullable:
-                    text = f"None if {bound[min(names_in(value))]} is None else {text}"
+                    equal = f"{bound[variable.name]} == {text}"
+                    return _Step((f"if {' and '.join(filter(None, (there, equal)))}:",), opens=True)
+                if there:
+                    text = f"{text} if {there} else None"
                     nullable.add(variable.name)
                 bound[variable.name] = self._local("x", variable.name, text)
                 return _Step((f"{bound[variable.name]} = {text}",), opens=False)
             case _:
-                numbers.append(self._value(factor, bound, nullable))
+                numbers.append(self._number(factor, bound, nullable))
                 return None
 
     def _lookup(
@@ -504,7 +502,7 @@ class _Tree:
         columns = self.shared.columns
         return columns is not None and columns.has_units(self.trigger.relation, self.places[name])
 
-    def _is_there(self, query: Expr, bound: Mapping[str, str], nullable: set[str]) -> str:
+    def _is_there(self, query: Expr, bound: Mapping[str, str], nullable: Iterable[str]) -> str:
         """The test that what is directly compared is not NULL."""
         if isinstance(query, Extract):
             return self._is_there(query.date, bound, nullable)
@@ -575,9 +573,8 @@ class _Tree:
     def _number(self, query: Expr, bound: Mapping[str, str], nullable: Iterable[str]) -> _Number:
         """A value that is computed with: NULL is 0."""
         found = self._value(query, bound, nullable)
-        if isinstance(query, Variable) and query.name in nullable:
-            return _Number(f"({found.text} or 0)", found.scale)
-        return found
+        there = self._is_there(query, bound, nullable)
+        return _Number(f"({found.text} if {there} else 0)", found.scale) if there else found
 
     def _aligned(self, numbers: list[_Number]) -> list[str]:
         """Numbers in the same units, or all of them as they are."""
