@@ -231,6 +231,9 @@ REFUSED = {
     "a nested aggregate": ("q[a] := R(a) * (Sum(S(b)) > 1)", "G007"),
     "an unbound variable": ("q[a] := R(a) * b", "G003"),
     "two widths": ("q[a] := R(a) * R(a, b)", "G002"),
+    "two views of one name": ("q[a] := R(a); Q[] := R(a)", "G006"),
+    "a view that reads a view": ("q[a] := R(a); p[a] := q(a, v) * v", "G007"),
+    "a view that is called like its table": ("r[a] := R(a)", "G007"),
 }
 
 

@@ -67,12 +67,27 @@ def _single(text: str) -> Definition:
 def checked_definitions(text: str) -> tuple[Definition, ...]:
     """The definitions of a text, with every variable bound and every column with a name."""
     definitions = parse_definitions(text)
+    _check_distinct(definitions)
     for each in definitions:
         _check_names(each)
         check_scope(each.body, frozenset(each.key_names))
         _check_nullable(each)
         _check_keys(each)
     return definitions
+
+
+def _check_distinct(definitions: tuple[Definition, ...]) -> None:
+    """Views have different names, whatever the case."""
+    taken: set[str] = set()
+    for each in definitions:
+        if each.name.lower() in taken:
+            raise UserError(
+                "G006",
+                f"there is more than one view {print_name(each.name)}, whatever its case",
+                span=each.span,
+                remedy="rename one of them",
+            )
+        taken.add(each.name.lower())
 
 
 def _check_nullable(definition: Definition) -> None:
