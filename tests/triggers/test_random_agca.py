@@ -72,7 +72,7 @@ class Text:
         for _ in range(WIDTHS[relation]):
             name = self.random.choice(["x", "x", "y", "y", "z", "w", "_", "?"])
             if name == "?":
-                self.number += 1
+                self.number += self._maybe(0.7)  # else one that is bound elsewhere, too
                 name = f"n{self.number}"
                 arguments.append(f"{name}?")
             else:
