@@ -14,6 +14,8 @@ from hypothesis import Phase, settings
 
 import everview
 from cases import THOROUGH
+from everview import compiler
+from everview.program.policy import CIRCUIT, Decision
 from everview.store import change_file
 
 if TYPE_CHECKING:
@@ -25,6 +27,9 @@ if TYPE_CHECKING:
 
 SHORT_LIVED = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
 """How Java had better run tests: most code runs a few times only, in a small heap."""
+
+POLICY = os.environ.get("EVERVIEW_TEST_POLICY")
+"""The policy of all views that declare none, to run any test under: first-order, for example."""
 
 GENERATING = {
     "spark.sql.codegen.wholeStage": str(THOROUGH).lower(),
@@ -108,6 +113,13 @@ def own_files(monkeypatch: pytest.MonkeyPatch) -> None:
     """Every change is a Parquet file of its own, however few rows it has."""
     monkeypatch.setattr(change_file, "UNMEASURED_MAX_ROWS", 0)
     monkeypatch.setattr(change_file, "CHANGE_MAX_ROWS", 0)
+
+
+@pytest.fixture(autouse=POLICY is not None)
+def forced_policy(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Every view without a policy of its own is maintained under the one that is asked for."""
+    decision = Decision(POLICY or CIRCUIT, reason="all views of this run are")
+    monkeypatch.setattr(compiler, "choose", lambda _plan: decision)
 
 
 settings.register_profile("fast", max_examples=40, deadline=None, print_blob=True)

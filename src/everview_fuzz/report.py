@@ -18,6 +18,8 @@ def finding_text(finding: Finding) -> str:
     engine = failure.engine or finding.engines[0]
     searched = "spark" if len(finding.engines) > 1 else finding.engines[0]
     numbers = f"--seed {case.seed} --case {case.number}"
+    if finding.policy:
+        numbers += f" --policy {finding.policy}"
     commands = _commands(failure, engine, finding.engines, case.views)
     lines = [
         f"seed {case.seed}, case {case.number}: {FAILURE_TEXTS[failure.kind]}",

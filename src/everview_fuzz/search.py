@@ -48,6 +48,7 @@ class Settings:
     oracle: bool = False
     jobs: int = 1
     keep_going: bool = False
+    policy: str = ""
 
     def engines(self, number: int) -> tuple[str, ...]:
         """The engines that a case runs on."""
@@ -62,7 +63,8 @@ class Settings:
 class Finding:
     """A failure, the smallest case found for it, and whether its script shows it too.
 
-    Where the view and Spark differ, `third` says with whom PostgreSQL agrees.
+    Where the view and Spark differ, `third` says with whom PostgreSQL agrees. The `policy` is the
+    one that all views were declared with.
     """
 
     case: Case
@@ -70,6 +72,7 @@ class Finding:
     engines: tuple[str, ...]
     confirmed: bool
     third: str = ""
+    policy: str = ""
 
 
 @dataclass(slots=True)
@@ -124,10 +127,11 @@ def search(settings: Settings, progress: Progress) -> Report:
     return report
 
 
-def run_number(seed: int, number: int, engines: tuple[str, ...]) -> tuple[int, Outcome]:
+def run_number(settings: Settings, number: int) -> tuple[int, Outcome]:
     """Run one case in a folder of its own."""
+    case = generate(settings.seed, number, settings.policy)
     with temporary_folder() as folder:
-        return number, run(generate(seed, number), engines, folder)
+        return number, run(case, settings.engines(number), folder)
 
 
 def reproduces(case: Case, engine: str, oracle: Oracle | None = None) -> bool:
@@ -188,13 +192,13 @@ def _finding(settings: Settings, number: int, failure: Failure, oracle: Oracle |
             judge(outcome, oracle)
         return outcome.failure
 
-    case = generate(settings.seed, number)
+    case = generate(settings.seed, number, settings.policy)
     smallest, found = shrink(
         _without_refused_views(case, engines), failure, fails, settings.shrinking
     )
     confirmed = reproduces(smallest, found.engine or engines[0], oracle)
     third = _postgres_opinion(smallest, engines, oracle) if oracle and found.kind == "spark" else ""
-    return Finding(smallest, found, engines, confirmed, third)
+    return Finding(smallest, found, engines, confirmed, third, settings.policy)
 
 
 def _postgres_opinion(case: Case, engines: tuple[str, ...], oracle: Oracle) -> str:
@@ -227,7 +231,7 @@ def _outcomes(settings: Settings, began: float) -> Iterator[tuple[int, Outcome]]
     if settings.jobs == 1:
         while due():
             number, given = next(numbers), given + 1
-            yield run_number(settings.seed, number, settings.engines(number))
+            yield run_number(settings, number)
         return
     context = multiprocessing.get_context("spawn")
     with ProcessPoolExecutor(settings.jobs, mp_context=context) as pool:
@@ -236,11 +240,10 @@ def _outcomes(settings: Settings, began: float) -> Iterator[tuple[int, Outcome]]
             while due() or waiting:
                 while due() and len(waiting) < QUEUED_CASES_PER_JOB * settings.jobs:
                     number, given = next(numbers), given + 1
-                    engines = settings.engines(number)
-                    if engines == EMBEDDED:
-                        waiting.add(pool.submit(run_number, settings.seed, number, engines))
+                    if settings.engines(number) == EMBEDDED:
+                        waiting.add(pool.submit(run_number, settings, number))
                     else:
-                        yield run_number(settings.seed, number, engines)
+                        yield run_number(settings, number)
                 if not due():
                     waiting = {each for each in waiting if not each.cancel()}
                 finished, waiting = wait(waiting, return_when=FIRST_COMPLETED)

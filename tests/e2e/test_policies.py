@@ -282,3 +282,30 @@ def test_explain_shows_degrees_and_the_maps_of_each_delta(tmp_path):
         assert "  Δs: reads r by r.b; t by t.d  -- constant work" in lines
         assert "  Δr: reads s ⋈ t by s.b  -- constant work" in lines
         assert sum("degree 2, stored as" in line for line in lines) == 2
+
+
+def test_explain_names_the_keys_that_are_examined_again(tmp_path):
+    views = {
+        "linear": "SELECT b, SUM(a) AS a FROM r GROUP BY b",
+        "largest": "SELECT b, MAX(a) AS a FROM r GROUP BY b",
+        "unequal": "SELECT SUM(r.a) AS a FROM r JOIN s ON r.b < s.b",
+        "looked_up": "SELECT r.b, c.n FROM r JOIN c ON r.b = c.id",
+        "nested": QUERIES["nested"],
+    }
+    with ev.open(str(tmp_path / "store"), engine="duckdb") as db:
+        db.sql(TABLES)
+        declare(db, CIRCUIT, views)
+        found = {name: db.explain(name, stage="deltas").splitlines()[1:] for name in views}
+        declare(db, HIGHER_ORDER, {"by_day": KEYED_BY_MORE})
+        assert "  Δs: reads r by r.b; t by t.d  -- examines every r.a" in db.explain(
+            "by_day", stage="deltas"
+        )
+    assert found["linear"] == ["totals over r: degree 1  -- constant work"]
+    assert found["largest"][1:] == ["examined again:", "  Δr: groups by r.b"]
+    assert found["unequal"][2:] == ["  Δr: s all rows", "  Δs: r all rows"]
+    assert found["looked_up"][2:] == ["  Δr: c by c.id, a unique key", "  Δc: r by r.b"]
+    assert any(line.startswith("  Δr: groups by ") for line in found["nested"])
+
+
+KEYED_BY_MORE = """SELECT r.a, SUM(t.f) AS total FROM r JOIN s ON r.b = s.b JOIN t ON s.d = t.d
+    GROUP BY r.a"""

@@ -7,6 +7,7 @@ import subprocess
 import sys
 from collections import Counter
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from itertools import count, islice
 from types import UnionType
 from typing import get_args
@@ -27,7 +28,7 @@ from everview.plan.traverse import schema_of, walk
 from everview.program.policy import products_in
 from everview.rewrite.factorize import factorize
 from everview.rewrite.passes import rewrite
-from everview_fuzz.case import Case, Contents, Table, Transaction, reads
+from everview_fuzz.case import Case, Contents, Table, Transaction, View, reads
 from everview_fuzz.generate.cases import generate
 from everview_fuzz.script import script
 
@@ -277,6 +278,14 @@ def test_the_numbers_decide_the_case():
     assert generate(3, 5) == generate(3, 5)
     assert generate(3, 5) != generate(3, 6)
     assert generate(3, 5) != generate(4, 5)
+
+
+def test_a_forced_policy_is_that_of_every_view_and_changes_nothing_else():
+    drawn, forced = generate(3, 5), generate(3, 5, "first-order")
+    views = [step for step in forced.steps if isinstance(step, View)]
+    assert {each.policy for each in views} == {"first-order"}
+    without = [replace(s, policy="") if isinstance(s, View) else s for s in drawn.steps]
+    assert without == [replace(s, policy="") if isinstance(s, View) else s for s in forced.steps]
 
 
 def test_the_case_is_the_same_in_every_process():

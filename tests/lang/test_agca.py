@@ -108,6 +108,7 @@ DEFINITIONS = {
     "q[a] := R(a, b) + S(b, b)": "G003",
     "q[a] := R(b, b) * (a = b)": "G003",
     "q[a] := Sum(S(a, b)) * (R(a, b) > 1)": "G004",
+    "q[a] := R(a, b); Q[a] := R(b, a)": "G006",
     "q[a, A] := R(a, A)": "G006",
     "q[value] := R(value, b)": "G006",
     "q[a] := R(a, b) q[b] := R(a, b)": "G001",

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections import Counter
+from datetime import date
+from decimal import Decimal
 
-from hypothesis import assume, given
+from hypothesis import assume, example, given
 from hypothesis import strategies as st
 
 from agca_queries import databases, definitions, queries, values
@@ -16,12 +18,20 @@ from everview.lang.agca.parse import parse_definitions, parse_query
 from everview.lang.agca.printer import print_definition, print_query
 from everview.lang.agca.scope import check_scope
 from everview.lang.agca.syntax import (
+    COMPLEMENT,
+    UNITS,
     Add,
+    Assignment,
+    Atom,
+    Comparison,
+    Constant,
     Expr,
+    Extract,
     Negate,
     Product,
     Sum,
     Variable,
+    Wildcard,
     relations,
 )
 
@@ -43,6 +53,37 @@ def changed(database: dict, relation: str, more: list) -> dict:
 
 @given(query=queries())
 def test_an_expression_reads_back_as_it_was_printed(query):
+    assert parse_query(print_query(query)) == query
+
+
+names = st.sampled_from(["x", "y'", "a b", "sum", "Date", "not", "_", "extract", "from", "a`b"])
+numbers = [0, -3, 10**30, Decimal("-0.5"), Decimal("1E+3"), Decimal("1E-7")]
+texts = ["it's", "", "a'b''c", "`", "//x", "/* */", "%\\_", "\n"]
+constants = st.sampled_from([*numbers, *texts, date(2024, 2, 29)])
+columns = st.one_of(st.just(Wildcard()), st.builds(Variable, names, st.booleans()))
+anything = st.recursive(
+    st.one_of(
+        st.builds(Constant, constants),
+        st.builds(Variable, names),
+        st.builds(Atom, names, st.lists(columns, max_size=3).map(tuple)),
+    ),
+    lambda parts: st.one_of(
+        st.builds(Add, st.tuples(parts, parts)),
+        st.builds(Product, st.tuples(parts, parts)),
+        st.builds(Negate, parts),
+        st.builds(Sum, parts),
+        st.builds(Comparison, st.sampled_from([*COMPLEMENT]), parts, parts),
+        st.builds(Assignment, st.builds(Variable, names), parts),
+        st.builds(Extract, st.sampled_from(UNITS), parts),
+    ),
+    max_leaves=6,
+)
+
+
+@given(query=anything)
+@example(Product((Variable("extract"), Comparison("=", Atom("from", ()), Variable("x")))))
+@example(Atom("a`b", ()))
+def test_whatever_its_names_and_constants_an_expression_reads_back(query):
     assert parse_query(print_query(query)) == query
 
 

@@ -287,6 +287,20 @@ def test_groups_vanish_and_return_and_the_empty_group_stays():
     assert (running.result("g"), running.result("e")) == ([], [(None, 0, None)])
 
 
+def test_batches_subtract_decimals_of_different_scales():
+    running = ev.triggers(
+        "CREATE TABLE t (a DECIMAL(10,2), b DECIMAL(10,4), c INT);"
+        "CREATE VIEW v AS SELECT SUM(b - a) AS x, SUM(b * (c - a)) AS y, SUM(-a - b) AS z,"
+        " SUM(c - (a - b)) AS w FROM t WHERE c - a < b - 1"
+    )
+    rows = [(Decimal("1.25"), Decimal("2.1234"), 2), (Decimal("-3.50"), Decimal("7.0001"), -1)]
+    kept, gone = [*rows, *rows], [(Decimal("0.01"), Decimal("9.9999"), 3)] * 2
+    running.insert("t", [*kept, *gone])
+    running.delete("t", gone)
+    exact = [(b - a, b * (c - a), -a - b, c - (a - b)) for a, b, c in kept]
+    assert running.result() == [tuple(map(sum, zip(*exact, strict=True)))]
+
+
 REFUSED = {
     "CREATE TABLE t (a INT); SELECT 1": "G010",
     "CREATE TABLE t (a INT)": "G010",

@@ -134,6 +134,22 @@ def test_a_statement_of_a_chain_is_a_product_of_two_lookups():
     assert trigger.statements[0].keys == ()
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        "q[] := Sum(T(k) * R(k, x) * R(k, y) * (x < y) * x * y)",
+        "q[] := Sum(T(k) * R(_, x) * R(_, y) * (x < y) * x * k)",
+        "q[x, y, z] := T(k) * R(k, x) * R(k, y) * R(k, z) * (x < y) * (y <> z)",
+    ],
+)
+def test_loops_in_loops_over_the_same_map_do_not_meet(text):
+    running, [definition] = ev.triggers(text), checked_definitions(text)
+    tables = {"R": [((1, x), 1) for x in (1, 2, 5)] + [((2, 3), 1)], "T": [((1,), 1), ((2,), 1)]}
+    for relation in ("R", "T"):
+        running.insert(relation, [row for row, _ in tables[relation]])
+    assert shown(running, "q") == rows_of(definition, monomials_of(definition), tables)
+
+
 def test_an_index_is_kept_only_where_a_statement_loops_over_a_slice():
     assert generate(compile_triggers(checked_definitions("q[a] := Sum(R(a, b) * b)"))).indexes == ()
     nations = generate(compile_triggers(checked_definitions(NATIONS)))
@@ -215,6 +231,9 @@ REFUSED = {
     "a nested aggregate": ("q[a] := R(a) * (Sum(S(b)) > 1)", "G007"),
     "an unbound variable": ("q[a] := R(a) * b", "G003"),
     "two widths": ("q[a] := R(a) * R(a, b)", "G002"),
+    "two views of one name": ("q[a] := R(a); Q[] := R(a)", "G006"),
+    "a view that reads a view": ("q[a] := R(a); p[a] := q(a, v) * v", "G007"),
+    "a view that is called like its table": ("r[a] := R(a)", "G007"),
 }
 
 

@@ -13,6 +13,7 @@ import click
 
 from everview.cli.exit_codes import DIFFERENCE
 from everview.errors import UserError
+from everview.lang.sql.parse.statements import POLICIES
 
 if TYPE_CHECKING:
     from everview_fuzz.nested.search import Settings as NestedSettings
@@ -48,6 +49,11 @@ if TYPE_CHECKING:
     default=None,
     help="Whether plain Spark is asked for every answer too; it is where there is Java.",
 )
+@click.option(
+    "--policy",
+    type=click.Choice(POLICIES),
+    help="Declare every view with this policy; without it, each with one at random or none.",
+)
 @click.option("--keep-going", is_flag=True, help="Go on after a failure.")
 @click.option(
     "--nested",
@@ -64,6 +70,7 @@ def fuzz(
     cases: int | None,
     jobs: int | None,
     oracle: bool | None,
+    policy: str | None,
     keep_going: bool,
     nested: bool,
 ) -> None:
@@ -81,6 +88,7 @@ def fuzz(
     Example:
       everview fuzz --engine duckdb --seconds 600
       everview fuzz --seed 7 --case 12 > case.sql
+      everview fuzz --policy higher-order --engine duckdb
       everview fuzz --nested --engine duckdb --cases 100
 
     \b
@@ -115,6 +123,7 @@ def fuzz(
         jobs=1 if chosen == "spark" or case is not None else jobs or processors(),
         oracle=_has_java() if oracle is None else oracle,
         keep_going=keep_going,
+        policy=policy or "",
     )
     printed = 0
 

@@ -386,7 +386,8 @@ class _Tree:
         while left:
             factor = min(left, key=lambda each: self._rank(each, bound))
             left.remove(factor)
-            step = self._step(factor, bound, nullable, numbers)
+            loops = sum(each.is_loop for each in steps)
+            step = self._step(factor, bound, nullable, numbers, loops)
             if step is not None:
                 steps.append(step)
         node = self.root
@@ -404,33 +405,42 @@ class _Tree:
         return (1 if not free else 2, len(free))
 
     def _step(
-        self, factor: Expr, bound: dict[str, str], nullable: set[str], numbers: list[_Number]
+        self,
+        factor: Expr,
+        bound: dict[str, str],
+        nullable: set[str],
+        numbers: list[_Number],
+        loops: int,
     ) -> _Step | None:
+        """The step of a factor, which is in so many loops."""
         match factor:
             case Atom():
-                return self._lookup(factor, bound, nullable, numbers)
+                return self._lookup(factor, bound, nullable, numbers, loops)
             case Comparison():
                 condition = self._condition(factor, bound, nullable)
                 return _Step((f"if {condition}:",), opens=True)
             case Assignment(variable, value):
-                found = self._value(value, bound, nullable)
-                text = _native(found)
+                text = _native(self._value(value, bound, nullable))
+                there = self._is_there(value, bound, nullable)
                 if variable.name in bound:
-                    other = bound[variable.name]
-                    guard = [self._is_there(value, bound, nullable)]
-                    guard.append(f"{other} == {text}")
-                    return _Step((f"if {' and '.join(filter(None, guard))}:",), opens=True)
-                if names_in(value) & nullable:
-                    text = f"None if {bound[min(names_in(value))]} is None else {text}"
+                    equal = f"{bound[variable.name]} == {text}"
+                    return _Step((f"if {' and '.join(filter(None, (there, equal)))}:",), opens=True)
+                if there:
+                    text = f"{text} if {there} else None"
                     nullable.add(variable.name)
                 bound[variable.name] = self._local("x", variable.name, text)
                 return _Step((f"{bound[variable.name]} = {text}",), opens=False)
             case _:
-                numbers.append(self._value(factor, bound, nullable))
+                numbers.append(self._number(factor, bound, nullable))
                 return None
 
     def _lookup(
-        self, atom: Atom, bound: dict[str, str], nullable: set[str], numbers: list[_Number]
+        self,
+        atom: Atom,
+        bound: dict[str, str],
+        nullable: set[str],
+        numbers: list[_Number],
+        loops: int,
     ) -> _Step:
         map_ = f"m{self.shared.numbers[atom.relation]}"
         arguments = [each for each in atom.arguments if isinstance(each, Variable)]
@@ -443,7 +453,8 @@ class _Tree:
             return _Step((f"{value} = {map_}.get({key})", f"if {value} is not None:"), opens=True)
         held = tuple(at for at, name in enumerate(names) if name in bound)
         key = _key([self._as_key(names[at], bound) for at in held])
-        entry = self._local("e", map_, str(held), key)
+        # A loop in a loop over the same entries has locals of its own.
+        entry = self._local("e", map_, str(held), key, str(loops))
         value = self._local("w", map_, entry)
         numbers.append(_Number(value, scale))
         lines: list[str] = []
@@ -491,7 +502,7 @@ class _Tree:
         columns = self.shared.columns
         return columns is not None and columns.has_units(self.trigger.relation, self.places[name])
 
-    def _is_there(self, query: Expr, bound: Mapping[str, str], nullable: set[str]) -> str:
+    def _is_there(self, query: Expr, bound: Mapping[str, str], nullable: Iterable[str]) -> str:
         """The test that what is directly compared is not NULL."""
         if isinstance(query, Extract):
             return self._is_there(query.date, bound, nullable)
@@ -535,14 +546,14 @@ class _Tree:
             case Negate(body):
                 inner = self._number(body, bound, nullable)
                 return _Number(f"(-{inner.text})", inner.scale)
-            case Add(parts):
-                numbers = [self._number(each, bound, nullable) for each in parts]
-                texts = self._aligned(numbers)
+            case Add((first, *rest)):
+                bare = [each.body if isinstance(each, Negate) else each for each in rest]
+                numbers = [self._number(each, bound, nullable) for each in (first, *bare)]
+                joined, *texts = self._aligned(numbers)
                 scales = [each.scale for each in numbers]
                 scale = NATIVE if NATIVE in scales else max(scales)
-                joined = texts[0]
-                for text in texts[1:]:
-                    joined += f" - {text[2:-1]}" if text.startswith("(-") else f" + {text}"
+                for each, text in zip(rest, texts, strict=True):
+                    joined += f" {'-' if isinstance(each, Negate) else '+'} {text}"
                 return _Number(f"({joined})", scale)
             case Product(parts):
                 found = self._product([self._number(each, bound, nullable) for each in parts])
@@ -562,9 +573,8 @@ class _Tree:
     def _number(self, query: Expr, bound: Mapping[str, str], nullable: Iterable[str]) -> _Number:
         """A value that is computed with: NULL is 0."""
         found = self._value(query, bound, nullable)
-        if isinstance(query, Variable) and query.name in nullable:
-            return _Number(f"({found.text} or 0)", found.scale)
-        return found
+        there = self._is_there(query, bound, nullable)
+        return _Number(f"({found.text} if {there} else 0)", found.scale) if there else found
 
     def _aligned(self, numbers: list[_Number]) -> list[str]:
         """Numbers in the same units, or all of them as they are."""

@@ -18,7 +18,7 @@ from everview.lang.agca.delta import Event, delta, is_simple
 from everview.lang.agca.factorize import Component, Keys, eliminated, factorized
 from everview.lang.agca.from_plan import rows_name
 from everview.lang.agca.normal_form import Monomial, monomials, normal_form, polynomial
-from everview.lang.agca.printer import print_query
+from everview.lang.agca.printer import print_name, print_query
 from everview.lang.agca.scope import span_of
 from everview.lang.agca.syntax import (
     ONE,
@@ -56,6 +56,8 @@ def compile_triggers(
     is the expression that counts the bindings of a group.
     """
     compilation = _Compilation(unique or {})
+    definitions = tuple(definitions)
+    _must_read_tables(definitions)
     views = []
     for each in definitions:
         compilation.check(each)
@@ -65,6 +67,20 @@ def compile_triggers(
     compilation.close()
     maps = sorted(compilation.maps.values(), key=lambda each: -_order(each))
     return TriggerProgram(tuple(maps), compilation.triggers(maps), tuple(views))
+
+
+def _must_read_tables(definitions: tuple[Definition, ...]) -> None:
+    """Refuse a definition that reads the view of another, which no event changes."""
+    views = {each.name.lower() for each in definitions}
+    for definition in definitions:
+        for each in walk(definition.body):
+            if isinstance(each, Atom) and each.relation.lower() in views:
+                raise UserError(
+                    "G007",
+                    f"{print_name(definition.name)} reads {each.relation}, which is a view here",
+                    span=each.span,
+                    remedy="write what it stands for, or keep both in a store, by db.agca",
+                )
 
 
 def compile_totals(

@@ -378,7 +378,8 @@ def _kept(batch: Batch, columns: Mapping[int, pa.Array]) -> npt.NDArray[np.bool_
 def _filled_integers(column: pa.Array) -> Ints:
     """A column in units, with any number where it is NULL."""
     if column.null_count:
-        zero = pa.scalar(0, pa.int32()).cast(column.type)
+        decimal = pa.types.is_decimal(column.type)
+        zero = pa.scalar(Decimal(0) if decimal else 0, column.type)
         column = column.fill_null(zero)
     found = integers(column)
     assert found is not None

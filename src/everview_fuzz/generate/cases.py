@@ -30,8 +30,19 @@ PORTABLE_CASES = 0.55
 """How many cases consist of tables and queries that mean the same in DuckDB's own SQL."""
 
 
-def generate(seed: int, number: int) -> Case:
-    """Tables, some of them filled, then views and transactions in turn."""
+def generate(seed: int, number: int, policy: str = "") -> Case:
+    """Tables, some of them filled, then views and transactions in turn.
+
+    With a `policy`, every view is declared with it, and all else is the same.
+    """
+    case = _generated(seed, number)
+    if not policy:
+        return case
+    steps = (replace(s, policy=policy) if isinstance(s, View) else s for s in case.steps)
+    return replace(case, steps=tuple(steps))
+
+
+def _generated(seed: int, number: int) -> Case:
     rng = Random(f"everview {seed} {number}")
     kit = PORTABLE if rng.random() < PORTABLE_CASES else SPARK
     tables = list(schema(rng, portable=kit.portable))

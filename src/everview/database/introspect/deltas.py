@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 
 from everview.analysis.degree import degree
+from everview.analysis.keys import keys
 from everview.compiler import View
 from everview.differentiate.product_change import Step, drive
-from everview.plan.nodes import Plan, Totals
+from everview.plan.nodes import Distinct, Fixpoint, Join, Partition, Plan, Totals, Window
 from everview.plan.products import Members, Product, product_of
 from everview.plan.text import INDENT
 from everview.plan.traverse import sources, walk
@@ -28,15 +29,50 @@ def explain_deltas(view: View, decision: Decision, states: Arrangements) -> str:
     for product in products:
         lines += _product(product, product.members, states, set())
     inside = {node for each in products for f in each.factors for node in walk(f)}
+    split = {n for node in walk(view.plan) if _is_product(node) for n in walk(node)} - inside
     for node in walk(view.plan):
-        if isinstance(node, Totals) and product_of(node) is None and node not in inside:
+        if isinstance(node, Totals) and node not in split | inside:
             read = ", ".join(source.name for source in sources(node))
-            lines.append(f"totals over {read}: degree {_shown(node)}, looked up join by join")
+            constant = "" if _examined(node, frozenset()) else "  -- constant work"
+            lines.append(f"totals over {read}: degree {_shown(node)}{constant}")
     if len(lines) == 1:
-        lines.append(f"degree {_shown(view.plan)}, looked up operator by operator")
+        lines.append(f"degree {_shown(view.plan)}")
     if decision.policy == HIGHER_ORDER and not products:
         lines.append("no grouped join can be split into factors: maintained as under circuit")
-    return "\n".join(lines)
+    again = _examined(view.plan, split)
+    return "\n".join([*lines, *(["examined again:"] if again else ()), *again])
+
+
+def _is_product(plan: Plan) -> bool:
+    return isinstance(plan, Totals) and product_of(plan) is not None
+
+
+def _examined(plan: Plan, split: Collection[Plan]) -> list[str]:
+    """By which keys old rows are examined again, operator by operator, but for what is split."""
+    found: list[str] = []
+    for node in walk(plan):
+        match node:
+            case Join(left, right, on) if node not in split:
+                found.append(_joined(left, right, [theirs for _, theirs in on]))
+                found.append(_joined(right, left, [ours for ours, _ in on]))
+            case Distinct(child):
+                found.append(f"{INDENT}Δ{_read(child)}: equal rows")
+            case Partition(child, by) | Window(child, by):
+                groups = f"groups by {', '.join(by)}" if by else "the one group of all rows"
+                found.append(f"{INDENT}Δ{_read(child)}: {groups}")
+            case Fixpoint(result):
+                found.append(f"{INDENT}{result}: what its changed rows join, round by round")
+    return list(dict.fromkeys(found))
+
+
+def _joined(changed: Plan, other: Plan, on: list[str]) -> str:
+    by = f"by {', '.join(on)}" if on else "all rows"
+    unique = ", a unique key" if on and any(key <= {*on} for key in keys(other)) else ""
+    return f"{INDENT}Δ{_read(changed)}: {_read(other)} {by}{unique}"
+
+
+def _read(plan: Plan) -> str:
+    return " ⋈ ".join(dict.fromkeys(source.name for source in sources(plan))) or "constants"
 
 
 def _shown(plan: Plan) -> str:
@@ -57,8 +93,8 @@ def _product(
     for place in members:
         steps = drive(product, members, place)
         read = "; ".join(f"{_names(product, s.members)} by {_by(s)}" for s in steps) or "nothing"
-        single = all(_is_single(step) for step in steps)
-        note = "  -- constant work" if single else ""
+        more = sorted({each for step in steps for each in _more(step)})
+        note = f"  -- examines every {', '.join(more)}" if more else "  -- constant work"
         yield f"{margin}{INDENT}Δ{_names(product, (place,))}: reads {read}{note}"
         maps += (step.members for step in steps if len(step.members) > 1)
     for each in dict.fromkeys(maps):
@@ -76,9 +112,9 @@ def _by(step: Step) -> str:
     return f"{own}, a unique key" if step.by_key else own
 
 
-def _is_single(step: Step) -> bool:
-    """Whether a lookup brings one row at most."""
-    return step.by_key or {*step.map.keys} <= {theirs for _, theirs in step.on}
+def _more(step: Step) -> set[str]:
+    """The keys of a map that a lookup does not give: it brings a row for each of their values."""
+    return set() if step.by_key else {*step.map.keys} - {theirs for _, theirs in step.on}
 
 
 def _state(plan: Plan, states: Arrangements) -> str:

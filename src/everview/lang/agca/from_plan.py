@@ -305,8 +305,22 @@ class _Reading:
                 return [_mapped(each, outputs, schema) for each in self.rows(child)]
             case Join():
                 return self._joined(plan)
+            case Groups(Totals(keys=()) as totals, ()):
+                return [self._one_group(totals)]
             case _:
                 raise refused(f"{type(plan).__name__} is no join, filter or sum")
+
+    def _one_group(self, totals: Totals) -> _Rows:
+        """The one row of totals without keys, each as a Sum, which has a value always."""
+        alternatives = [part for rows in self.rows(totals.child) for part in _disjoint(rows)]
+        held = {
+            each.name: plus(*(_total(rows, each, {}, sign) for sign, rows in alternatives))
+            for each in totals.measures
+            if each.function != "product"
+        }
+        if len(held) < len(totals.measures):
+            raise refused("a subquery is split into factors already")
+        return _Rows((), held, dict.fromkeys(held, ONE), frozenset(), frozenset())
 
     def _joined(self, node: Join) -> list[_Rows]:
         schema = schema_of(node)
@@ -350,7 +364,11 @@ def _fresh(name: str, taken: Iterable[str]) -> str:
 
 def _says_present(factor: Expr) -> bool:
     """Whether a factor is an equation x = x, which says that x has a value."""
-    return isinstance(factor, Comparison) and factor.left == factor.right
+    match factor:
+        case Comparison("=", left, right):
+            return left == right and _keeps_null(left)
+        case _:
+            return False
 
 
 def _is_strict(condition: Expr) -> bool:

@@ -19,10 +19,12 @@ from everview.lang.agca.syntax import (
     ONE,
     UNITS,
     ZERO,
+    Add,
     Comparison,
     Constant,
     Expr,
     Extract,
+    Sum,
     Variable,
     minus,
     names_in,
@@ -119,12 +121,19 @@ class Scalars:
         if type_ == "date" and isinstance(inner, exp.Literal) and inner.is_string:
             return _date(inner.name)
         narrow, wide = as_decimal(self._type(inner)), as_decimal(type_)
-        if self._type(inner) == type_:
+        if self._type(inner) == type_ or self._is_total(inner, type_):
             return self._value(inner)
         fits = narrow and wide and narrow[1] <= wide[1]
         if fits and narrow and wide and narrow[0] - narrow[1] <= wide[0] - wide[1]:
             return self._value(inner)
         raise refused(f"{scalar.text(node)} may change the value")
+
+    def _is_total(self, node: exp.Expr, type_: Type) -> bool:
+        """Whether a cast gives a total of a subquery its type, in which SQL wants it to fit."""
+        if not isinstance(node, exp.Column) or not isinstance(self.columns[node.name], Sum | Add):
+            return False
+        narrow, wide = as_decimal(self._type(node)), as_decimal(type_)
+        return bool(narrow and wide and narrow[1] <= wide[1])
 
     def _case(self, node: exp.Case) -> Expr:
         """CASE as the sum of its branches, each times its condition and none before it.

@@ -151,7 +151,8 @@ class Parser:
         if word == "date" and following.kind == "string":
             self.take()
             return self._date(self.take(), token.span)
-        if word == "extract" and self._peek(3).text.lower() == "from":
+        from_ = following.text == "(" and self._peek(3).text.lower() == "from"
+        if word == "extract" and from_:
             return self._extract()
         if following.kind == "sign" and following.text == "(":
             relation = self.name("a relation")
@@ -274,7 +275,8 @@ class Parser:
         """The next token, which must be a name."""
         if self.next.kind not in ("name", "quoted"):
             raise self.unexpected(what)
-        return self.take().text.strip("`")
+        token = self.take()
+        return token.text[1:-1].replace("``", "`") if token.kind == "quoted" else token.text
 
     def unexpected(self, wanted: str) -> UserError:
         """The error for a token that is not what was wanted."""

@@ -11,7 +11,7 @@ _TOKEN = re.compile(
     r"""(?P<space>\s+ | //[^\n]* | /\*.*?\*/)
     | (?P<number>\d+(?:\.\d+)?(?![\w.]))
     | (?P<string>'(?:[^']|'')*')
-    | (?P<quoted>`[^`\n]+`)
+    | (?P<quoted>`(?:[^`\n]|``)+`)
     | (?P<name>[^\W\d]\w*'*)
     | (?P<sign>:=|\+=|<=|>=|<>|!=|[=<>()\[\],;:+\-*?])""",
     re.VERBOSE | re.DOTALL,

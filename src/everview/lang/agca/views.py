@@ -14,7 +14,19 @@ from everview.lang.agca.normal_form import Monomial, monomials
 from everview.lang.agca.parse import parse_definitions
 from everview.lang.agca.printer import print_name, print_query
 from everview.lang.agca.scope import binds, check_scope, in_order
-from everview.lang.agca.syntax import Definition, Variable, bound_variables, relations
+from everview.lang.agca.syntax import (
+    Add,
+    Assignment,
+    Atom,
+    Comparison,
+    Definition,
+    Expr,
+    Extract,
+    Sum,
+    Variable,
+    children,
+    relations,
+)
 from everview.lang.correlation import CorrelatedNode
 from everview.lang.stored_relation import StoredRelation
 from everview.plan.nodes import Plan
@@ -67,19 +79,58 @@ def _single(text: str) -> Definition:
 def checked_definitions(text: str) -> tuple[Definition, ...]:
     """The definitions of a text, with every variable bound and every column with a name."""
     definitions = parse_definitions(text)
+    _check_distinct(definitions)
     for each in definitions:
         _check_names(each)
         check_scope(each.body, frozenset(each.key_names))
-        _check_nullable(each)
+        _check_nullable(each.body, {})
         _check_keys(each)
     return definitions
 
 
-def _check_nullable(definition: Definition) -> None:
-    """A nullable variable is bound in one place: NULL is equal to nothing, so it joins nothing."""
-    bound = list(bound_variables(definition.body))
-    for each in bound:
-        if each.nullable and sum(other.name == each.name for other in bound) > 1:
+def _check_distinct(definitions: tuple[Definition, ...]) -> None:
+    """Views have different names, whatever the case."""
+    taken: set[str] = set()
+    for each in definitions:
+        if each.name.lower() in taken:
+            raise UserError(
+                "G006",
+                f"there is more than one view {print_name(each.name)}, whatever its case",
+                span=each.span,
+                remedy="rename one of them",
+            )
+        taken.add(each.name.lower())
+
+
+def _check_nullable(query: Expr, bound: Mapping[str, bool]) -> Mapping[str, bool]:
+    """The variables bound after an expression, and whether each may be NULL.
+
+    One that may be is bound in one place: NULL is equal to nothing, so it joins nothing.
+    """
+    match query:
+        case Atom(_, arguments):
+            return _bound_by([each for each in arguments if isinstance(each, Variable)], bound)
+        case Assignment(variable, value):
+            _check_nullable(value, bound)
+            return _bound_by([variable], bound)
+        case Sum() | Comparison() | Extract():
+            for part in children(query):
+                _check_nullable(part, bound)
+            return bound
+        case Add(terms):
+            ends = [_check_nullable(each, bound) for each in terms]
+            names = frozenset.intersection(*map(frozenset, ends))
+            return {name: any(each[name] for each in ends) for name in names}
+        case _:
+            for part in children(query):
+                bound = _check_nullable(part, bound)
+            return bound
+
+
+def _bound_by(variables: list[Variable], bound: Mapping[str, bool]) -> Mapping[str, bool]:
+    found = dict(bound)
+    for each in variables:
+        if each.name in found and (each.nullable or found[each.name]):
             name = print_name(each.name)
             raise UserError(
                 "G003",
@@ -87,6 +138,8 @@ def _check_nullable(definition: Definition) -> None:
                 span=each.span,
                 remedy=f"write {name} without ?, or give each its own variable",
             )
+        found[each.name] = each.nullable
+    return found
 
 
 def _check_keys(definition: Definition) -> None:
