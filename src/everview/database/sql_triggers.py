@@ -49,7 +49,8 @@ class SqlTriggers(Triggers):
         }
         program = compile_totals(totals, unique)
         self._maps_of = {each.name: each for each in program.views}
-        super().__init__(program, Columns(schemas, not_null))
+        lengths = {each.name: dict(each.lengths) for each in script.tables.values()}
+        super().__init__(program, Columns(schemas, not_null, lengths))
         for relation, places in self._read.items():
             for at in places:
                 _must_be_readable(relation, schemas[relation][at])
