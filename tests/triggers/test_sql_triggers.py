@@ -394,6 +394,27 @@ def test_what_is_no_trigger_program_is_refused(text):
     assert refused.value.code == REFUSED[text]
 
 
+BEYOND = {
+    "SELECT t.a, SUM(u.c) AS m FROM t LEFT JOIN u ON t.a = u.a GROUP BY t.a": "outer join",
+    "SELECT a, SUM(b) AS m FROM t WHERE b > (SELECT SUM(c) FROM u) GROUP BY a": "subquery",
+    "SELECT a, SUM(b) AS m FROM (SELECT DISTINCT a, b FROM t) GROUP BY a": "DISTINCT",
+    "SELECT a, SUM(b) AS m FROM (SELECT a, b FROM t ORDER BY b LIMIT 3) GROUP BY a": "LIMIT",
+    "SELECT a, SUM(m) AS m FROM (SELECT a, MAX(b) AS m FROM t GROUP BY a) GROUP BY a": "no SUM",
+    "SELECT e, COUNT(*) AS n FROM t LATERAL VIEW explode(arr) AS e GROUP BY e": "explode",
+    "SELECT COUNT(*) AS n FROM (VALUES (1), (2)) AS v(x)": "VALUES",
+    "SELECT a, SUM(b) AS m FROM (SELECT a, b FROM t EXCEPT ALL SELECT a, c FROM u) GROUP BY a": (
+        "EXCEPT ALL"
+    ),
+}
+
+
+@pytest.mark.parametrize("query", BEYOND)
+def test_a_view_without_triggers_is_named_with_what_is_in_the_way(query):
+    tables = "CREATE TABLE t (a INT, b INT, arr ARRAY<INT>); CREATE TABLE u (a INT, c INT);"
+    with pytest.raises(UserError, match=f"q has no triggers.*{BEYOND[query]}"):
+        ev.triggers(f"{tables} CREATE VIEW q AS {query}")
+
+
 def test_a_view_may_read_a_view_before_it():
     running = ev.triggers(
         "CREATE TABLE t (a INT, b INT); "

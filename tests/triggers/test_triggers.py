@@ -299,3 +299,13 @@ def test_a_number_of_any_length_is_in_a_snapshot():
     running.insert("R", [(1, 10**5000), (2, -(10**5000))])
     again.restore(running.snapshot())
     assert again.result() == running.result() == [(1, 10**5000), (2, -(10**5000))]
+
+
+def test_two_views_of_one_name_are_refused():
+    with pytest.raises(UserError, match="two views q"):
+        ev.triggers("q[] := Sum(R(a)); q[] := Sum(R(a) * a)")
+
+
+def test_a_slash_is_no_open_comment():
+    with pytest.raises(UserError, match="'/' means nothing here"):
+        ev.triggers("q[a] := Sum(R(a, b)) / 2")

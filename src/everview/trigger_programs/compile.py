@@ -56,8 +56,11 @@ def compile_triggers(
     is the expression that counts the bindings of a group.
     """
     compilation = _Compilation(unique or {})
-    views = []
+    views: list[View] = []
     for each in definitions:
+        if any(view.name == each.name for view in views):
+            problem = f"there are two views {each.name}"
+            raise UserError("G008", problem, remedy="rename one of them")
         compilation.check(each)
         values = compilation.map_of(each.body, each.key_names)
         counts = compilation.map_of(rows(each), each.key_names)
