@@ -10,7 +10,7 @@ from everview.plan import nodes
 
 _CLASSES = [
     each.__name__
-    for kind in (nodes.Node, ast.expr, ast.stmt, ast.operator, ast.unaryop)
+    for kind in (nodes.Node, ast.expr, ast.stmt, ast.operator)
     for each in kind.__subclasses__()
 ]
 
