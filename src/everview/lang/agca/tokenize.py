@@ -19,7 +19,7 @@ _TOKEN = re.compile(
 _UNCLOSED = {
     "'": "a string is not closed",
     "/*": "a comment is not closed",
-    "`": "a name is not closed",
+    "`": "a name in backquotes is empty or not closed",
 }
 
 
