@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 _FORMATS = ("text", "csv", "json", "binaryFile", "parquet", "orc", "avro", "delta", "xml")
-_JAVA = ("reflect", "java_method", "try_reflect", "`reflect`", "system.builtin.reflect")
+JAVA = ("reflect", "java_method", "try_reflect", "`reflect`", "system.builtin.reflect")
 
 QUERIES = (
     # Programs.
@@ -19,7 +19,7 @@ QUERIES = (
     "SELECT (SELECT TRANSFORM(id) USING 'touch MARKER' FROM t LIMIT 1) AS x",
     "WITH w AS (SELECT TRANSFORM(id) USING 'touch MARKER' AS (x) FROM t) SELECT * FROM w",
     # Java.
-    *(f"SELECT {call}('java.lang.System', 'getenv', 'HOME') AS x FROM t" for call in _JAVA),
+    *(f"SELECT {call}('java.lang.System', 'getenv', 'HOME') AS x FROM t" for call in JAVA),
     "SELECT REFLECT('java.nio.file.Files', 'readString', 'SECRET') AS x",
     "SELECT id FROM t WHERE reflect('java.lang.System', 'getenv', 'HOME') = 'x'",
     "SELECT COUNT(*) FROM t GROUP BY java_method('java.lang.System', 'getenv', 'HOME')",

@@ -604,8 +604,6 @@ Q003 this option is not part of the language: 'speed'='fast'
     CREATE VIEW x WITH (speed = 'fast') AS SELECT 1 AS a
 Q003 this option is not part of the language: TEMPORARY
     CREATE TEMPORARY VIEW x AS SELECT 1 AS a
-Q004 '' is empty or has a quote, a slash or a line break in it
-    CREATE TABLE x (`` INT)
 Q004 a table has one primary key
     CREATE TABLE x (a INT PRIMARY KEY, b INT PRIMARY KEY)
 Q004 a table needs a column
@@ -635,9 +633,10 @@ Q005 the column a has a type that is not supported: MAP<INT>
     CREATE TABLE x (a MAP<INT>)
 Q005 the column a has a type that is not supported: VARIANT
     CREATE TABLE x (a VARIANT)
-Q006 `` is not a table's name
+Q011 '' is empty or has a quote, a slash or a line break in it
+    CREATE TABLE x (`` INT)
     CREATE TABLE `` (a INT)
-Q006 `a/b` is not a table's name
+Q011 'a/b' is empty or has a quote, a slash or a line break in it
     CREATE TABLE `a/b` (a INT)
     CREATE VIEW `a/b` AS SELECT 1 AS a
 Q006 db.u is not a table's name

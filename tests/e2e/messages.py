@@ -2,11 +2,21 @@
 
 from __future__ import annotations
 
+import ast
 import re
 
 import everview as ev
+from everview.plan import nodes
+
+_CLASSES = [
+    each.__name__
+    for kind in (nodes.Node, ast.expr, ast.stmt, ast.operator)
+    for each in kind.__subclasses__()
+]
 
 INTERNAL = {
+    "an operator of a plan, or a kind of syntax tree": rf"\b(?:{'|'.join(_CLASSES)})\b",
+    "a map of a trigger program": r"\bm\d+\b",
     "a column that we add": r"\bmark\d+\b|\b\d+\^\w|/λ|\b__\w+"
     r"|\biteration/|\bbegun/|(?<![\w/:-])\d+/[a-z]|partner\."
     r"|generated \d|change weight|rows to pivot|\bq\d+_\d+\b",

@@ -12,7 +12,7 @@ import pytest
 
 import everview as ev
 from cases import check_each
-from e2e.attacks import HARMLESS, QUERIES, STATEMENTS
+from e2e.attacks import HARMLESS, JAVA, QUERIES, STATEMENTS
 from everview.engines.duckdb.evaluator import DuckDBEvaluator
 from everview.store.manifest_codec import sealed
 from everview.store.manifest_log import manifest_path
@@ -102,6 +102,24 @@ def test_no_statement_reaches_beside_the_store(db, place):
         STATEMENTS, lambda attack: is_kept_out(db, place, lambda: db.sql(told(attack, place)))
     )
     assert state(db) == before
+
+
+NEVER = (
+    *(f"SELECT {call}('java.lang.System', 'exit') AS x FROM t" for call in JAVA),
+    "SELECT id FROM t WHERE reflect('java.lang.System', 'exit') = 'x'",
+    "SELECT TRANSFORM(id) USING 'sh' AS (x) FROM t",
+)
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_what_nothing_allows_is_not_said_to_be_allowed_somewhere(db, way):
+    """`allow` takes no such function, and no other engine calls it."""
+    for attack in NEVER:
+        with pytest.raises(ev.UserError) as refusal:
+            _told(db.sql(WAYS[way].replace("{0}", attack)))
+        assert refusal.value.code in ("Q023", "T002"), refusal.value
+        assert "allow=" not in refusal.value.remedy
+        assert "spark" not in refusal.value.remedy
 
 
 def test_what_only_looks_like_an_attack_is_answered(db, place):

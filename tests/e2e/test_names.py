@@ -289,3 +289,38 @@ NAMES = st.one_of(
 @settings(max_examples=6, deadline=None, suppress_health_check=list(HealthCheck))
 def test_no_random_name_does_harm(embedded, names, use):
     must_work_or_be_refused(embedded, use, names)
+
+
+DECLARED = {
+    "a table": lambda db, n: db.sql(f"CREATE TABLE {quoted(n)} (a INT)"),
+    "a view": lambda db, n: db.sql(f"CREATE VIEW {quoted(n)} AS SELECT id FROM t"),
+    "a table made anew": lambda db, n: db.sql(f"CREATE TABLE c AS SELECT id AS {quoted(n)} FROM t"),
+    "a column": lambda db, n: db.sql(f"CREATE TABLE c ({quoted(n)} INT)"),
+    "a column of a view": lambda db, n: db.sql(f"CREATE VIEW c AS SELECT id AS {quoted(n)} FROM t"),
+    "a column that is added": lambda db, n: db.sql(f"ALTER TABLE t ADD COLUMN {quoted(n)} INT"),
+    "a column that is renamed": lambda db, n: db.sql(
+        f"ALTER TABLE t RENAME COLUMN v TO {quoted(n)}"
+    ),
+    "a table that is renamed": lambda db, n: db.sql(f"ALTER TABLE t RENAME TO {quoted(n)}"),
+    "an assertion": lambda db, n: db.sql(f"CREATE ASSERTION {quoted(n)} CHECK (1 = 1)"),
+    "a constraint": lambda db, n: db.sql(
+        f"CREATE TABLE c (a INT, CONSTRAINT {quoted(n)} CHECK (a > 0))"
+    ),
+    "a constraint that is added": lambda db, n: db.sql(
+        f"ALTER TABLE t ADD CONSTRAINT {quoted(n)} CHECK (id > 0)"
+    ),
+    "a function": lambda db, n: db.sql(f"CREATE FUNCTION {quoted(n)}(a INT) RETURNS INT RETURN a"),
+    "a function of Python": lambda db, n: db.function(n, len, "int", deterministic=True),
+    "a view of relational algebra": lambda db, n: db.relalg(n, "t"),
+    "a nested view": lambda db, n: db.nested("for x in t union sng(x.id)", name=n),
+}
+
+
+@pytest.mark.parametrize("name", ["", " ", "_w", "_Epoch", "a/b", "a\nb", 'a"b'])
+def test_a_name_that_cannot_be_used_is_refused_in_the_same_words_everywhere(db, name):
+    told = set()
+    for declare in DECLARED.values():
+        with pytest.raises(ev.UserError) as refused:
+            declare(db, name)
+        told.add((refused.value.code, refused.value.problem, refused.value.remedy))
+    assert len(told) == 1, told

@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 import everview as ev
+from e2e.messages import internals
 from everview.database.database import Database
 from everview.errors import UserError
 from everview_fuzz.nested.comprehensions import defined
@@ -93,6 +94,7 @@ def test_a_function_is_refused_with_its_place(db: Database, case: str) -> None:
     if code in ("N010", "N004", "N002", "N003") and case != "not a collection":
         assert "<comprehension" in refused.value.problem
         assert ":3: " in refused.value.problem
+    assert internals(refused.value, text) == []
     assert db.catalog.to_json() == before
 
 
@@ -125,6 +127,7 @@ def test_a_statement_is_refused_with_its_place(db: Database, case: str) -> None:
         db.nested(defined(text), name="v")
     assert refused.value.code == "N010", refused.value
     assert refused.value.span is not None
+    assert internals(refused.value, text) == []
 
 
 TEXTS = {

@@ -113,7 +113,7 @@ DEFINITIONS = {
     "q[value] := R(value, b)": "G006",
     "q[a] := R(a, b) q[b] := R(a, b)": "G001",
     "": "G001",
-    "q[_w] := R(_w, b)": "G006",
+    "q[_w] := R(_w, b)": "Q011",
 }
 
 

@@ -404,6 +404,7 @@ def test_nulls_are_ordered_as_in_the_dialect(
         ("oracle", "NUMBER", None),
         ("sqlite", "NUMERIC", None),
         ("bigquery", "BIGNUMERIC", None),
+        ("bigquery", "BIGNUMERIC(12, 3)", "decimal(12,3)"),
         ("postgres", "TIME", None),
         ("postgres", "CHAR(3)", None),
         ("postgres", "VARCHAR(3)", "string"),
@@ -424,3 +425,29 @@ def test_a_declared_type_keeps_every_digit_or_is_refused(
             return
         db.sql(statement, dialect=dialect)
         assert db.catalog.schema("u")[0].type == stored
+
+
+@pytest.mark.parametrize(
+    ("dialect", "literal", "value"),
+    [
+        ("bigquery", "NUMERIC '1.5'", "1.500000000"),
+        ("bigquery", "DECIMAL '22910.4'", "22910.400000000"),
+        ("duckdb", "DECIMAL '1.5'", "1.500"),
+        ("bigquery", "BIGNUMERIC '1.5'", None),
+        *((each, "NUMERIC '1.5'", None) for each in ("postgres", "risingwave", "trino", "mysql")),
+        *((each, "DECIMAL '1.5'", None) for each in ("presto", "hive", "databricks", "spark")),
+        (None, "NUMERIC '1.5'", None),
+    ],
+)
+def test_a_literal_of_decimals_keeps_every_digit_or_is_refused(
+    tmp_path: Path, dialect: str | None, literal: str, value: str | None
+) -> None:
+    """In Trino its type follows from its digits, and Spark has none; a cast would round it."""
+    with ev.open(str(tmp_path / "store"), engine="duckdb") as db:
+        text = f"SELECT {literal} AS x"
+        if value is None:
+            with pytest.raises(UserError) as refusal:
+                db.sql(text, dialect=dialect)
+            assert refusal.value.code in ("Q001", "Q002")
+            return
+        assert [str(x) for (x,) in db.sql(text, dialect=dialect).rows()] == [value]

@@ -8,6 +8,7 @@ import re
 from collections import Counter
 from datetime import date, datetime
 from decimal import Decimal
+from fractions import Fraction
 from typing import Any
 
 import duckdb
@@ -198,7 +199,96 @@ BAD = {
     "Arrow that is narrow": lambda t: t.insert("c", pa.table({"a": [1]})),
     "a bad row among tables": lambda t: t.apply([("c", (3, "x"), 1), ("o", (1, "x", 1, DAY), 1)]),
     "another view": lambda t: t.result("w"),
+    "a name that is none": lambda t: t.insert(["c"], [(1, "FR")]),
+    "a view that is none": lambda t: t.result(["v"]),
+    "a text for a row": lambda t: t.insert("c", ["ab"]),
+    "a set for a row": lambda t: t.delete("c", [{1, 2}]),
+    "a dict for a row": lambda t: t.insert("c", [{0: 1, 1: "FR"}]),
+    "no changes": lambda t: t.apply(7),
+    "a change of two parts": lambda t: t.apply([("c", (3, "x"))]),
+    "a weight without end": lambda t: t.apply([("c", (3, "x"), 10**12)]),
+    "Arrow beyond the calendar": lambda t: t.insert("o", arrow_of_days([10**8])),
 }
+VALUES = {
+    "i": [2**31, -(2**31) - 1, 2**40, 2**80, True, 1.0, Fraction(7, 2), Decimal("1.9")],
+    "b": [2**63, None, "1", Decimal(1)],
+    "s": ["\ud800", b"x", 7],
+    "v": ["abcd", "\ud800", "ééé é"],
+    "d": [Decimal("1000.00"), Decimal("0.001"), Decimal("1E+5000"), Decimal("sNaN"), 10**5],
+    "day": [datetime(2020, 1, 1), "2020-01-01", 7],
+}
+ROW = (1, 2, "a", "b", Decimal("1.00"), DAY)
+
+
+def every_type() -> Any:
+    running = ev.triggers(
+        "CREATE TABLE t (i INT, b BIGINT NOT NULL, s STRING, v VARCHAR(3), d DECIMAL(5,2),"
+        " day DATE); CREATE VIEW q AS SELECT s, v, day, SUM(b) AS b, SUM(i) AS i, SUM(d) AS d"
+        " FROM t GROUP BY s, v, day; CREATE VIEW pairs AS SELECT COUNT(*) AS n FROM t x JOIN t y"
+        " ON x.v = y.v"
+    )
+    running.insert("t", [ROW])
+    return running
+
+
+WAYS = {
+    "one row": lambda t, row: t.insert("t", [row]),
+    "one row of a list": lambda t, row: t.insert("t", [list(row)]),
+    "two rows": lambda t, row: t.insert("t", (ROW, row)),
+    "a row to delete": lambda t, row: t.delete("t", [row]),
+    "changes": lambda t, row: t.apply([("t", ROW, 1), ("t", row, -1)]),
+}
+
+
+@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("column", VALUES)
+def test_a_value_that_does_not_fit_is_refused_in_every_way_it_may_come(column, way):
+    running = every_type()
+    before = running.snapshot()
+    at = list(VALUES).index(column)
+    for bad in VALUES[column]:
+        with pytest.raises(UserError, match=f"column {column} of t has"):
+            WAYS[way](running, (*ROW[:at], bad, *ROW[at + 1 :]))
+        assert running.snapshot() == before
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_blanks_beyond_the_length_of_a_text_are_cut_off(way):
+    running = every_type()
+    WAYS[way](running, (*ROW[:3], "b     ", *ROW[4:]))
+    assert {row[1] for row in running.result("q")} <= {"b", "b  "}
+
+
+def arrow_of_days(days: list[int]) -> pa.Table:
+    filled = [pa.array([each] * len(days)) for each in (9, 1, Decimal("1.00"))]
+    days = pa.array(days, pa.int32()).cast(pa.date32())
+    return pa.table([*filled, days], names=["id", "c", "amount", "day"])
+
+
+SNAPSHOTS = {
+    "nothing": lambda kept: None,
+    "brackets without end": lambda kept: "[" * 100_000,
+    "a list of maps": lambda kept: {**kept, "maps": [*kept["maps"].values()]},
+    "an entry without a value": lambda kept: changed(kept, lambda key, value: [key]),
+    "a key that is too long": lambda kept: changed(kept, lambda key, value: [[*key, 1], value]),
+    "a value that is a text": lambda kept: changed(kept, lambda key, value: [key, "x"]),
+}
+
+
+def changed(kept: dict[str, Any], change: Any) -> dict[str, Any]:
+    maps = {name: [change(*each) for each in entries] for name, entries in kept["maps"].items()}
+    return {**kept, "maps": maps}
+
+
+@pytest.mark.parametrize("name", SNAPSHOTS)
+def test_a_snapshot_that_is_damaged_changes_nothing(name):
+    running = shop()
+    before = running.snapshot()
+    given = SNAPSHOTS[name](json.loads(before))
+    with pytest.raises(UserError) as refused:
+        running.restore(json.dumps(given) if isinstance(given, dict) else given)
+    assert refused.value.code == "G008"
+    assert running.snapshot() == before
 
 
 @pytest.mark.parametrize("name", BAD)
@@ -316,6 +406,27 @@ def test_what_is_no_trigger_program_is_refused(text):
     with pytest.raises(UserError) as refused:
         ev.triggers(text)
     assert refused.value.code == REFUSED[text]
+
+
+BEYOND = {
+    "SELECT t.a, SUM(u.c) AS m FROM t LEFT JOIN u ON t.a = u.a GROUP BY t.a": "outer join",
+    "SELECT a, SUM(b) AS m FROM t WHERE b > (SELECT SUM(c) FROM u) GROUP BY a": "subquery",
+    "SELECT a, SUM(b) AS m FROM (SELECT DISTINCT a, b FROM t) GROUP BY a": "DISTINCT",
+    "SELECT a, SUM(b) AS m FROM (SELECT a, b FROM t ORDER BY b LIMIT 3) GROUP BY a": "LIMIT",
+    "SELECT a, SUM(m) AS m FROM (SELECT a, MAX(b) AS m FROM t GROUP BY a) GROUP BY a": "no SUM",
+    "SELECT e, COUNT(*) AS n FROM t LATERAL VIEW explode(arr) AS e GROUP BY e": "explode",
+    "SELECT COUNT(*) AS n FROM (VALUES (1), (2)) AS v(x)": "VALUES",
+    "SELECT a, SUM(b) AS m FROM (SELECT a, b FROM t EXCEPT ALL SELECT a, c FROM u) GROUP BY a": (
+        "EXCEPT ALL"
+    ),
+}
+
+
+@pytest.mark.parametrize("query", BEYOND)
+def test_a_view_without_triggers_is_named_with_what_is_in_the_way(query):
+    tables = "CREATE TABLE t (a INT, b INT, arr ARRAY<INT>); CREATE TABLE u (a INT, c INT);"
+    with pytest.raises(UserError, match=f"q has no triggers.*{BEYOND[query]}"):
+        ev.triggers(f"{tables} CREATE VIEW q AS {query}")
 
 
 def test_a_view_may_read_a_view_before_it():

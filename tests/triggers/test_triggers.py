@@ -285,3 +285,41 @@ def test_nothing_that_a_user_wrote_is_in_the_python():
     running = ev.triggers(text)
     running.insert('R"); x', [(1, "evil's"), (2, "good")])
     assert running.result() == [(1, 77)]
+
+
+BAD_OF_AGCA = {
+    "a text to compare with a number": [(1, "x")],
+    "a date to multiply": [(date(2020, 1, 1), 1)],
+    "half of a surrogate pair": [(1, 1), ("\ud800", 1)],
+    "a value without a length": [7],
+    "Arrow days that no calendar has": pa.table(
+        {"a": pa.array([10**8], pa.int32()).cast(pa.date32()), "b": [1]}
+    ),
+}
+
+
+@pytest.mark.parametrize("name", BAD_OF_AGCA)
+@pytest.mark.parametrize("way", ["insert", "delete", "apply"])
+def test_rows_that_cannot_be_computed_with_are_refused(name, way):
+    rows = BAD_OF_AGCA[name]
+    running = ev.triggers("q[a] := Sum(R(a, b) * R(b, c) * (b < 5)); p[] := Sum(R(a, b) * b * a)")
+    running.insert("R", [(1, 2)])
+    before = running.snapshot()
+    given = [rows] if isinstance(rows, pa.Table) else rows
+    arguments = [[("R", each, 1) for each in given]] if way == "apply" else ["R", rows]
+    with pytest.raises(UserError) as refused:
+        getattr(running, way)(*arguments)
+    assert refused.value.code == "G008"
+    assert running.snapshot() == before
+
+
+def test_a_number_of_any_length_is_in_a_snapshot():
+    running, again = (ev.triggers("q[a] := Sum(R(a, b) * b)") for _ in range(2))
+    running.insert("R", [(1, 10**5000), (2, -(10**5000))])
+    again.restore(running.snapshot())
+    assert again.result() == running.result() == [(1, 10**5000), (2, -(10**5000))]
+
+
+def test_a_slash_is_no_open_comment():
+    with pytest.raises(UserError, match="'/' means nothing here"):
+        ev.triggers("q[a] := Sum(R(a, b)) / 2")

@@ -22,7 +22,7 @@ from everview.database.follow_altered import (
     generated_now,
 )
 from everview.errors import Span, UserError
-from everview.expr.types import Column, names
+from everview.expr.types import PLAIN_NAME, Column, names
 from everview.expr.widening import is_wider
 from everview.lang.sql.parse.alterations import (
     Action,
@@ -111,11 +111,12 @@ def _rename(
     constraints = {each.lower(): each for each in catalog.constraints}
     taken = catalog.find(to.name) or constraints.get(to.name.lower())
     problem = unusable_relation(to.name)
-    if problem or (taken is not None and taken != name) or to.name == name:
+    if problem is not None:
+        raise UserError("Q011", problem, span=to.span, remedy=PLAIN_NAME)
+    if (taken is not None and taken != name) or to.name == name:
         kind = "constraint" if catalog.find(to.name) is None else "table or view"
-        problem = problem or f"there is a {kind} {taken} already"
-        code = "Q011" if unusable_relation(to.name) else "C001"
-        raise UserError(code, problem, span=to.span, remedy="choose another name")
+        problem = f"there is a {kind} {taken} already"
+        raise UserError("C001", problem, span=to.span, remedy="choose another name")
     former = (epoch, name)
     source = catalog.source(name)
     same_names = {each: each for each in names(source.schema)}

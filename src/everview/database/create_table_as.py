@@ -11,7 +11,7 @@ from everview.database.error_context import report_damage
 from everview.database.queries import describe, select
 from everview.database.time_travel import bind_query
 from everview.errors import UserError
-from everview.expr.types import Column, Schema, storable_type, unusable_name
+from everview.expr.types import PLAIN_NAME, Column, Schema, storable_type, unusable_name
 from everview.lang.sql.parse.statements import Query
 from everview.runtime.protocol import SIGN, Engine, Snapshot
 from everview.store.manifest import Segment
@@ -40,13 +40,14 @@ def _storable(result: Schema, query: Query) -> Schema:
     columns: list[Column] = []
     for column in result:
         type_, code = storable_type(column.type), "Q011"
-        problem = unusable_name(column.name)
+        if problem := unusable_name(column.name):
+            raise UserError("Q011", problem, span=query.span, remedy=PLAIN_NAME)
         if column.name.lower() in {each.name.lower() for each in columns}:
             problem = f"two columns are called {column.name}"
         if type_ is None:
             problem, code = f"{column.name} has a type that cannot be stored: {column.type}", "Q014"
         if problem or type_ is None:
-            remedy = "give every column a plain name with AS, and CAST it to a plain type"
+            remedy = "give every column a name of its own with AS, and CAST it to a plain type"
             raise UserError(code, str(problem), span=query.span, remedy=remedy)
         columns.append(Column(column.name, type_))
     return tuple(columns)

@@ -6,7 +6,7 @@ is computed from the totals of the groups when a result is read.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
@@ -18,6 +18,8 @@ from everview.engines.duckdb.evaluator import duckdb_workspace
 from everview.errors import UserError
 from everview.expr.types import WEIGHT, Column, names
 from everview.lang.agca.from_plan import TOTALS, Grouped, definitions_of, rows_name
+from everview.lang.agca.syntax import Definition
+from everview.plan.nodes import Plan
 from everview.plan.traverse import schema_of
 from everview.runtime.arrow_types import arrow_schema
 from everview.runtime.workspace import Workspace
@@ -40,7 +42,7 @@ class SqlTriggers(Triggers):
         plans = {n: p for n, p in script.plans.items() if n in self._views} or script.plans
         if not plans:
             raise UserError("G010", "there is no view", remedy="add CREATE VIEW … GROUP BY …")
-        totals = {name: definitions_of(name, plan, not_null) for name, plan in plans.items()}
+        totals = {name: _definitions(name, plan, not_null) for name, plan in plans.items()}
         schemas = {each.name: each.columns for each in script.tables.values()}
         unique = {
             each.name: tuple(names(each.columns).index(column) for column in each.key)
@@ -49,7 +51,8 @@ class SqlTriggers(Triggers):
         }
         program = compile_totals(totals, unique)
         self._maps_of = {each.name: each for each in program.views}
-        super().__init__(program, Columns(schemas, not_null))
+        lengths = {each.name: dict(each.lengths) for each in script.tables.values()}
+        super().__init__(program, Columns(schemas, not_null, lengths))
         for relation, places in self._read.items():
             for at in places:
                 _must_be_readable(relation, schemas[relation][at])
@@ -99,6 +102,20 @@ class SqlTriggers(Triggers):
             yield workspace
         finally:
             workspace.sql.close()
+
+
+def _definitions(
+    name: str, plan: Plan, not_null: Mapping[str, frozenset[str]]
+) -> tuple[Definition, ...]:
+    """The totals of a view; an error names the view."""
+    try:
+        return definitions_of(name, plan, not_null)
+    except UserError as problem:
+        raise UserError(
+            problem.code,
+            f"{name} has no triggers: {problem.problem}",
+            remedy=f"{problem.remedy}, or keep it in a store, with db.sql",
+        ) from problem
 
 
 def _must_be_readable(relation: str, column: Column) -> None:

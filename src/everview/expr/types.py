@@ -21,6 +21,10 @@ ITERATION = "iteration/"
 """The column that carries the iteration of a fixpoint at which a row comes; no user's column."""
 
 
+PLAIN_NAME = "choose a plain name, other than _w and _epoch"
+"""What to do about a name that cannot be used."""
+
+
 def unusable_name(name: str) -> str | None:
     """Why a name cannot be given to a column, a table or a view; None when it can.
 

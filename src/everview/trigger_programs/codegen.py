@@ -34,7 +34,14 @@ from everview.lang.agca.syntax import (
     names_in,
     walk,
 )
-from everview.trigger_programs.columns import DATES, EXACT, Columns, days, unscaled_decimal
+from everview.trigger_programs.columns import (
+    DATES,
+    EXACT,
+    Columns,
+    days,
+    is_text,
+    unscaled_decimal,
+)
 from everview.trigger_programs.program import Statement, Trigger, TriggerProgram
 
 Key: TypeAlias = Any
@@ -114,6 +121,7 @@ class Generated:
         scope |= {"BaseException": BaseException, "X": restoring(program, maps, indexes)}
         scope |= {"zip": zip, "B": checked, "range": range, "map": map, "L": list, "Z": repeat(0)}
         scope |= {"len": len, "G": getcontext, "S": setcontext, "C": EXACT}
+        scope |= {"T": is_text, "tuple": tuple, "list": list}
         scope |= {f"m{at}": maps[each.name] for at, each in enumerate(program.maps)}
         scope |= {f"i{at}": indexes[each] for at, each in enumerate(self.indexes)}
         scope |= {f"c{at}": each for at, each in enumerate(self.constants)}
@@ -629,7 +637,9 @@ def _row_function(at: int, tree: _Tree, shared: _Shared, relation: int) -> list[
     width = len(tree.trigger.row)
     lines = [f"def f{at}(row):"]
     if typed:
-        lines += [f"{_INDENT}if len(row) != {width}:", f"{_INDENT * 2}B(n{relation}, row)"]
+        kind = "(type(row) is not tuple and type(row) is not list)"
+        lines += [f"{_INDENT}if {kind} or len(row) != {width}:"]
+        lines += [f"{_INDENT * 2}row = B(n{relation}, row)"]
     root, known = tree.root, set[int]()
 
     def loaded(wanted: Iterable[int]) -> list[str]:

@@ -6,7 +6,7 @@ In a batch, a number is an int in units of its last digit, and a date is a numbe
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import date
 from decimal import Clamped, Context, Decimal, Inexact, InvalidOperation, Overflow
 from fractions import Fraction
@@ -15,7 +15,9 @@ from typing import Any, TypeAlias
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
+import pyarrow.compute as pc
 
+from everview.arguments import shown
 from everview.expr.types import INT64_DIGITS, INTEGERS, Schema, Type, decimal_parts
 from everview.lang.agca.syntax import (
     Add,
@@ -40,6 +42,9 @@ _ARROW: Mapping[Type, pa.DataType] = {
     "boolean": pa.bool_(),
 }
 _PYTHON: Mapping[Type, type] = {"string": str, "date": date, "boolean": bool}
+_BITS: Mapping[Type, int] = {"tinyint": 8, "smallint": 16, "int": 32, "bigint": 64}
+_ROUNDED = Context(prec=80)
+"""Digits enough for every decimal that a column holds."""
 
 
 EXACT = Context(prec=2000, traps=[Inexact, InvalidOperation, Overflow, Clamped])
@@ -77,16 +82,39 @@ def arrow_type(type_: Type) -> pa.DataType | None:
     return pa.decimal128(*parts) if parts else _ARROW.get(type_)
 
 
+def is_text(value: str) -> bool:
+    """Whether a string is text: one with half of a surrogate pair is not."""
+    try:
+        value.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
+class BadValueError(ValueError):
+    """What is wrong with a value of a column, as an error shows it."""
+
+
 @dataclass(frozen=True, slots=True)
 class Columns:
-    """The schema of each relation, and its columns that are never NULL."""
+    """The schema of each relation, its columns that are never NULL, and how long texts may be."""
 
     schemas: Mapping[str, Schema]
     not_null: Mapping[str, frozenset[str]]
+    lengths: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
 
     def type(self, relation: str, at: int) -> Type:
         """The type of a column."""
         return self.schemas[relation][at].type
+
+    def length(self, relation: str, at: int) -> int | None:
+        """How many characters a text of a column may have."""
+        return self.lengths.get(relation, {}).get(self.schemas[relation][at].name)
+
+    def declared(self, relation: str, at: int) -> str:
+        """The type of a column as it was declared."""
+        length = self.length(relation, at)
+        return self.type(relation, at).upper() if length is None else f"VARCHAR({length})"
 
     def may_be_null(self, relation: str, at: int) -> bool:
         """Whether a column may be NULL."""
@@ -141,58 +169,110 @@ class Columns:
     def test(self, relation: str, at: int, name: str, constant: Callable[[Any], str]) -> str:
         """The test, as Python, that a value is as the column's are in maps."""
         type_ = self.type(relation, at)
-        kind = (
-            "int" if type_ in INTEGERS else {"string": "str", "boolean": "bool"}.get(type_, type_)
-        )
-        if decimal_parts(type_):
-            unit = constant(Decimal(1).scaleb(-self.scale(relation, at)))
-            kind = f"Decimal and {name}.same_quantum({unit})"
-        text = f"type({name}) is {kind}"
+        parts = decimal_parts(type_)
+        if parts:
+            unit = constant(Decimal(1).scaleb(-parts[1]))
+            whole = constant(parts[0] - parts[1])
+            tests = ["Decimal", f"{name}.same_quantum({unit})", f"{name}.adjusted() < {whole}"]
+        elif type_ in INTEGERS:
+            limit = 2 ** (_BITS[type_] - 1)
+            tests = ["int", f"{constant(-limit)} <= {name} < {constant(limit)}"]
+        elif type_ == "string":
+            tests = ["str", f"({name}.isascii() or T({name}))"]
+            length = self.length(relation, at)
+            tests += [f"len({name}) <= {constant(length)}"] * (length is not None)
+        else:
+            tests = [{"boolean": "bool"}.get(type_, type_)]
+        text = f"type({name}) is {' and '.join(tests)}"
         return f"({name} is None or {text})" if self.may_be_null(relation, at) else text
 
     def checked(self, relation: str, at: int, value: Any) -> Any:
-        """A value as the column's are in maps; a ValueError says what is wrong with it."""
+        """A value as the column's are in maps; a BadValueError says what is wrong with it."""
         type_ = self.type(relation, at)
         if value is None:
             if self.may_be_null(relation, at):
                 return None
-            raise ValueError("NULL")
+            raise BadValueError("NULL")
         parts = decimal_parts(type_)
         if type_ in INTEGERS and type(value) is int:
-            limit = pa.array([value], arrow_type(type_))
-            return limit[0].as_py()
-        if parts and type(value) in (int, Decimal):
-            found = pa.scalar(Decimal(value), pa.decimal128(*parts))
-            return found.as_py()
-        if type(value) is _PYTHON.get(type_):
+            limit = 2 ** (_BITS[type_] - 1)
+            if -limit <= value < limit:
+                return value
+        elif parts and type(value) in (int, Decimal):
+            return _decimal(value, *parts)
+        elif type_ == "string" and type(value) is str:
+            return self._text(relation, at, value)
+        elif type(value) is _PYTHON.get(type_):
             return value
-        raise ValueError(f"a {type(value).__name__}")
+        raise BadValueError(shown(value))
+
+    def _text(self, relation: str, at: int, value: str) -> str:
+        """A text that fits; blanks beyond its length are cut off, as in a stored table."""
+        length = self.length(relation, at)
+        if not is_text(value) or (length is not None and value[length:].strip(" ")):
+            raise BadValueError(shown(value))
+        return value[:length]
 
     def array(self, relation: str, at: int, values: list[Any]) -> pa.Array:
-        """Values of Python as an Arrow column, exactly; else a ValueError or TypeError."""
+        """Values of Python as an Arrow column, exactly; else a BadValueError."""
         type_ = self.type(relation, at)
         kinds: set[Any] = {*map(type, values)} - {type(None)}
         allowed: set[Any] = {int} if type_ in INTEGERS else {_PYTHON.get(type_)}
         if decimal_parts(type_):
             allowed = {int, Decimal}
-        if not kinds <= allowed:
-            raise TypeError(f"a {min(each.__name__ for each in kinds - allowed)}")
-        return self.conform(relation, at, pa.array(values, arrow_type(type_)))
+        try:
+            if kinds <= allowed:
+                return self.conform(relation, at, pa.array(values, arrow_type(type_)))
+        except (pa.ArrowException, ValueError, OverflowError):
+            pass
+        # One of them is not as it should be, or must be changed first.
+        found = [self.checked(relation, at, each) for each in values]
+        return pa.array(found, arrow_type(type_))
 
     def conform(self, relation: str, at: int, column: pa.Array) -> pa.Array:
-        """An Arrow column as one of the declared type; else a ValueError or TypeError."""
+        """An Arrow column as one of the declared type; else a BadValueError."""
         wanted = arrow_type(self.type(relation, at))
-        if isinstance(column, pa.ChunkedArray):
-            column = column.combine_chunks()
-        if column.type != wanted:
-            both_text = pa.types.is_string(wanted) and _is_text(column.type)
-            same = _kind(column.type) == _kind(wanted) or both_text or pa.types.is_null(column.type)
-            if not same:
-                raise TypeError(f"a {column.type}")
-            column = column.cast(wanted, safe=True)
+        try:
+            column.validate(full=True)
+            if isinstance(column, pa.ChunkedArray):
+                column = column.combine_chunks()
+            if column.type != wanted:
+                both_text = pa.types.is_string(wanted) and _is_text(column.type)
+                alike = both_text or _kind(column.type) == _kind(wanted)
+                if not alike and not pa.types.is_null(column.type):
+                    raise BadValueError(f"values of the Arrow type {column.type}")
+                column = column.cast(wanted, safe=True)
+            fits = not pa.types.is_date32(wanted) or _in_calendar(column)
+        except (pa.ArrowException, OverflowError):
+            fits = False
+        if not fits:
+            raise BadValueError("values that do not fit")
         if column.null_count and not self.may_be_null(relation, at):
-            raise ValueError("NULL")
-        return column
+            raise BadValueError("NULL")
+        length = self.length(relation, at)
+        if length is None or not pc.any(pc.greater(pc.utf8_length(column), length)).as_py():
+            return column
+        bare = pc.utf8_length(pc.utf8_rtrim(column, " "))
+        if len(long := column.filter(pc.greater(bare, length))):
+            raise BadValueError(shown(long[0].as_py()))
+        return pc.utf8_slice_codeunits(column, 0, length)
+
+
+def _decimal(value: int | Decimal, precision: int, scale: int) -> Decimal:
+    """A number with exactly so many decimal places."""
+    exact = Decimal(value)
+    if exact.is_finite() and (not exact or exact.adjusted() < precision - scale):
+        fitted = exact.quantize(Decimal(1).scaleb(-scale), context=_ROUNDED)
+        if fitted == exact:
+            return fitted
+    raise BadValueError(shown(value))
+
+
+def _in_calendar(column: pa.Array) -> bool:
+    """Whether all dates are those of the years 1 to 9999."""
+    found = pc.min_max(column.view(pa.int32()))
+    least, most = found["min"].as_py(), found["max"].as_py()
+    return least is None or days(date.min) <= least <= most <= days(date.max)
 
 
 def _is_text(type_: pa.DataType) -> bool:

@@ -58,7 +58,7 @@ def compile_triggers(
     compilation = _Compilation(unique or {})
     definitions = tuple(definitions)
     _must_read_tables(definitions)
-    views = []
+    views: list[View] = []
     for each in definitions:
         compilation.check(each)
         values = compilation.map_of(each.body, each.key_names)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import operator
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date, datetime
 from decimal import Decimal, localcontext
@@ -31,7 +31,15 @@ from everview.lang.agca.syntax import (
     names_in,
 )
 from everview.trigger_programs.codegen import Batch, Index, Key, generate, restoring
-from everview.trigger_programs.columns import EXACT, Columns, Ints, integers, values
+from everview.trigger_programs.columns import (
+    EXACT,
+    BadValueError,
+    Columns,
+    Ints,
+    integers,
+    is_text,
+    values,
+)
 from everview.trigger_programs.program import TriggerProgram, print_program
 
 SNAPSHOT_VERSION = 1
@@ -42,6 +50,11 @@ Indexes: TypeAlias = dict[Index, dict[Key, dict[Key, None]]]
 
 _KEYS = (int, Decimal, str, bool, date, datetime, bytes, type(None))
 _NUMBERS = (int, Decimal, type(None))
+_FAILURES = (TypeError, ValueError, LookupError, AttributeError, ArithmeticError)
+"""What Python raises where it computes with values that do not go together."""
+_WEIGHT_MAX = 1_000_000
+_WRITTEN_MAX = 10**1000
+"""A larger whole number is written in base 16: Python writes no longer ones in base 10."""
 
 
 class Triggers:
@@ -67,40 +80,53 @@ class Triggers:
 
     def insert(self, relation: str, rows: Any) -> None:
         """Insert rows: tuples, or an Arrow table or batch."""
-        run = self._inserting.get(relation) if type(rows) is list and len(rows) == 1 else None
-        if run is None:
-            self._must_be_known(relation)
-            self._apply([(relation, 1, self._batch(relation, 1, rows))])
-            return
         try:
-            run(rows[0])
-        except (TypeError, ValueError, LookupError):
-            self._batch(relation, 1, rows)
-            raise
+            run = self._inserting.get(relation) if type(rows) is list and len(rows) == 1 else None
+            if run is not None:
+                run(rows[0])
+                return
+        except _FAILURES as problem:
+            raise self._failed(relation, 1, rows) from problem
+        self._change(relation, 1, rows)
 
     def delete(self, relation: str, rows: Any) -> None:
         """Delete rows: tuples, or an Arrow table or batch."""
-        run = self._deleting.get(relation) if type(rows) is list and len(rows) == 1 else None
-        if run is None:
-            self._must_be_known(relation)
-            self._apply([(relation, -1, self._batch(relation, -1, rows))])
-            return
         try:
-            run(rows[0])
-        except (TypeError, ValueError, LookupError):
-            self._batch(relation, -1, rows)
-            raise
+            run = self._deleting.get(relation) if type(rows) is list and len(rows) == 1 else None
+            if run is not None:
+                run(rows[0])
+                return
+        except _FAILURES as problem:
+            raise self._failed(relation, -1, rows) from problem
+        self._change(relation, -1, rows)
 
     def apply(self, changes: Iterable[tuple[str, Row, int]]) -> None:
         """Apply changes of any relations at once: the relation, the row and its weight."""
         weighed: dict[tuple[str, int], list[Row]] = {}
-        for relation, row, weight in changes:
-            if type(weight) is not int:
-                raise _refused(f"{shown(weight)} is no weight", "give a whole number")
+        for each in _iterated(changes, "changes", "give a list of (relation, row, weight)"):
+            if not isinstance(each, tuple | list) or len(each) != 3:
+                raise _refused(f"{shown(each)} is no change", "give (relation, row, weight)")
+            relation, row, weight = each
+            if type(weight) is not int or abs(weight) > _WEIGHT_MAX:
+                remedy = f"give a whole number of at most {_WEIGHT_MAX}"
+                raise _refused(f"{shown(weight)} is no weight", remedy)
             self._must_be_known(relation)
             sign = 1 if weight > 0 else -1
             weighed.setdefault((relation, sign), []).extend([row] * abs(weight))
         self._apply([(*event, self._batch(*event, rows)) for event, rows in weighed.items()])
+
+    def _change(self, relation: str, sign: int, rows: Any) -> None:
+        self._must_be_known(relation)
+        self._apply([(relation, sign, self._batch(relation, sign, rows))])
+
+    def _failed(self, relation: str, sign: int, rows: list[Any]) -> UserError:
+        """What a row that failed is told: what is wrong with its values, or with computing."""
+        try:
+            self._must_be_known(relation)
+            self._batch(relation, sign, rows)
+        except UserError as found:
+            return found
+        return _not_computed(relation, rows[0])
 
     def result(self, view: str | None = None) -> list[Row]:
         """The rows of a view: its group variables and the value; of the only one if not named."""
@@ -121,7 +147,7 @@ class Triggers:
         if view is None and len(known) == 1:
             return known[0]
         if view not in known:
-            remedy = f"{did_you_mean(str(view), known)}there are: {', '.join(known)}"
+            remedy = f"{_near(view, known)}there are: {', '.join(known)}"
             raise _refused(f"there is no view {shown(view)} here", remedy)
         assert view is not None
         return view
@@ -139,7 +165,7 @@ class Triggers:
         try:
             raw = json.loads(snapshot)
             version, text, listed = raw["version"], raw["program"], raw["maps"]
-        except (ValueError, KeyError, TypeError):
+        except (ValueError, LookupError, TypeError, RecursionError):
             raise _refused("this is no snapshot", "give what snapshot() returned") from None
         if version != SNAPSHOT_VERSION or text != self.text:
             problem = "the snapshot is of another version" if text == self.text else ""
@@ -148,13 +174,10 @@ class Triggers:
             )
         try:
             maps = {
-                each.name: {
-                    _key([_read(part) for part in key]): _read(value)
-                    for key, value in listed[each.name]
-                }
+                each.name: dict(_entry(each, *entry) for entry in listed[each.name])
                 for each in self._program.maps
             }
-        except (ValueError, KeyError, TypeError, ArithmeticError):
+        except (ValueError, LookupError, TypeError, ArithmeticError):
             raise _refused("the snapshot is damaged", "take it again") from None
         self._install(maps)
 
@@ -225,11 +248,8 @@ class Triggers:
         for row in rows:
             try:
                 run(row)
-            except (TypeError, AttributeError, ArithmeticError) as problem:
-                raise _refused(
-                    f"the row {shown(row)} of {relation} cannot be computed with: {problem}",
-                    "give values of the types that are compared and multiplied",
-                ) from None
+            except _FAILURES as problem:
+                raise _not_computed(relation, row) from problem
             log.append((undo, (row,)))
 
     def _restore_all(self, entries: list[tuple[Any, ...]]) -> None:
@@ -239,10 +259,10 @@ class Triggers:
 
     # Rows
 
-    def _must_be_known(self, relation: str) -> None:
+    def _must_be_known(self, relation: object) -> None:
         known = self._widths if self._columns is None else self._columns.schemas
-        if relation not in known:
-            remedy = f"{did_you_mean(str(relation), known)}there are: {', '.join(known)}"
+        if not isinstance(relation, str) or relation not in known:
+            remedy = f"{_near(relation, known)}there are: {', '.join(known)}"
             raise _refused(f"no view reads {shown(relation)}", remedy)
 
     def _width(self, relation: str) -> int:
@@ -264,7 +284,7 @@ class Triggers:
             rows, given = _tuples(relation, width, rows)
         if self._columns is None:
             if arrow:
-                given = [column.to_pylist() for column in given]
+                given = [_listed(relation, at, column) for at, column in enumerate(given)]
                 rows = list(zip(*given, strict=True))
             for at, column in enumerate(given):
                 numeric = at in self._numeric.get(relation, ())
@@ -277,7 +297,8 @@ class Triggers:
                 return _Filtered([[] for _ in batch.columns], 0)
             return self._filtered(relation, batch, given, number)
         if arrow:
-            rows = list(zip(*(column.to_pylist() for column in given), strict=True))
+            listed = (_listed(relation, at, column) for at, column in enumerate(given))
+            rows = list(zip(*listed, strict=True))
         if relation not in self._widths:
             return []
         return [self._checked(relation, row) for row in rows]
@@ -297,16 +318,16 @@ class Triggers:
             if isinstance(given, tuple):
                 return self._columns.array(relation, at, list(given))
             return self._columns.conform(relation, at, given)
-        except (ValueError, TypeError, OverflowError) as problem:
+        except BadValueError as problem:
             raise self._bad_value(relation, at, problem) from None
 
-    def _bad_value(self, relation: str, at: int, problem: Exception) -> UserError:
+    def _bad_value(self, relation: str, at: int, problem: BadValueError) -> UserError:
         assert self._columns is not None
         column = self._columns.schemas[relation][at]
         null = self._columns.may_be_null(relation, at)
         return _refused(
             f"column {column.name} of {relation} has {problem}",
-            f"give {column.type} values{' or None' if null else ''}",
+            f"give values of {self._columns.declared(relation, at)}{' or None' if null else ''}",
         )
 
     def _checked(self, relation: str, row: Any) -> Row:
@@ -320,7 +341,7 @@ class Triggers:
         for at, value in enumerate(row):
             try:
                 made.append(columns.checked(relation, at, value) if at in read else value)
-            except (ValueError, TypeError, OverflowError) as problem:
+            except BadValueError as problem:
                 raise self._bad_value(relation, at, problem) from None
         return tuple(made)
 
@@ -338,17 +359,35 @@ _Rows: TypeAlias = "list[Row] | _Filtered"
 
 def _tuples(relation: str, width: int, rows: Any) -> tuple[list[Row], list[tuple[Any, ...]]]:
     """Rows and their columns."""
+    listed = list(_iterated(rows, "rows", "give a list of tuples"))
+    for row in listed:
+        if isinstance(row, str | bytes | bytearray) or not isinstance(row, Sequence):
+            raise _refused(f"{shown(row)} is no row of {relation}", "give a list of tuples")
+    wrong = {*map(len, listed)} - {width}
+    if wrong:
+        raise _refused(f"{relation} has {width} columns, not {min(wrong)}", "give all of them")
+    return listed, list(zip(*listed, strict=True))
+
+
+def _iterated(given: Any, what: str, remedy: str) -> Iterator[Any]:
+    """What is in something that can be iterated; an error of its own is not ours."""
+    if not isinstance(given, str | bytes | Mapping):
+        try:
+            return iter(given)
+        except TypeError:
+            pass
+    raise _refused(f"{shown(given)} are no {what}", remedy)
+
+
+def _listed(relation: str, at: int, column: Any) -> list[Any]:
+    """An Arrow column as values of Python."""
     try:
-        rows = rows if isinstance(rows, list) else list(rows)
-        wrong = {*map(len, rows)} - {width}
-        if wrong:
-            problem = f"{relation} has {width} columns, not {min(wrong)}"
-            raise _refused(problem, "give all of them")
-        if any(isinstance(row, str | bytes | Mapping) for row in rows):
-            raise TypeError
-        return rows, list(zip(*rows, strict=True))
-    except TypeError:
-        raise _refused(f"{shown(rows)} are no rows", "give a list of tuples") from None
+        column.validate(full=True)
+        found: list[Any] = column.to_pylist()
+        return found
+    except (pa.ArrowException, ValueError, OverflowError, TypeError):
+        problem = f"column {at + 1} of {relation} has values of {column.type} that cannot be read"
+        raise _refused(problem, "convert the values first") from None
 
 
 _COMPARE: Mapping[str, Callable[[Any, Any], Any]] = {
@@ -438,10 +477,21 @@ def _check_column(relation: str, at: int, column: list[Any], allowed: tuple[type
     infinite = Decimal in kinds and any(
         isinstance(each, Decimal) and not each.is_finite() for each in column
     )
+    if str in kinds and any(isinstance(each, str) and not is_text(each) for each in column):
+        problem = f"column {at + 1} of {relation} has half of a surrogate pair"
+        raise _refused(problem, "decode the bytes it comes from with the encoding they have")
     if bad or infinite:
-        what = bad[0].__name__ if bad else "a decimal that is no number"
+        what = f"a value of {bad[0].__name__}" if bad else "a decimal that is no number"
         good = ", ".join(each.__name__ for each in allowed if each is not type(None))
         raise _refused(f"column {at + 1} of {relation} has {what}", f"give {good} or None")
+
+
+def _entry(map_: Definition, key: list[Any], value: Any) -> tuple[Key, int | Decimal]:
+    """An entry of a map from a snapshot."""
+    number = _read(value)
+    if len(key) != len(map_.keys) or type(number) not in (int, Decimal):
+        raise ValueError(key)
+    return _key([_read(part) for part in key]), number
 
 
 def _parts(key: Key) -> Row:
@@ -455,6 +505,8 @@ def _key(parts: list[Any]) -> Key:
 def _written(value: Any) -> Any:
     """A value as JSON: plain where it is one of JSON's own, else with its type."""
     match value:
+        case int() if abs(value) >= _WRITTEN_MAX:
+            return {"int": hex(value)}
         case bool() | int() | str() | None:
             return value
         case Decimal():
@@ -469,6 +521,8 @@ def _written(value: Any) -> Any:
 
 def _read(value: Any) -> Any:
     match value:
+        case {"int": text}:
+            return int(text, 16)
         case {"decimal": text}:
             return Decimal(text)
         case {"datetime": text}:
@@ -481,6 +535,17 @@ def _read(value: Any) -> Any:
             return value
         case _:
             raise ValueError(value)
+
+
+def _near(name: object, known: Iterable[str]) -> str:
+    return did_you_mean(name, known) if isinstance(name, str) else ""
+
+
+def _not_computed(relation: str, row: Any) -> UserError:
+    return _refused(
+        f"the row {shown(row)} of {relation} holds values that a view cannot compare or multiply",
+        "give values of the types that the view compares and multiplies",
+    )
 
 
 def _refused(problem: str, remedy: str) -> UserError:

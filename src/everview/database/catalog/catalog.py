@@ -43,7 +43,7 @@ from everview.database.catalog.definitions import (
     view_json,
 )
 from everview.errors import UserError
-from everview.expr.types import Schema, names
+from everview.expr.types import PLAIN_NAME, Schema, names
 from everview.lang import plan_text
 from everview.lang.front_end import (
     AGCA,
@@ -503,7 +503,7 @@ class Catalog:
     def must_be_free(self, name: str) -> None:
         """Refuse a name that no table or view can have, or that one has already."""
         if problem := unusable_relation(name):
-            raise UserError("Q011", problem, remedy="choose another name")
+            raise UserError("Q011", problem, remedy=PLAIN_NAME)
         taken = {each.lower(): each for each in self._names()}.get(name.lower())
         if taken is not None:
             kind = "constraint" if self.find(taken) is None else "table or view"

@@ -7,7 +7,7 @@ from dataclasses import replace
 from everview.database.catalog.definitions import TableDefinition
 from everview.database.catalog.dictionaries import Collections
 from everview.errors import Span, UserError
-from everview.expr.types import FLOATS, is_nested, names, unusable_name
+from everview.expr.types import FLOATS, PLAIN_NAME, is_nested, names, unusable_name
 from everview.lang.sql.parse.constraints import CASCADE, Reference
 
 
@@ -30,8 +30,7 @@ def with_collections(
     for each in (inner for top in flat.dictionaries for inner in top.walk()):
         for name in names(each.columns):
             if problem_of_name := unusable_name(name):
-                remedy = "give every field a plain name, other than _w and _epoch"
-                raise UserError("Q004", problem_of_name, span=span, remedy=remedy)
+                raise UserError("Q011", problem_of_name, span=span, remedy=PLAIN_NAME)
         required = (*names(each.labels), each.digest)
         found.append(TableDefinition(each.relation, each.columns, (), required, inside=table.name))
     return tuple(found)

@@ -39,6 +39,7 @@ from everview.lang.agca.syntax import (
     walk,
 )
 from everview.lang.agca.syntax import Add as Add_
+from everview.plan import nodes
 from everview.plan.nodes import (
     Add,
     Filter,
@@ -273,6 +274,21 @@ def _with_wildcards(term: Monomial, kept: set[str]) -> Expr:
     return times(*map(changed, term.factors))
 
 
+_IN_SQL: Mapping[type, str] = {
+    nodes.Negate: "an outer join, EXCEPT or NOT EXISTS",
+    nodes.Positive: "EXCEPT ALL or INTERSECT ALL",
+    nodes.Distinct: "DISTINCT, UNION, EXISTS, or another operation on sets",
+    nodes.Groups: "another GROUP BY, or a subquery with an aggregate",
+    nodes.Totals: "another GROUP BY, or a subquery with an aggregate",
+    nodes.Partition: "an aggregate that is no SUM, COUNT or AVG",
+    nodes.Window: "a window or a LIMIT",
+    nodes.Unnest: "a generator such as explode",
+    nodes.Values: "VALUES",
+    nodes.Fixpoint: "recursion",
+}
+"""What a query says where its plan has an operator that AGCA has not."""
+
+
 class _Reading:
     """Reads one plan; every column of every relation that it reads gets a variable of its own."""
 
@@ -308,7 +324,8 @@ class _Reading:
             case Groups(Totals(keys=()) as totals, ()):
                 return [self._one_group(totals)]
             case _:
-                raise refused(f"{type(plan).__name__} is no join, filter or sum")
+                said = next((s for kind, s in _IN_SQL.items() if isinstance(plan, kind)), "")
+                raise refused(f"below its sums it has {said or 'more than joins and conditions'}")
 
     def _one_group(self, totals: Totals) -> _Rows:
         """The one row of totals without keys, each as a Sum, which has a value always."""

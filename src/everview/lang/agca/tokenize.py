@@ -16,7 +16,11 @@ _TOKEN = re.compile(
     | (?P<sign>:=|\+=|<=|>=|<>|!=|[=<>()\[\],;:+\-*?])""",
     re.VERBOSE | re.DOTALL,
 )
-_UNCLOSED = {"'": "a string is not closed", "/": "a comment is not closed", "`": "a name is not"}
+_UNCLOSED = {
+    "'": "a string is not closed",
+    "/*": "a comment is not closed",
+    "`": "a name in backquotes is empty or not closed",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +39,8 @@ def tokens_of(text: str) -> list[Token]:
     while at < len(text):
         match = _TOKEN.match(text, at)
         if match is None:
-            problem = _UNCLOSED.get(text[at], f"{text[at]!r} means nothing here")
+            opened = "/*" if text.startswith("/*", at) else text[at]
+            problem = _UNCLOSED.get(opened, f"{text[at]!r} means nothing here")
             span = Span(text, at, at + 1)
             raise UserError("G001", f"syntax error: {problem}", span=span, remedy="correct it")
         if match.lastgroup != "space":

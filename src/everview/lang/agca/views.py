@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from everview.errors import UserError
-from everview.expr.types import unusable_name
+from everview.expr.types import PLAIN_NAME, unusable_name
 from everview.lang.agca.lower import VALUE, lower_definition
 from everview.lang.agca.lower import correlated_nodes as nodes_of_definition
 from everview.lang.agca.normal_form import Monomial, monomials
@@ -166,10 +166,10 @@ def _not_bound(key: Variable, term: Monomial) -> UserError:
 def _check_names(definition: Definition) -> None:
     taken = {VALUE}
     for each in definition.keys:
-        problem = unusable_name(each.name)
+        if problem := unusable_name(each.name):
+            raise UserError("Q011", problem, span=each.span, remedy=PLAIN_NAME)
         if each.name.lower() in taken:
             problem = f"there is more than one column {each.name}, whatever its case"
-        if problem:
             raise UserError(
                 "G006",
                 problem,

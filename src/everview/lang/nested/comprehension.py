@@ -54,6 +54,7 @@ _OPERATORS: dict[type[ast.AST], str] = {
 }
 _METHODS = {"upper": 0, "lower": 0, "startswith": 1, "endswith": 1}
 _STATEMENT = "write assignments of new names and one return; loops are comprehensions"
+_SHOWN_MAX = 60
 _ONLY_FUNCTIONS = (
     "sum, len, min, max, any, all, sorted, list, tuple, dict, abs, flatten, data classes, named "
     "tuples and functions written in the same way may be called"
@@ -158,8 +159,7 @@ class _Function:
                 case ast.AnnAssign(ast.Name(name), _, value) if value is not None:
                     self._assign(statement, name, value, inner)
                 case _:
-                    word = type(statement).__name__
-                    problem = f"{word} is a statement that changes things or repeats them"
+                    problem = f"{_written(statement)} changes things or repeats them"
                     raise self.refuse(statement, problem, _STATEMENT)
         raise self.refuse(tree, f"{tree.name} gives nothing back", "end it with return")
 
@@ -313,7 +313,7 @@ class _Function:
                 return Union(a, b)
             return Apply("concat" if Base("string") in types else "+", (a, b))
         if type(operator) not in _OPERATORS:
-            raise self.refuse(node, *_unsupported(operator))
+            raise self.refuse(node, *_unsupported(node))
         return Apply(_OPERATORS[type(operator)], (a, b))
 
     def _comparisons(
@@ -581,4 +581,10 @@ def _unsupported(node: ast.AST) -> tuple[str, str]:
         case ast.NamedExpr():
             return ":= changes a name", "assign it before return"
         case _:
-            return f"{type(node).__name__} has no meaning in a view", _ONLY_FUNCTIONS
+            return f"{_written(node)} has no meaning in a view", _ONLY_FUNCTIONS
+
+
+def _written(node: ast.AST) -> str:
+    """The first line of a piece of Python, as an error shows it."""
+    line = ast.unparse(node).partition("\n")[0]
+    return line if len(line) <= _SHOWN_MAX else f"{line[:_SHOWN_MAX]}…"

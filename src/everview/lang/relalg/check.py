@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 from everview.arguments import did_you_mean
 from everview.errors import Span, UserError
-from everview.expr.types import Column, Schema, names, unusable_name
+from everview.expr.types import PLAIN_NAME, Column, Schema, names, unusable_name
 from everview.lang.relalg.condition import bound_condition
 from everview.lang.relalg.nodes import (
     Binary,
@@ -84,11 +84,11 @@ def _project(node: Project, below: Bound) -> Bound:
     columns = [(_column(name, below.schema, node.span), given) for name, given in node.columns]
     schema: list[Column] = []
     for column, given in columns:
-        problem = unusable_name(given)
+        if problem := unusable_name(given):
+            raise UserError("Q011", problem, span=node.span, remedy=PLAIN_NAME)
         if given.lower() in (each.name.lower() for each in schema):
             problem = f"two columns are called {given}"
-        if problem:
-            remedy = "give every column a plain name of its own with AS"
+            remedy = "give every column a name of its own with AS"
             raise UserError("R003", problem, span=node.span, remedy=remedy)
         schema.append(Column(given, column.type))
     pairs = tuple((column.name, given) for column, given in columns)

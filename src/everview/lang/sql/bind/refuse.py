@@ -11,6 +11,7 @@ from sqlglot import exp
 
 from everview.errors import UserError
 from everview.expr.scalar import is_volatile
+from everview.lang.sql.bind.pure_functions import NEVER
 from everview.lang.sql.parse.span import span_of
 
 _CLAUSES_OF: dict[type[exp.Expr], frozenset[str]] = {
@@ -214,6 +215,20 @@ def _around(node: exp.Expr) -> exp.Expr:
 
 _ALONE = "let it stand alone in the SELECT list, or use LATERAL VIEW"
 _REFUSALS: tuple[_Refusal, ...] = (
+    _Refusal(
+        _named(NEVER),
+        lambda node: f"{node.name.lower()}() calls Java",
+        "compute it outside; nothing can allow it",
+        "Q023",
+        or_whole=True,
+    ),
+    _Refusal(
+        _of(exp.QueryTransform),
+        _always("TRANSFORM starts a program"),
+        "compute it outside; nothing can allow it",
+        "Q023",
+        or_whole=True,
+    ),
     _Refusal(
         is_volatile,
         lambda node: (

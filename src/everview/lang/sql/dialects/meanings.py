@@ -23,9 +23,10 @@ class Meaning:
     `division` and `average` say for each kind of operand whether the result is a WHOLE number, a
     DOUBLE, of another type first, or the SAME as Spark's; `casts` how a number becomes a whole
     one: rounded AWAY from zero or to EVEN at a half, or CUT. `decimal` is the type of a bare
-    DECIMAL or NUMERIC, `types` are others that are not what they are called, empty where we cannot
-    tell what. `like_escape` is the escape where none is written, empty where there is none, and
-    `boundaries` says that the difference of moments counts units that begin between.
+    DECIMAL or NUMERIC, and with `decimal_literals` that of NUMERIC '1.5' too; `types` are
+    others that are not what they are called, empty where we cannot tell what. `like_escape` is
+    the escape where none is written, empty where there is none, and `boundaries` says that the
+    difference of moments counts units that begin between.
     """
 
     division: dict[Kind, str] = field(default_factory=dict)
@@ -34,6 +35,7 @@ class Meaning:
     casts: dict[Kind, str] = field(default_factory=dict)
     round: dict[Kind, str] = field(default_factory=dict)
     decimal: str | None = None
+    decimal_literals: bool = False
     types: dict[str, str] = field(default_factory=dict)
     fractions: Kind = DECIMAL
     extracted: Kind = INTEGER
@@ -94,6 +96,7 @@ DUCKDB = Meaning(
     casts={DECIMAL: AWAY, FLOAT: EVEN},
     round={INTEGER: SAME, DECIMAL: SAME, FLOAT: SAME},
     decimal="DECIMAL(18,3)",
+    decimal_literals=True,
     concat_skips_null=True,
     greatest_skips_null=True,
     negative_start=True,
@@ -197,6 +200,7 @@ BIGQUERY = Meaning(
     casts={DECIMAL: AWAY, FLOAT: AWAY},
     round={INTEGER: SAME, DECIMAL: SAME, FLOAT: SAME},
     decimal="DECIMAL(38,9)",
+    decimal_literals=True,
     fractions=FLOAT,
     greatest_skips_null=False,
     like_escape="\\",

@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 
 from sqlglot import exp
 
+from everview.errors import UserError
 from everview.expr.dialect import DIALECT
 from everview.expr.types import Schema
 from everview.lang.sql.bind.pure_functions import PURE
@@ -24,7 +25,7 @@ from everview.lang.sql.parse.grammar import QUERIES
 from everview.lang.sql.parse.parameters import bind_parameters, bound
 from everview.lang.sql.parse.parser import parse_statements
 from everview.lang.sql.parse.statements import CopyTo, Explain, Parameters, Query, Statement
-from everview.lang.sql.parse.trees import read_foreign
+from everview.lang.sql.parse.trees import foreign_decimal_literal, read_foreign
 
 
 def parse_dialect(
@@ -74,8 +75,16 @@ def translated(
         table.lower(): {column.name.lower(): kind_of_type(column.type) for column in schema}
         for table, schema in tables.items()
     }
+    meaning = MEANINGS.get(name, Meaning())
+    literal = None if meaning.decimal_literals else foreign_decimal_literal(text, name)
+    if literal is not None:
+        raise UserError(
+            "Q002",
+            f"what {literal.stretch} means in {name} cannot be told here",
+            span=literal,
+            remedy="write the number itself, or CAST('1.5' AS DECIMAL(38, 9))",
+        )
     if name not in AS_SPARK:
-        meaning = MEANINGS.get(name, Meaning())
         for tree in trees:
             _translate(tree, ForeignText(name, meaning, text), known)
     return ";\n".join(tree.sql(dialect=QUERIES) for tree in trees)
@@ -133,6 +142,10 @@ def _declared(tree: exp.Expr, kinds: Kinds) -> dict[str, Columns]:
 _TEXTS = ("VARCHAR", "NVARCHAR", "CHAR", "NCHAR", "BPCHAR")
 
 
+_DECIMALS = {"DECIMAL": "DECIMAL", "BIGDECIMAL": "BIGNUMERIC"}
+"""Types of decimals, as they are written."""
+
+
 def _declared_types(tree: exp.Expr, reading: ForeignText) -> None:
     """Give each type the name it has in Spark, where sqlglot gives it another one."""
     for convert in list(tree.find_all(exp.Convert)):
@@ -142,11 +155,14 @@ def _declared_types(tree: exp.Expr, reading: ForeignText) -> None:
     for type_ in list(tree.find_all(exp.DataType)):
         name = type_.this.name if isinstance(type_.this, exp.DataType.Type) else str(type_.this)
         wanted = reading.meaning.types.get(name)
-        if name in ("DECIMAL", "BIGDECIMAL", "BIGNUMERIC") and not type_.expressions:
+        if name in _DECIMALS and not type_.expressions:
             wanted = reading.meaning.decimal if name == "DECIMAL" else None
             if wanted is None:
                 remedy = "write how many digits it has: DECIMAL(38, 9), for instance"
-                reading.refuse(type_, f"a {name} without a number of digits", remedy)
+                what = f"a {_DECIMALS[name]} without a number of digits"
+                reading.refuse(type_, what, remedy)
+        elif name == "BIGDECIMAL":
+            type_.set("this", exp.DataType.Type.DECIMAL)
         if name in _TEXTS and reading.meaning.cuts_varchar is False:
             wanted = "STRING" if isinstance(type_.parent, exp.ColumnDef) else None
         elif name in ("CHAR", "NCHAR", "BPCHAR") and isinstance(type_.parent, exp.ColumnDef):

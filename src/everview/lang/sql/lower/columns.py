@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from everview.errors import Span, UserError
 from everview.expr import scalar
-from everview.expr.types import Schema, Type, unusable_name
+from everview.expr.types import PLAIN_NAME, Schema, Type, unusable_name
 from everview.lang.sql.bind.scope import Item, shown_name, unlike
 from everview.plan.build import columns_of, identity, map_
 from everview.plan.nodes import Output, Plan
@@ -59,7 +59,7 @@ def must_have_usable_names(plan: Plan, text: str) -> Plan:
                 "Q011",
                 unusable if shown == name else f"two columns are called {shown}",
                 span=Span(text, 0, len(text)),
-                remedy="give one of them another name with AS",
+                remedy=PLAIN_NAME if shown == name else "give one of them another name with AS",
             )
     return plan
 

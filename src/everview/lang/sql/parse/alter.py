@@ -9,7 +9,7 @@ from sqlglot.tokenizer_core import Token, TokenType
 
 from everview.errors import Span, UserError
 from everview.expr.dialect import DIALECT
-from everview.expr.types import unusable_name
+from everview.expr.types import PLAIN_NAME, unusable_name
 from everview.lang.sql.parse.alterations import (
     Action,
     AddColumn,
@@ -106,9 +106,8 @@ def _actions(node: exp.Expr, text: str, span: Span) -> Iterator[Action]:
         case exp.RenameColumn():
             to = _plain_column(node.args["to"], text, span)
             if problem := unusable_name(to):
-                remedy = "choose a plain name, other than _w and _epoch"
                 place = span_of(node.args["to"], text) or span
-                raise UserError("Q004", problem, span=place, remedy=remedy)
+                raise UserError("Q011", problem, span=place, remedy=PLAIN_NAME)
             yield RenameColumn(
                 _plain_column(node.this, text, span), to, span_of(node, text) or span
             )

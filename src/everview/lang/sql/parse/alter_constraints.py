@@ -41,7 +41,7 @@ def _is_about_null(action: exp.AlterColumn) -> bool:
 
 
 def _added(part: exp.Expr, text: str, span: Span) -> Constraint:
-    rules = named_rules(part)
+    rules = named_rules(part, text)
     if len(rules) == 1:
         ((name, rule),) = rules
         constraint = declared_constraint(rule, name, "", text, span)

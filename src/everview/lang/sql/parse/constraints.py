@@ -10,6 +10,7 @@ from sqlglot.tokenizer_core import Token, TokenType
 
 from everview.errors import Span, UserError
 from everview.expr.quoting import spark_name
+from everview.expr.types import PLAIN_NAME, unusable_name
 from everview.lang.sql.parse.grammar import NOT_ENFORCED, QUERIES
 from everview.lang.sql.parse.span import span_of
 from everview.lang.sql.parse.trees import read_tree
@@ -188,6 +189,8 @@ def read_assertion(tokens: list[Token], text: str, span: Span) -> Constraint | N
     enforced = words[-2:] != ["NOT", "ENFORCED"]
     body = tokens[4:] if enforced else tokens[4:-2]
     kinds = [token.token_type for token in body]
+    if len(tokens) > 2 and (problem := unusable_name(tokens[2].text)):
+        raise UserError("Q011", problem, span=span, remedy=PLAIN_NAME)
     if words[3:4] != ["CHECK"] or not _is_wrapped(kinds):
         raise UserError("Q001", "syntax error in CREATE ASSERTION", span=span, remedy=remedy)
     inner = body[1:-1]

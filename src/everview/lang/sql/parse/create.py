@@ -10,7 +10,7 @@ from sqlglot.tokenizer_core import Token, TokenType
 
 from everview.errors import Span, UserError
 from everview.expr.dialect import DIALECT
-from everview.expr.types import Column, is_nested, storable_type, unusable_name
+from everview.expr.types import PLAIN_NAME, Column, is_nested, storable_type, unusable_name
 from everview.lang.sql.parse.collections import collections_of
 from everview.lang.sql.parse.constraints import (
     Constraint,
@@ -101,7 +101,7 @@ def _with_columns(schema: exp.Schema, text: str, span: Span, *, lenient: bool) -
         if isinstance(part, exp.ColumnDef):
             lengths += _length(part)
             columns.append(Column(part.name, _column_type(part, text, limited=True)))
-        for name, rule in named_rules(part):
+        for name, rule in named_rules(part, text):
             match rule:
                 case exp.PrimaryKey():
                     must_be_enforced(rule, text, span)
@@ -146,19 +146,21 @@ def _with_columns(schema: exp.Schema, text: str, span: Span, *, lenient: bool) -
     )
 
 
-def named_rules(part: exp.Expr) -> list[tuple[str, exp.Expr]]:
+def named_rules(part: exp.Expr, text: str) -> list[tuple[str, exp.Expr]]:
     """The rules of a column, or those that stand in place of one, each with its name if given."""
     if isinstance(part, exp.ColumnDef):
         found = (
             each for each in part.args["constraints"] if isinstance(each, exp.ColumnConstraint)
         )
-        return [(_name(each.args.get("this")), each.args["kind"]) for each in found]
+        return [(_name(each.args.get("this"), text), each.args["kind"]) for each in found]
     if isinstance(part, exp.Constraint):
-        return [(part.name, rule) for rule in part.expressions]
+        return [(_name(part.args.get("this"), text), rule) for rule in part.expressions]
     return [("", part)]
 
 
-def _name(node: exp.Expr | None) -> str:
+def _name(node: exp.Expr | None, text: str) -> str:
+    if node is not None and (problem := unusable_name(node.name)):
+        raise UserError("Q011", problem, span=span_of(node, text), remedy=PLAIN_NAME)
     return node.name if node is not None else ""
 
 
@@ -237,13 +239,14 @@ def _check_columns(
 ) -> None:
     seen: set[str] = set()
     for column in columns:
-        unusable = unusable_name(column.name)
-        if column.name.lower() in seen or unusable:
+        if problem := unusable_name(column.name):
+            raise UserError("Q011", problem, span=span_of(schema, text), remedy=PLAIN_NAME)
+        if column.name.lower() in seen:
             raise UserError(
                 "Q004",
-                unusable or f"two columns are called {column.name}",
+                f"two columns are called {column.name}",
                 span=span_of(schema, text),
-                remedy="give every column a plain name of its own, other than _w and _epoch",
+                remedy="give every column a name of its own",
             )
         seen.add(column.name.lower())
     nested = {column.name.lower(): column.type for column in columns if is_nested(column.type)}
@@ -275,8 +278,7 @@ def column_of(declared: exp.ColumnDef, text: str) -> tuple[Column, int | None]:
     """One declared column, and how long its texts may be if that is limited."""
     column = Column(declared.name, _column_type(declared, text, limited=True))
     if problem := unusable_name(column.name):
-        remedy = "give every column a plain name of its own, other than _w and _epoch"
-        raise UserError("Q004", problem, span=span_of(declared, text), remedy=remedy)
+        raise UserError("Q011", problem, span=span_of(declared, text), remedy=PLAIN_NAME)
     return column, dict(_length(declared)).get(column.name)
 
 
@@ -392,7 +394,9 @@ def table_name(node: exp.Expr, text: str) -> str:
     """The plain name of a table or view."""
     plain = isinstance(node, exp.Table) and isinstance(node.this, exp.Identifier)
     more = plain and any(v for part, v in node.args.items() if part not in ("this", "alias", "of"))
-    if not plain or more or unusable_name(node.name):
+    if plain and not more and (problem := unusable_name(node.name)):
+        raise UserError("Q011", problem, span=span_of(node, text), remedy=PLAIN_NAME)
+    if not plain or more:
         known = isinstance(node, exp.Expr)
         raise UserError(
             "Q006",

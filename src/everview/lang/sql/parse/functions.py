@@ -12,7 +12,7 @@ from everview.arguments import named
 from everview.errors import Span, UserError
 from everview.expr.dialect import DIALECT
 from everview.expr.scalar import is_volatile
-from everview.expr.types import Schema, Type, names
+from everview.expr.types import PLAIN_NAME, Schema, Type, names, unusable_name
 from everview.lang.sql.parse.trees import read_trees
 
 
@@ -67,6 +67,8 @@ def check_function(function: Function, span: Span) -> None:
 
 def must_be_free(name: str, span: Span | None = None) -> None:
     """Refuse a name that is no plain name, or one that calls a function of Spark's own."""
+    if problem := unusable_name(name):
+        raise UserError("Q011", problem, span=span, remedy=PLAIN_NAME)
     plain = re.fullmatch(r"[A-Za-z_]\w*", name) is not None
     if not plain or not _is_unknown(f"{name}(1)"):
         raise UserError(

@@ -26,6 +26,10 @@ def read_trees(text: str) -> tuple[list[exp.Expr], list[list[Token]]]:
     parts = [part for part in _split(_tokens(text)) if part]
     for part in parts:
         _must_be_finished(part, text)
+        if found := decimal_literal(part, text):
+            remedy = "write the number with BD after it: 1.5BD"
+            problem = f"{found.stretch} is no literal of Spark's"
+            raise UserError("Q001", f"syntax error: {problem}", span=found, remedy=remedy)
     return [read_tree(part, text) for part in parts], parts
 
 
@@ -44,6 +48,22 @@ def read_tree(tokens: list[Token], text: str) -> exp.Expr:
     if not isinstance(tree, exp.Expr):
         raise _error(_unreadable(tokens, len(tokens) - 1), text, tokens[-1])
     return without_row_values(tree, text)
+
+
+def decimal_literal(tokens: Sequence[Token], text: str) -> Span | None:
+    """The first place that says DECIMAL '1.5', which some dialects read as a cast, others not."""
+    for type_, literal in pairwise(tokens):
+        if type_.token_type in _DECIMALS and literal.token_type is TokenType.STRING:
+            return Span(text, type_.start, literal.end + 1)
+    return None
+
+
+_DECIMALS = (TokenType.DECIMAL, TokenType.BIGDECIMAL)
+
+
+def foreign_decimal_literal(text: str, dialect: str) -> Span | None:
+    """The same in a text of another dialect that can be read."""
+    return decimal_literal(sqlglot.tokenize(text, read=dialect), text)
 
 
 def read_foreign(text: str, dialect: str) -> list[exp.Expr]:
