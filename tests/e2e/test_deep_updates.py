@@ -385,6 +385,8 @@ def test_the_work_of_a_deep_update_does_not_grow_with_the_collection(
         ("Drive", ["showtimes", {"day": DAY}, "seats"], {"insert": [1]}, "T017"),
         ("Drive", ["showtimes", ("Rex", DAY), "cinema"], {"insert": [1]}, "N008"),
         ("Drive", ["showtimes", ("Rex", DAY)], {"insert": [1]}, "X002"),
+        ("Drive", ["showtimes", {}, "seats"], {"insert": [1]}, "T011"),
+        ("Drive", "showtimes.seats", {"insert": [1]}, "N008"),
         ("Drive", "showtimes", {"insert": [("Rex", "never", [])]}, "T001"),
         ("Drive", "showtimes", {"insert": [("Rex", DAY)]}, "T001"),
         ("Drive", "showtimes", {"insert": [("Rex", DAY, None)]}, "T012"),
@@ -431,6 +433,11 @@ def test_a_deep_update_that_cannot_be_made_changes_nothing(
         ),
         ("SELECT name, posexplode(showtimes) FROM movies", "Q020"),
         ("INSERT INTO movies (name) VALUES ('Drive')", "T010"),
+        ("UPDATE movies.showtimes OF 'Drive' SET seats = ARRAY()", "C009"),
+        ("UPDATE movies.showtimes OF 'Drive' SET name = 'x'", "Q007"),
+        ("UPDATE movies.showtimes OF 'Drive' SET day = NULL, Day = NULL", "Q008"),
+        ("UPDATE movies.showtimes OF 'Up' SET day = NULL", "T011"),
+        ("UPDATE movies.showtimes.seats OF 'Drive' SET element = 1", "Q009"),
     ],
 )
 def test_a_statement_that_cannot_be_made_changes_nothing(
@@ -441,6 +448,68 @@ def test_a_statement_that_cannot_be_made_changes_nothing(
         db.sql(text)
     assert (refused.value.code, db.epoch) == (code, epoch), refused.value
     assert rows_of(db, "movies") == in_order(ROWS)
+
+
+def test_a_part_of_an_element_is_updated_and_what_is_inside_it_stays(db: Database) -> None:
+    db.nested(programme)
+    db.sql(f"CREATE VIEW seats AS {VIEWS['seats']}")
+    seen = db.epoch
+    db.sql(
+        "UPDATE movies.showtimes OF 'Drive' AS s SET cinema = upper(s.cinema) WHERE day IS NOT NULL"
+    )
+    db.sql(
+        "UPDATE movies.showtimes.seats OF 'Drive', ('REX', DATE '2026-01-01') "
+        "SET element = element + 10 WHERE element = 2"
+    )
+    db.sql("UPDATE movies.showtimes OF 'Drive' SET day = NULL WHERE cinema = 'nowhere'")
+    showtimes = [("REX", DAY, [1, 12, 12]), ("ROXY", DAY, [])]
+    assert rows_of(db, "movies") == in_order(
+        [("Drive", "Drama", showtimes, ["b", "a"]), ("Rush", "Action", [], None)]
+    )
+    assert sorted(db.read("seats").rows()) == [
+        ("Drive", "REX", 1),
+        ("Drive", "REX", 12),
+        ("Drive", "REX", 12),
+    ]
+    programmes = [("Drive", [("REX", 3, [1, 12, 12]), ("ROXY", 0, [])]), ("Rush", [])]
+    assert rows_of(db, "programme") == in_order(programmes)
+    assert db.changes("movies", after=seen).rows() == []
+    deep = db.changes("movies", after=seen, path="showtimes.seats").rows()
+    assert sorted((r[-3], r[-2]) for r in deep) == [(2, -2), (12, 2)]
+    with db.transaction() as tx:
+        tx.update_inner("movies", "Drive", "showtimes", delete=[("REX", DAY)])
+    assert db.audit().ok
+    must_be_consistent(db, "movies")
+
+
+def test_a_collection_three_levels_down_is_changed(tmp_path: Path) -> None:
+    with ev.open(str(tmp_path / "s"), engine="duckdb") as db:
+        low, mid = "BAG<STRUCT<k: INT, v: INT>>", "BAG<STRUCT<k: STRING, low: {}>>"
+        top = f"BAG<STRUCT<k: INT, mid: {mid.format(low)}>>"
+        db.sql(f"CREATE TABLE t (a INT, b STRING, top {top}, PRIMARY KEY (a, b))")
+        db.insert("t", [(1, "x", [(1, [("p", [(1, 10)]), ("q", [])]), (2, [])]), (2, "y", [])])
+        db.sql("""
+            CREATE VIEW lows AS SELECT t.a, o.k, m.k AS mk, l.v FROM t
+            LATERAL VIEW explode(top) e AS o
+            LATERAL VIEW explode(o.mid) f AS m LATERAL VIEW explode(m.low) g AS l
+        """)
+        seen = db.epoch
+        with db.transaction() as tx:
+            way = ["top", (1,), "mid", {"k": "p"}, "low"]
+            tx.update_inner("t", (1, "x"), way, insert=[(2, 20)], delete=[(1, 10)])
+        db.sql("INSERT INTO t.top.mid.low OF (1, 'x'), (1), ('q') VALUES (3, 30)")
+        db.sql("UPDATE t.top.mid.low OF (1, 'x'), (1), ('q') SET v = v + 1")
+        db.sql(
+            "INSERT INTO t.top.mid OF (1, 'x'), (2) VALUES ('r', ARRAY(struct(4 AS k, 40 AS v)))"
+        )
+        mids = [("p", [(2, 20)]), ("q", [(3, 31)])]
+        want = [(1, "x", [(1, mids), (2, [("r", [(4, 40)])])]), (2, "y", [])]
+        assert rows_of(db, "t") == in_order(want)
+        lows = [(1, 1, "p", 20), (1, 1, "q", 31), (1, 2, "r", 40)]
+        assert sorted(db.read("lows").rows()) == lows
+        fed = db.changes("lows", after=seen).rows()
+        assert sum(row[-2] for row in fed) == 2
+        assert db.audit().ok
 
 
 def test_a_row_takes_what_is_inside_it_along(db: Database) -> None:
