@@ -155,3 +155,30 @@ def test_every_plain_type_may_stand_in_a_nested_one(db):
     value = {"d": date(2024, 2, 29), "n": Decimal("1.50"), "f": 0.5, "b": b"\x00"}
     db.insert("every", [([("2024-02-29", "1.5", 0.5, b"\x00")],), ([value],)])
     assert db.read("v").rows() == [([value], Decimal("1.50"))]
+
+
+def test_a_field_may_have_the_name_of_a_reserved_word(tmp_path):
+    with ev.open(str(tmp_path / "s"), engine="duckdb") as db:
+        fields = "STRUCT<`select`: INT, `not`: STRING>"
+        db.sql(f"""
+            CREATE TABLE r (id INT PRIMARY KEY, s {fields}, bag BAG<{fields}>);
+            CREATE TABLE u (id INT PRIMARY KEY);
+            INSERT INTO u VALUES (1), (2);
+            CREATE VIEW grouped AS SELECT u.id, max(r.s) AS m, collect_list(r.s) AS every
+                FROM u LEFT JOIN r ON r.id = u.id GROUP BY u.id;
+            CREATE VIEW kept AS
+                SELECT u.id, ARRAY(SELECT r.s FROM r WHERE r.id = u.id) AS every FROM u;
+            CREATE VIEW rows_of WITH (nested = 'inline') AS
+                SELECT u.id, ARRAY(SELECT r.id, r.s FROM r WHERE r.id = u.id) AS every FROM u;
+            CREATE FUNCTION same(x {fields}) RETURNS {fields} RETURN x;
+            CREATE VIEW called AS SELECT same(s).`not` AS n, CAST(NULL AS {fields}) AS c FROM r
+        """)
+        db.insert("r", [(1, (2, "a"), [(3, "b")])])
+        db.sql("UPDATE r SET s = named_struct('select', s.`select` + 1, 'not', 'a') WHERE id = 1")
+        one = {"select": 3, "not": "a"}
+        assert db.read("r").rows() == [(1, one, [{"select": 3, "not": "b"}])]
+        assert sorted(db.read("grouped").rows()) == [(1, one, [one]), (2, None, [])]
+        assert sorted(db.read("kept").rows()) == [(1, [one]), (2, [])]
+        assert sorted(db.read("rows_of").rows()) == [(1, [{"id": 1, "s": one}]), (2, [])]
+        assert db.read("called").rows() == [("a", None)]
+        assert db.audit().ok

@@ -291,6 +291,19 @@ def test_views_over_nested_views_equal_their_queries(db: Database, mode: str, se
     run(db, declared, in_duckdb(below) | UNNESTED, seed, 12 if THOROUGH else 2)
 
 
+def test_each_relation_of_a_view_is_audited_by_name(db: Database) -> None:
+    db.sql(DECLARED)
+    below = {name: VIEWS[name] for name in ("related", "deep")}
+    db.sql(";\n".join((declared_as("auto", below | {"twice": ABOVE["twice"]})).values()))
+    db.insert("m", [("a", 1, "x"), ("b", 1, None)])
+    db.insert("s", [("a", 2, 3)])
+    inside = ["deep", "deep.movies", "deep.movies.halls", "deep.movies.halls.hour"]
+    for name, found in (("deep", inside), (inside[2], inside[2:3]), ("twice", ["twice"])):
+        audit = db.audit(name)
+        assert audit.ok
+        assert [each.view for each in audit] == found
+
+
 def test_an_element_is_a_change_of_its_collection_alone(db: Database) -> None:
     """What is read and fed does not depend on how many elements there are already."""
     db.sql("CREATE TABLE docs (id INT PRIMARY KEY, title STRING)")

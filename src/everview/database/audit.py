@@ -64,7 +64,9 @@ def audit_view(
     needed, tables = [name], list[str]()
     for each in needed:
         for read in catalog.reads(each):
-            (needed if from_tables and read in catalog.views else tables).append(read)
+            kind = needed if from_tables and read in catalog.views else tables
+            if read not in kind:
+                kind.append(read)
     texts = {
         each: view.query if view.language == SQL else catalog.written(each)
         for each, view in catalog.views.items()
@@ -72,7 +74,7 @@ def audit_view(
     }
     with report_damage(snapshot):
         try:
-            found = _difference(name, texts, tuple(dict.fromkeys(tables)), engine, snapshot)
+            found = _difference(name, texts, tuple(tables), engine, snapshot)
         except UserError as refusal:
             blocks = [part for each in needed for part in catalog.views[each].parts]
             if engine.text is None or refusal.code != NOT_MAINTAINABLE or not blocks:

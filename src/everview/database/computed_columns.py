@@ -13,7 +13,7 @@ from everview.database.catalog.definitions import TableDefinition
 from everview.database.queries import select
 from everview.database.rows import Absent
 from everview.errors import Span, UserError
-from everview.expr.quoting import spark_name
+from everview.expr.quoting import spark_name, spark_type
 from everview.lang.sql.parse.grammar import QUERIES
 from everview.lang.sql.parse.parser import parse_query
 from everview.lang.sql.violating_query import NOW
@@ -98,7 +98,9 @@ def with_generated(table: TableDefinition, rows: str) -> str:
 def _of(table: TableDefinition) -> list[tuple[str, str]]:
     """Each generated column with its expression, in the type of the column."""
     types = {column.name: column.type for column in table.columns}
-    return [(name, f"CAST({value} AS {types[name]})") for name, value in table.generated]
+    return [
+        (name, f"CAST({value} AS {spark_type(types[name])})") for name, value in table.generated
+    ]
 
 
 def _listed(table: TableDefinition, computed: Mapping[str, str]) -> str:
@@ -122,7 +124,7 @@ def default_values(table: TableDefinition, engine: Engine, snapshot: Snapshot) -
         return {}
     types = {column.name: column.type for column in table.columns}
     texts = (
-        f"CAST({default_value(table, n)} AS {types[n]}) AS {spark_name(n)}"
+        f"CAST({default_value(table, n)} AS {spark_type(types[n])}) AS {spark_name(n)}"
         for n, _ in table.defaults
     )
     rows = select(engine, f"SELECT {', '.join(texts)}", (), snapshot, {}).to_arrow()
@@ -142,7 +144,7 @@ def completed(
     A generated column that is given keeps its value, which the check of the column then verifies.
     """
     types = {column.name: column.type for column in table.columns}
-    computed = {n: f"CAST({default_value(table, n)} AS {types[n]})" for n in absent}
+    computed = {n: f"CAST({default_value(table, n)} AS {spark_type(types[n])})" for n in absent}
     inner = f"SELECT {_listed(table, computed)} FROM {spark_name(_GIVEN)}"
     filled = {name: f"COALESCE({spark_name(name)}, {value})" for name, value in _of(table)}
     text = (

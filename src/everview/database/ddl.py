@@ -12,7 +12,7 @@ from everview.arguments import shown
 from everview.database.alter import Alteration, alter
 from everview.database.backfill import AroundBuild
 from everview.database.catalog.catalog import Catalog
-from everview.database.collections.explode import with_joins
+from everview.database.collections.explode import with_collections_read
 from everview.database.comment import with_comment
 from everview.database.create_table_as import create_table_as
 from everview.database.create_view import create_view
@@ -154,7 +154,9 @@ def apply_declarations(
     change: CatalogChange | None = None
     for statement in statements:
         with with_span(statement.span):
-            inlined = with_joins(inline_calls(statement, catalog.functions), catalog.tables)
+            inlined = with_collections_read(
+                inline_calls(statement, catalog.functions), catalog.tables
+            )
             step = _apply(inlined, catalog, engine, now)
         if step is not None:
             steps = (*(change.steps if change else ()), (statement, step.catalog))

@@ -11,7 +11,7 @@ from everview.database.collections.declare import must_keep_collections, with_co
 from everview.database.computed_columns import at_this_moment, default_values
 from everview.database.queries import describe, select
 from everview.errors import Span, UserError
-from everview.expr.quoting import spark_name
+from everview.expr.quoting import spark_name, spark_type
 from everview.expr.types import Column
 from everview.lang.sql.parse.constraints import ASSERTION, CHECK, Constraint
 from everview.lang.sql.parse.statements import AlterConstraints, CreateTable, Drop
@@ -51,7 +51,7 @@ def generated_checks(table: TableDefinition) -> Sequence[Constraint]:
             CHECK,
             f"{table.name}_{name}_generated",
             table.name,
-            condition=f"{spark_name(name)} <=> CAST({value} AS {types[name]})",
+            condition=f"{spark_name(name)} <=> CAST({value} AS {spark_type(types[name])})",
         )
         for name, value in table.generated
     ]
@@ -80,9 +80,8 @@ def must_compute(table: TableDefinition, engine: Engine, span: Span) -> None:
     types = {column.name: column.type for column in table.columns}
     for name, value in (*table.defaults, *table.generated):
         of = spark_name(table.name)
-        probe = (
-            f"SELECT CAST({at_this_moment(value)} AS {types[name]}) AS {spark_name(name)} FROM {of}"
-        )
+        cast = f"CAST({at_this_moment(value)} AS {spark_type(types[name])})"
+        probe = f"SELECT {cast} AS {spark_name(name)} FROM {of}"
         describe(engine, probe, {table.name: plain})
 
 
@@ -167,7 +166,7 @@ def must_be_no_constraint(view: str, catalog: Catalog) -> None:
 
 def constant(engine: Engine, now: Snapshot, text: str, column: Column) -> bytes | None:
     """The value of a constant as one of a column, packed; None for NULL."""
-    asked = f"SELECT CAST({at_this_moment(text)} AS {column.type}) AS value"
+    asked = f"SELECT CAST({at_this_moment(text)} AS {spark_type(column.type)}) AS value"
     rows = select(engine, asked, (), now, {}).to_arrow()
     value = rows["value"].cast(arrow_type(column.type))[0]
     return packed_value(value) if value.is_valid else None

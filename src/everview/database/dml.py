@@ -21,7 +21,7 @@ from everview.database.referential_actions import must_keep_keys
 from everview.database.time_travel import bind_versions
 from everview.database.transaction import Transaction
 from everview.errors import UserError
-from everview.expr.quoting import spark_name
+from everview.expr.quoting import spark_name, spark_type
 from everview.lang.sql.parse.parser import parse_query
 from everview.lang.sql.parse.statements import (
     Delete,
@@ -179,7 +179,7 @@ def _merge_rows(
         _must_fit(len(values), columns, table, statement)
         given = dict(zip(columns, values, strict=True))
         fresh = ", ".join(
-            f"CAST({given.get(c.name) or default_value(table, c.name)} AS {c.type}) "
+            f"CAST({given.get(c.name) or default_value(table, c.name)} AS {spark_type(c.type)}) "
             f"AS {spark_name(c.name)}"
             for c in table.columns
         )
@@ -202,9 +202,9 @@ def _merge_rows(
 
 def _replaced(table: TableDefinition, alias: str, changed: Mapping[str, str]) -> str:
     """The columns of a row after assignments, cast to the table's types."""
+    values = ((c, changed.get(c.name, _of(alias, c.name))) for c in table.columns)
     return ", ".join(
-        f"CAST({changed.get(c.name, _of(alias, c.name))} AS {c.type}) AS {spark_name(c.name)}"
-        for c in table.columns
+        f"CAST({value} AS {spark_type(c.type)}) AS {spark_name(c.name)}" for c, value in values
     )
 
 
@@ -356,7 +356,7 @@ def _unknown(table: TableDefinition, name: str, statement: Insert | Update | Mer
 def _cast(table: TableDefinition, columns: tuple[str, ...]) -> str:
     return ", ".join(
         f"CAST({spark_name(c.name) if c.name in columns else default_value(table, c.name)} "
-        f"AS {c.type}) AS {spark_name(c.name)}"
+        f"AS {spark_type(c.type)}) AS {spark_name(c.name)}"
         for c in table.columns
     )
 

@@ -8,7 +8,7 @@ import pyarrow as pa
 
 from everview.database.begin import begin_or_end, in_transaction, open_transaction
 from everview.database.collections import statements as changes
-from everview.database.collections.explode import with_joins
+from everview.database.collections.explode import with_collections_read
 from everview.database.commit import install
 from everview.database.copy_files import copy_into, copy_to
 from everview.database.ddl import Declaration, apply_declarations, group_statements
@@ -50,7 +50,7 @@ def execute_all(db: Handle, statements: Iterable[Statement]) -> Iterator[Result 
         else:
             with with_span(group[0].span), name_expressions(group[0].span):
                 inlined = inline_calls(group[0], db.catalog.functions)
-                result = _execute(db, with_joins(inlined, db.catalog.tables))
+                result = _execute(db, with_collections_read(inlined, db.catalog.tables))
         yield result if result is None else rows_with_span(result, group[0].span)
 
 

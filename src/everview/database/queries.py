@@ -16,6 +16,7 @@ import pyarrow as pa
 from everview.database.audit_query import declared, inlined, written_minus_stored
 from everview.errors import UserError
 from everview.expr.types import Schema, names
+from everview.lang.nested.from_sql import has_collections
 from everview.lang.sql.lower.nested_items import nested_relation
 from everview.lang.sql.lower.top_level_query import lower_ordered, lower_recursive
 from everview.lang.sql.parse.ctes import reads_of
@@ -74,7 +75,7 @@ def select(
 ) -> Result:
     """The rows of a query over stored relations, with changes that are not committed yet."""
     known = declared(snapshot)
-    if engine.text is None or _reads_collections(reads, known):
+    if engine.text is None or _reads_collections(sql, reads, known):
         return engine.select(lower_ordered(sql, known, engine.analyze), snapshot, pending)
 
     def own() -> OrderedQuery | None:
@@ -83,9 +84,12 @@ def select(
     return engine.text.select(sql, reads, snapshot, pending, own)
 
 
-def _reads_collections(reads: Sequence[str], known: Mapping[str, Source]) -> bool:
-    """Whether a query reads a nested view in SQL, of which an engine sees labels alone."""
-    return any(nested_relation(known, name) is not None for name in reads)
+def _reads_collections(sql: str, reads: Sequence[str], known: Mapping[str, Source]) -> bool:
+    """Whether a query has collections, or reads a nested view in SQL.
+
+    An engine knows no ARRAY(SELECT …), and sees the labels of a view alone.
+    """
+    return has_collections(sql) or any(nested_relation(known, name) is not None for name in reads)
 
 
 def describe(
@@ -96,7 +100,7 @@ def describe(
     A query that runs `once`, and is not kept, may read what whoever opened the store allows.
     """
     known = {name.lower(): Source(name, schema) for name, schema in relations.items()}
-    if engine.text is None or _reads_collections(reads_of(parse_query(sql)), known):
+    if engine.text is None or _reads_collections(sql, reads_of(parse_query(sql)), known):
         with only_known_to_spark():
             query = lower_ordered(sql, known, engine.analyze)
         if (problem := engine.refusal(query.plan)) is not None:

@@ -13,7 +13,7 @@ from everview.database.catalog.definitions import TableDefinition
 from everview.database.computed_columns import completed, with_generated
 from everview.database.queries import select
 from everview.errors import Span, UserError
-from everview.expr.quoting import spark_name
+from everview.expr.quoting import spark_name, spark_type
 from everview.expr.types import FLOATS, WEIGHT, names
 from everview.lang.sql.parse.constraints import CASCADE, SET_NULL, Constraint
 from everview.plan.build import restrict_to_keys
@@ -155,7 +155,7 @@ def _by_query(
     text = f"SELECT {listed}, CAST(-1 AS BIGINT) AS {spark_name(SIGN)} {source}"
     if to.on_delete == SET_NULL:
         nulled = ", ".join(
-            f"CAST(NULL AS {c.type}) AS {spark_name(c.name)}"
+            f"CAST(NULL AS {spark_type(c.type)}) AS {spark_name(c.name)}"
             if c.name in key.columns
             else f"t.{spark_name(c.name)} AS {spark_name(c.name)}"
             for c in table.columns

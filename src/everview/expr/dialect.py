@@ -81,7 +81,13 @@ def _pairs(name: str) -> _Reader:
 
     def read(args: list[exp.Expr]) -> exp.Expr:
         named = all(isinstance(each, exp.Literal) and each.is_string for each in args[::2])
-        return known(args) if named and len(args) % 2 == 0 else whole(args)
+        if not named or len(args) % 2:
+            return whole(args)
+        tree: exp.Expr = known(args)
+        for field in tree.find_all(exp.PropertyEQ) if isinstance(tree, exp.Struct) else ():
+            if isinstance(field.this, exp.Identifier):
+                field.this.set("quoted", True)  # it was a text: it may be a reserved word
+        return tree
 
     return read
 

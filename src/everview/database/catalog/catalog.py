@@ -579,6 +579,11 @@ class Catalog:
         else:
             query, language = self.views[view].query, self.views[view].language
         found = dict.fromkeys(self.read_by(names_read(query, language)))
+        if (whole := self.whole_view(view)) != view:
+            # A dictionary is over the relations above it: not itself, nor those beside or below it.
+            every = self.dictionaries(whole)
+            apart = {each for each in every if not view.startswith(f"{each}.")}
+            found = {each: None for each in found if each not in apart}
         if comprehension(query, language):
             others = (each for each in found if each != self.whole_view(view))
             found |= dict.fromkeys(each for name in others for each in self.inside(name))

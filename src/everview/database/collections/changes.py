@@ -26,6 +26,7 @@ from everview.database.collections.shred import Shredding, digests, value_text
 from everview.database.rows_by_key import last_of_each_key, must_all_be_there
 from everview.errors import UserError
 from everview.expr.types import WEIGHT, Schema, names
+from everview.runtime.arrow_types import arrow_type
 from everview.runtime.protocol import Engine, Part, Snapshot, in_memory
 from everview.runtime.results import Result
 
@@ -211,7 +212,10 @@ class DeepChanges:
 
         One whose collections are all left out is known by its other parts.
         """
-        wanted = _elements(elements, inner.dictionary, inner.dictionary.fields)
+        into = inner.dictionary
+        if isinstance(elements, list | tuple) and into.is_record:
+            elements = [_by_name(each, names(into.plain)) for each in elements]
+        wanted = _elements(elements, into, into.fields)
         return self.rows_removed(inner, self._found(inner, wanted)) if wanted.num_rows else []
 
     def _found(self, inner: Inner, wanted: pa.Table) -> pa.Table:
@@ -249,16 +253,34 @@ class DeepChanges:
         removed = RelationChange(inner.dictionary.relation, _negative(rows), True)
         return [removed, *self._emptied_inside(inner.dictionary, rows)]
 
+    def rows_changed(self, inner: Inner, rows: pa.Table, plain: Sequence[Sequence[Any]]) -> Changes:
+        """Some rows of a dictionary with other plain parts; their inner collections stay theirs."""
+        into, fresh = inner.dictionary, rows
+        if not rows.num_rows:
+            return []
+        for at, column in enumerate(into.plain):
+            type_ = arrow_type(column.type)
+            values = pa.array([each[at] for each in plain], type_)
+            fresh = fresh.set_column(fresh.schema.get_field_index(column.name), column.name, values)
+        parts = (*names(into.labels), *names(into.plain))
+        known = digests([_one(fresh[name]) for name in parts])
+        fresh = fresh.set_column(fresh.schema.get_field_index(into.digest), into.digest, known)
+        fresh = fresh.cast(rows.schema)
+        gone = RelationChange(into.relation, _negative(rows), True)
+        return [gone, RelationChange(into.relation, fresh, False)]
+
     def _the_element(self, inner: Inner, element: Any) -> pa.Table:
         """The row of the one element that has the parts given."""
         into = inner.dictionary
         plain = names(into.plain)
-        if isinstance(element, Sequence) and into.is_record and len(element) == len(plain):
-            element = dict(zip(plain, element, strict=True))
+        if into.is_record and len(plain) == 1 and not isinstance(element, Mapping | list | tuple):
+            element = {plain[0]: element}
+        if into.is_record:
+            element = _by_name(element, plain)
         if isinstance(element, Mapping) and into.is_record:
             lower = {str(name).lower() for name in element}
             some = tuple(each for each in into.plain if each.name.lower() in lower)
-            if len(some) == len(lower) < len(plain):
+            if 0 < len(some) == len(lower) < len(plain):
                 return self._the_element_by(inner, some, element)
         return self._found(inner, _elements([element], into, into.fields))
 
@@ -348,6 +370,12 @@ class DeepChanges:
         return [_bag(bags.get(each, [])) for each in wanted]
 
 
+def _by_name(element: Any, parts: Sequence[str]) -> Any:
+    """An element that is given by the parts of it that are no collections, with their names."""
+    is_tuple = isinstance(element, list | tuple) and len(element) == len(parts)
+    return dict(zip(parts, element, strict=True)) if is_tuple else element
+
+
 def _canonical_row(table: TableDefinition, row: Mapping[str, Any]) -> Canonical:
     bags = (_canonical_bag(each, row[each.column]) for each in table.dictionaries)
     return "|".join((_canonical(row, names(table.columns)), *bags))
@@ -389,6 +417,14 @@ def _named(name: Any, known: Sequence[Dictionary], place: str) -> Dictionary:
     if isinstance(name, str) and name.lower() in found:
         return found[name.lower()]
     columns = tuple(each.column for each in known)
+    if isinstance(name, str) and name.partition(".")[0].lower() in found:
+        first, *rest = name.split(".")
+        way = ", element, ".join(map(repr, (first, *rest)))
+        raise UserError(
+            "N008",
+            f"{named(name)} says in which collection of {place}, and not in which elements",
+            remedy=f"give a list with the element between two names: [{way}]",
+        )
     near = did_you_mean(name, columns) if isinstance(name, str) else ""
     raise UserError(
         "N008",

@@ -1,6 +1,7 @@
-"""EXPLODE of a collection of a table, written as the join with its dictionary that it means.
+"""Collections of tables in SQL: EXPLODE of one is the join with its dictionary that it means.
 
-So the derivative of a query reads and changes what is about the elements that change.
+So the derivative of a query reads and changes what is about the elements that change. Where a
+collection is named as a value it is an array; see `arrays.py`.
 """
 
 from __future__ import annotations
@@ -12,44 +13,74 @@ from sqlglot import exp
 
 from everview.database.catalog.definitions import TableDefinition
 from everview.database.catalog.dictionaries import Dictionary
+from everview.database.collections.arrays import Items, array_of, is_shadowed
+from everview.database.collections.arrays import column as _column
+from everview.database.collections.arrays import quoted as _name
 from everview.errors import UserError
 from everview.expr.types import names
 from everview.lang.sql.lower.generators import GeneratorCall, generator_of
 from everview.lang.sql.parse.ctes import reads_of
 from everview.lang.sql.parse.grammar import QUERIES
 from everview.lang.sql.parse.parser import parse_query
-from everview.lang.sql.parse.statements import CreateView, Explain, Insert, Query, Statement
+from everview.lang.sql.parse.statements import (
+    CopyTo,
+    CreateTable,
+    CreateView,
+    Explain,
+    Insert,
+    Query,
+    Statement,
+)
 
-_GENERATORS = ("explode", "inline")
 
-
-def with_joins(statement: Statement, tables: Mapping[str, TableDefinition]) -> Statement:
-    """The statement with a join in the place of each EXPLODE of a collection."""
+def with_collections_read(statement: Statement, tables: Mapping[str, TableDefinition]) -> Statement:
+    """The statement with joins and arrays in the place of the collections that it names."""
     if not any(each.collections for each in tables.values()):
         return statement
     match statement:
-        case Query(text):
-            written = joined(text, tables)
-            if written == text:
-                return statement
-            return replace(statement, text=written, reads=reads_of(parse_query(written)))
-        case CreateView() | Insert():
-            return replace(statement, query=joined(statement.query, tables))
+        case Query():
+            return _query(statement, tables)
+        case CreateTable(query=Query() as query):
+            return replace(statement, query=_query(query, tables))
+        case CopyTo():
+            written = read(statement.query, tables)
+            return replace(statement, query=written, reads=reads_of(parse_query(written)))
+        case CreateView():
+            apart = statement.nested != "inline" and not statement.columns
+            return replace(statement, query=read(statement.query, tables, by_elements=apart))
+        case Insert():
+            return replace(statement, query=read(statement.query, tables))
         case Explain(name) if name.lower().lstrip("( ").startswith(("select", "with")):
-            return replace(statement, name=joined(name, tables))
+            return replace(statement, name=read(name, tables))
         case _:
             return statement
 
 
-def joined(text: str, tables: Mapping[str, TableDefinition]) -> str:
-    """A query with joins in the place of EXPLODE; as it is, if it explodes no collection."""
-    if not any(each in text.lower() for each in _GENERATORS):
+def _query(statement: Query, tables: Mapping[str, TableDefinition]) -> Query:
+    written = read(statement.text, tables)
+    if written == statement.text:
+        return statement
+    return replace(statement, text=written, reads=reads_of(parse_query(written)))
+
+
+def read(text: str, tables: Mapping[str, TableDefinition], *, by_elements: bool = False) -> str:
+    """A query with joins in the place of EXPLODE, and arrays; as it is, if it names no collection.
+
+    With `by_elements`, the columns of the query that are collections are queries of their own.
+    """
+    known = {name.lower(): table for name, table in tables.items()}
+    if not any(name in text.lower() for name, each in known.items() if each.collections):
         return text
     tree = parse_query(text)
-    known = {name.lower(): table for name, table in tables.items()}
     selects = list(tree.find_all(exp.Select))
     changed = [_Select(each, known, number).rewrite() for number, each in enumerate(selects)]
+    for each in selects:
+        changed.append(Items(each, known).with_arrays(by_elements=by_elements and each is tree))
     return tree.sql(dialect=QUERIES) if any(changed) else text
+
+
+_OWN = "#elements"
+"""What the source of a join calls its dictionary."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,31 +91,38 @@ class _Element:
     alias: str
     table: str
     name: str
+    source: exp.Select
     columns: Mapping[str, str] = field(default_factory=dict)
     """Of INLINE, what the query calls the fields."""
 
-    def part(self, name: str) -> exp.Expr | None:
-        """The column of a field, None where there is none."""
-        if name not in names(self.dictionary.fields):
-            lower = {each.lower(): each for each in names(self.dictionary.fields)}
-            name = lower.get(name.lower(), "")
-        return _column(self.alias, _hidden(self.alias, name)) if name else None
+    def value(self, name: str) -> exp.Expr:
+        """A field as a value: a collection is an array, which the join has beside its label."""
+        alias = _hidden(self.alias, name)
+        inner = next((each for each in self.dictionary.inner if each.column == name), None)
+        if inner is None:
+            return _column(self.alias, alias)
+        shown = f"{alias}#"
+        if shown not in self.source.named_selects:
+            label = [_column(_OWN, each) for each in inner.above]
+            self.source.select(exp.alias_(array_of(inner, label), shown, quoted=True), copy=False)
+        return _column(self.alias, shown)
+
+    def field(self, name: str) -> str | None:
+        """The spelling of the name of a field, None where there is none."""
+        if name in names(self.dictionary.fields):
+            return name
+        lower = {each.lower(): each for each in names(self.dictionary.fields)}
+        return lower.get(name.lower())
 
     @property
     def whole(self) -> exp.Expr:
         """The element as one value."""
         fields = names(self.dictionary.fields)
-        if self.dictionary.inner:
-            raise UserError(
-                "Q020",
-                f"an element of {self.dictionary.relation} has collections, and is no one value",
-                remedy=f"name its parts: {', '.join(f'{self.name}.{each}' for each in fields)}",
-            )
         if not self.dictionary.is_record:
-            return _column(self.alias, _hidden(self.alias, fields[0]))
+            return self.value(fields[0])
         parts: list[exp.Expr] = []
         for each in fields:
-            parts += [exp.Literal.string(each), _column(self.alias, _hidden(self.alias, each))]
+            parts += [exp.Literal.string(each), self.value(each)]
         return exp.Anonymous(this="named_struct", expressions=parts)
 
 
@@ -94,7 +132,11 @@ class _Select:
     def __init__(self, tree: exp.Select, known: Mapping[str, TableDefinition], number: int) -> None:
         self.tree, self.known, self.number = tree, known, number
         self.elements: list[_Element] = []
-        self.items = {each.alias_or_name.lower(): each.name.lower() for each in _tables(tree)}
+        self.items = {
+            each.alias_or_name.lower(): each.name.lower()
+            for each in _tables(tree)
+            if not is_shadowed(each)
+        }
 
     def rewrite(self) -> bool:
         """Whether there was something to rewrite."""
@@ -107,15 +149,38 @@ class _Select:
                 lateral.pop()
         if not self.elements:
             return False
-        for each in self.tree.expressions:
-            if isinstance(each, exp.Star):
-                remedy = "name the columns, or write alias.*"
-                problem = "SELECT * shows collections, which are joined here by their labels"
-                raise UserError("Q020", problem, remedy=remedy)
+        self._expand_star()
         for column in list(self.tree.find_all(exp.Column)):
             if column.find_ancestor(exp.Select) is self.tree:
                 self._resolve(column)
         return True
+
+    def _expand_star(self) -> None:
+        """`*` as the columns of each item, and the elements after them."""
+        found: list[exp.Expr] = []
+        for each in self.tree.expressions:
+            if not isinstance(each, exp.Star):
+                found.append(each)
+                continue
+            aliases = [item.alias_or_name for item in _tables(self.tree)]
+            if any(each.args.values()) or not self._are_all_items(aliases):
+                remedy = "name the columns, or write alias.*"
+                problem = "SELECT * beside EXPLODE of a collection shows more than tables"
+                raise UserError("Q020", problem, remedy=remedy)
+            found += [exp.Column(this=exp.Star(), table=_name(alias)) for alias in aliases]
+            for element in self.elements:
+                fields = [*element.columns.items()] or [(element.name, "")]
+                for name, of in fields:
+                    value = element.value(of) if of else element.whole
+                    found.append(exp.alias_(value, name, quoted=True))
+        self.tree.set("expressions", found)
+
+    def _are_all_items(self, aliases: list[str]) -> bool:
+        """Whether FROM has these items and explosions of collections alone, in this order."""
+        joins = self.tree.args.get("joins") or ()
+        merged = any(each.args.get("using") or each.args.get("method") for each in joins)
+        shown = len(aliases) + len(self.elements) == 1 + len(joins)
+        return shown and not merged and not self.tree.args.get("laterals")
 
     def _from_select_list(self) -> None:
         """EXPLODE in the SELECT list as LATERAL VIEW."""
@@ -149,13 +214,14 @@ class _Select:
         given = lateral.args.get("alias")
         columns = [each.name for each in given.columns] if given is not None else []
         alias = f"#{self.number}.{len(self.elements) + 1}"
-        fields = names(dictionary.fields)
+        fields, source = names(dictionary.fields), _source(dictionary, alias)
         if call.inline:
             called = columns if len(columns) == len(fields) else fields
             own = {name.lower(): each for name, each in zip(called, fields, strict=True)}
-            element = _Element(dictionary, alias, lateral.alias, "", own)
+            element = _Element(dictionary, alias, lateral.alias, "", source, own)
         else:
-            element = _Element(dictionary, alias, lateral.alias, columns[0] if columns else "col")
+            name = columns[0] if columns else "col"
+            element = _Element(dictionary, alias, lateral.alias, name, source)
         self.elements.append(element)
         outer = bool(lateral.args.get("outer")) or call.outer
         self.tree.append("joins", _join(element, above, outer=outer))
@@ -190,8 +256,9 @@ class _Select:
     def _resolve(self, column: exp.Column) -> None:
         """What a column of an element is called in the join."""
         for element in self.elements:
-            found = _part_of(element, column)
-            if found is not None:
+            part = _part_of(element, column)
+            if part is not None:
+                found = element.value(part) if part else element.whole
                 if column.parent is self.tree and column.arg_key == "expressions":
                     found = exp.alias_(found, column.name, quoted=True)
                 column.replace(found)
@@ -206,54 +273,47 @@ def _tables(tree: exp.Select) -> list[exp.Table]:
     return [each for each in items if isinstance(each, exp.Table)]
 
 
-def _part_of(element: _Element, column: exp.Column) -> exp.Expr | None:
-    """An element, or a field of it, by the name that a column has."""
+def _part_of(element: _Element, column: exp.Column) -> str | None:
+    """What a column is of an element: the name of a field, "" for the whole of it."""
     parts = [each.name.lower() for each in column.parts]
     if element.columns:
         own = parts[1:] if parts[0] == element.table.lower() and len(parts) > 1 else parts
-        found = element.columns.get(own[0]) if len(own) == 1 else None
-        return None if found is None else element.part(found)
+        return element.columns.get(own[0]) if len(own) == 1 else None
     whole = [element.name.lower()]
     for prefix in (whole, [element.table.lower(), *whole]):
         if parts == prefix:
-            return element.whole
+            return ""
         if parts[:-1] == prefix and element.dictionary.is_record:
-            return element.part(column.name)
+            return element.field(column.name)
     return None
 
 
 def _names_collection(element: _Element, inner: Dictionary, column: exp.Column) -> bool:
     """Whether a column is a collection inside an element, or the element where it is one."""
-    if element.dictionary.is_record:
-        label = _hidden(element.alias, inner.column)
-        return _part_of(element, column) == _column(element.alias, label)
-    parts = [each.name.lower() for each in column.parts]
-    return parts in ([element.name.lower()], [element.table.lower(), element.name.lower()])
+    return _part_of(element, column) == (inner.column if element.dictionary.is_record else "")
+
+
+def _source(dictionary: Dictionary, alias: str) -> exp.Select:
+    """The rows of a dictionary, under names that no other column has."""
+    listed = (*names(dictionary.labels), *names(dictionary.fields))
+    shown = (
+        exp.alias_(_column(_OWN, n), _hidden(alias, n), quoted=True) for n in dict.fromkeys(listed)
+    )
+    table = exp.Table(this=_name(dictionary.relation), alias=exp.TableAlias(this=_name(_OWN)))
+    return exp.select(*shown).from_(table)
 
 
 def _join(element: _Element, above: list[exp.Expr], *, outer: bool) -> exp.Join:
-    """The dictionary under names that no other column has, by its labels."""
+    """The rows of a dictionary by its labels."""
     dictionary, alias = element.dictionary, element.alias
-    listed = (*names(dictionary.labels), *names(dictionary.fields))
-    kept = dict.fromkeys(each for each in listed)
-    shown = [exp.alias_(_column("", n), _hidden(alias, n), quoted=True) for n in kept]
-    source = exp.select(*shown).from_(exp.Table(this=_name(dictionary.relation)))
     pairs = zip(names(dictionary.labels), above, strict=True)
     on = [
         exp.EQ(this=_column(alias, _hidden(alias, own)), expression=label.copy())
         for own, label in pairs
     ]
-    item = exp.Subquery(this=source, alias=exp.TableAlias(this=_name(alias)))
+    item = exp.Subquery(this=element.source, alias=exp.TableAlias(this=_name(alias)))
     return exp.Join(this=item, side="LEFT" if outer else "", on=exp.and_(*on, copy=False))
 
 
 def _hidden(alias: str, name: str) -> str:
     return f"{alias}.{name}"
-
-
-def _column(table: str, name: str) -> exp.Column:
-    return exp.Column(this=_name(name), table=_name(table) if table else None)
-
-
-def _name(text: str) -> exp.Identifier:
-    return exp.to_identifier(text, quoted=True)

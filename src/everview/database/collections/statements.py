@@ -16,7 +16,7 @@ from everview.database.queries import select
 from everview.database.transaction import Transaction
 from everview.errors import Span, UserError
 from everview.expr.dialect import DIALECT
-from everview.expr.quoting import spark_name
+from everview.expr.quoting import spark_name, spark_type
 from everview.expr.types import WEIGHT, names
 from everview.lang.sql.parse.parser import parse_query
 from everview.lang.sql.parse.statements import Delete, Insert, Merge, Truncate, Update
@@ -24,12 +24,12 @@ from everview.runtime.protocol import Stored
 
 Change = Insert | Delete | Update | Merge | Truncate
 
-_PLACE = "place"
+_PLACE, _NEW = "place", "new "
 
 
 def apply(tx: Transaction, statement: Change) -> int:
     """Add the change that a statement makes to a transaction; how many rows or elements change."""
-    if isinstance(statement, Insert | Delete) and statement.of:
+    if isinstance(statement, Insert | Delete | Update) and statement.of:
         return _inner(tx, statement)
     if isinstance(statement, Truncate):
         return sum(_emptied(tx, name, statement) for name in statement.tables)
@@ -100,7 +100,7 @@ def _must_be_plain(table: TableDefinition, statement: Update) -> None:
             )
 
 
-def _inner(tx: Transaction, statement: Insert | Delete) -> int:
+def _inner(tx: Transaction, statement: Insert | Delete | Update) -> int:
     """A change of the collection in the row, and below the elements, that OF names."""
     table, path = _target(tx, statement.table, statement.span)
     key, *elements = (_value(tx, text) for text in statement.of)
@@ -115,6 +115,8 @@ def _inner(tx: Transaction, statement: Insert | Delete) -> int:
     for element, name in zip(elements, path[1:], strict=True):
         steps += [element, name]
     inner = tx.deep.inner(table, key, steps)
+    if isinstance(statement, Update):
+        return _update_where(tx, inner, statement)
     if isinstance(statement, Delete) and not statement.elements:
         return _delete_where(tx, inner, statement)
     rows = _elements(tx, inner, statement)
@@ -188,20 +190,86 @@ def _is_plain(query: str, width: int) -> bool:
 
 def _delete_where(tx: Transaction, inner: Inner, statement: Delete) -> int:
     """The elements that satisfy a condition: all of the collection is read."""
+    rows, chosen = _chosen(tx, inner, statement, "")
+    gone = rows.filter(_among(rows[inner.dictionary.digest], chosen))
+    tx.add_deep(tx.deep.rows_removed(inner, gone))
+    return sum(gone[WEIGHT].to_pylist())
+
+
+def _update_where(tx: Transaction, inner: Inner, statement: Update) -> int:
+    """New values for parts of the elements that satisfy a condition; what is inside them stays."""
+    into = inner.dictionary
+    values = _assigned(inner, statement)
+    alias = spark_name(_alias(statement))
+    listed = [
+        f"CAST({values.get(c.name, f'{alias}.{spark_name(c.name)}')} AS {spark_type(c.type)}) "
+        f"AS {spark_name(f'{_NEW}{at}')}"
+        for at, c in enumerate(into.plain)
+    ]
+    rows, chosen = _chosen(tx, inner, statement, "".join(f", {each}" for each in listed))
+    old = rows.filter(_among(rows[into.digest], chosen))
+    new = chosen.drop_columns([into.digest]).to_pylist()
+    by_digest = dict(zip(chosen[into.digest].to_pylist(), new, strict=True))
+    fresh = [[*by_digest[each].values()] for each in old[into.digest].to_pylist()]
+    tx.add_deep(tx.deep.rows_changed(inner, old, fresh))
+    return sum(old[WEIGHT].to_pylist())
+
+
+def _assigned(inner: Inner, statement: Update) -> dict[str, str]:
+    """The parts of an element that are set, with their new values."""
+    into, found = inner.dictionary, dict[str, str]()
+    plain = {name.lower(): name for name in names(into.plain)}
+    within = {each.column.lower(): each for each in into.inner}
+    for name, value in statement.assignments:
+        if (below := within.get(name.lower())) is not None:
+            raise UserError(
+                "C009",
+                f"{name} of {into.relation} is a collection, which UPDATE does not replace",
+                span=statement.span,
+                remedy=f"INSERT INTO {below.relation} OF key, element VALUES …, and DELETE FROM it",
+            )
+        if name.lower() not in plain:
+            raise UserError(
+                "Q007",
+                f"an element of {into.relation} has no part {name}",
+                span=statement.span,
+                remedy=f"its parts are {', '.join(plain.values()) or 'collections alone'}",
+            )
+        if plain[name.lower()] in found:
+            raise UserError(
+                "Q008",
+                f"{name} is set twice",
+                span=statement.span,
+                remedy="set each part once",
+            )
+        found[plain[name.lower()]] = value
+    return found
+
+
+def _among(column: pa.ChunkedArray, chosen: pa.Table) -> pa.Array:
+    digests = {*chosen.column(0).to_pylist()}
+    return pa.array([each in digests for each in column.to_pylist()], pa.bool_())
+
+
+def _alias(statement: Delete | Update) -> str:
+    alias = statement.alias.rpartition(".")[2] if statement.alias == statement.table else ""
+    return alias or statement.alias
+
+
+def _chosen(
+    tx: Transaction, inner: Inner, statement: Delete | Update, more: str
+) -> tuple[pa.Table, pa.Table]:
+    """The rows of a collection, and the digests of those that satisfy a condition, with more.
+
+    Elements with equal plain parts have equal digests, and satisfy the same conditions.
+    """
     into, rows = inner.dictionary, tx.deep.elements_of(inner)
     own = {each.column for each in into.inner}
     shown = tuple(column for column in into.columns if column.name not in own)
-    alias = statement.alias.rpartition(".")[2] if statement.alias == statement.table else ""
-    query = f"SELECT {spark_name(into.digest)} FROM {spark_name(_PLACE)} AS "
-    query += spark_name(alias or statement.alias)
+    query = f"SELECT {spark_name(into.digest)}{more} FROM {spark_name(_PLACE)} AS "
+    query += spark_name(_alias(statement))
     query += f" WHERE {statement.where}" if statement.where else ""
     stored: Mapping[str, Stored] = {**tx.snapshot.stored, _PLACE: Stored(shown, ())}
     snapshot = replace(tx.snapshot, stored=stored)
     part = rows.select([*names(shown), WEIGHT])
-    chosen = select(tx.engine, query, (_PLACE,), snapshot, {_PLACE: [part]}).to_arrow()
-    # Elements with equal plain parts have equal digests, and satisfy the same conditions.
-    digests = {*chosen[into.digest].to_pylist()}
-    kept = pa.array([each in digests for each in rows[into.digest].to_pylist()], pa.bool_())
-    gone = rows.filter(kept)
-    tx.add_deep(tx.deep.rows_removed(inner, gone))
-    return sum(gone[WEIGHT].to_pylist())
+    return rows, select(tx.engine, query, (_PLACE,), snapshot, {_PLACE: [part]}).to_arrow()

@@ -15,7 +15,7 @@ from everview.engines.spark.errors import not_accepted
 from everview.engines.spark.recursion import without_loops
 from everview.engines.spark.relations import Relations, as_frame, part_frame, stored_frame
 from everview.errors import Span, UserError
-from everview.expr.quoting import spark_name
+from everview.expr.quoting import spark_name, spark_type
 from everview.expr.types import WEIGHT, Schema, Type, names
 from everview.plan.nodes import Plan
 from everview.plan.ordered_query import OrderedQuery
@@ -28,7 +28,9 @@ from everview.sqlgen.sql import SPARK, consolidate, emit_consolidated
 
 def analyze(session: SparkSession, scalar: str, schema: Schema, span: Span | None) -> Type:
     """The type that Spark's analyzer gives a scalar, which must be one of each row by itself."""
-    columns = ", ".join(f"CAST(NULL AS {c.type}) AS {spark_name(c.name)}" for c in schema)
+    columns = ", ".join(
+        f"CAST(NULL AS {spark_type(c.type)}) AS {spark_name(c.name)}" for c in schema
+    )
     rows, text = f"(SELECT {columns or 1}) AS t", to_spark(scalar)
     try:
         frame = ask(session, f"SELECT {text} AS x FROM {rows}", span=span)

@@ -11,7 +11,7 @@ import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession, functions
 
 from everview.engines.spark.door import ask
-from everview.expr.quoting import spark_name
+from everview.expr.quoting import spark_name, spark_type
 from everview.expr.types import WEIGHT, Column, Schema
 from everview.plan.nodes import Plan
 from everview.plan.traverse import sources
@@ -168,4 +168,4 @@ def weighted_ddl(schema: Schema) -> str:
 
 def ddl(schema: Schema) -> str:
     """A schema as Spark's DDL text."""
-    return ", ".join(f"{spark_name(column.name)} {column.type}" for column in schema)
+    return ", ".join(f"{spark_name(column.name)} {spark_type(column.type)}" for column in schema)

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 
 from everview.errors import UserError
 from everview.expr import scalar
+from everview.expr.quoting import spark_type
 from everview.lang.nested.lower import ONCE, Lowering, Rows, column_name
 from everview.lang.nested.normal_form import Collection, Comprehension, Term, Tuple, totals_in
 from everview.lang.nested.shred import Leaf, Member, Occurrence, Shredded
@@ -67,7 +68,7 @@ class Dictionaries:
         assert isinstance(leaf.type, Base)
         text = scalar.canonical(rows.sql(term))
         if self.lowering.type(text, schema_of(rows.plan)) != leaf.type.name:
-            text = scalar.canonical(f"CAST({text} AS {leaf.type.name})")
+            text = scalar.canonical(f"CAST({text} AS {spark_type(leaf.type.name)})")
         return Output(leaf.path, leaf.type.name, text)
 
     def _labels(self, relation: Shredded, occurrence: Occurrence) -> Plan:
@@ -114,5 +115,5 @@ def _label(relation: Shredded, own: Occurrence | None) -> Iterator[Output]:
         elif column in values:
             text = scalar.column(values[column])
         else:
-            text = scalar.canonical(f"CAST(NULL AS {column.type})")
+            text = scalar.canonical(f"CAST(NULL AS {spark_type(column.type)})")
         yield Output(column.name, column.type, text)

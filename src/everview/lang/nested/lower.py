@@ -9,6 +9,7 @@ from typing import TypeAlias, assert_never
 
 from everview.expr import scalar
 from everview.expr.aggregates import result_type
+from everview.expr.quoting import spark_type
 from everview.expr.type_inference import type_of
 from everview.expr.types import Column, Schema, Type
 from everview.lang.nested.disjunctions import disjoint
@@ -206,17 +207,17 @@ def _finish(total: Total, type_: Type) -> str:
         case "all":
             return scalar.canonical(f"COALESCE({value}, 0) = 0")
         case "sum":
-            return scalar.canonical(f"COALESCE({value}, CAST(0 AS {type_}))")
+            return scalar.canonical(f"COALESCE({value}, CAST(0 AS {spark_type(type_)}))")
         case _:
             return value
 
 
 def _cast(text: str, type_: Type) -> str:
-    return scalar.canonical(f"CAST({text} AS {type_})")
+    return scalar.canonical(f"CAST({text} AS {spark_type(type_)})")
 
 
 def _null(type_: Type) -> str:
-    return scalar.canonical(f"CAST(NULL AS {type_})")
+    return scalar.canonical(f"CAST(NULL AS {spark_type(type_)})")
 
 
 def _predicate(term: Term, computed: Computed) -> str:

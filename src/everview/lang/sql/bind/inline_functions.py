@@ -8,6 +8,7 @@ from sqlglot import exp
 
 from everview.errors import UserError
 from everview.expr.dialect import DIALECT
+from everview.expr.quoting import spark_type
 from everview.expr.types import names
 from everview.lang.sql.parse.constraints import Constraint
 from everview.lang.sql.parse.functions import Function, Functions, body_tree
@@ -137,14 +138,15 @@ def _applied(function: Function, call: exp.Expr) -> exp.Expr:
             remedy=f"give {', '.join(names(function.takes)) or 'none'}",
         )
     values = {
-        column.name.lower(): exp.cast(value, column.type, dialect=DIALECT)
+        column.name.lower(): exp.cast(value, spark_type(column.type), dialect=DIALECT)
         for column, value in zip(function.takes, call.expressions, strict=True)
     }
 
     def valued(node: exp.Expr) -> exp.Expr:
         return values[node.name.lower()].copy() if isinstance(node, exp.Column) else node
 
-    return exp.cast(body_tree(function.body).transform(valued), function.gives, dialect=DIALECT)
+    body = body_tree(function.body).transform(valued)
+    return exp.cast(body, spark_type(function.gives), dialect=DIALECT)
 
 
 def _named_as_written(call: exp.Expr, applied: exp.Expr) -> exp.Expr:

@@ -16,6 +16,7 @@ from sqlglot import exp
 
 from everview.errors import UserError
 from everview.expr import scalar
+from everview.expr.quoting import spark_type
 from everview.expr.types import Column, Schema, Type, struct_of
 from everview.lang.sql.bind.refuse import refused
 from everview.lang.sql.bind.scope import shown_name
@@ -89,7 +90,7 @@ def collected(rows: Plan, support: Plan, keys: tuple[str, ...], item: Output) ->
     boxed: Type = struct_of(((ELEMENT, item.type),))
     box = scalar.canonical(f"named_struct('{ELEMENT}', {item.scalar})")
     kept = tuple(o for o in identity(schema_of(support)) if o.name in keys)
-    nothing = Output(_ITEM, boxed, scalar.canonical(f"CAST(NULL AS {boxed})"))
+    nothing = Output(_ITEM, boxed, scalar.canonical(f"CAST(NULL AS {spark_type(boxed)})"))
     boxes = add(map_(rows, (*kept, Output(_ITEM, boxed, box))), map_(support, (*kept, nothing)))
     every = Aggregate(_ITEM, f"array<{boxed}>", "collect_list", _ITEM)
     unboxed = scalar.canonical(f"({scalar.column(_ITEM)}).{ELEMENT}")

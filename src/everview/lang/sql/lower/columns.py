@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from everview.errors import Span, UserError
 from everview.expr import scalar
+from everview.expr.quoting import spark_type
 from everview.expr.types import PLAIN_NAME, Schema, Type, unusable_name
 from everview.lang.sql.bind.scope import Item, shown_name, unlike
 from everview.plan.build import columns_of, identity, map_
@@ -19,7 +20,7 @@ def as_types(plan: Plan, wanted: list[tuple[str, Type]]) -> Plan:
     for column, (name, type_) in zip(schema_of(plan), wanted, strict=True):
         text = scalar.column(column.name)
         if column.type != type_:
-            text = scalar.canonical(f"CAST({text} AS {type_})")
+            text = scalar.canonical(f"CAST({text} AS {spark_type(type_)})")
         outputs.append(Output(name, type_, text))
     return map_(plan, tuple(outputs))
 
@@ -66,4 +67,4 @@ def must_have_usable_names(plan: Plan, text: str) -> Plan:
 
 def null_of(type_: Type) -> str:
     """NULL of a type."""
-    return "NULL" if type_ == "void" else scalar.canonical(f"CAST(NULL AS {type_})")
+    return "NULL" if type_ == "void" else scalar.canonical(f"CAST(NULL AS {spark_type(type_)})")

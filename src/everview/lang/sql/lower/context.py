@@ -89,11 +89,11 @@ class LoweringContext:
         if self.domain is None:
             return self.from_item(tree)
         trial = replace(self.domain, used={})
-        apart = replace(self, domain=trial, numbers=count(1), correlated=[])
+        apart = replace(self.inside, domain=trial, numbers=count(1), correlated=[])
         self.lower_query(apart, tree, negations=True)
         self.domain.used.update(trial.used)
         domain = self.domain if trial.used else None
-        return self.lower_query(replace(self, domain=domain), tree, negations=True)
+        return self.lower_query(replace(self.inside, domain=domain), tree, negations=True)
 
     def carries_domain(self, plan: Plan) -> bool:
         """Whether the rows of an item of FROM carry the domain, because it reads its columns."""

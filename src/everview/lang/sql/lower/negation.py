@@ -77,9 +77,19 @@ def _names_without_negation(tree: exp.Select, cte_query: CteQuery) -> frozenset[
             continue
         given = item.args["alias"].columns if item.alias else ()
         columns = [each.name for each in given] or query.named_selects
-        positions = columns_without_negation(query, cte_query)
+        positions = columns_without_negation(query, _without(query, cte_query))
         names.update(columns[at] for at in positions if at < len(columns))
     return frozenset(name.lower() for name in names)
+
+
+def _without(query: exp.Expr, cte_query: CteQuery) -> CteQuery:
+    """The queries that names stand for inside a query: its own name stands for another there."""
+
+    def found(node: exp.Expr) -> exp.Expr | None:
+        other = cte_query(node)
+        return None if other is query else other
+
+    return found
 
 
 def _positions(node: exp.Expr, through: frozenset[str]) -> Iterable[int]:

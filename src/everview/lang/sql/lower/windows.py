@@ -10,6 +10,7 @@ from everview.analysis.tie_sensitive import BY_PLACE
 from everview.errors import UserError
 from everview.expr import scalar
 from everview.expr.aggregates import AGGREGATES, result_type
+from everview.expr.quoting import spark_type
 from everview.expr.scalar import whole_number
 from everview.expr.types import FLOATS, Type, storable_type
 from everview.lang.sql.bind.refuse import refused
@@ -214,7 +215,9 @@ class Windows:
                 name = f"{function.upper()} of NULL with a default"
                 raise refused(name, over.node, self.context.text, "cast the NULL to a type")
             self.context.type_of(
-                f"CAST({scalar.text(default)} AS {type_})", schema_of(self.plan), over.node
+                f"CAST({scalar.text(default)} AS {spark_type(type_)})",
+                schema_of(self.plan),
+                over.node,
             )
             arguments.append(scalar.text(default))
         if function in ("lag", "lead"):

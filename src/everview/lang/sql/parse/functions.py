@@ -11,6 +11,7 @@ from sqlglot import exp
 from everview.arguments import named
 from everview.errors import Span, UserError
 from everview.expr.dialect import DIALECT
+from everview.expr.quoting import spark_type
 from everview.expr.scalar import is_volatile
 from everview.expr.types import PLAIN_NAME, Schema, Type, names, unusable_name
 from everview.lang.sql.parse.trees import read_trees
@@ -28,7 +29,7 @@ class Function:
     @property
     def probe(self) -> str:
         """A query that is valid if the body is, over a relation `given` of the parameters."""
-        return f"SELECT CAST({self.body} AS {self.gives}) AS result FROM given"
+        return f"SELECT CAST({self.body} AS {spark_type(self.gives)}) AS result FROM given"
 
 
 Functions = Mapping[str, Function]

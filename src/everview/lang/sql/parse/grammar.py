@@ -9,7 +9,8 @@ from sqlglot.tokenizer_core import Token, TokenType
 
 from everview.expr.dialect import Spark4
 
-_CHANGES = (TokenType.INSERT, TokenType.DELETE)
+_CHANGES = {TokenType.INSERT: 2, TokenType.DELETE: 2, TokenType.UPDATE: 1}
+"""The statements that may change a collection, and how many words are before its name."""
 NOT_ENFORCED = "not enforced"
 """The mark of a CHECK that is not enforced."""
 
@@ -66,7 +67,7 @@ class SparkQueries(Spark4):
 
         def _parse_table_parts(self, *args: Any, **kwargs: Any) -> Any:
             """A name; of a collection that a statement changes, OF says in which row it is."""
-            changes = self._index == 2 and self._tokens[0].token_type in _CHANGES
+            changes = _CHANGES.get(self._tokens[0].token_type) == self._index
             found = super()._parse_table_parts(*args, **kwargs)
             if changes and self._match_text_seq("OF"):
                 name = ".".join(part.name for part in found.parts)

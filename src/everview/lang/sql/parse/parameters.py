@@ -17,6 +17,7 @@ from sqlglot import exp
 from everview import arguments
 from everview.errors import Span, UserError
 from everview.expr.dialect import DIALECT
+from everview.expr.quoting import spark_type
 from everview.lang.sql.parse.grammar import QUERIES
 from everview.lang.sql.parse.statements import Parameters
 from everview.lang.sql.parse.trees import read_trees
@@ -213,7 +214,7 @@ def _float_text(value: float) -> str:
 
 
 def _cast(text: str, type_: str) -> exp.Expr:
-    return exp.cast(exp.Literal.string(text), type_, dialect=DIALECT)
+    return exp.cast(exp.Literal.string(text), spark_type(type_), dialect=DIALECT)
 
 
 def _shown(node: exp.Expr) -> str:

@@ -129,7 +129,7 @@ def _update(tree: exp.Expr, source: _Source) -> Statement:
     pairs = tuple(_assignment(pair, (table, alias), source.span) for pair in tree.expressions)
     if not pairs:
         raise _not_in_language("UPDATE without SET", source.span, "write SET column = value")
-    return Update(table, alias, pairs, _where(tree), source.span)
+    return Update(table, alias, pairs, _where(tree), source.span, _place_of(tree.this))
 
 
 def _begin(tree: exp.Expr, source: _Source) -> Statement:

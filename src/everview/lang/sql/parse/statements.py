@@ -195,13 +195,17 @@ class Truncate:
 
 @dataclass(frozen=True, slots=True)
 class Update:
-    """UPDATE a table: new values for columns of the rows that satisfy a condition."""
+    """UPDATE a table: new values for columns of the rows that satisfy a condition.
+
+    In a collection `of` a row, for parts of elements.
+    """
 
     table: str
     alias: str
     assignments: tuple[tuple[str, str], ...]
     where: str | None
     span: Span
+    of: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
