@@ -12,6 +12,7 @@ from typing import Any
 import pyarrow as pa
 
 from everview.runtime.file_slices import FileSlice
+from everview.runtime.protocol import TooLarge
 from everview.store import group_reader
 
 SLICE_ROWS = 2_000_000
@@ -20,10 +21,6 @@ TASK_BYTES = 16 << 20
 """About how much of Parquet files a task reads."""
 MAX_TASKS = 10_000
 ANSWER_TYPE = "slice int, rows binary"
-
-
-class TooLarge(Exception):  # noqa: N818  (a signal between gears, not an error)
-    """A slice has more rows than the driver should hold."""
 
 
 Read = Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]

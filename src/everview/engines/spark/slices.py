@@ -8,13 +8,13 @@ from functools import partial
 from pyspark.sql import SparkSession
 
 from everview.engines.spark import actions
-from everview.engines.spark.fetch import SLICE_ROWS, TooLarge, fetch_by_job
+from everview.engines.spark.fetch import SLICE_ROWS, fetch_by_job
 from everview.program.steps import Fetch
 from everview.runtime.cached_slices import fetch_cached
 from everview.runtime.file_slices import FileSlice, file_slice
 from everview.runtime.interpreter import InProcess
 from everview.runtime.lookup_keys import skip_if_idle
-from everview.runtime.protocol import Snapshot
+from everview.runtime.protocol import Snapshot, TooLarge
 from everview.runtime.report import DRIVER, JOB, RunReport
 from everview.store.reader import TooManyRows
 
