@@ -7,7 +7,10 @@ from collections import Counter
 import pytest
 
 from e2e.test_gears import opened
-from everview.engines.spark import fetch, slices
+from everview.engines.spark import actions, fetch, slices
+from everview.runtime import memory_budget
+from everview.runtime.protocol import TooLarge
+from everview.store import segments
 
 pytestmark = pytest.mark.spark
 
@@ -78,3 +81,37 @@ def test_a_table_of_few_wide_rows_is_read(spark, tmp_path):
         rows = [(k, "".join(chr(97 + (k * i * i) % 26) for i in range(5_000))) for k in range(3)]
         db.insert("t", rows)
         assert Counter(db.read("t").rows()) == Counter(rows)
+
+
+@pytest.mark.parametrize("most", [2_000, 10**9], ids=["little", "everything"])
+def test_a_round_of_slices_brings_no_more_than_the_budget_allows(
+    spark, tmp_path, own_files, monkeypatch, most
+):
+    """Most rows have the key that is looked up; then executors run the program."""
+    for name in ("FETCHED_MIN_BYTES", "FETCHED_MAX_BYTES"):
+        monkeypatch.setattr(memory_budget, name, most)
+    monkeypatch.setattr(segments, "KEYED_ROW_GROUP_ROWS", 50)
+    with opened(tmp_path, spark, memory=0, driver_bytes=-1) as db:
+        db.sql("CREATE TABLE t (k INT, v INT); CREATE TABLE u (k INT, w INT)")
+        db.sql("CREATE VIEW s AS SELECT u.w, COUNT(*) AS n FROM t JOIN u ON t.k = u.k GROUP BY w")
+        db.insert("t", [(1 if n % 10 else n, n) for n in range(1_000)])
+        db.insert("u", [(1, 7), (20, 8)])
+        assert Counter(db.read("s").rows()) == Counter([(7, 900), (8, 1)])
+        history = db.sql("SELECT epoch, gear FROM everview.history").rows()
+    assert max(history)[1] == ("large" if most == 2_000 else "small")
+
+
+def test_a_job_ends_when_its_tasks_have_brought_too_much(spark):
+    def read(batches):
+        import time
+
+        import pyarrow as arrow
+
+        for _ in batches:
+            time.sleep(0.2)
+            cells = [arrow.array([0], arrow.int32()), arrow.array([bytes(1_000)], arrow.binary())]
+            yield arrow.record_batch(cells, names=["slice", "rows"])
+
+    assert actions.fetch_slices(spark, 4, read, 10_000).num_rows == 4
+    with pytest.raises(TooLarge):
+        actions.fetch_slices(spark, 30, read, 3_000)
