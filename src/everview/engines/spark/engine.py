@@ -264,6 +264,7 @@ class SparkEngine:
             stream,
             lambda: query.columns,
             lambda: actions.count_rows(frame),
+            at_most=partial(actions.collect, frame),
         )
 
     def _read(self, name: str, snapshot: Snapshot) -> Result:
