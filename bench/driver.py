@@ -1,6 +1,6 @@
 """Spark does the work: DataFrames in, nothing held, the first transaction, a bounded driver.
 
-python -m bench.driver [--measure frame,large,unheld,first,memory|all] [--scale S]
+python -m bench.driver [--measure frame,large,unheld,first,memory,stream|all] [--scale S]
                        [--views q01,q06|all] [--changes 1%,10%] [--rounds N] [--memory 1GB]
                        [--transactions N] [--heap 8g] [--out FOLDER] [--data FOLDER] [--fresh]
 """
@@ -14,17 +14,18 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from statistics import median
+from statistics import mean, median
 from tempfile import TemporaryDirectory
 from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
+import duckdb
 import pyarrow.parquet as pq
 
 import everview as ev
 from bench import driver_rows, resource_usage
 from bench.baseline import Baseline, as_frames
-from bench.driver_rows import Figure, Phase
+from bench.driver_rows import Batches, Figure, Phase
 from bench.measure import Unequal, must_be_equal
 from bench.ours import Committed, Ours, copied, template
 from bench.plain import started
@@ -42,9 +43,11 @@ if TYPE_CHECKING:
 ORDERS = 10
 """How many orders a small DataFrame has: half of them new, half of them deleted."""
 CHANGES = {"large": ("1%", "10%", "50%"), "unheld": ("0.001%", "0.1%"), "memory": ("0.001%",)}
-ROUNDS = {"frame": 10, "large": 2, "unheld": 5, "first": 3}
+ROUNDS = {"frame": 10, "large": 2, "unheld": 5, "first": 3, "stream": 50}
 RECOMPUTED = 3
 """How often the baseline is measured, at most."""
+BATCH_ROWS, FRESH_LINES = 1_000, 100
+"""Lines of a batch of a stream, and what their numbers are raised by to be new ones."""
 HALF = 25.0
 """Of changes of so many percent or more, one is measured: the tables have no more orders to go."""
 
@@ -205,12 +208,67 @@ def memory(bench: Bench) -> Iterator[Phase]:
         shutil.rmtree(bench.scratch / "bounded", ignore_errors=True)
 
 
+def stream(bench: Bench) -> Iterator[Batches]:
+    """Lines that arrive as files, taken by `foreachBatch` under three views, a file at a time."""
+    arrivals, count = bench.scratch / "arrivals", bench.rounds("stream")
+    _arrived(bench.tables / "lineitem.parquet", arrivals, count)
+    jobs, taken = [], []
+    with bench.store(THREE_VIEWS, bench.options.memory) as ours:
+
+        def take(rows: Any, _: int) -> None:
+            before, began = ours.jobs, perf_counter()
+            ours.db.insert("lineitem", rows)
+            taken.append(1000 * (perf_counter() - began))
+            jobs.append(ours.jobs - before)
+
+        files = bench.session.read.parquet(str(arrivals))
+        lines = bench.session.readStream.schema(files.schema).option("maxFilesPerTrigger", 1)
+        query = (
+            lines.parquet(str(arrivals))
+            .writeStream.foreachBatch(take)
+            .option("checkpointLocation", str(bench.scratch / "checkpoint"))
+            .trigger(availableNow=True)
+            .start()
+        )
+        query.awaitTermination()
+        if len(jobs) != count or not ours.db.audit().ok:
+            raise Unequal("not every batch was taken, or a view is not its query")
+    yield Batches(
+        measure="stream",
+        scale=bench.options.scale,
+        memory=_told(bench.options.memory),
+        batches=count,
+        rows=BATCH_ROWS,
+        jobs=round(mean(jobs), 2),
+        most_jobs=max(jobs),
+        ms=round(median(taken), 1),
+        most_ms=round(max(taken), 1),
+    )
+
+
+def _arrived(lines: Path, folder: Path, batches: int) -> None:
+    """Files of new lines of old orders from all over the table, in a random order."""
+    folder.mkdir()
+    with duckdb.connect() as plain:
+        renumbered = f"l_linenumber + {FRESH_LINES} AS l_linenumber"
+        wanted = plain.execute(
+            f"SELECT * REPLACE ({renumbered}) FROM read_parquet(?) "
+            f"ORDER BY hash(l_orderkey * 8 + l_linenumber) LIMIT {batches * BATCH_ROWS}",
+            [str(lines)],
+        ).to_arrow_table()
+    like = pq.read_schema(lines).remove_metadata()
+    for batch in range(batches):
+        rows = wanted.slice(batch * BATCH_ROWS, BATCH_ROWS).cast(like)
+        pq.write_table(rows, folder / f"{batch:04}.parquet")
+
+
 MEASURES: dict[str, Callable[[Bench], Iterator[Any]]] = {
     "frame": frame,
     "large": large,
     "unheld": unheld,
     "first": first,
     "memory": memory,
+    "stream": stream,
 }
 
 

@@ -6,6 +6,7 @@ import json
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
+from typing import Any, TypeAlias
 
 from bench.rows import geometric_mean, machine
 
@@ -86,14 +87,46 @@ class Phase:
         )
 
 
-def read(folder: Path, measure: str) -> list[Figure | Phase]:
+@dataclass(frozen=True)
+class Batches:
+    """Batches of a stream under three views: Spark jobs and time of each; `ms` is a median."""
+
+    measure: str
+    scale: float
+    memory: str
+    batches: int
+    rows: int
+    jobs: float
+    most_jobs: int
+    ms: float
+    most_ms: float
+
+    @property
+    def key(self) -> tuple[object, ...]:
+        """What the row is about; a later measurement takes its place."""
+        return self.scale, self.memory, self.batches, self.rows
+
+    @property
+    def told(self) -> str:
+        """One line for whoever waits."""
+        return (
+            f"[{self.measure}, scale {self.scale:g}] {self.batches} batches of {self.rows:,} rows: "
+            f"{self.jobs:.2f} jobs a batch, {self.ms:,.0f} ms"
+        )
+
+
+Measured: TypeAlias = Figure | Phase | Batches
+_MADE: dict[str, type[Any]] = {"memory": Phase, "stream": Batches}
+
+
+def read(folder: Path, measure: str) -> list[Measured]:
     """The rows of a measure; none where there is no file yet."""
     file = _file(folder, measure)
-    made = Phase if measure == "memory" else Figure
+    made = _MADE.get(measure, Figure)
     return [made(**row) for row in json.loads(file.read_text())] if file.exists() else []
 
 
-def write(folder: Path, row: Figure | Phase) -> None:
+def write(folder: Path, row: Measured) -> None:
     """Add a row to its file, in the place of an older one of the same, and write its table."""
     kept = {each.key: each for each in read(folder, row.measure)} | {row.key: row}
     rows = list(kept.values())
@@ -113,11 +146,14 @@ def table(folder: Path, measure: str) -> str:
     head = f"# {TITLES[measure]}\n\n{cores} cores, {memory_gb} GB of memory."
     figures = [row for row in rows if isinstance(row, Figure)]
     phases = [row for row in rows if isinstance(row, Phase)]
+    streams = [row for row in rows if isinstance(row, Batches)]
     parts = [head]
     if figures:
         parts += [BASELINE, "\n".join(_summary(figures)), "\n".join(_lines(figures))]
     if phases:
         parts += ["\n".join(_phases(phases))]
+    if streams:
+        parts += ["\n".join(_streams(streams))]
     return "\n\n".join(parts)
 
 
@@ -127,6 +163,7 @@ TITLES = {
     "unheld": "Small changes with nothing held in the driver, each view alone",
     "first": "The first transaction after opening",
     "memory": "Memory of the driver, and what is written",
+    "stream": "Batches of a stream by foreachBatch under three views",
 }
 BASELINE = (
     "Baseline: plain Spark writes the changed rows as Parquet, recomputes the views over the "
@@ -171,6 +208,21 @@ def _lines(rows: Sequence[Figure]) -> list[str]:
             f" | {row.baseline_ms:,.0f} | {row.baseline_write_ms:,.0f} | {row.ratio:.2f}×"
             f" | {row.jobs} | {row.way} | {row.gear} | {row.rounds} |{last}"
         )
+    return lines
+
+
+def _streams(rows: Sequence[Batches]) -> list[str]:
+    lines = [
+        "New lines of old orders arrive as Parquet files, one for each batch.",
+        "",
+        "| scale | memory | batches | rows of each | jobs of a batch | most jobs | ms | most ms |",
+        "|---:|---|---:|---:|---:|---:|---:|---:|",
+    ]
+    lines += [
+        f"| {row.scale:g} | {row.memory} | {row.batches} | {row.rows:,} | {row.jobs:.2f}"
+        f" | {row.most_jobs} | {row.ms:,.0f} | {row.most_ms:,.0f} |"
+        for row in rows
+    ]
     return lines
 
 

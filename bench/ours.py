@@ -108,12 +108,12 @@ class Ours:
 
     def commit(self, refresh: Refresh) -> Committed:
         """Commit one transaction; what it cost is told later, so that the next can follow."""
-        before, jobs = self.db.store.latest(), self._jobs()
+        before, jobs = self.db.store.latest(), self.jobs
         began = perf_counter()
         self._commit(refresh)
         taken = perf_counter() - began
         tables = tuple(refresh.gone)
-        return Committed(1000 * taken, self._jobs() - jobs, tables, before, self.db.store.latest())
+        return Committed(1000 * taken, self.jobs - jobs, tables, before, self.db.store.latest())
 
     def cost(self, done: Committed) -> Cost:
         """What a transaction took; the epochs that it made must still be there."""
@@ -199,7 +199,8 @@ class Ours:
             return self._session.read.parquet(str(file))
         return pq.read_table(file)
 
-    def _jobs(self) -> int:
+    @property
+    def jobs(self) -> int:
         """How many jobs Spark has begun."""
         if self._session is None:
             return 0

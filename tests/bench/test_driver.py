@@ -81,6 +81,14 @@ def test_memory_and_bytes_are_measured_phase_by_phase(data, tmp_path, spark):
     assert by_phase["compaction"]["bytes_changed"] == by_phase["audit"]["bytes_changed"] == 0
 
 
+@pytest.mark.slow
+@pytest.mark.spark
+def test_batches_of_a_stream_are_one_row_with_their_jobs(data, tmp_path, spark):
+    (row,) = measured(data, tmp_path, spark, "stream")
+    assert (row["batches"], row["rows"]) == (1, 1_000)
+    assert 1 <= row["jobs"] <= row["most_jobs"] <= 10
+
+
 @pytest.mark.spark
 def test_the_baseline_writes_the_change_and_the_views(data, tmp_path, spark):
     plan = prepared(generated(0.01, data), data, ("0.1%",), 1)

@@ -11,12 +11,15 @@ from __future__ import annotations
 import json
 import sys
 import traceback
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
 from threading import Event, Lock, Thread
 from typing import TYPE_CHECKING, Any
+from unittest.mock import patch
 
 from cluster.standalone import SHORT_LIVED
 from cluster.worlds import CASES, Case
-from e2e.test_gears import GEARS, opened
+from e2e.test_gears import FORCED, GEARS, opened
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -64,7 +67,7 @@ def run(spark: SparkSession, case: str, store: str, first: int) -> None:
     wanted: Case = CASES[case]
     settings = {} if wanted.gear is None else GEARS[wanted.gear]
     jobs = 0
-    with opened(store, spark, **settings) as db:
+    with _thresholds(forced=wanted.forced), opened(store, spark, **settings) as db:
         for number, step in enumerate(wanted.steps[first:], first):
             tell(begun=number)
             with _Watched(spark) as seen:
@@ -101,6 +104,15 @@ def imports(spark: SparkSession, names: list[str]) -> None:
 
     parts = context.parallelize(range(8), 8).map(tried).collect()
     tell(end=True, found=[found for _, found in parts], places=len({place for place, _ in parts}))
+
+
+@contextmanager
+def _thresholds(*, forced: bool) -> Iterator[None]:
+    """Leave everything to executors for the time of the block, if that is `forced`."""
+    with ExitStack() as patched:
+        for module, name, value in FORCED if forced else ():
+            patched.enter_context(patch.object(module, name, value))
+        yield
 
 
 class _Watched:

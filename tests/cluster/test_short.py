@@ -42,6 +42,12 @@ def test_an_executor_that_is_killed_under_a_large_change_changes_nothing(drivers
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("name", [name for name, case in CASES.items() if case.forced])
+def test_executors_do_all_that_they_may(drivers, tmp_path, name):
+    plainly(drivers, name, made_store(tmp_path / "store", CASES[name]))
+
+
+@pytest.mark.slow
 def test_a_driver_that_is_killed_under_an_upsert_leaves_it_whole_or_not_at_all(
     drivers, tmp_path: Path
 ):

@@ -78,6 +78,8 @@ class Case:
     gear: str | None = None
     filled: bool = True
     recursive: bool = False
+    forced: bool = False
+    """Whether everything that executors may do is left to them, however few the rows."""
 
     @property
     def views(self) -> dict[str, str]:
@@ -208,6 +210,12 @@ CASES = {
     "insert select, large gear": Case((_COPIED,), LARGE),
     "recursion": Case(_GRAPH, recursive=True),
     "recursion, large gear": Case(_GRAPH, LARGE, recursive=True),
+    "recursion, iterations on executors": Case(_GRAPH[:1], LARGE, recursive=True, forced=True),
+    "large changes on executors": Case(
+        (_inserted(_NEW), _deleted(_GONE), _upserted(_FEW_OTHER), Step(lambda db, _: db.compact())),
+        LARGE,
+        forced=True,
+    ),
     "compaction": Case(
         (_by_hand(0), _inserted(_FEW_NEW), Step(lambda db, _: db.compact()), _by_hand(1))
     ),

@@ -156,3 +156,50 @@ def test_a_base_is_read_by_spark_without_a_shuffle(spark, tmp_path):
 def words(frame) -> set[str]:
     plan = frame._jdf.queryExecution().executedPlan().toString()
     return {each for each in ("Exchange", "Generate", "Aggregate") if each in plan}
+
+
+def texts(path: str, count: int) -> pa.Table:
+    """Rows of few different and long texts: Parquet makes them a hundred times as small."""
+    return pa.table({"k": range(count), "s": [f"{n % 3}" * 200 for n in range(count)]})
+
+
+@pytest.mark.parametrize("way", ["a read", "a query", "a feed", "a pair of changes"])
+def test_bytes_that_are_read_are_counted_as_they_come(open_db, tmp_path, monkeypatch, way):
+    monkeypatch.setattr(memory_budget, "READABLE_MIN_BYTES", 100_000)
+    with open_db(tmp_path / "store", memory=0) as db:
+        db.sql("CREATE TABLE t (k BIGINT, s STRING); CREATE TABLE few (k BIGINT)")
+        db.insert("t", texts("t", 2_000))
+        db.insert("few", [(1,), (2,)])
+        asked = {
+            "a read": db.read,
+            "a query": lambda name: db.sql(f"SELECT * FROM {name} WHERE k >= 0"),
+            "a feed": db.changes,
+            "a pair of changes": lambda name: db.changes(name, pair=True)[1],
+        }[way]
+        assert asked("few").to_arrow().num_rows == 2
+        assert not db.sql("SELECT * FROM few WHERE k > 7").to_arrow().num_rows
+        with pytest.raises(ev.UserError, match="E018") as caught:
+            asked("t").to_arrow()
+        assert "batches()" in caught.value.remedy
+        if way != "a pair of changes":
+            assert sum(each.num_rows for each in asked("t").batches(100)) == 2_000
+        with pytest.raises(ev.UserError, match="zero"):
+            db.sql("SELECT 1 / (k - 1) AS q FROM few").rows()
+
+
+@pytest.mark.parametrize("segments", [1, 3], ids=["a base", "with changes"])
+def test_few_batches_of_a_relation_are_held_at_a_time(tmp_path, segments):
+    with ev.open(str(tmp_path / "store"), engine="duckdb", memory=0) as db:
+        db.sql("CREATE TABLE t (k BIGINT, s STRING)")
+        for number in range(segments):
+            db.insert("t", texts("t", 60_000).slice(number))
+        if segments == 1:
+            db.compact()
+        db.handle.settle()
+        for result in (db.read("t"), db.changes("t")):
+            before, most, size = pa.total_allocated_bytes(), 0, 0
+            for batch in result.batches(1_000):
+                most = max(most, pa.total_allocated_bytes() - before)
+                size = max(size, batch.nbytes)
+                del batch
+            assert most < 40 * size < segments * 60_000 * 200

@@ -13,6 +13,7 @@ import everview as ev
 from e2e.datalog_meaning import Facts, meaning
 from everview.database.database import Database
 from everview.errors import UserError
+from everview.runtime.recursion import seminaive
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -280,3 +281,16 @@ def test_a_fact_is_there_or_not(db: Database) -> None:
         db.insert("e", [(1, 2)])
     db.upsert("e", [(1, 2), (2, 3)])
     assert sorted(db.read("r").rows()) == [(1, 2), (1, 3), (2, 3)]
+
+
+def test_a_rule_may_count_to_ten_thousand_and_one_that_never_ends_is_told(
+    db: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    db.datalog(".decl nat(x: number) .output nat\nnat(0). nat(x+1) :- nat(x), x < 10000.")
+    assert sorted(db.read("nat").rows()) == [(n,) for n in range(10_001)]
+    monkeypatch.setattr(seminaive, "MAX_ITERATIONS", 200)
+    with pytest.raises(UserError, match=r"E014.* of endless has not ended after 200 iterations"):
+        db.datalog(
+            ".decl endless(x: number) .output endless\nendless(0). endless(x+1) :- endless(x)."
+        )
+    assert [*db.catalog.views] == ["nat"]

@@ -13,12 +13,13 @@ import pytest
 
 from everview.engines.duckdb.evaluator import duckdb_workspace
 from everview.engines.spark import fetch
-from everview.engines.spark.fetch import TooLarge, fetch_by_job, slice_reader, tasks
+from everview.engines.spark.fetch import fetch_by_job, slice_reader, tasks
 from everview.expr.types import Column
 from everview.program.steps import Fetch, KeySet
 from everview.runtime.file_slices import FileSlice, file_slice
-from everview.runtime.protocol import Snapshot, Stored
-from everview.store import change_file, group_reader, segments
+from everview.runtime.protocol import Snapshot, Stored, TooLarge
+from everview.store import change_file, group_reader, layouts, segments
+from everview.store.reader import TooManyRows
 from everview.store.store import Store
 
 SCHEMA = (Column("k", "bigint"), Column("g", "int"), Column("s", "string"), Column("f", "double"))
@@ -100,11 +101,11 @@ def test_driver_and_tasks_read_the_rows_that_are_asked_for(
     wanted = {tuple(row.values())[: len(columns)] for row in keys.to_pylist()}
     expected = [row for row in every(snapshot) if tuple(row[at] for at in columns) in wanted]
     monkeypatch.setattr(fetch, "TASK_BYTES", 300)
-    for table in (found.read(), *fetch_by_job([found, found], run_here)):
+    for table in (found.read(), *fetch_by_job([found, found], run_here, 1 << 20)):
         assert in_any_order(tuple(r.values()) for r in table.to_pylist()) == in_any_order(expected)
 
 
-def run_here(count: int, read: Any) -> pa.Table:
+def run_here(count: int, read: Any, _: int) -> pa.Table:
     answer = pa.schema([("slice", pa.int32()), ("rows", pa.binary())])
     batches = [
         batch
@@ -129,7 +130,9 @@ def test_tasks_have_about_the_same_to_read_and_leave_nothing_out(
     monkeypatch.setattr(fetch, "TASK_BYTES", whole.bytes // 5)
     planned = tasks([whole, few])
     assert 4 <= len(planned) <= 7
-    told = [(number, path, group) for task in planned for number, path, gs in task for group in gs]
+    told = [
+        (number, path, group) for task in planned for number, path, _, gs in task for group in gs
+    ]
     wanted = [
         (number, snapshot.store.absolute(found.file.path), group)
         for number, each in enumerate((whole, few))
@@ -148,21 +151,28 @@ def test_too_many_rows_for_the_driver_are_told(
     for task_bytes in (300, 1 << 30):
         monkeypatch.setattr(fetch, "TASK_BYTES", task_bytes)
         monkeypatch.setattr(fetch, "SLICE_ROWS", COUNT + 50)
-        assert fetch_by_job([whole], run_here)[0].num_rows == COUNT + 70
+        assert fetch_by_job([whole], run_here, 1 << 20)[0].num_rows == COUNT + 70
         monkeypatch.setattr(fetch, "SLICE_ROWS", COUNT + 49)
         with pytest.raises(TooLarge):
-            fetch_by_job([whole], run_here)
+            fetch_by_job([whole], run_here, 1 << 20)
+        monkeypatch.setattr(fetch, "SLICE_ROWS", COUNT + 50)
+        with pytest.raises(TooLarge):
+            fetch_by_job([whole, whole], run_here, whole.read().nbytes)
+        with pytest.raises(TooManyRows):
+            whole.read(most_bytes=whole.read().nbytes // 2)
 
 
 def test_what_tasks_run_needs_nothing_of_ours(snapshot: Snapshot, tmp_path: Path) -> None:
     from pyspark import cloudpickle
 
     found = asked(snapshot, "k", pa.table({"x": [3, 4]}), ())
-    cloudpickle.register_pickle_by_value(group_reader)
+    for module in (group_reader, layouts):
+        cloudpickle.register_pickle_by_value(module)
     try:
-        sent = cloudpickle.dumps(slice_reader([found], tasks([found]), 1000))
+        sent = cloudpickle.dumps(slice_reader([found], tasks([found]), 1000, 1 << 20))
     finally:
-        cloudpickle.unregister_pickle_by_value(group_reader)
+        for module in (group_reader, layouts):
+            cloudpickle.unregister_pickle_by_value(module)
     (tmp_path / "sent").write_bytes(sent)
     code = (
         "import pickle, sys, pyarrow as pa\n"

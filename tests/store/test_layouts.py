@@ -47,7 +47,7 @@ def test_every_reader_fits_the_rows_of_a_former_layout(stamped):
     groups = store.row_groups([file], NOW, Probe("key", pa.array([2], pa.int64())))
     assert store.read_groups(groups, NOW, None).to_pydict() == FITTED
     keys = packed(pa.table({"key": pa.array([2], pa.int64()), "id": ["new"]}))
-    reader = SliceReader([keys], [NOW.serialize().to_pybytes()], 10)
+    reader = SliceReader([keys], [NOW.serialize().to_pybytes()], 10, 1 << 20)
     [(_, rows)] = reader.read([(0, store.absolute(file.path), 0, [0])])
     assert pa.ipc.open_stream(rows).read_all().to_pydict() == {
         name: values[1:2] for name, values in FITTED.items()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
+from itertools import chain
 from typing import NamedTuple
 
 import pyarrow as pa
@@ -17,7 +18,7 @@ from everview.plan.nodes import Plan, Source
 from everview.plan.ordered_query import OrderedQuery
 from everview.runtime.arrow_types import arrow_schema
 from everview.runtime.consolidate import repeated
-from everview.runtime.protocol import Engine, Part, Snapshot, Staged
+from everview.runtime.protocol import Engine, Part, Snapshot, Staged, TooLarge
 from everview.runtime.results import Result
 from everview.store.manifest import Relation, Segment
 from everview.store.store import Store
@@ -45,13 +46,17 @@ def change_feed(store: Store, catalog: Catalog, name: str, after: int) -> Result
         return _segments(store, catalog, name, after)
 
     def rows_of(segment: Segment) -> pa.Table:
-        rows = store.read_files(segment.files, schema=wanted)
+        return stamped(store.read_files(segment.files, schema=wanted), segment)
+
+    def stamped(rows: pa.Table, segment: Segment) -> pa.Table:
         stamp = pa.array([segment.epoch] * rows.num_rows, pa.int64())
         return rows.append_column(with_epoch.field(EPOCH), stamp)
 
     def stream(size: int) -> Iterator[pa.RecordBatch]:
         for segment in fed():
-            yield from (each for each in rows_of(segment).to_batches(size) if each.num_rows)
+            for file in segment.files:
+                for rows in store.batches(file, wanted, size):
+                    yield from (e for e in stamped(rows, segment).to_batches(size) if e.num_rows)
 
     return Result(arrow, stream=stream)
 
@@ -144,7 +149,12 @@ def _rows(
         return part
 
     def rows() -> pa.Table:
-        found = [*map(of, snapshot.relation(name).segments), *map(read, parts)]
+        found, size = [], 0
+        for part in chain(map(of, snapshot.relation(name).segments), map(read, parts)):
+            found.append(part)
+            size += part.nbytes
+            if size > engine.local.budget.readable:
+                raise TooLarge("the parts of a change")
         together = pa.concat_tables(
             [schema.empty_table(), *(each.select(schema.names) for each in found)]
         )

@@ -8,6 +8,7 @@ and to delete what is absent or insert what is present changes nothing.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import suppress
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -15,7 +16,7 @@ import pyarrow.compute as pc
 from everview.database.catalog.definitions import TableDefinition
 from everview.expr.types import WEIGHT, Column, is_nested, names
 from everview.plan.nodes import Source
-from everview.runtime.protocol import Engine, Part, Snapshot, Stored, in_memory
+from everview.runtime.protocol import Engine, Part, Snapshot, Stored, TooLarge, in_memory
 
 _COUNTS = (Column("__deleted", "bigint"), Column("__inserted", "bigint"))
 
@@ -29,20 +30,32 @@ def minimized(
 ) -> Part:
     """The part of a change that has an effect, after pending ones; of a set table, a set."""
     given, before = in_memory([change]), in_memory(pending)
-    if given is None or before is None:
-        return engine.frames.minimized(table.name, change, snapshot, pending, once=table.is_set)
+    if given is not None and before is not None:
+        with suppress(TooLarge):
+            return _minimized_here(engine, table, given[0], snapshot, before)
+    return engine.frames.minimized(table.name, change, snapshot, pending, once=table.is_set)
+
+
+def _minimized_here(
+    engine: Engine,
+    table: TableDefinition,
+    given: pa.Table,
+    snapshot: Snapshot,
+    before: Sequence[pa.Table],
+) -> pa.Table:
+    """The same for changes in memory, over the rows that are looked up for them."""
     by = next((c.name for c in table.columns if not is_nested(c.type)), None)
     if by is None:
         stored = engine.evaluate(Source(table.name, table.columns), snapshot, {})
     else:
-        stored = engine.lookup(table.name, by, given[0].column(by), snapshot)
+        stored = engine.lookup(table.name, by, given.column(by), snapshot)
     zero = pa.scalar(0, pa.int64())
-    weights = given[0].column(WEIGHT)
+    weights = given.column(WEIGHT)
     counts = [pc.max_element_wise(pc.negate(weights), zero), pc.max_element_wise(weights, zero)]
     present = [
         _counted(each, [pc.multiply(each.column(WEIGHT), zero)] * 2) for each in (stored, *before)
     ]
-    changed = _counted(given[0], counts).set_column(
+    changed = _counted(given, counts).set_column(
         len(table.columns) + 2, WEIGHT, pc.multiply(weights, zero)
     )
     schema, sort = (*table.columns, *_COUNTS), (table.columns[0].name,)

@@ -25,8 +25,7 @@ from everview.lang.sql.parse.statements import Query
 from everview.plan.nodes import Plan, Source
 from everview.plan.ordered_query import OrderedQuery
 from everview.plan.traverse import schema_of
-from everview.runtime.cache.footprint import footprint
-from everview.runtime.protocol import Changes, Engine, Snapshot
+from everview.runtime.protocol import Changes, Engine, Snapshot, TooLarge
 from everview.runtime.results import Result
 
 
@@ -38,7 +37,7 @@ def read(engine: Engine, name: str, snapshot: Snapshot, pending: Changes | None 
     schema = snapshot.stored[name].schema
     own = {name: pending[name]} if pending and pending.get(name) else {}
     result = engine.select(OrderedQuery(Source(name, schema), names(schema)), snapshot, own)
-    return within_budget(result, engine, name, (name,), snapshot)
+    return within_budget(result, engine)
 
 
 def read_plan(
@@ -48,26 +47,48 @@ def read_plan(
     return engine.select(OrderedQuery(plan, names(schema_of(plan))), snapshot, pending or {})
 
 
-def within_budget(
-    result: Result, engine: Engine, name: str, parts: Sequence[str], snapshot: Snapshot
-) -> Result:
-    """Rows of stored relations, refused as a whole where these are beyond a given budget."""
+def within_budget(result: Result, engine: Engine) -> Result:
+    """Rows that are read whole only as far as a given budget allows; their bytes are counted."""
     budget = engine.local.budget
     if not budget.given:
         return result
-    size = sum(footprint(snapshot.relation(n).segments, snapshot.stored[n].schema) for n in parts)
-    if size <= budget.readable:
-        return result
 
-    def refuse() -> pa.Table:
-        spark = ", or to_spark()" if result.frame is not None else ""
-        raise UserError(
-            "E018",
-            f"{name} takes about {size >> 20} MB, and the memory budget is {budget.held >> 20} MB",
-            remedy=f"read it with batches(){spark}, or open the store with more memory",
-        )
+    def arrow() -> pa.Table:
+        try:
+            if result.at_most is not None:
+                return result.at_most(budget.readable)
+            return _collected(result, budget.readable)
+        except TooLarge:
+            spark = ", or to_spark()" if result.frame is not None else ""
+            raise UserError(
+                "E018",
+                f"the rows take more than {_shown_bytes(budget.readable)}, "
+                f"and the memory budget is {_shown_bytes(budget.held)}",
+                remedy=f"read them with batches(){spark}, or open the store with more memory",
+            ) from None
 
-    return replace(result, arrow=refuse)
+    return replace(result, arrow=arrow)
+
+
+def _collected(result: Result, most: float) -> pa.Table:
+    """All rows, gathered from batches."""
+    found: list[pa.RecordBatch] = []
+    size = 0
+    for batch in result.batches() if result.stream is not None else ():
+        found.append(batch)
+        size += batch.nbytes
+        if size > most:
+            raise TooLarge("rows to be read")
+    if found:
+        return pa.Table.from_batches(found)
+    rows = result.arrow()
+    if rows.nbytes > most:
+        raise TooLarge("rows to be read")
+    return rows
+
+
+def _shown_bytes(size: float) -> str:
+    return f"{int(size) >> 20} MB"
 
 
 def select(

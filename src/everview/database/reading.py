@@ -25,7 +25,9 @@ def read(handle: Handle, name: str, epoch: int | None, *, nested: bool) -> Resul
     elif relation in catalog.tables and catalog.tables[relation].inside:
         table = catalog.tables[relation]
         plan = project(table.source, names(table.shown))
-        rows = queries.read_plan(handle.engine, plan, snapshot)
+        rows = queries.within_budget(
+            queries.read_plan(handle.engine, plan, snapshot), handle.engine
+        )
     else:
         rows = queries.read(handle.engine, relation, snapshot)
     return handle.lazy(rows, snapshot)
@@ -38,19 +40,18 @@ def _has_collections(catalog: Catalog, relation: str) -> bool:
 def _rebuilt(engine: Engine, view: str, catalog: Catalog, snapshot: Snapshot) -> Result:
     """A nested view or table, its collections put together by whoever reads the rows."""
     if view in catalog.tables:
-        parts, plan = (view, *catalog.dictionaries(view)), rebuilt(catalog.tables[view])
+        plan = rebuilt(catalog.tables[view])
     else:
-        parts = (view, *dict.fromkeys(catalog.inside(view)))
         plan = rebuilt_view(catalog.views[view].query, catalog.known_relations())
-    result = queries.read_plan(engine, plan, snapshot)
-    return queries.within_budget(result, engine, view, parts, snapshot)
+    return queries.within_budget(queries.read_plan(engine, plan, snapshot), engine)
 
 
 def changes(handle: Handle, name: str, after: int, path: str | None) -> Result:
     """The change feed of a table or view, or of a collection inside a nested view."""
     snapshot, catalog = handle.at()
     relation = _relation(catalog, name, path)
-    return handle.lazy(change_feed(handle.store, catalog, relation, after), snapshot)
+    feed = change_feed(handle.store, catalog, relation, after)
+    return handle.lazy(queries.within_budget(feed, handle.engine), snapshot)
 
 
 def change_pair(handle: Handle, name: str, after: int, path: str | None) -> ChangePair:
@@ -58,7 +59,8 @@ def change_pair(handle: Handle, name: str, after: int, path: str | None) -> Chan
     snapshot, catalog = handle.at()
     relation = _relation(catalog, name, path)
     both = pair_of_feed(handle.engine, catalog, relation, after, snapshot)
-    return ChangePair(*(handle.lazy(each, snapshot) for each in both))
+    engine = handle.engine
+    return ChangePair(*(handle.lazy(queries.within_budget(e, engine), snapshot) for e in both))
 
 
 def _relation(catalog: Catalog, name: str, path: str | None) -> str:

@@ -18,7 +18,16 @@ from everview.expr.types import FLOATS, WEIGHT, names
 from everview.lang.sql.parse.constraints import CASCADE, SET_NULL, Constraint
 from everview.plan.build import restrict_to_keys
 from everview.plan.nodes import Ref
-from everview.runtime.protocol import SIGN, Changes, Engine, Part, Snapshot, in_memory, row_count
+from everview.runtime.protocol import (
+    SIGN,
+    Changes,
+    Engine,
+    Part,
+    Snapshot,
+    TooLarge,
+    in_memory,
+    row_count,
+)
 
 _BEFORE = "rows before"
 
@@ -93,7 +102,10 @@ def _following(
     gone = _keys_gone(key, parent)
     if not gone.num_rows:
         return []
-    stored = engine.lookup(table.name, searchable[0], gone.column(searchable[0]), snapshot)
+    try:
+        stored = engine.lookup(table.name, searchable[0], gone.column(searchable[0]), snapshot)
+    except TooLarge:
+        return _by_query(key, table, engine, changes, snapshot)
     columns = tuple(column for column in table.columns if column.name in key.columns)
     plan = restrict_to_keys(Ref("current", table.columns), Ref("keys", columns), key.columns)
     current = pa.concat_tables([stored, *(each.select(stored.column_names) for each in own)])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import suppress
 from typing import Any
 
 import pyarrow as pa
@@ -13,7 +14,7 @@ from everview.errors import UserError
 from everview.expr.types import WEIGHT
 from everview.plan.build import restrict_to_keys
 from everview.plan.nodes import Ref
-from everview.runtime.protocol import Engine, Part, Snapshot, Staged, in_memory, row_count
+from everview.runtime.protocol import Engine, Part, Snapshot, Staged, TooLarge, in_memory, row_count
 
 
 def removal(
@@ -22,8 +23,20 @@ def removal(
     """Minus the rows with the keys of `by`, stored or pending."""
     like = by.rows if isinstance(by, Staged) else by
     before = in_memory(pending)
-    if not isinstance(like, pa.Table) or before is None:
-        return engine.frames.removal(table.name, table.key, by, snapshot, pending)
+    if isinstance(like, pa.Table) and before is not None:
+        with suppress(TooLarge):
+            return _removal_here(engine, table, like, snapshot, before)
+    return engine.frames.removal(table.name, table.key, by, snapshot, pending)
+
+
+def _removal_here(
+    engine: Engine,
+    table: TableDefinition,
+    like: pa.Table,
+    snapshot: Snapshot,
+    before: Sequence[pa.Table],
+) -> pa.Table:
+    """The same for keys in memory, over the rows that are looked up for them."""
     key_columns = tuple(c for c in table.columns if c.name in like.column_names)
     plan = restrict_to_keys(Ref("current", table.columns), Ref("keys", key_columns), table.key)
     stored = engine.lookup(table.name, table.key[0], like.column(table.key[0]), snapshot)

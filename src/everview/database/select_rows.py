@@ -25,4 +25,4 @@ def select_rows(db: Handle, text: str, reads: tuple[str, ...]) -> Result:
         result = queries.select(db.engine, asked.text, asked.reads, asked.snapshot, asked.pending)
     for then in travelled:
         result = result.within(partial(report_removed_epoch, then))
-    return db.lazy(result, snapshot)
+    return db.lazy(queries.within_budget(result, db.engine), snapshot)

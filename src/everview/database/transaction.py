@@ -176,13 +176,15 @@ class Transaction:
         return {name: self._pair(name, pending.get(name, [])) for name in relations}
 
     def _pair(self, name: str, parts: list[Part]) -> ChangePair:
-        return pair_of_parts(self.engine, name, parts, self.snapshot)
+        both = pair_of_parts(self.engine, name, parts, self.snapshot)
+        return ChangePair(*(queries.within_budget(each, self.engine) for each in both))
 
     def weighted_preview(self, name: str) -> Result:
         """What the commit would change of a view or table, as rows with their weights."""
         relation = self.catalog.relation(name)
         parts = self.run(lambda: self.pending_of([relation])).get(relation, [])
-        return weighted_rows(self.engine, relation, parts, self.snapshot)
+        rows = weighted_rows(self.engine, relation, parts, self.snapshot)
+        return queries.within_budget(rows, self.engine)
 
     def read(self, name: str) -> Result:
         """The rows that a table or view will have, if the transaction is committed as it is now.

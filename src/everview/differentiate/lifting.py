@@ -34,8 +34,8 @@ from everview.plan.nodes import (
 from everview.plan.text import print_plan
 from everview.plan.traverse import children, recurs, schema_of, with_children
 
-MAX_ITERATIONS = 10_000
-"""The limit of a loop that was given none."""
+MAX_ITERATIONS = 100_000
+"""The limit of a loop that was given none. In process an endless one is there in half a minute."""
 
 _STEP = scalar.column(ITERATION)
 _LIFTED = (Filter, Map, Unnest, Add, Negate, Join, Recursive)

@@ -41,10 +41,10 @@ class FileSlice:
         """How much there is to read of Parquet files."""
         return sum(found.bytes for found in self.parquet)
 
-    def read(self, most: float = inf) -> pa.Table:
-        """The rows, not added up; more than `most` in Parquet files raise `TooManyRows`."""
+    def read(self, most: float = inf, most_bytes: float = inf) -> pa.Table:
+        """The rows, not added up; more than that in Parquet files raise `TooManyRows`."""
         test = None if self.keys is None else KeyTest(self.keys)
-        rows = self.store.read_groups(self.parquet, self.schema, test, most)
+        rows = self.store.read_groups(self.parquet, self.schema, test, most, most_bytes)
         return pa.concat_tables([rows, self.small_rows(test)])
 
     def small_rows(self, test: KeyTest | None = None) -> pa.Table:

@@ -25,6 +25,8 @@ CALCULATING_MIN_BYTES, THREAD_MIN_BYTES = 512 << 20, 128 << 20
 """What DuckDB gets however small a budget is, in all and per core: less, and statements fail."""
 READABLE_MIN_BYTES = 256 << 20
 """A relation of fewer bytes is read whole under any budget."""
+FETCHED_MIN_BYTES, FETCHED_MAX_BYTES = 256 << 20, 512 << 20
+"""What a round of slices may bring from files under any budget, and what it may at most."""
 
 _LIMIT = Path("/sys/fs/cgroup/memory.max")
 
@@ -57,6 +59,11 @@ class MemoryBudget:
     def readable(self) -> float:
         """A relation of more bytes is not read whole, but in batches."""
         return max(self.held, READABLE_MIN_BYTES) if self.given else float("inf")
+
+    @property
+    def fetched(self) -> int:
+        """Slices of more bytes in one round are not brought here, where there are executors."""
+        return min(max(self.resident, FETCHED_MIN_BYTES), FETCHED_MAX_BYTES)
 
 
 def memory_budget(memory: int | None = None, share: float = EMBEDDED) -> MemoryBudget:

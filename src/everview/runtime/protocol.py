@@ -303,6 +303,10 @@ class TextEvaluator(Protocol):
         """
 
 
+class TooLarge(Exception):  # noqa: N818  (a signal between gears, not an error)
+    """More is looked up than this process should hold; executors can compute with it."""
+
+
 class LoopNotFollowedError(UserError):
     """A change moves more of a recursion than is followed in process: it has to be recomputed."""
 
@@ -391,7 +395,10 @@ class Engine(Protocol):
         """The rows that a query shows, each as often as its weight says, read when asked for."""
 
     def lookup(self, name: str, by: str, keys: pa.ChunkedArray, snapshot: Snapshot) -> pa.Table:
-        """The weighted rows of a relation whose column `by` is among `keys`."""
+        """The weighted rows of a relation whose column `by` is among `keys`.
+
+        More than this process should hold raise `TooLarge`, where there are executors.
+        """
 
     def register_function(self, name: str, function: Callable[..., Any], gives: Type) -> None:
         """Make a function of the user's, written in Python, known to queries."""

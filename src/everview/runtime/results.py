@@ -26,7 +26,8 @@ class Result:
 
     `stream` gives them in batches of at most so many rows; without it, all are read first.
     `named` and `counted` give the names of the columns and the number of rows without reading them,
-    the second if it can. `changed` is how many rows a statement changed, None for a query.
+    the second if it can. `at_most` gives all rows, or raises `TooLarge` before it holds more bytes
+    of them than that. `changed` is how many rows a statement changed, None for a query.
 
         for customer, total in db.sql("SELECT customer, total FROM revenue"):
             print(customer, total)
@@ -38,6 +39,7 @@ class Result:
     named: Callable[[], tuple[str, ...]] | None = None
     counted: Callable[[], int | None] | None = None
     changed: int | None = None
+    at_most: Callable[[float], pa.Table] | None = None
 
     @property
     def columns(self) -> tuple[str, ...]:
@@ -142,6 +144,7 @@ class Result:
     def within(self, context: Callable[[], AbstractContextManager[None]]) -> Result:
         """The same rows, read inside a context that explains errors."""
         inner_frame, inner_stream, inner_count = self.frame, self.stream, self.counted
+        inner_at_most = self.at_most
 
         def arrow() -> pa.Table:
             with context():
@@ -162,12 +165,18 @@ class Result:
             with context():
                 return inner_count()
 
+        def at_most(size: float) -> pa.Table:
+            assert inner_at_most is not None
+            with context():
+                return inner_at_most(size)
+
         return replace(
             self,
             arrow=arrow,
             frame=inner_frame and frame,
             stream=inner_stream and stream,
             counted=inner_count and counted,
+            at_most=inner_at_most and at_most,
         )
 
     def to_pandas(self) -> Any:

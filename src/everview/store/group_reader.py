@@ -85,17 +85,27 @@ class KeyTest:
 
 
 class SliceReader:
-    """Reads parts of several slices, each given by its keys and its schema as Arrow writes them."""
+    """Reads parts of several slices, each given by its keys and its schema as Arrow writes them.
 
-    def __init__(self, keys: Sequence[bytes | None], schemas: Sequence[bytes], most: int) -> None:
+    A slice has at most so many rows, and all that is read at once at most so many bytes.
+    """
+
+    def __init__(
+        self,
+        keys: Sequence[bytes | None],
+        schemas: Sequence[bytes],
+        most: int,
+        most_bytes: int,
+    ) -> None:
         self._tests = [None if each is None else KeyTest(_unpacked(each)) for each in keys]
         self._schemas = [pa.ipc.read_schema(pa.py_buffer(each)) for each in schemas]
-        self._most = most
+        self._most, self._most_bytes = most, most_bytes
 
     def read(
         self, parts: Sequence[tuple[int, str, int | None, list[int]]]
     ) -> Iterator[tuple[int, bytes | None]]:
         """The rows of each slice in some files and row groups, None where they are too many."""
+        size = 0
         for number in sorted({number for number, *_ in parts}):
             schema, test = self._schemas[number], self._tests[number]
             tables, count = [schema.empty_table()], 0
@@ -105,9 +115,11 @@ class SliceReader:
                     parquet = pq.ParquetFile(source, page_checksum_verification=True)
                     tables.append(read_groups(parquet, groups, schema, test, layout))
                 count += tables[-1].num_rows
-                if count > self._most:
-                    break
-            yield number, packed(pa.concat_tables(tables)) if count <= self._most else None
+                size += tables[-1].nbytes
+                if count > self._most or size > self._most_bytes:
+                    yield number, None
+                    return
+            yield number, packed(pa.concat_tables(tables))
 
 
 def packed(rows: pa.Table) -> bytes:

@@ -104,17 +104,19 @@ class Reader:
         schema: pa.Schema,
         test: KeyTest | None,
         most: float = inf,
+        most_bytes: float = inf,
     ) -> pa.Table:
         """The rows of row groups that pass a test, with the columns and types of `schema`.
 
-        They are decoded part by part, on all cores; more than `most` rows raise `TooManyRows`.
+        They are decoded part by part, on all cores; more than `most` rows, or than `most_bytes` in
+        memory, raise `TooManyRows`.
         """
         parts = [part for each in found for part in each.chunks]
-        kept = 0
+        kept = size = 0
 
         def read(part: FileGroups) -> pa.Table:
-            nonlocal kept
-            if kept > most:
+            nonlocal kept, size
+            if kept > most or size > most_bytes:
                 raise TooManyRows
             with self._naming_damage(part.file):
                 path = self.folder.inside(part.file.path)
@@ -122,10 +124,11 @@ class Reader:
                     parquet = checksums.verified(source, part.footer.metadata)
                     rows = read_groups(parquet, part.groups, schema, test, part.file.layout)
             kept += rows.num_rows
+            size += rows.nbytes
             return rows
 
         tables = _map_parallel(read, parts)
-        if sum(table.num_rows for table in tables) > most:
+        if kept > most or size > most_bytes:
             raise TooManyRows
         return pa.concat_tables(tables or [schema.empty_table()])
 

@@ -362,9 +362,10 @@ class Store:
         schema: pa.Schema,
         test: KeyTest | None,
         most: float = inf,
+        most_bytes: float = inf,
     ) -> pa.Table:
         """The rows of row groups that pass a test, not consolidated, as `Reader` gives them."""
-        return self._reader.read_groups(found, schema, test, most)
+        return self._reader.read_groups(found, schema, test, most, most_bytes)
 
     def require_sound(self, files: Iterable[DataFile], *, pages: bool) -> None:
         """Refuse damaged Parquet files before another program reads them, as `Reader` does."""

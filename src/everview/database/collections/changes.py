@@ -27,7 +27,7 @@ from everview.database.rows_by_key import last_of_each_key, must_all_be_there
 from everview.errors import UserError
 from everview.expr.types import WEIGHT, Schema, names
 from everview.runtime.arrow_types import arrow_type
-from everview.runtime.protocol import Engine, Part, Snapshot, in_memory
+from everview.runtime.protocol import Engine, Part, Snapshot, TooLarge, in_memory, row_count
 from everview.runtime.results import Result
 
 Canonical = str
@@ -332,7 +332,10 @@ class DeepChanges:
     ) -> pa.Table:
         """The weighted rows of a relation with some keys, looked up by the first column of them."""
         first, columns = keys.column(0), [*names(schema), WEIGHT]
-        stored = self.engine.lookup(stored_in or relation, by[0], first, self.snapshot)
+        try:
+            stored = self.engine.lookup(stored_in or relation, by[0], first, self.snapshot)
+        except TooLarge:
+            stored = self._by_executors(stored_in or relation, by, keys)
         pending = in_memory(self.pending.get(relation, ()))
         assert pending is not None, "rows of tables with collections are taken in memory"
         rows = pa.concat_tables([each.select(columns) for each in (stored, *pending)])
@@ -344,6 +347,19 @@ class DeepChanges:
             )
             rows = rows.select(columns)
         return self.engine.local.consolidate(rows, self.snapshot.stored[relation])
+
+    def _by_executors(self, relation: str, by: Sequence[str], keys: pa.Table) -> pa.Table:
+        """The rows with some keys, of a relation of which many more begin as these do."""
+        wanted = keys.rename_columns(list(by))
+        found = self.engine.frames.removal(relation, by, wanted, self.snapshot, [])
+        rows = in_memory([found])
+        if rows is None:
+            raise UserError(
+                "E018",
+                f"{relation}: the collections that change have {row_count(found)} rows",
+                remedy="change fewer of them in one transaction, or fewer elements of each",
+            )
+        return _negative(rows[0])
 
     def _canonical_rows(self, table: TableDefinition, flat: pa.Table) -> list[Canonical]:
         parts = [_canonical_parts(flat, names(table.columns))]

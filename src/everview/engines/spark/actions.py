@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
+from math import inf
+from threading import Event, Thread
 from typing import Any
 from uuid import uuid4
 
@@ -16,6 +18,7 @@ from pyspark.sql import functions as F  # noqa: N812
 from everview.engines.spark.errors import innermost
 from everview.engines.spark.fetch import ANSWER_TYPE, Read
 from everview.expr.quoting import spark_name
+from everview.runtime.protocol import TooLarge
 from everview.store import group_reader, layouts
 
 ROW_GROUP_BYTES, ROW_GROUP_ROWS = 8 << 20, 16_384
@@ -24,6 +27,12 @@ PARTITION_ROWS, PARTITIONS_LEAST, PARTITIONS_MOST = 500_000, 2, 400
 """How many changed rows a partition of a shuffle is planned for; how many there may be."""
 BROADCAST_BYTES = 48 << 20
 """Files up to this size are sent to every task instead of being shuffled."""
+PACKED_ROWS = 65_536
+"""So many rows are packed at a time where all of them are collected."""
+WATCHING_SECONDS = 0.02
+"""How often is looked at how much a job has brought."""
+_RESULTS_LIMIT = "spark.driver.maxResultSize"
+"""What Spark's error names when the results of a job are more than the driver takes."""
 _WRITING = {
     "parquet.block.size": str(ROW_GROUP_BYTES),
     "parquet.block.row.count.limit": str(ROW_GROUP_ROWS),
@@ -31,9 +40,19 @@ _WRITING = {
 }
 
 
-def collect(frame: DataFrame) -> pa.Table:
-    """All rows, to the driver. The caller knows a bound."""
-    return frame.toArrow()
+def collect(frame: DataFrame, most_bytes: float = inf) -> pa.Table:
+    """All rows, to the driver; more than so many bytes raise `TooLarge`, before they are here.
+
+    Without a limit the caller knows a bound.
+    """
+    if most_bytes == inf:
+        return frame.toArrow()
+    with _ended_beyond(frame.sparkSession, most_bytes) as counting:
+        packed = frame.mapInArrow(counting(_packing(PACKED_ROWS)), "rows binary").toArrow()
+    if packed.nbytes > most_bytes:
+        raise TooLarge("the rows of a frame")
+    parts = [pa.ipc.open_stream(rows.as_py()).read_all() for rows in packed.column(0)]
+    return pa.concat_tables(parts) if parts else frame.limit(0).toArrow()
 
 
 def collect_some(frame: DataFrame, limit: int) -> pa.Table:
@@ -42,9 +61,22 @@ def collect_some(frame: DataFrame, limit: int) -> pa.Table:
 
 
 def batches(frame: DataFrame, size: int) -> Iterator[pa.RecordBatch]:
-    """The rows in batches of at most `size`: of one partition after the other, to the driver.
+    """The rows in batches of at most `size`: of one partition after the other, to the driver."""
+    packed = frame.mapInArrow(_packing(size), "rows binary").toLocalIterator()
+    while True:
+        try:
+            row = next(packed, None)
+        except Py4JJavaError as problem:
+            raise innermost(problem) from problem
+        if row is None:
+            return
+        yield from pa.ipc.open_stream(bytes(row.rows))
 
-    Executors pack them as Arrow; the function is sent by value, so it uses what it imports itself.
+
+def _packing(size: int) -> Read:
+    """Packs rows as Arrow, so many at a time, on executors.
+
+    The function is sent by value, so it uses what it imports itself.
     """
 
     def pack(parts: Iterator[Any]) -> Iterator[Any]:
@@ -58,30 +90,64 @@ def batches(frame: DataFrame, size: int) -> Iterator[pa.RecordBatch]:
                 packed = arrow.array([sink.getvalue().to_pybytes()], arrow.binary())
                 yield arrow.record_batch([packed], names=["rows"])
 
-    packed = frame.mapInArrow(pack, "rows binary").toLocalIterator()
-    while True:
-        try:
-            row = next(packed, None)
-        except Py4JJavaError as problem:
-            raise innermost(problem) from problem
-        if row is None:
-            return
-        yield from pa.ipc.open_stream(bytes(row.rows))
+    return pack
 
 
-def fetch_slices(session: SparkSession, tasks: int, read: Read) -> pa.Table:
+def fetch_slices(session: SparkSession, tasks: int, read: Read, most_bytes: int) -> pa.Table:
     """Run one round of fetches as one job of so many tasks, each given its number.
 
-    What they call is sent along: executors have nothing of ours installed.
+    What they call is sent along: executors have nothing of ours installed. Tasks tell how much they
+    bring, and the job ends when it is too much, before the driver has all of it: then `TooLarge` is
+    raised.
     """
     for module in (group_reader, layouts):
         cloudpickle.register_pickle_by_value(module)  # type: ignore[no-untyped-call]
     try:
-        frame = session.range(0, tasks, 1, tasks)
-        return frame.mapInArrow(read, ANSWER_TYPE).toArrow()
+        with _ended_beyond(session, most_bytes) as counting:
+            frame = session.range(0, tasks, 1, tasks)
+            return frame.mapInArrow(counting(read), ANSWER_TYPE).toArrow()
     finally:
         for module in (group_reader, layouts):
             cloudpickle.unregister_pickle_by_value(module)  # type: ignore[no-untyped-call]
+
+
+@contextmanager
+def _ended_beyond(session: SparkSession, most: float) -> Iterator[Callable[[Read], Read]]:
+    """End the job of the block when its tasks have brought more than so many bytes.
+
+    Where Spark has no accumulators, its own limit for the results of a job ends it.
+    """
+    context, tag = getattr(session, "sparkContext", None), f"everview-{uuid4().hex}"
+    brought = None if context is None else context.accumulator(0)
+    done = Event()
+
+    def counting(read: Read) -> Read:
+        def counted(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+            for batch in read(batches):
+                assert brought is not None
+                brought.add(batch.nbytes)
+                yield batch
+
+        return read if brought is None else counted
+
+    def watch() -> None:
+        while not done.wait(WATCHING_SECONDS):
+            if context is not None and brought is not None and brought.value > most:
+                context.cancelJobsWithTag(tag)
+
+    if context is not None:
+        context.addJobTag(tag)
+        Thread(target=watch, name="everview-fetch", daemon=True).start()
+    try:
+        yield counting
+    except Exception as problem:
+        if (brought is not None and brought.value > most) or _RESULTS_LIMIT in str(problem):
+            raise TooLarge("a round of slices") from problem
+        raise
+    finally:
+        done.set()
+        if context is not None:
+            context.removeJobTag(tag)
 
 
 def count_rows(frame: DataFrame) -> int:

@@ -16,7 +16,6 @@ from everview.engines.duckdb.scan_evaluator import ScanEvaluator
 from everview.engines.spark import actions, compaction, door, queries
 from everview.engines.spark.door import ask
 from everview.engines.spark.errors import explained, retry_as_written
-from everview.engines.spark.fetch import TooLarge
 from everview.engines.spark.frames import SparkFrames
 from everview.engines.spark.large import LargeGear
 from everview.engines.spark.relations import Relations, as_frame
@@ -41,6 +40,7 @@ from everview.runtime.protocol import (
     Snapshot,
     Staged,
     TextEvaluator,
+    TooLarge,
     Violation,
     in_memory,
     row_count,
@@ -264,14 +264,16 @@ class SparkEngine:
             stream,
             lambda: query.columns,
             lambda: actions.count_rows(frame),
+            at_most=partial(actions.collect, frame),
         )
 
     def _read(self, name: str, snapshot: Snapshot) -> Result:
         def arrow() -> pa.Table:
             schema = snapshot.stored[name].schema
-            if snapshot.relation(name).rows > self.large_rows:
-                return actions.collect(queries.plain_frame(self.session, name, snapshot, {}))
-            return repeated(self._evaluate_in_process(Source(name, schema), snapshot))
+            if snapshot.relation(name).rows <= self.large_rows:
+                with suppress(TooLarge):
+                    return repeated(self._evaluate_in_process(Source(name, schema), snapshot))
+            return actions.collect(queries.plain_frame(self.session, name, snapshot, {}))
 
         return Result(
             arrow,
@@ -285,7 +287,10 @@ class SparkEngine:
         return queries.shown(self.session, query, self.evaluate(query.plan, snapshot, pending))
 
     def lookup(self, name: str, by: str, keys: pa.ChunkedArray, snapshot: Snapshot) -> pa.Table:
-        """The weighted rows of a relation whose column `by` is among `keys`."""
+        """The weighted rows of a relation whose column `by` is among `keys`.
+
+        More than the driver should hold raise `TooLarge`.
+        """
         return self.local.lookup(self, name, by, keys, snapshot)
 
     def close(self) -> None:

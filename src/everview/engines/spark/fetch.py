@@ -12,6 +12,7 @@ from typing import Any
 import pyarrow as pa
 
 from everview.runtime.file_slices import FileSlice
+from everview.runtime.protocol import TooLarge
 from everview.store import group_reader
 
 SLICE_ROWS = 2_000_000
@@ -22,24 +23,24 @@ MAX_TASKS = 10_000
 ANSWER_TYPE = "slice int, rows binary"
 
 
-class TooLarge(Exception):  # noqa: N818  (a signal between gears, not an error)
-    """A slice has more rows than the driver should hold."""
-
-
 Read = Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]
 Task = list[tuple[int, str, int | None, list[int]]]
 """What one task reads: of which slice, in which file, of which layout, which row groups."""
 
 
 def fetch_by_job(
-    slices: Sequence[FileSlice], run_job: Callable[[int, Read], pa.Table]
+    slices: Sequence[FileSlice], run_job: Callable[[int, Read, int], pa.Table], most_bytes: int
 ) -> list[pa.Table]:
     """The slices of one round, not added up, by one Spark job together.
 
-    `run_job` is given a number of tasks, and what a task does with its own number.
+    `run_job` is given a number of tasks, what a task does with its own number, and how many bytes
+    it may bring. More rows or bytes than the driver should hold raise `TooLarge`.
     """
     planned = tasks(slices)
-    answers = run_job(len(planned), slice_reader(slices, planned, SLICE_ROWS))
+    read = slice_reader(slices, planned, SLICE_ROWS, most_bytes)
+    answers = run_job(len(planned), read, most_bytes)
+    if answers.nbytes > most_bytes:
+        raise TooLarge("a round of slices")
     parts = [[each.schema.empty_table(), each.small_rows()] for each in slices]
     counts = [0] * len(slices)
     for number, rows in zip(*(column.to_pylist() for column in answers.columns), strict=True):
@@ -71,7 +72,9 @@ def tasks(slices: Sequence[FileSlice]) -> list[Task]:
     return [task for task in shared if task]
 
 
-def slice_reader(slices: Sequence[FileSlice], planned: Sequence[Task], most: int) -> Read:
+def slice_reader(
+    slices: Sequence[FileSlice], planned: Sequence[Task], most: int, most_bytes: int
+) -> Read:
     """What a task does, whose number is the one value that it is given.
 
     It is sent to executors by value, and so is the module `group_reader`.
@@ -87,7 +90,7 @@ def slice_reader(slices: Sequence[FileSlice], planned: Sequence[Task], most: int
         reading = None
         for batch in batches:
             for task in batch.column(0).to_pylist():
-                reading = reading or reader(keys, schemas, most)
+                reading = reading or reader(keys, schemas, most, most_bytes)
                 for number, rows in reading.read(shared[task]):
                     cells = [[number], [rows]]
                     yield arrow.record_batch(

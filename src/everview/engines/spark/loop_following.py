@@ -9,10 +9,9 @@ import pyarrow as pa
 from pyspark.sql import SparkSession
 
 from everview.engines.spark import actions
-from everview.engines.spark.fetch import TooLarge
 from everview.engines.spark.relations import Relations, as_frame
 from everview.program.steps import Loop
-from everview.runtime.protocol import LoopNotFollowedError
+from everview.runtime.protocol import LoopNotFollowedError, TooLarge
 from everview.runtime.report import RunReport
 
 FOLLOWED_ROWS = 200_000

@@ -8,13 +8,13 @@ from functools import partial
 from pyspark.sql import SparkSession
 
 from everview.engines.spark import actions
-from everview.engines.spark.fetch import SLICE_ROWS, TooLarge, fetch_by_job
+from everview.engines.spark.fetch import SLICE_ROWS, fetch_by_job
 from everview.program.steps import Fetch
 from everview.runtime.cached_slices import fetch_cached
 from everview.runtime.file_slices import FileSlice, file_slice
 from everview.runtime.interpreter import InProcess
 from everview.runtime.lookup_keys import skip_if_idle
-from everview.runtime.protocol import Snapshot
+from everview.runtime.protocol import Snapshot, TooLarge
 from everview.runtime.report import DRIVER, JOB, RunReport
 from everview.store.reader import TooManyRows
 
@@ -40,6 +40,7 @@ class Slices:
         """
         workspace = self._local.workspace
         by_job: list[FileSlice] = []
+        room = self._local.budget.fetched
         for step in steps:
             if skip_if_idle(step, workspace, report):
                 continue
@@ -49,20 +50,22 @@ class Slices:
             if found.parquet and found.bytes > self._driver_bytes:
                 by_job.append(found)
             else:
-                self._by_driver(found, report)
+                room -= self._by_driver(found, room, report)
         if by_job:
-            self._by_job(by_job, report)
+            self._by_job(by_job, room, report)
 
-    def _by_driver(self, found: FileSlice, report: RunReport) -> None:
+    def _by_driver(self, found: FileSlice, room: int, report: RunReport) -> int:
+        """Read a slice; how many bytes it takes."""
         try:
-            rows = found.read(SLICE_ROWS)
+            rows = found.read(SLICE_ROWS, room)
         except TooManyRows:
             raise TooLarge(found.step.result) from None
         self._local.workspace.register(found.step.result, rows)
         report.took(found.step, DRIVER, rows.num_rows)
+        return int(rows.nbytes)
 
-    def _by_job(self, slices: Sequence[FileSlice], report: RunReport) -> None:
-        tables = fetch_by_job(slices, partial(actions.fetch_slices, self._session()))
+    def _by_job(self, slices: Sequence[FileSlice], room: int, report: RunReport) -> None:
+        tables = fetch_by_job(slices, partial(actions.fetch_slices, self._session()), room)
         report.started_job()
         for found, rows in zip(slices, tables, strict=True):
             self._local.workspace.register(found.step.result, rows)

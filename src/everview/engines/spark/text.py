@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
+from math import inf
 
 import pyarrow as pa
 from py4j.protocol import Py4JJavaError  # type: ignore[import-untyped]
@@ -88,14 +89,15 @@ class SparkText:
                 partial(actions.batches, ours),
                 lambda: tuple(ours.columns),
                 lambda: actions.count_rows(ours),
+                at_most=partial(actions.collect, ours),
             )
 
-        def arrow() -> pa.Table:
+        def at_most(size: float) -> pa.Table:
             try:
                 with explained():
-                    return actions.collect(frame)
+                    return actions.collect(frame, size)
             except (PySparkException, Py4JJavaError) as problem:
-                return actions.collect(instead(problem))
+                return actions.collect(instead(problem), size)
 
         def stream(size: int) -> Iterator[pa.RecordBatch]:
             batches = actions.batches(frame, size)
@@ -130,7 +132,14 @@ class SparkText:
                 remedy="write it in another way, or create it as a view, which Everview reads",
             ) from problem
 
-        return Result(arrow, lambda: frame, stream, lambda: tuple(frame.columns), count)
+        return Result(
+            lambda: at_most(inf),
+            lambda: frame,
+            stream,
+            lambda: tuple(frame.columns),
+            count,
+            at_most=at_most,
+        )
 
     def difference(
         self, name: str, texts: Mapping[str, str], tables: Sequence[str], snapshot: Snapshot
