@@ -49,7 +49,7 @@ def written(store: Store, table: pa.Table, sort: tuple[str, ...] = ("k",)) -> Se
 
 def sliced(store: Store, segment: Segment, schema: pa.Schema, keys: pa.Table) -> pa.Table:
     probe = Probe(keys.column_names[0], keys.column(0))
-    found = store.row_groups(probe.files_of(segment), schema.names, probe)
+    found = store.row_groups(probe.files_of(segment), schema, probe)
     return store.read_groups(found, schema, KeyTest(keys))
 
 
@@ -175,7 +175,7 @@ def test_more_rows_than_wanted_are_not_read_to_the_end(tmp_path: Path) -> None:
     table = pa.table({"k": range(500), "_w": [1] * 500})
     store = Store.create_or_open(tmp_path / "shop")
     segment = written(store, table)
-    found = store.row_groups(segment.files, table.schema.names, None)
+    found = store.row_groups(segment.files, table.schema, None)
     assert store.read_groups(found, table.schema, None, 500).num_rows == 500
     with pytest.raises(TooManyRows):
         store.read_groups(found, table.schema, None, 499)
