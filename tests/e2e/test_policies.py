@@ -5,11 +5,13 @@ from __future__ import annotations
 import random
 
 import pytest
+from click.testing import CliRunner
 
 import everview as ev
 from cases import THOROUGH
 from e2e.constructs import CONSTRUCTS
 from e2e.test_views import World
+from everview.cli.main import main
 from everview.errors import UserError
 from everview.program.policy import CIRCUIT, FIRST_ORDER, HIGHER_ORDER, POLICIES
 
@@ -305,6 +307,30 @@ def test_explain_names_the_keys_that_are_examined_again(tmp_path):
     assert found["unequal"][2:] == ["  Δr: s all rows", "  Δs: r all rows"]
     assert found["looked_up"][2:] == ["  Δr: c by c.id, a unique key", "  Δc: r by r.b"]
     assert any(line.startswith("  Δr: groups by ") for line in found["nested"])
+
+
+def test_status_advises_by_what_was_read_and_switches_nothing(tmp_path):
+    with ev.open(str(tmp_path / "store"), engine="duckdb") as db:
+        db.sql(TABLES)
+        declare(db, CIRCUIT, {"pairs": QUERIES["pairs"], "plain": "SELECT b, d FROM s"})
+        declare(db, HIGHER_ORDER, {"maps": QUERIES["pairs"]})
+        declare(db, FIRST_ORDER, {"whole": QUERIES["whole"]})
+        with db.transaction() as tx:
+            tx.insert("r", [(f"{n}.00", 1) for n in range(300)])
+            tx.insert("t", [(1, n) for n in range(300)])
+        assert not any(each.advice for each in db.status())
+        for _ in range(4):
+            db.sql("INSERT INTO s VALUES (1, 1, 'x')")
+        found = {each.name: each for each in db.status() if each.kind == "view"}
+        assert found["pairs"].advice.startswith("higher-order: half of the last 5 ")
+        assert found["whole"].advice.startswith(("circuit: ", "higher-order: "))
+        assert not found["maps"].advice
+        assert not found["plain"].advice
+        assert _policies(db)["pairs"] == CIRCUIT
+    shown = CliRunner().invoke(main, ["status", str(tmp_path / "store"), "--engine", "duckdb"])
+    assert "advice for pairs: higher-order: half of the last 5 " in shown.output
+    [line] = [each for each in shown.output.splitlines() if "maps" in each and " view " in each]
+    assert f"{len(found['maps'].states)}, " in line.partition(HIGHER_ORDER)[2]
 
 
 KEYED_BY_MORE = """SELECT r.a, SUM(t.f) AS total FROM r JOIN s ON r.b = s.b JOIN t ON s.d = t.d
