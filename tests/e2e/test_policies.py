@@ -5,11 +5,13 @@ from __future__ import annotations
 import random
 
 import pytest
+from click.testing import CliRunner
 
 import everview as ev
 from cases import THOROUGH
 from e2e.constructs import CONSTRUCTS
 from e2e.test_views import World
+from everview.cli.main import main
 from everview.errors import UserError
 from everview.program.policy import CIRCUIT, FIRST_ORDER, HIGHER_ORDER, POLICIES
 
@@ -32,6 +34,12 @@ QUERIES = {
         FROM r x JOIN r y ON x.b = y.b JOIN s ON s.b = y.b GROUP BY x.b""",
     "circle": """SELECT SUM(r.a * t.f) AS total FROM r, s, t
         WHERE r.b = s.b AND s.d = t.d AND t.d = r.b""",
+    "one key": """SELECT s.g, SUM(r.a * t.f) AS total, COUNT(*) AS n, COUNT(c.w) AS m
+        FROM r JOIN s ON r.b = s.b JOIN t ON s.b = t.d JOIN c ON t.d = c.id GROUP BY s.g""",
+    "twice": """SELECT SUM(r.a * t.f) AS total, SUM(c.w) AS w FROM r, s, t, c
+        WHERE r.b = s.b AND r.b = s.d AND t.d = s.d AND c.id = t.d""",
+    "triangle": """SELECT COUNT(*) AS n FROM s x, s y, s z
+        WHERE x.b = y.d AND y.b = z.d AND z.b = x.d""",
     "tied": """SELECT s.g, SUM(r.a) AS total FROM r JOIN s ON r.b = s.b JOIN t ON s.d = t.d
         AND t.f < s.b + 2 GROUP BY s.g""",
     "product": "SELECT s.g, SUM(r.a) AS total, COUNT(*) AS n FROM r, s GROUP BY s.g",
@@ -84,7 +92,7 @@ class Shop:
 def declare(db: ev.Database, policy: str, queries: dict[str, str], suffix: str = "") -> None:
     """Every query as a view under a policy."""
     for name, text in queries.items():
-        db.sql(f"CREATE VIEW {name}{suffix} WITH (policy = '{policy}') AS {text}")
+        db.sql(f"CREATE VIEW `{name}{suffix}` WITH (policy = '{policy}') AS {text}")
 
 
 @pytest.mark.parametrize("seed", range(6 if THOROUGH else 1))
@@ -204,13 +212,13 @@ def test_a_policy_is_chosen_when_a_view_is_declared_and_kept(tmp_path):
         db.sql(f"CREATE VIEW pairs AS {QUERIES['pairs']}")
         db.sql(f"CREATE VIEW keyed AS {QUERIES['keyed']}")
         db.sql("CREATE VIEW plain AS SELECT b, SUM(a) AS a FROM r GROUP BY b")
-        db.sql(f"CREATE VIEW circle AS {QUERIES['circle']}")
+        db.sql(f"CREATE VIEW triangle AS {QUERIES['triangle']}")
         db.sql(f"CREATE VIEW fixed WITH (policy = 'first-order') AS {QUERIES['pairs']}")
         chosen = _policies(db)
         assert chosen["pairs"] == HIGHER_ORDER
         assert (chosen["plain"], chosen["fixed"]) == (CIRCUIT, FIRST_ORDER)
-        assert chosen["circle"] == CIRCUIT
-        assert "too many to keep" in next(e.policy for e in db.status() if e.name == "circle")
+        assert chosen["triangle"] == CIRCUIT
+        assert "too many to keep" in next(e.policy for e in db.status() if e.name == "triangle")
         reason = next(each.policy for each in db.status() if each.name == "pairs")
         assert "reads about" in reason
         assert "maps kept" in reason
@@ -284,6 +292,16 @@ def test_explain_shows_degrees_and_the_maps_of_each_delta(tmp_path):
         assert sum("degree 2, stored as" in line for line in lines) == 2
 
 
+def test_columns_that_are_known_to_be_equal_hold_no_relations_together(tmp_path):
+    """All four are joined by one value, so a change looks up each of the others, and no pairs."""
+    with ev.open(str(tmp_path / "store"), engine="duckdb") as db:
+        db.sql(TABLES)
+        declare(db, HIGHER_ORDER, {"keyed": QUERIES["one key"]})
+        shown = db.explain("keyed", stage="deltas")
+    assert "stored as" not in shown
+    assert "Δr: reads c by c.id, a unique key; s by s.b; t by t.d" in shown
+
+
 def test_explain_names_the_keys_that_are_examined_again(tmp_path):
     views = {
         "linear": "SELECT b, SUM(a) AS a FROM r GROUP BY b",
@@ -305,6 +323,30 @@ def test_explain_names_the_keys_that_are_examined_again(tmp_path):
     assert found["unequal"][2:] == ["  Δr: s all rows", "  Δs: r all rows"]
     assert found["looked_up"][2:] == ["  Δr: c by c.id, a unique key", "  Δc: r by r.b"]
     assert any(line.startswith("  Δr: groups by ") for line in found["nested"])
+
+
+def test_status_advises_by_what_was_read_and_switches_nothing(tmp_path):
+    with ev.open(str(tmp_path / "store"), engine="duckdb") as db:
+        db.sql(TABLES)
+        declare(db, CIRCUIT, {"pairs": QUERIES["pairs"], "plain": "SELECT b, d FROM s"})
+        declare(db, HIGHER_ORDER, {"maps": QUERIES["pairs"]})
+        declare(db, FIRST_ORDER, {"whole": QUERIES["whole"]})
+        with db.transaction() as tx:
+            tx.insert("r", [(f"{n}.00", 1) for n in range(300)])
+            tx.insert("t", [(1, n) for n in range(300)])
+        assert not any(each.advice for each in db.status())
+        for _ in range(4):
+            db.sql("INSERT INTO s VALUES (1, 1, 'x')")
+        found = {each.name: each for each in db.status() if each.kind == "view"}
+        assert found["pairs"].advice.startswith("higher-order: half of the last 5 ")
+        assert found["whole"].advice.startswith(("circuit: ", "higher-order: "))
+        assert not found["maps"].advice
+        assert not found["plain"].advice
+        assert _policies(db)["pairs"] == CIRCUIT
+    shown = CliRunner().invoke(main, ["status", str(tmp_path / "store"), "--engine", "duckdb"])
+    assert "advice for pairs: higher-order: half of the last 5 " in shown.output
+    [line] = [each for each in shown.output.splitlines() if "maps" in each and " view " in each]
+    assert f"{len(found['maps'].states)}, " in line.partition(HIGHER_ORDER)[2]
 
 
 KEYED_BY_MORE = """SELECT r.a, SUM(t.f) AS total FROM r JOIN s ON r.b = s.b JOIN t ON s.d = t.d

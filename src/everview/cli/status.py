@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from everview.database.introspect.history import Entry
     from everview.database.introspect.status import MemoryStatus, RelationStatus
 
-COLUMNS = ("name", "kind", "rows", "bytes", "segments", "reads", "refresh", "policy")
+COLUMNS = ("name", "kind", "rows", "bytes", "segments", "reads", "refresh", "policy", "states")
 COSTS = ("epoch", "view", "how", "in", "out", "read", "jobs", "ms", "of which", "state")
 
 
@@ -44,8 +44,9 @@ def status(
 
     A state is what is stored so that views need not be recomputed; segments are the immutable
     pieces of a relation. A view is refreshed incrementally, or by recomputing a part of it where
-    it was declared WITH (refresh = 'auto'). The memory budget is that of a writer with the same
-    --memory. Works beside a writer, and as a rule without starting Spark.
+    it was declared WITH (refresh = 'auto'). Its policy says what is stored for it; if its last
+    transactions read much more than another would, that one is named. The memory budget is that of
+    a writer with the same --memory. Works beside a writer, and as a rule without starting Spark.
 
     With --history: for each epoch as a whole, and for each view it changed, the rows that came in,
     went out and were read, Spark jobs, milliseconds by phase, and the bytes of its states. The
@@ -95,6 +96,7 @@ def _memory(memory: MemoryStatus) -> str:
 def _print_relations(relations: list[RelationStatus]) -> None:
     from everview.cli.output import human_size, print_rows
 
+    sizes = {each.name: each.bytes for each in relations if each.kind == "state"}
     rows = [
         (
             r.name,
@@ -105,10 +107,14 @@ def _print_relations(relations: list[RelationStatus]) -> None:
             ", ".join(r.reads),
             r.refresh,
             r.policy.partition(" ")[0],
+            f"{len(r.states)}, {human_size(sum(sizes[s] for s in r.states))}" if r.states else "",
         )
         for r in relations
     ]
     print_rows(COLUMNS, rows, right=("rows", "bytes", "segments"))
+    for each in relations:
+        if each.advice:
+            click.echo(f"advice for {each.name}: {each.advice}")
 
 
 def _print_costs(entries: list[Entry]) -> None:

@@ -416,7 +416,7 @@ class Database:
             {each.name: each.refresh for each in db.status() if each.kind == "view"}
         """
         snapshot, catalog = self.handle.at()
-        return status(catalog, snapshot.manifest, self.engine.local.held)
+        return status(catalog, snapshot.manifest, self.engine.local.held, self.store)
 
     @property
     def memory(self) -> MemoryStatus:

@@ -84,15 +84,28 @@ class Step:
 
 
 def lookup(product: Product, joined: Sequence[int], members: Members) -> Step:
-    """The lookup of the map of some factors by what is joined already."""
-    return Step(members, product.map_of(members), product.joined(joined, members))
+    """The lookup of the map of some factors by what is joined already.
+
+    Of factors whose columns are equal, the one that was joined first is enough.
+    """
+    looked_up = product.map_of(members)
+    held, first = {*looked_up.keys}, dict[str, int]()
+    pairs = product.joined(joined, members)
+    for ours, theirs in sorted(pairs, key=lambda pair: joined.index(product.place(pair[0]))):
+        first.setdefault(theirs, product.place(ours))
+    on = tuple(
+        (ours, theirs)
+        for ours, theirs in pairs
+        if theirs in held and first[theirs] == product.place(ours)
+    )
+    return Step(members, looked_up, on)
 
 
 def drive(product: Product, members: Members, place: int) -> list[Step]:
     """What a change of one factor looks up of the others of some.
 
     A factor that is joined by a unique key is looked up itself, one row of it at most; what is left
-    then is looked up as the maps of its components.
+    then is looked up as the maps of its components. Columns whose value is known join nothing.
     """
     joined, left, steps = [place], [i for i in members if i != place], list[Step]()
     while True:
@@ -103,5 +116,5 @@ def drive(product: Product, members: Members, place: int) -> list[Step]:
         steps.append(by_key)
         joined += by_key.members
         left = [i for i in left if i not in by_key.members]
-    rest = product.components(tuple(left))
+    rest = product.components(tuple(left), joined)
     return steps + [lookup(product, joined, part) for part in rest]

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from itertools import combinations
 
 from everview.expr.types import Type, decimal_parts, type_in
 from everview.plan.build import columns_of, join
@@ -22,7 +23,10 @@ Members = tuple[int, ...]
 
 @dataclass(frozen=True, slots=True)
 class Product:
-    """A join graph of totals: each edge is two columns of different factors that are equal."""
+    """A join graph of totals: each edge is two columns of different factors that are equal.
+
+    What follows from two edges is an edge too, so columns that are equal are all joined.
+    """
 
     factors: tuple[Totals, ...]
     edges: tuple[Edge, ...]
@@ -48,13 +52,21 @@ class Product:
                     found[a, b] = None
         return tuple(found)
 
-    def components(self, members: Members) -> list[Members]:
-        """Some factors as sets that no edge joins with each other."""
+    def components(self, members: Members, known: Iterable[int] = ()) -> list[Members]:
+        """Some factors as sets that nothing joins with each other but what is `known`.
+
+        Columns that are equal to one of a known factor do not hold others together.
+        """
+        given = {b for _, b in self.joined(known, members)}
         left, found = list(members), []
         while left:
             part = [left.pop(0)]
             for one in part:
-                near = [other for other in left if self.joined((one,), (other,))]
+                near = [
+                    other
+                    for other in left
+                    if any(b not in given for _, b in self.joined((one,), (other,)))
+                ]
                 part += near
                 left = [other for other in left if other not in near]
             found.append(tuple(sorted(part)))
@@ -63,8 +75,12 @@ class Product:
     def keys_of(self, members: Members) -> tuple[str, ...]:
         """The columns of some factors that the others are joined by, and the keys of the groups."""
         others = [i for i in self.members if i not in members]
-        outside = {a for a, _ in self.joined(members, others)} | {*self.keys}
-        return tuple(key for i in members for key in self.factors[i].keys if key in outside)
+        outside = {a for a, _ in self.joined(members, others)}
+        # Of columns that are equal, those of the first factor stand for all.
+        pairs = [each for i in members for each in self.joined((i,), range(i))]
+        again = {column for column, other in pairs if self.place(other) in members}
+        wanted = (outside - again) | {*self.keys}
+        return tuple(key for i in members for key in self.factors[i].keys if key in wanted)
 
     def measures_of(self, members: Members) -> tuple[Measure, ...]:
         """What some factors contribute to the products, each once."""
@@ -152,7 +168,19 @@ def product_of(plan: Plan) -> Product | None:
     if not plan.measures or not _flatten(plan.child, factors, edges) or len(factors) < 2:
         return None
     ordered = tuple(sorted(factors, key=columns_of))
-    return Product(ordered, tuple(edges), plan.keys, plan.measures)
+    return Product(ordered, _closed(ordered, edges), plan.keys, plan.measures)
+
+
+def _closed(factors: Sequence[Totals], edges: Sequence[Edge]) -> tuple[Edge, ...]:
+    """The edges, and those that follow from them: all pairs of columns that are equal."""
+    equal: list[set[str]] = []
+    for edge in edges:
+        met = [each for each in equal if each & {*edge}]
+        equal = [each for each in equal if each not in met]
+        equal.append({*edge}.union(*met))
+    place = {column: at for at, each in enumerate(factors) for column in columns_of(each)}
+    pairs = (pair for each in equal for pair in combinations(sorted(each), 2))
+    return tuple((a, b) for a, b in pairs if place[a] != place[b])
 
 
 def _flatten(plan: Plan, factors: list[Totals], edges: list[Edge]) -> bool:

@@ -41,7 +41,7 @@ def choose(plan: Plan) -> Decision:
 
     A changed row of each relation is weighed alike: what it looks up, and a row for each map that
     it changes. Where no change forms pairs of looked-up rows, more maps than relations are not
-    chosen: q09 of TPC-H has 23 over 6 relations, and keeping them takes longer than what they save.
+    chosen: q09 of TPC-H has 13 over 6 relations, and keeping them takes longer than what they save.
     """
     products = products_in(factorize(plan))
     if not products:

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from everview.database.catalog.catalog import Catalog
+from everview.database.introspect.advice import EPOCHS, advice
 from everview.database.introspect.deltas import policy_line
+from everview.database.introspect.history import Entry, history
 from everview.database.introspect.operators import states_for
 from everview.differentiate.lifting import is_lifted
 from everview.plan.nodes import Fixpoint
@@ -25,7 +28,8 @@ class RelationStatus:
     `rows` does not count deleted rows, and is None where the number is not known. `reads` are the
     tables and views that a view reads, and `refresh` says whether it is maintained incrementally,
     or what of it is recomputed. `held` is how many bytes of it are in memory now. `policy` says
-    how a view is maintained and why so, and `states` are the relations stored for it.
+    how a view is maintained and why so, and `states` are the relations stored for it. `advice`
+    names a policy under which it would read clearly less than its last transactions did.
     """
 
     name: str
@@ -38,6 +42,7 @@ class RelationStatus:
     held: int = 0
     policy: str = ""
     states: tuple[str, ...] = ()
+    advice: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,8 +63,9 @@ def memory_status(local: Local, store: Store) -> MemoryStatus:
     return MemoryStatus(local.budget.held, held, local.budget.given)
 
 
-def status(catalog: Catalog, manifest: Manifest, held: Held) -> list[RelationStatus]:
+def status(catalog: Catalog, manifest: Manifest, held: Held, store: Store) -> list[RelationStatus]:
     """Tables, then views, then what is recomputed of them, then states, then constraints."""
+    measured = history(store, catalog, EPOCHS)
     kinds = dict.fromkeys(catalog.tables, "table") | dict.fromkeys(catalog.views, "view")
     kinds |= dict.fromkeys(catalog.parts, "part")
     kinds |= dict.fromkeys(catalog.maintenance.states.stored, "state")
@@ -79,7 +85,7 @@ def status(catalog: Catalog, manifest: Manifest, held: Held) -> list[RelationSta
         relations.append(
             RelationStatus(
                 *(name, kind, rows, size, len(segments), read, how, held.bytes_of(name)),
-                *_kept(catalog, name),
+                *_kept(catalog, name, measured),
             )
         )
     enforced = (each for each in catalog.constraints.values() if each.enforced)
@@ -89,13 +95,15 @@ def status(catalog: Catalog, manifest: Manifest, held: Held) -> list[RelationSta
     ]
 
 
-def _kept(catalog: Catalog, name: str) -> tuple[str, tuple[str, ...]]:
-    """The policy of a view, and the states that it and they are maintained by."""
+def _kept(
+    catalog: Catalog, name: str, measured: Sequence[Entry]
+) -> tuple[str, tuple[str, ...], str]:
+    """The policy of a view, the states that it and they are maintained by, and the advice."""
     if name not in catalog.views or name in catalog.beyond_reach:
-        return "", ()
-    decision = catalog.views[name].decision or Decision()
-    found = states_for(catalog.compiled(name), catalog.maintenance.states)
-    return policy_line(decision), tuple(sorted(found))
+        return "", (), ""
+    decision, view = catalog.views[name].decision or Decision(), catalog.compiled(name)
+    found = states_for(view, catalog.maintenance.states)
+    return policy_line(decision), tuple(sorted(found)), advice(view, measured)
 
 
 def refresh(catalog: Catalog, view: str) -> str:
