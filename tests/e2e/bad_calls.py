@@ -21,8 +21,10 @@ from everview.runtime.results import Result
 SETUP = """
 CREATE TABLE t (k INT, v INT, s STRING);
 CREATE TABLE u (k INT PRIMARY KEY, v INT NOT NULL);
+CREATE TABLE m (k INT PRIMARY KEY, parts BAG<STRUCT<name: STRING, ids: BAG<INT>>>);
 CREATE VIEW sums AS SELECT k, SUM(v) AS total FROM u GROUP BY k;
 INSERT INTO u VALUES (1, 2), (3, 4);
+INSERT INTO m VALUES (1, array(named_struct('name', 'a', 'ids', array(1, 2))));
 INSERT INTO t VALUES (1, 2, 'a'), (NULL, 3, NULL)
 """
 
@@ -156,6 +158,90 @@ NO_IDS: tuple[Any, ...] = (
     *((), ("w", 1, 2), ("w", "1"), ("w", -1), ("w", 1.0), ("w", True), ("w", None), ("w", 1 << 62)),
     *((1, "w"), (None, 1), ("", 1), ("x" * 999, 1), ("\ud800", 1), ("w", Hostile()), ["w", 1]),
 )
+NO_CHANGES: tuple[Any, ...] = (
+    *(None, 1, 1.5, True, "abc", b"abc", {"u": 1}, object(), len, int, Hostile(), Ellipsis),
+    *(
+        [1],
+        [None],
+        ["abc"],
+        [("u",)],
+        [("u", (5, 6))],
+        [("u", (5, 6), 1, 1)],
+        [("u", (5, 6), None)],
+    ),
+    *([("u", (5, 6), "1")], [("u", (5, 6), 1.0)], [("u", (5, 6), True)], [("u", (5, 6), 10**12)]),
+    *([("nope", (5, 6), 1)], [(None, (5, 6), 1)], [(["u"], (5, 6), 1)], [("u", None, 1)]),
+    *(
+        [("u", 7, 1)],
+        [("u", "ab", 1)],
+        [("u", (5,), 1)],
+        [("u", (5.5, 6), 1)],
+        [("u", (5, "x"), 1)],
+    ),
+    *([("u", (5, Hostile()), 1)], [("u", (5, "\ud800"), 1)], [Hostile()], [{1: 2, 3: 4, 5: 6}]),
+    *([("u", (5, float("nan")), 1)], [("u", (5, Decimal("NaN")), 1)], [("u", (5, [6]), 1)]),
+)
+NO_SNAPSHOTS: tuple[Any, ...] = (
+    *NO_TEXTS,
+    *("", "x", "{}", "[]", "null", "1", '{"version": 1}', "[" * 99_999, "\0", "\ud800"),
+    *('{"version": 1, "program": "", "maps": {}}', '{"version": [], "program": 1, "maps": 1}'),
+)
+NO_TRIGGERS: tuple[Any, ...] = (
+    *NO_TEXTS,
+    *(
+        "",
+        " ",
+        "nope",
+        "q",
+        "q[]",
+        "q[] :=",
+        "q[a] := Sum(R(b))",
+        "q[] := Sum(R(a)) / 2",
+        "\0",
+        "\ud800",
+    ),
+    *("q[] := R(a) R(b)", "q[] := Sum(R(a) * R(a, b))", "q[] := Sum(R(a)); q[] := Sum(R(a))"),
+    *(
+        "SELECT 1",
+        "CREATE",
+        "CREATE TABLE",
+        "CREATE TABLE t (a INT)",
+        "CREATE VIEW v AS SELECT 1 AS a",
+    ),
+    *(
+        "CREATE TABLE t (a INT); CREATE VIEW v AS SELECT a FROM t",
+        "(" * 3000,
+        "q[] := " + "(" * 3000,
+    ),
+    *(
+        "CREATE TABLE t (a INT); CREATE VIEW v AS SELECT MAX(a) AS m FROM t",
+        "q[] := 'x",
+        "q[] := `",
+    ),
+    *("CREATE TABLE t (a INT); CREATE VIEW v AS SELECT SUM(b) AS m FROM t", "q[] := Sum(R(a) * $)"),
+    *(
+        "CREATE TABLE t (a DOUBLE); CREATE VIEW v AS SELECT SUM(a) AS m FROM t",
+        "q[x] := Sum(R(x) * y)",
+    ),
+    *("CREATE TABLE t (a INT); CREATE TABLE t (b INT)", "CREATE TABLE t (`_w` INT); SELECT 1"),
+    "CREATE TABLE t (a INT); CREATE VIEW v AS SELECT SUM(reflect('x', a)) AS m FROM t",
+)
+NO_PATHS: tuple[Any, ...] = (
+    *NO_TEXTS,
+    *("", "nope", "parts.ids", "\ud800", [], ["parts", "ids"], ["nope"]),
+    *(
+        ["parts", None, "ids"],
+        ["parts", Hostile(), "ids"],
+        [None],
+        [["parts"]],
+        ["parts", ("a", [1, 2])],
+    ),
+)
+NO_ELEMENTS: tuple[Any, ...] = (
+    *(1, 1.5, True, "abc", b"abc", object(), len, int, Hostile(), Ellipsis, [1], [None], ["ab"]),
+    *([()], [(1, 2, 3)], [{"nope": 1}], [Hostile()], [("a", 1)], [("a", ["x"])]),
+    *([(1, [1])], [("\ud800", [1])], [("a", [2**40])], [{"name": "a", "NAME": "b"}], "\ud800"),
+)
 NO_PREVIEWS: tuple[Any, ...] = (
     *(1, 1.5, True, b"t", {"t": 1}, object(), len, Ellipsis, Hostile(), ["t", 1], [None], [[]]),
     *(["nowhere"], ("t", "nowhere"), {"nowhere"}, pa.array(["t"]), np.array(["t"]), iter(["t"])),
@@ -244,6 +330,21 @@ NO_EXPRESSIONS: tuple[Any, ...] = (
 )
 """Texts that are no views of relational algebra."""
 
+VALUES = {
+    **VALUES,
+    "relation": (*NO_TEXTS, *NO_NAMES),
+    "changes": NO_CHANGES,
+    "snapshot": NO_SNAPSHOTS,
+    "path": NO_PATHS,
+    "insert": NO_ELEMENTS,
+    "delete": NO_ELEMENTS,
+    # A number is a key, and so is a dict.
+    "key": (
+        *(each for each in NO_KEYS if type(each) not in (int, dict)),
+        *(10**400, (1, 2), [], (None,), ("x",), (99,), {"nope": 1}),
+    ),
+}
+
 GOOD: Mapping[str, Any] = {
     "name": "t",
     "table": "u",
@@ -257,7 +358,10 @@ GOOD: Mapping[str, Any] = {
     "statements": (),
     "module": "views.py",
     "key": (1,),
-    "path": "inner",
+    "path": "parts",
+    "relation": "u",
+    "changes": [("u", (5, 6), 1)],
+    "snapshot": "",
 }
 HARMLESS = frozenset(
     [
@@ -267,6 +371,9 @@ HARMLESS = frozenset(
         ("Database.sql", "params", None),
         ("Database.datalog", "facts", None),
         ("Database.transaction", "id", None),
+        ("Triggers.result", "view", None),
+        ("SqlTriggers.result", "view", None),
+        ("SqlTriggers.to_arrow", "view", None),
     ]
 )
 """Values of that list which mean something in that place."""
@@ -296,10 +403,24 @@ SKIPPED = frozenset(
 """Inner calls, and calls without arguments that end something."""
 
 
+TRIGGERS = {
+    "Triggers": "q[k] := Sum(u(k, v) * v * (v < 9))",
+    "SqlTriggers": "CREATE TABLE u (k INT PRIMARY KEY, v DECIMAL(5,2));"
+    "CREATE VIEW q AS SELECT k, SUM(v) AS s FROM u GROUP BY k",
+}
+
+
+def _kept(given: str) -> tuple[type, Callable[[World], Any]]:
+    return type(ev.triggers(given)), lambda _: ev.triggers(given)
+
+
 def calls() -> Iterator[Bad]:
     """Every public call with one bad argument."""
     yield from _product("ev.open", inspect.signature(ev.open), _opening)
+    triggers = inspect.signature(ev.triggers)
+    yield from _product("ev.triggers", triggers, lambda _, given: ev.triggers(**given))
     for kind, target in (
+        *map(_kept, TRIGGERS.values()),
         (Database, lambda world: world.db),
         (Transaction, lambda world: world.db.transaction()),
         (Result, lambda world: world.db.read("t")),
@@ -340,6 +461,8 @@ def _product(label: str, signature: inspect.Signature, apply: Apply) -> Iterator
     good = {name: _good(label, name) for name in needed}
     for parameter in parameters:
         values = VALUES.get(parameter.name, NO_TEXTS)
+        if label == "ev.triggers":
+            values = NO_TRIGGERS
         if label in ("Database.datalog", "Database.agca") and parameter.name == "text":
             values = NO_PROGRAMS
         if label == "Database.relalg" and parameter.name == "text":
@@ -363,6 +486,8 @@ def _bound(apply: Apply, given: dict[str, Any], name: str, value: Any) -> Callab
 
 
 def _good(label: str, name: str) -> Any:
+    if label == "Transaction.update_inner" and name == "table":
+        return "m"
     if name == "plan":
         return lambda world: world.db.source("t")
     if label == "Database.datalog" and name == "text":

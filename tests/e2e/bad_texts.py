@@ -47,12 +47,29 @@ STATEMENTS = (
     "CREATE FUNCTION twice(x INT) RETURNS INT RETURN x * 2",
     "CREATE OR REPLACE VIEW n (a, b) AS SELECT k, v FROM u",
     "DROP VIEW IF EXISTS sums",
+    "CREATE ASSERTION few CHECK (NOT EXISTS (SELECT v FROM u GROUP BY v HAVING COUNT(*) > 2))",
+    "ALTER TABLE w ADD CONSTRAINT known FOREIGN KEY (k) REFERENCES u (k) ON DELETE CASCADE",
 )
 DATALOG = (
     ".decl e(x: number, y: number)\n.decl r(x: number, y: number)\n.output r\ne(1, 2). e(2, 3).\n"
     "r(x, y) :- e(x, y).\nr(x, z) :- r(x, y), e(y, z), x != z.",
     '.decl n(s: symbol, c: number)\n.decl m(s: symbol, c: number)\nn("a", 1).\n'
     "m(s, c + 1) :- n(s, _), c = count : { n(s, _) }, !n(s, 7), strlen(s) > 0.",
+)
+RELALG = (
+    "Π[k, v AS x](σ[v > 1 AND k <> 3](u)) ∪ Π[k, k AS x](w) − Π[k, v AS x](u ⋈ Π[k](t))",
+    "(Π[k](u) ∩ Π[v AS k](u)) × Π[s, v](t)",
+)
+NESTED = (
+    "for x in u where x.k > 1 and x.v < 9 union sng((k: x.k, all: for y in t where y.k == x.k "
+    "union sng((s: y.s, n: y.v + 1))))",
+    "(for x in u union sng(x.k * 2)) ⊎ (let y := 3 in for z in t union sng(if z.v == y then 1 "
+    "else z.k))",
+)
+TRIGGERS = (
+    "CREATE TABLE t (k INT PRIMARY KEY, v DECIMAL(5,2) NOT NULL, s VARCHAR(3));"
+    "CREATE VIEW q AS SELECT s, SUM(v * k) AS m, AVG(k) AS a FROM t WHERE v > 1.5 GROUP BY s",
+    "q[k] := Sum(u(k, v) * (v > 1) * k * -2.5); p[] := Sum(t(a, x) * t(a, y) * x)",
 )
 AGCA = (
     "q[k] := Sum(u(k, v) * (v > 1) * k * -2.5); p[] := Sum(q(k, x) * x)",

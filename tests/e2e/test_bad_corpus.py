@@ -154,6 +154,27 @@ def test_bad_texts_in_agca_change_nothing(open_db, tmp_path, one_in):
     tried.ends(200 // one_in - 20)
 
 
+@pytest.mark.parametrize("language", ["RELALG", "NESTED", "TRIGGERS"])
+def test_bad_texts_of_other_languages_change_nothing(tmp_path, language):
+    def opened(path):
+        return ev.open(str(path), engine="duckdb")
+
+    def declare(text):
+        match language:
+            case "RELALG":
+                tried.db.relalg("made", text)
+            case "NESTED":
+                tried.db.nested(text, name="made")
+            case _:
+                ev.triggers(text).snapshot()
+
+    tried = Tried(opened, tmp_path, bad_texts.SETUP)
+    for text in bad_texts.mutations(getattr(bad_texts, language), 5, 120):
+        if tried.attempt(text, lambda text=text: declare(text), text):
+            tried.reset()
+    tried.ends(180)
+
+
 def test_what_is_nested_deep_is_answered_or_refused(tmp_path):
     def opened(path):
         return ev.open(str(path), engine="duckdb")

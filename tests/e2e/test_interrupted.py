@@ -129,6 +129,56 @@ def test_an_exception_at_every_call_of_a_transaction_leaves_the_views_right(shop
     struck(shop, [(place, 0) for place in dict.fromkeys(calls)])
 
 
+class EveryLanguage(Shop):
+    """The same, under views of every other language too: nested, AGCA and relational algebra."""
+
+    def __init__(self, path, **options: Any) -> None:
+        super().__init__(path, **options)
+        self.db.nested(
+            "for k in kind union sng((kind: k.kind, "
+            "prices: for i in item where i.kind == k.kind union sng(i.price)))",
+            name="inside",
+        )
+        self.db.agca("spent[k] := Sum(item(i, k, p) * kind(k, _) * p)")
+        self.db.relalg("cheap", "Π[kind](σ[price < 50](item)) ∪ Π[kind](σ[parent = 0](kind))")
+        self.step()
+
+    def check(self) -> None:
+        """Those views hold what they must."""
+        items, kinds = self.db.read("item").rows(), self.db.read("kind").rows()
+        inside = {k: Counter(p for _, of, p in items if of == k) for k, _ in kinds}
+        found = self.db.read("inside").rows()
+        assert {k: Counter(prices) for k, prices in found} == inside
+        assert len(found) == len(kinds)
+        spent: Counter[int] = Counter()
+        for _, k, price in items:
+            spent[k] += price
+        assert dict(self.db.read("spent").rows()) == dict(spent)
+        cheap = {k for _, k, price in items if price < 50} | {k for k, up in kinds if up == 0}
+        assert sorted(self.db.read("cheap").rows()) == sorted((k,) for k in cheap)
+
+
+AT_MOST = 30
+"""So many places are tried, spread over a transaction."""
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_an_exception_leaves_views_of_every_language_right(tmp_path, monkeypatch):
+    monkeypatch.setattr(evaluator, "GENERATE_AFTER", 1)
+    shop = EveryLanguage(tmp_path / "store", engine="duckdb")
+    shop.check()
+    with recorded() as calls:
+        shop.step()
+    places = [(place, 0) for place in dict.fromkeys(calls)]
+    for start in range(3):
+        struck(shop, places[start :: 3 * max(1, len(places) // AT_MOST)])
+        shop.check()
+    shop.again()
+    shop.check()
+    assert shop.db.audit().ok
+    shop.db.close()
+
+
 @pytest.mark.slow
 @pytest.mark.filterwarnings("ignore")
 def test_an_exception_at_the_kth_call_leaves_the_views_right_for_every_k(shop):

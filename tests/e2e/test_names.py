@@ -7,6 +7,8 @@ a field, in every kind of statement and call. What should come of it is told by 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import suppress
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import pytest
@@ -217,8 +219,116 @@ def in_python(db: Any, name: str) -> Any:
         db.sql(f"DROP VIEW {quoted(name)}")
 
 
+def dropped(db: Any, *declared: str) -> None:
+    """Drop what is there of what may have been declared."""
+    for each in declared:
+        with suppress(ev.UserError):
+            db.sql(f"DROP {each}")
+
+
+def renamed(db: Any, name: str) -> Any:
+    """A table and a column that are called so by ALTER, and back again."""
+    n = quoted(name)
+    db.sql("CREATE TABLE u (id BIGINT PRIMARY KEY, c STRING); INSERT INTO u VALUES (1, 'x')")
+    held = "u"
+    try:
+        db.sql("CREATE VIEW of_u AS SELECT id, c AS x FROM u WHERE c <> 'y'")
+        db.sql(f"ALTER TABLE u RENAME COLUMN c TO {n}")
+        db.sql(f"ALTER TABLE u ADD COLUMN more INT DEFAULT 7; UPDATE u SET {n} = 'z'")
+        db.sql(f"ALTER TABLE u RENAME TO {n}")
+        held = name
+        found = rows(db.read(name)), rows(db.read("of_u")), db.audit("of_u").ok
+        db.sql(f"DROP VIEW of_u; ALTER TABLE {n} DROP COLUMN {n}")
+        return found, rows(db.read(name))
+    finally:
+        db.sql(f"DROP VIEW IF EXISTS of_u; DROP TABLE {quoted(held)}")
+
+
+def constraint(db: Any, name: str) -> Any:
+    """A constraint, an assertion, and a key of a column that is called so."""
+    n = quoted(name)
+    db.sql(
+        f"CREATE TABLE u ({n} BIGINT PRIMARY KEY, v INT, CONSTRAINT {n} CHECK ({n} > 0));"
+        f"CREATE TABLE w (k BIGINT REFERENCES u ({n}) ON DELETE CASCADE)"
+    )
+    try:
+        db.sql("INSERT INTO u VALUES (1, 2); INSERT INTO w VALUES (1)")
+        refused = []
+        for bad in ("INSERT INTO u VALUES (-1, 2)", "INSERT INTO w VALUES (5)"):
+            try:
+                db.sql(bad)
+            except ev.UserError as problem:
+                refused.append(problem.code)
+        db.sql(f"ALTER TABLE u DROP CONSTRAINT {n}")
+        db.sql(f"CREATE ASSERTION {n} CHECK (NOT EXISTS (SELECT 1 FROM u WHERE u.{n} > 9))")
+        try:
+            db.sql("INSERT INTO u VALUES (10, 2)")
+        except ev.UserError as problem:
+            refused.append(problem.code)
+        db.sql(f"DROP ASSERTION {n}; DELETE FROM u WHERE {n} = 1")
+        return refused, rows(db.read("w"))
+    finally:
+        dropped(db, f"ASSERTION {n}", "TABLE w", "TABLE u")
+
+
+def calculus(db: Any, name: str) -> Any:
+    """A view, a table and a variable of AGCA."""
+    n = quoted(name)
+    db.sql(f"CREATE TABLE {n} ({n} BIGINT, v INT)")
+    try:
+        db.insert(name, [(1, 2), (1, 3)])
+        db.agca(f"made[{n}] := Sum({n}({n}, v) * v)")
+        found = [tuple(row) for row in db.read("made").rows()], db.audit("made").ok
+        assert db.explain("made", "agca")
+        return found
+    finally:
+        dropped(db, "VIEW made", f"TABLE {n}")
+
+
+def algebra(db: Any, name: str) -> Any:
+    """A table, a column and a view of relational algebra, and of the nested calculus."""
+    n = quoted(name)
+    db.sql(f"CREATE TABLE u ({n} BIGINT, v INT)")
+    try:
+        db.insert("u", [(1, 2), (1, 3)])
+        db.relalg(name, f"Π[{n} AS x](σ[{n} > 0](u)) ∪ Π[id AS x](t)")
+        db.nested(f"for {n} in u union sng((a: {n}.{n}, b: {n}.v))", name="made")
+        return rows(db.read(name)), rows(db.read("made")), db.audit().ok
+    finally:
+        dropped(db, "VIEW made", f"VIEW {n}", "TABLE u")
+
+
+def triggers(db: Any, name: str) -> Any:
+    n = quoted(name)
+    of_sql = ev.triggers(
+        f"CREATE TABLE {n} ({n} BIGINT, v INT);"
+        f"CREATE VIEW made AS SELECT {n}, SUM(v) AS s FROM {n} WHERE {n} > 0 GROUP BY {n}"
+    )
+    of_calculus = ev.triggers(f"made[{n}] := Sum({n}({n}, v) * v)")
+    for each in (of_sql, of_calculus):
+        each.insert(name, [(1, 2)])
+        each.insert(name, [(1, 3), (2, 4)])
+        each.delete(name, [(2, 4)])
+        each.restore(each.snapshot())
+    return sorted(of_sql.result()), sorted(of_calculus.result())
+
+
+def copied(db: Any, name: str) -> Any:
+    """A table and a column that a file is copied into and from."""
+    n = quoted(name)
+    with (
+        TemporaryDirectory() as folder,
+        ev.open(f"{folder}/store", engine="duckdb", allow=[f"files:{folder}"]) as other,
+    ):
+        other.sql(f"CREATE TABLE {n} ({n} BIGINT, v INT); INSERT INTO {n} VALUES (1, 2), (1, 3)")
+        other.sql(f"COPY (SELECT * FROM {n}) TO '{folder}/a.csv'")
+        other.sql(f"COPY INTO {n} ({n}, v) FROM '{folder}/a.csv'")
+        return rows(other.read(name))
+
+
 USES: tuple[Use, ...] = (
     *(table, view, column, alias, cte, function, parameter, window, field, lambda_name, in_python),
+    *(renamed, constraint, calculus, algebra, triggers, copied),
 )
 
 
@@ -268,7 +378,8 @@ def must_work_or_be_refused(db: Any, use: Use, names: Iterable[str]) -> int:
 
 @pytest.mark.parametrize("use", USES, ids=lambda use: use.__name__)
 def test_a_name_may_hold_anything(db, engine, use):
-    heavy = 2 if use in (table, view, column, in_python) else 1
+    light = (alias, cte, function, parameter, window, field, lambda_name, triggers)
+    heavy = 1 if use in light else 2
     names = {"duckdb": TELLING[::heavy], "spark": TELLING[::7]}[engine]
     worked = must_work_or_be_refused(db, use, names)
     assert worked or use in (function, field)

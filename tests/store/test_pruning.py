@@ -16,7 +16,7 @@ from everview.store import segments
 from everview.store.bounds import LONGEST_TEXT
 from everview.store.filesystem import resolve
 from everview.store.manifest import DataFile, Relation, Segment
-from everview.store.pruning import files_for
+from store.worlds import files_for
 
 long_text = st.text("a\ud7ff\U0010ffff", min_size=LONGEST_TEXT - 1, max_size=LONGEST_TEXT + 2)
 DOMAINS: dict[str, tuple[pa.DataType, st.SearchStrategy[object]]] = {

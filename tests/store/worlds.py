@@ -7,8 +7,8 @@ from collections.abc import Sequence
 
 import pyarrow as pa
 
-from everview.store.manifest import Manifest, Relation, Segment
-from everview.store.pruning import files_for
+from everview.store.manifest import DataFile, Manifest, Relation, Segment
+from everview.store.pruning import Probe
 from everview.store.store import Store
 
 together = False
@@ -36,6 +36,19 @@ def write(store: Store, name: str, epoch: int, table: pa.Table) -> Segment:
         return store.write_segment(name, epoch, table, ("k",))
     others = {f"other{number}": (table.slice(number), ("k",)) for number in range(2)}
     return store.write_changes(epoch, others | {name: (table, ("k",))})[name]
+
+
+def files_for(
+    relation: Relation, key: str | None, keys: pa.Array | pa.ChunkedArray | None
+) -> tuple[DataFile, ...]:
+    """The files of `relation` that may hold rows whose column `key` is among `keys`.
+
+    Only segments sorted by `key` first have bounds for it; the others keep all their files.
+    """
+    if keys is None or key is None:
+        return relation.files
+    probe = Probe(key, keys)
+    return tuple(file for segment in relation.segments for file in probe.files_of(segment))
 
 
 def read_segments(

@@ -19,7 +19,7 @@ from everview.database.violations import must_hold, violation
 from everview.errors import UserError
 from everview.plan.nodes import Plan
 from everview.program.dependencies import Share, results_under, shares, together
-from everview.program.steps import Fetch, Loop, Program, fetch_mark, violations_name
+from everview.program.steps import Fetch, Program, fetch_mark, violations_name
 from everview.runtime.protocol import (
     Changes,
     Engine,
@@ -55,11 +55,6 @@ class CompiledProgram:
     def tables(self) -> str:
         """The touched tables, as measurements are kept by."""
         return SEPARATOR.join(self.program.inputs)
-
-    @property
-    def has_loop(self) -> bool:
-        """Whether some view is recursive."""
-        return any(isinstance(step, Loop) for step in self.program.steps)
 
 
 @dataclass(frozen=True, slots=True)

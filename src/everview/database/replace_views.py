@@ -45,10 +45,6 @@ def find_faulty(
     return Faulty(frozenset(wrong), frozenset(unreadable))
 
 
-def _equals_its_query(view: str, catalog: Catalog, engine: Engine, snapshot: Snapshot) -> bool:
-    return audit_view(view, catalog, engine, snapshot, from_tables=False).ok
-
-
 def states_of(view: str, catalog: Catalog) -> frozenset[str]:
     """The states that a view is maintained by, and those that these are maintained by."""
     maintenance = catalog.maintenance

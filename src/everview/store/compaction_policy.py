@@ -44,11 +44,6 @@ WHOLE = Policy(changes=0, fraction=0.0, least_rows=0, growth=float("inf"))
 """Fold everything into one base."""
 
 
-def compactable(relation: Relation, policy: Policy = DEFAULT) -> bool:
-    """Whether folding would pay."""
-    return next_run(relation, policy) is not None
-
-
 def next_run(relation: Relation, policy: Policy, after: str | None = None) -> Run | None:
     """The segments to be folded next, the newest among them; None if none are to be.
 

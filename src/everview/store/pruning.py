@@ -15,24 +15,11 @@ import pyarrow.compute as pc
 
 from everview.store.bounds import decode, ordered, tag_of
 from everview.store.footers import Array, GroupRanges
-from everview.store.manifest import DataFile, Relation, Segment
+from everview.store.manifest import DataFile, Segment
 from everview.store.ranges import LEAST, MOST, Ranges
 
 _INTEGERS = ("int", "date", "timestamp", "timestamp_ntz")
 """The tags of values that are compared as integers."""
-
-
-def files_for(
-    relation: Relation, key: str | None, keys: pa.Array | pa.ChunkedArray | None
-) -> tuple[DataFile, ...]:
-    """The files of `relation` that may hold rows whose column `key` is among `keys`.
-
-    Only segments sorted by `key` first have bounds for it; the others keep all their files.
-    """
-    if keys is None or key is None:
-        return relation.files
-    probe = Probe(key, keys)
-    return tuple(file for segment in relation.segments for file in probe.files_of(segment))
 
 
 class Probe:

@@ -99,8 +99,8 @@ def _with_columns(schema: exp.Schema, text: str, span: Span, *, lenient: bool) -
     for part in schema.expressions:
         column = part.name if isinstance(part, exp.ColumnDef) else ""
         if isinstance(part, exp.ColumnDef):
-            lengths += _length(part)
             columns.append(Column(part.name, _column_type(part, text, limited=True)))
+            lengths += _length(part)
         for name, rule in named_rules(part, text):
             match rule:
                 case exp.PrimaryKey():
@@ -203,7 +203,7 @@ def _must_not_be_padded(
     """Refuse CHAR, which Spark pads with blanks, and VARCHAR(n) where no length is checked."""
     for each in kind.find_all(exp.DataType) if kind is not None else ():
         length = each.this in _LIMITED and each.expressions and not (limited and each is kind)
-        if not length and each.this not in _PADDED:
+        if not length and each.this not in _PADDED and _is_a_length(each):
             continue
         raise UserError(
             "Q005",
@@ -211,6 +211,16 @@ def _must_not_be_padded(
             span=span_of(node, text),
             remedy="use STRING, or VARCHAR(n) for a column of texts of limited length",
         )
+
+
+def _is_a_length(kind: exp.DataType) -> bool:
+    """Whether what a VARCHAR has in brackets is a number of characters, or it has none."""
+    given = [each.name for each in kind.expressions] if kind.this in _LIMITED else []
+    return all(each.isdecimal() and 0 < int(each) <= _LENGTH_MAX for each in given)
+
+
+_LENGTH_MAX = 2**31 - 1
+"""Spark has no longer texts."""
 
 
 def _one_key(keys: list[tuple[str, ...]], span: Span) -> tuple[str, ...]:
