@@ -7,7 +7,7 @@ import json
 import pytest
 
 from bench import growth
-from everview.database.audit import Audit
+from everview.database.audits import Audit
 
 
 def small(folder, *more: str) -> list[str]:

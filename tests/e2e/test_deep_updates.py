@@ -11,12 +11,15 @@ from datetime import date
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import pyarrow as pa
 import pytest
 
 import everview as ev
 from e2e.random_collections import Schema, deep_update, in_order, quoted
+from everview.database.collections.changes import RelationChange
 from everview.database.database import Database
 from everview.errors import UserError
+from everview.runtime.arrow_types import arrow_schema
 from everview_fuzz.nested.comprehensions import defined
 
 if TYPE_CHECKING:
@@ -328,6 +331,35 @@ def test_a_view_that_shows_a_collection_follows_it_by_elements(db: Database) -> 
     assert sorted(before) == [(0,), (2,)]
     assert sorted(db.sql("SELECT size(showtimes) AS n FROM movies").rows()) == [(0,), (3,)]
     assert db.audit().ok
+
+
+def planted(db: Database, relation: str, rows: list[tuple[Any, ...]]) -> None:
+    """Add rows with their weights to a stored relation, whatever they do to the others."""
+    schema = arrow_schema(db.catalog.tables[relation].columns)
+    columns = zip(*rows, strict=True)
+    arrays = [pa.array(each, field.type) for each, field in zip(columns, schema, strict=True)]
+    with db.transaction() as tx:
+        tx.add_deep([RelationChange(relation, pa.table(arrays, schema=schema), True)])
+
+
+def test_an_audit_finds_labels_that_are_missing_dangling_or_shared(db: Database) -> None:
+    assert db.audit().ok
+    assert [each.view for each in db.audit("movies")] == [
+        "movies.showtimes",
+        "movies.showtimes.seats",
+    ]
+    planted(db, "movies.showtimes", [("Up", "Rex", None, None, 1, 1)])  # no movie, no label
+    (label, *_), *_ = db.sql("SELECT label FROM `movies.showtimes.seats`").rows()
+    planted(db, "movies.showtimes", [("Rush", "Rex", None, label, 2, 1)])  # a label of another
+    planted(db, "movies.showtimes.seats", [(-7, 5, 3, 1)])  # a label that nothing has
+    for audit in (db.audit(), db.audit("movies")):
+        found = {each.view: each for each in audit}
+        assert not audit.ok
+        assert found["movies.showtimes"].surplus == (("Up", "Rex", None, None, 1),)
+        assert found["movies.showtimes"].missing == ()
+        assert found["movies.showtimes.seats"].surplus == ((-7, 5, 3),)
+        assert sorted(found["movies.showtimes.seats"].missing, key=repr) == [(label,), (None,)]
+    assert found["movies.showtimes.seats"].rows == 4
 
 
 def work_of(path: Path, size: int, monkeypatch: pytest.MonkeyPatch) -> list[tuple[int, ...]]:

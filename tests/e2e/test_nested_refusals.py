@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -76,6 +77,8 @@ FUNCTIONS = {
     "comparing maps": ("N003", "[a.a for a in A if a.m == a.m]"),
     "too many names": ("N010", "[x for x, y, z in [(a.a, a.b) for a in A]]"),
     "target that changes": ("N010", "[1 for A.x in A]"),
+    "f-string of a bag": ("N002", "[f'{[b.a for b in A]}' for a in A]"),
+    "star in a tuple": ("N010", "[(*a,) for a in A]"),
     "modulo of fractions": ("N003", "[a.a % 1.5 for a in A]"),
 }
 
@@ -91,6 +94,8 @@ def test_a_function_is_refused_with_its_place(db: Database, case: str) -> None:
     assert refused.value.code == code, refused.value
     assert refused.value.remedy
     assert refused.value.span is not None
+    for word in ("union sng", "Γ", "Comp", "Starred", "Stmt", "concat", "positive NRC"):
+        assert word not in f"{refused.value.problem} {refused.value.remedy}"
     if code in ("N010", "N004", "N002", "N003") and case != "not a collection":
         assert "<comprehension" in refused.value.problem
         assert ":3: " in refused.value.problem
@@ -128,6 +133,22 @@ def test_a_statement_is_refused_with_its_place(db: Database, case: str) -> None:
     assert refused.value.code == "N010", refused.value
     assert refused.value.span is not None
     assert internals(refused.value, text) == []
+    assert refused.value.remedy
+    assert re.match(r"<comprehension \d+>:[1-9]: ", refused.value.problem)
+    for word in ("While", "AugAssign", "ImportFrom", "Global", "ClassDef"):
+        assert word not in refused.value.problem
+
+
+async def waiting(A: Any) -> Any:
+    return [a async for a in A]
+
+
+def test_an_async_function_is_refused_with_its_place(db: Database) -> None:
+    with pytest.raises(UserError) as refused:
+        db.nested(waiting)
+    assert "test_nested_refusals.py:" in refused.value.problem
+    assert "async" in refused.value.problem
+    assert refused.value.span is not None
 
 
 TEXTS = {

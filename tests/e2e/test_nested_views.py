@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from datetime import date
 from decimal import Decimal
 from pathlib import Path
+from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import pytest
@@ -241,6 +242,14 @@ def texts(A: Any) -> Any:
     return [f"{a.b}-{a.b}" for a in A if a.b.startswith("x") or "y" in a.b or (1 < len(a.b) <= 3)]
 
 
+def trimmed(A: Any) -> Any:
+    return [
+        (str(a.a), f"{a.a}:{a.b.strip()}", a.b.lstrip(), a.b.rstrip() + "|")
+        for a in A
+        if a.b != None  # noqa: E711
+    ]
+
+
 def flattened(A: Any, B: Any) -> Any:
     return [x for x in flatten([[b.e for b in B if b.a == a.a] for a in A])]  # noqa: F821
 
@@ -353,6 +362,16 @@ def test_texts_and_helpers_follow_null_through(db: Database) -> None:
     assert Counter(db.read("unnamed").rows()) == Counter([(1,), (-1,), (-2,), (-3,)])
     assert Counter(db.read("texts").rows()) == Counter([("xa-xa",), ("y-y",)])
     assert Counter(db.read("flattened").rows()) == Counter([(7,), (7,), (None,), (None,)])
+
+
+def test_texts_are_trimmed_and_made_of_numbers_as_in_python(db: Database) -> None:
+    db.sql(DECLARED)
+    db.nested(trimmed)
+    rows = [(-1, "  x y ", 0), (2, "\t\n\x0bz\u2003\xa0", 0), (3, "", 0), (4, "\u200bq", 0)]
+    db.insert("A", [*rows, (None, " n", 0), (5, None, 0)])
+    known = trimmed([SimpleNamespace(a=a, b=b) for a, b, _ in rows])
+    assert Counter(db.read("trimmed").rows()) == Counter([*known, (None, None, "n", " n|")])
+    assert db.audit().ok
 
 
 def test_arrays_and_structs_of_tables_are_iterated(db: Database) -> None:

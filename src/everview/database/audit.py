@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 from everview.analysis.tie_sensitive import is_tie_sensitive
 from everview.database.audit_query import Written, written_minus_stored
-from everview.database.catalog.catalog import BEYOND_REACH, Catalog
+from everview.database.catalog.catalog import Catalog
 from everview.database.error_context import report_damage
 from everview.database.queries import only_known_to_spark
 from everview.database.verdict import ViewAudit, judge
@@ -29,27 +29,6 @@ TIES = "rows tie, and Spark may take them in any order"
 NOT_MAINTAINABLE = "Q020"
 """The code of what the language of views cannot say."""
 IN_BLOCKS = "Spark reads the recomputed parts of it, and we read the rest"
-
-
-@dataclass(frozen=True, slots=True)
-class Audit:
-    """The views that were audited, at one epoch; iterate over it to get each.
-
-    For example:
-
-        [(each.view, each.missing, each.surplus) for each in db.audit() if not each.ok]
-    """
-
-    epoch: int
-    views: tuple[ViewAudit, ...]
-
-    @property
-    def ok(self) -> bool:
-        """Whether every view equals its query."""
-        return all(view.ok for view in self.views)
-
-    def __iter__(self) -> Iterator[ViewAudit]:
-        return iter(self.views)
 
 
 def audit_view(
@@ -81,19 +60,6 @@ def audit_view(
                 raise
             return _audit_in_blocks(name, needed, catalog, engine, snapshot)
     return judge(name, catalog.schema(name), found)
-
-
-def audit_whole(
-    name: str, catalog: Catalog, engine: Engine, snapshot: Snapshot
-) -> tuple[ViewAudit, ...]:
-    """A view against its query over the tables, and so the collections inside a nested view.
-
-    What is read of a nested view is put together from these, so it equals its query if they do.
-    """
-    return tuple(
-        audit_view(each, catalog, engine, snapshot, from_tables=True)
-        for each in (name, *catalog.dictionaries(name))
-    )
 
 
 def _audit_in_blocks(
@@ -176,16 +142,3 @@ def _plan_difference(
     count = lower_query(sql, {name.lower(): source}, engine.analyze)
     [rows] = engine.evaluate(count, snapshot, {}, cached=False).column("n").to_pylist()
     return Difference(rows, engine.evaluate(plan, snapshot, {}, cached=False), ours)
-
-
-def audit_all(catalog: Catalog, engine: Engine, snapshot: Snapshot) -> Audit:
-    """Every view against its query over what it reads, or why this engine cannot evaluate it."""
-    audits = []
-    for name in catalog.views:
-        try:
-            audits.append(audit_view(name, catalog, engine, snapshot, from_tables=False))
-        except UserError as problem:
-            if problem.code not in BEYOND_REACH:
-                raise
-            audits.append(ViewAudit(name, None, (), (), problem.problem))
-    return Audit(snapshot.manifest.epoch, tuple(audits))

@@ -35,7 +35,7 @@ class Missing:
 
     __lt__ = __le__ = __gt__ = __ge__ = _false
     __add__ = __radd__ = __sub__ = __rsub__ = __mul__ = __rmul__ = __neg__ = _self
-    upper = lower = _self
+    upper = lower = strip = lstrip = rstrip = _self
 
     def __eq__(self, other: object) -> bool:
         return other is None or isinstance(other, Missing)
@@ -248,7 +248,7 @@ class Generator:
         if depth and kind < 0.15:
             return f"({self.text(scope, depth - 1)} + {self.text(scope, 0)})"
         if depth and kind < 0.3:
-            return f"{self.text(scope, 0)}.{self.rng.choice(('upper', 'lower'))}()"
+            return f"{self.text(scope, 0)}.{self.rng.choice(('upper', 'lower', 'strip'))}()"
         return self.column(scope, TEXTS) or repr(self.rng.choice(("x", "Y", "")))
 
     def test(self, scope: dict[str, str], depth: int) -> str:

@@ -184,7 +184,7 @@ class Checker:
                 wanted = (
                     "a base value" if primitive.takes in ("any", "ordered") else primitive.takes
                 )
-                raise _expected(each, wanted, found, f"{primitive.name} takes nothing else")
+                raise _expected(each, wanted, found, _remedy(primitive))
         if primitive.takes in ("any", "ordered") and len(types) == 2 and common(*types) is None:
             raise _expected(args[1], shown(types[0]), types[1], "compare values of one type")
         if primitive.gives_boolean:
@@ -217,6 +217,17 @@ class Checker:
                 return Base(found)
 
 
+def _remedy(primitive: Primitive) -> str:
+    """What to write where an operand has another type than a primitive takes."""
+    if primitive.name == "concat":
+        return "+ puts texts together; a whole number is one by str(…) or in an f-string"
+    if primitive.name in ("and", "or", "not"):
+        return f"{primitive.name} takes conditions, such as x is not None"
+    if primitive.name == "text":
+        return "a text may be made of texts and whole numbers"
+    return f"{primitive.name} takes nothing else"
+
+
 def _expected(expr: Expr, wanted: str, found: Type, remedy: str) -> IllTypedError:
     return IllTypedError(
         expr, f"{print_expr(expr)}: expected {wanted}, found {shown(found)}", remedy
@@ -227,7 +238,7 @@ def _bag_tested(expr: Expr, found: Type) -> IllTypedError:
     """What the positive fragment leaves out: predicates see base values only (App. A.2)."""
     return IllTypedError(
         expr,
-        f"{print_expr(expr)} is {shown(found)}: bags are not compared or tested (positive NRC)",
+        f"{print_expr(expr)} is {shown(found)}: whole collections are not compared or tested",
         "use any(…), all(…) or len(…) of it, or a SQL view with EXISTS, EXCEPT or DISTINCT",
         "N002",
     )

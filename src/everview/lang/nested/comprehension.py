@@ -15,7 +15,7 @@ from typing import Any
 
 from everview.errors import UserError
 from everview.lang.nested.check import Checker, Context, IllTypedError
-from everview.lang.nested.python_source import MISSING, Source, Unread, source_of
+from everview.lang.nested.python_source import MISSING, Source, Unread, source_of, word_of
 from everview.lang.nested.syntax import (
     Aggregate,
     Apply,
@@ -31,6 +31,7 @@ from everview.lang.nested.syntax import (
     Union,
     Var,
 )
+from everview.lang.nested.text import print_expr
 from everview.lang.nested.types import Bag, Base, Product, Type, element_type, place
 
 Bound = Expr | FunctionType | ast.FunctionDef
@@ -52,12 +53,14 @@ _OPERATORS: dict[type[ast.AST], str] = {
     ast.And: "and",
     ast.Or: "or",
 }
-_METHODS = {"upper": 0, "lower": 0, "startswith": 1, "endswith": 1}
+_METHODS = {
+    **dict.fromkeys(("upper", "lower", "strip", "lstrip", "rstrip"), 0),
+    **dict.fromkeys(("startswith", "endswith"), 1),
+}
 _STATEMENT = "write assignments of new names and one return; loops are comprehensions"
-_SHOWN_MAX = 60
 _ONLY_FUNCTIONS = (
-    "sum, len, min, max, any, all, sorted, list, tuple, dict, abs, flatten, data classes, named "
-    "tuples and functions written in the same way may be called"
+    "sum, len, min, max, any, all, sorted, list, tuple, dict, abs, str, flatten, data classes, "
+    "named tuples and functions written in the same way may be called"
 )
 _ONLY_CONSTANTS = "use tables as parameters; other names are constants or functions"
 
@@ -112,8 +115,14 @@ class _Compiling:
             if found is None:
                 raise
             _, source, node = found
-            told = source.refusal(node, problem.problem, problem.remedy, problem.code)
-            raise told from None
+            written = problem.problem
+            if id(problem.expr) in self.places and isinstance(node, ast.expr):
+                # The function is quoted as it is written, and not as what it is compiled to.
+                meant, said = print_expr(problem.expr), ast.unparse(node)
+                written = (
+                    said + written.removeprefix(meant) if written.startswith(meant) else written
+                )
+            raise source.refusal(node, written, problem.remedy, problem.code) from None
 
     def element_of(self, expr: Expr) -> Type:
         """The type of the elements of a collection."""
@@ -159,7 +168,7 @@ class _Function:
                 case ast.AnnAssign(ast.Name(name), _, value) if value is not None:
                     self._assign(statement, name, value, inner)
                 case _:
-                    problem = f"{_written(statement)} changes things or repeats them"
+                    problem = f"{word_of(statement)} changes or repeats something"
                     raise self.refuse(statement, problem, _STATEMENT)
         raise self.refuse(tree, f"{tree.name} gives nothing back", "end it with return")
 
@@ -189,7 +198,7 @@ class _Function:
                 parts = [self.expr(each, scope) for each in items]
                 return Record(tuple((place(i), each) for i, each in enumerate(parts)))
             case ast.List(items):
-                return _sum_of([Sng(self.expr(each, scope)) for each in items])
+                return _sum_of([self._single(each, scope) for each in items])
             case ast.Dict(keys, values):
                 return self._dict(node, keys, values, scope)
             case ast.ListComp(item, generators) | ast.GeneratorExp(item, generators):
@@ -267,11 +276,15 @@ class _Function:
 
     # Comprehensions
 
+    def _single(self, item: ast.expr, scope: Scope) -> Expr:
+        """The collection of one element."""
+        return self.compiling.placed(Sng(self.expr(item, scope)), self.source, item)
+
     def _comprehension(
         self, item: ast.expr, generators: list[ast.comprehension], scope: Scope
     ) -> Expr:
         if not generators:
-            return Sng(self.expr(item, scope))
+            return self._single(item, scope)
         first, *rest = generators
         if first.is_async:
             raise self.refuse(first.target, "async for reads nothing here", "write for")
@@ -388,8 +401,16 @@ class _Function:
                 if part.format_spec is not None or part.conversion != -1:
                     raise self.refuse(node, "a text is formatted", "put texts together with +")
                 part = part.value
-            texts.append(self.expr(part, scope))
+            texts.append(self._text(part, scope))
         return reduce(lambda a, b: Apply("concat", (a, b)), texts) if texts else Const("")
+
+    def _text(self, node: ast.expr, scope: Scope) -> Expr:
+        """A value as a text: a text itself, or a whole number."""
+        value = self.expr(node, scope)
+        type_ = self.compiling.type_of(value)
+        if type_ == Base("string"):
+            return value
+        return self.compiling.placed(Apply("text", (value,)), self.source, node)
 
     # Calls
 
@@ -435,6 +456,7 @@ class _Function:
             tuple: self._collected,
             abs: lambda node, scope: Apply("abs", (self._only_argument(node, scope),)),
             dict: self._record,
+            str: self._str,
         }
 
     def _only_argument(self, node: ast.Call, scope: Scope) -> Expr:
@@ -444,6 +466,10 @@ class _Function:
             remedy = "collections are read in ascending order" if name == "sorted" else "give one"
             raise self.refuse(node, problem, remedy)
         return self.expr(node.args[0], scope)
+
+    def _str(self, node: ast.Call, scope: Scope) -> Expr:
+        self._only_argument(node, scope)
+        return self._text(node.args[0], scope)
 
     def _collected(self, node: ast.Call, scope: Scope) -> Expr:
         return self._only_argument(node, scope) if node.args or node.keywords else Empty()
@@ -574,17 +600,17 @@ def _unsupported(node: ast.AST) -> tuple[str, str]:
     match node:
         case ast.SetComp() | ast.Set():
             return "a set has no duplicates", "use a SQL view with SELECT DISTINCT"
+        case ast.DictComp():
+            return "a dict has each key once", "write a list of tuples or records"
         case ast.Lambda():
             return "a lambda has no name", "write a function with def"
+        case ast.Starred():
+            return "* gives parts that are not known", "write each part"
+        case ast.Await() | ast.Yield() | ast.YieldFrom():
+            return f"{word_of(node)} waits for something", "give back a comprehension"
         case ast.Subscript():
             return "collections have no order to take a part by", "use components by name"
         case ast.NamedExpr():
             return ":= changes a name", "assign it before return"
         case _:
-            return f"{_written(node)} has no meaning in a view", _ONLY_FUNCTIONS
-
-
-def _written(node: ast.AST) -> str:
-    """The first line of a piece of Python, as an error shows it."""
-    line = ast.unparse(node).partition("\n")[0]
-    return line if len(line) <= _SHOWN_MAX else f"{line[:_SHOWN_MAX]}…"
+            return f"{word_of(node)} has no meaning in a view", _ONLY_FUNCTIONS

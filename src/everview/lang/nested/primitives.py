@@ -62,6 +62,11 @@ def _test(name: str, sql: str, meaning: Callable[..., bool]) -> Primitive:
 _OFF = "({0} % {1} <> 0 AND ({0} < 0) <> ({1} < 0))"
 """Whether Python's division, which rounds down, differs from Spark's, which rounds to zero."""
 
+_BLANK = exp.Literal.string(
+    "".join(chr(code) for code in range(0x3001) if chr(code).isspace())
+).sql(dialect=DIALECT)
+"""What Python's `strip` takes away."""
+
 PRIMITIVES = {
     each.name: each
     for each in (
@@ -98,6 +103,10 @@ PRIMITIVES = {
         Primitive("concat", "CONCAT({0}, {1})", _known(lambda a, b: a + b), "string"),
         Primitive("upper", "UPPER({0})", _known(str.upper), "string"),
         Primitive("lower", "LOWER({0})", _known(str.lower), "string"),
+        Primitive("text", "CAST({0} AS STRING)", _known(str), "integer"),
+        Primitive("strip", f"TRIM(BOTH {_BLANK} FROM {{0}})", _known(str.strip), "string"),
+        Primitive("lstrip", f"TRIM(LEADING {_BLANK} FROM {{0}})", _known(str.lstrip), "string"),
+        Primitive("rstrip", f"TRIM(TRAILING {_BLANK} FROM {{0}})", _known(str.rstrip), "string"),
         Primitive("length", "LENGTH({0})", _known(len), "string"),
         _test("startswith", "STARTSWITH({0}, {1})", str.startswith),
         _test("endswith", "ENDSWITH({0}, {1})", str.endswith),

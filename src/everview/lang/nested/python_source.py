@@ -62,6 +62,39 @@ class Source:
         return MISSING
 
 
+def word_of(node: ast.AST) -> str:
+    """What a construct begins with or is called, as Python's users say it."""
+    name = type(node).__name__
+    return _WORDS.get(name, name.lower())
+
+
+_WORDS = {
+    "AnnAssign": "an annotation without a value",
+    "Assign": "an assignment to more than a name",
+    "AsyncFor": "async for",
+    "AsyncFunctionDef": "async def",
+    "AsyncWith": "async with",
+    "AugAssign": "an assignment like +=",
+    "ClassDef": "class",
+    "Delete": "del",
+    "Expr": "an expression by itself",
+    "ImportFrom": "import",
+    "Return": "return without a value",
+    "TryStar": "try",
+    "YieldFrom": "yield from",
+    "BitAnd": "&",
+    "BitOr": "|",
+    "BitXor": "^",
+    "Invert": "~",
+    "LShift": "<<",
+    "MatMult": "@",
+    "Pow": "**",
+    "RShift": ">>",
+    "UnaryOp": "this operator",
+}
+"""Constructs whose class in `ast` is not called as Python writes them."""
+
+
 def _offset(lines: list[str], line: int, column: int) -> int:
     """The offset of a place; Python counts columns in bytes."""
     before = sum(map(len, lines[: line - 1]))
@@ -84,6 +117,14 @@ def source_of(function: object) -> Source:
         tree = ast.parse(text).body[0]
     except (OSError, SyntaxError, IndexError):
         tree, text = None, ""
+    if isinstance(tree, ast.AsyncFunctionDef):
+        told = f"{function.__code__.co_filename}:{function.__code__.co_firstlineno}: "
+        raise UserError(
+            "N010",
+            f"{told}{tree.name} is async, and a view waits for nothing",
+            span=Span(text, 0, len(text)),
+            remedy="write def, and for in the place of async for",
+        )
     if not isinstance(tree, ast.FunctionDef):
         raise UserError(
             "N010",
