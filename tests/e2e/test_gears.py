@@ -14,7 +14,7 @@ from e2e.test_engines import check_rows_that_cancel
 from e2e.test_views import World
 from everview.database.database import Database
 from everview.database.handle import Handle
-from everview.engines.spark import fetch
+from everview.engines.spark import compaction, fetch, frames, loop_following, recursion
 from everview.engines.spark.engine import SparkEngine
 from everview.engines.spark.relations import as_frame
 from everview.errors import UserError
@@ -32,6 +32,14 @@ GEARS = {
     },
     "Spark SQL throughout": {"large_rows": -1},
 }
+FORCED = (
+    (recursion, "ITERATION_ROWS", 0),
+    (recursion, "REACHED_ROWS", 0),
+    (loop_following, "FOLLOWED_ROWS", -1),
+    (compaction, "EXECUTORS_MIN_ROWS", 0),
+    (frames, "COLLECTED_MAX_ROWS", 0),
+)
+"""From how many rows on executors do something, set to none."""
 CHOSEN = ("join", "three_tables", "union", "average", "global", "doubles", "spark_only", "cte")
 
 
@@ -61,6 +69,31 @@ def test_every_gear_gives_the_answers_of_plain_spark_sql(spark, tmp_path, reques
         for number in range(1, 3):
             world.transact(number)
             world.check()
+
+
+def test_answers_are_the_same_where_executors_do_all_that_they_may(spark, tmp_path, monkeypatch):
+    for module, name, value in FORCED:
+        monkeypatch.setattr(module, name, value)
+    edges = {(n, n // 2) for n in range(1, 9)}
+    with opened(tmp_path, spark, large_rows=-1) as db:
+        db.sql("CREATE TABLE e (a INT, b INT, PRIMARY KEY (a, b))")
+        db.insert("e", sorted(edges))
+        db.sql("CREATE VIEW n AS SELECT b, COUNT(*) AS n FROM e GROUP BY b")
+        db.sql(
+            "CREATE VIEW r AS WITH RECURSIVE r(a, b) AS (SELECT a, b FROM e UNION "
+            "SELECT r.a, e.b FROM r JOIN e ON r.b = e.a) SELECT a, b FROM r"
+        )
+        with db.transaction() as tx:
+            tx.upsert("e", spark.createDataFrame([(0, 8), (8, 4)], "a INT, b INT"))
+            tx.delete("e", keys=spark.createDataFrame([(5, 2)], "a INT, b INT"))
+        db.compact()
+        edges = (edges | {(0, 8)}) - {(5, 2)}
+        reached = set(edges)
+        while more := {(a, d) for a, b in reached for c, d in edges if b == c} - reached:
+            reached |= more
+        assert sorted(db.read("e").rows()) == sorted(edges)
+        assert Counter(db.read("n").rows()) == Counter(Counter(b for _, b in edges).items())
+        assert sorted(db.read("r").rows()) == sorted(reached)
 
 
 @pytest.mark.parametrize("gear", GEARS)

@@ -8,6 +8,7 @@ from uuid import uuid4
 import pytest
 
 from e2e.test_gears import opened
+from everview.database.cost.choose import Choice
 
 pytestmark = pytest.mark.spark
 
@@ -106,3 +107,45 @@ def test_a_hundred_rows_under_all_views_of_the_demo_start_at_most_ten_jobs(
             with counted_jobs(spark) as jobs:
                 apply(db, changes, number)
             assert 1 <= jobs[0] <= 10
+
+
+SKEWED = "CASE WHEN id % 10 = 0 THEN CAST(id AS BIGINT) ELSE CAST(1 AS BIGINT) END"
+LARGE_VIEWS = {
+    "by_customer": "SELECT customer, COUNT(*) AS n, SUM(amount) AS s FROM orders GROUP BY customer",
+    "joined": "SELECT c.region, COUNT(*) AS n FROM orders o JOIN customers c ON c.id = o.customer"
+    " GROUP BY c.region",
+    "often": "SELECT o.id, c.region FROM orders o JOIN customers c ON c.id = o.customer"
+    " WHERE o.id % 7 = 0",
+    "latest": "SELECT customer, MAX(id) AS id FROM orders GROUP BY customer",
+}
+
+
+@pytest.mark.parametrize("way", ["recompute", pytest.param("incremental", marks=pytest.mark.slow)])
+def test_a_large_frame_starts_four_jobs_and_two_more_for_each_relation_written(
+    spark, tmp_path, way
+):
+    """Nine rows of ten have one key."""
+    with opened(tmp_path, spark, large_rows=-1) as db:
+        db.sql(
+            "CREATE TABLE customers (id BIGINT PRIMARY KEY, region STRING);"
+            "CREATE TABLE orders (id BIGINT PRIMARY KEY, customer BIGINT, amount DECIMAL(10,2))"
+        )
+        db.insert("customers", [(i, f"region {i % 5}") for i in range(500)])
+        for name, query in LARGE_VIEWS.items():
+            db.sql(f"CREATE MATERIALIZED VIEW {name} AS {query}")
+        db.handle.maintainer.chooser = lambda *_: Choice(way)
+        rows = spark.range(5_000).selectExpr(
+            "id", f"{SKEWED} % 1000 AS customer", "CAST(id % 97 AS DECIMAL(10,2)) AS amount"
+        )
+        before = db.store.latest()
+        with counted_jobs(spark) as jobs:
+            db.insert("orders", rows)
+        known = {each.path for each in before.files}
+        written = [
+            name
+            for name, relation in db.store.latest().relations.items()
+            if {each.path for each in relation.files} - known
+        ]
+        assert len(written) > len(LARGE_VIEWS)
+        assert jobs[0] <= 4 + 2 * len(written), written
+        assert db.audit().ok

@@ -188,25 +188,36 @@ def _weighted(
         ours = _in_session(session, rows)
         types = {field.name: field.dataType.simpleString() for field in ours.schema.fields}
         columns = [
-            _taken(found, types[found], c, table) if found else functions.lit(None).cast(c.type)
+            _taken(found, types[found], c, table) if found else f"CAST(NULL AS {c.type})"
             for c in schema
             for found in (given.get(c.name.lower()),)
         ]
-        named = [each.alias(c.name) for each, c in zip(columns, schema, strict=True)]
-        return ours.select(*named, functions.lit(weight).cast("bigint").alias(WEIGHT))
+        named = [_named(each, c.name) for each, c in zip(columns, schema, strict=True)]
+        named.append(f"CAST({weight} AS BIGINT) AS {WEIGHT}")
+        texts = [each for each in named if isinstance(each, str)]
+        if len(texts) == len(named):
+            return ours.selectExpr(*texts)
+        return ours.select(*(functions.expr(e) if isinstance(e, str) else e for e in named))
     except PySparkException as problem:
         raise not_accepted(problem) from None
 
 
-def _taken(name: str, given: str, column: Column, table: str) -> SparkColumn:
+def _named(column: SparkColumn | str, name: str) -> SparkColumn | str:
+    return f"{column} AS {spark_name(name)}" if isinstance(column, str) else column.alias(name)
+
+
+def _taken(name: str, given: str, column: Column, table: str) -> SparkColumn | str:
     """A column of the user's in the type of the table's; an error where a value would change.
 
-    Spark's own assignment cuts fractions off, rounds decimals and drops the time of a day.
+    Spark's own assignment cuts fractions off, rounds decimals and drops the time of a day. Columns
+    that need no more than a cast are texts: those take fewer calls to Spark.
     """
+    if given == column.type:
+        return spark_name(name)
+    if not _may_round(given, column.type):
+        return f"CAST({spark_name(name)} AS {column.type})"
     value = functions.col(spark_name(name))
     cast = value.cast(column.type)
-    if not _may_round(given, column.type):
-        return cast
     problem = f"{table}: a value of {name} is not a {column.type.upper()}"
     changed = cast.cast(given) != value
     return functions.when(changed, functions.raise_error(functions.lit(problem))).otherwise(cast)

@@ -20,7 +20,7 @@ from everview.engines.spark.writing import write_segment
 from everview.expr.quoting import spark_name
 from everview.expr.types import WEIGHT, names
 from everview.plan.nodes import Plan, Ref
-from everview.plan.traverse import walk
+from everview.plan.traverse import sources, walk
 from everview.program.steps import Add, Check, Compute, Fetch, Loop, Program, Publish, change_name
 from everview.runtime.protocol import Changes, Part, Snapshot, Staged, Violation, row_count
 from everview.runtime.report import LARGE, RunReport
@@ -90,13 +90,18 @@ class LargeGear:
 
     @explained()
     def build(self, name: str, plan: Plan, consolidated: bool = False) -> Segment:
-        """The value of `plan`, as the base of a relation."""
-        with Relations(self.session) as relations:
+        """The value of `plan`, as the base of a relation.
+
+        It is computed once, and kept while its keys are sampled and it is written.
+        """
+        read = sum(self.snapshot.relation(source.name).rows for source in sources(plan))
+        with actions.planned_for(self.session, read), Relations(self.session) as relations:
             relations.give_stored(plan, self.snapshot, consolidated=consolidated)
             within = self.snapshot.store, self.epoch
             with without_loops(plan, self.session, relations, within) as left:
                 frame = ask(self.session, emit_consolidated(left, SPARK, relations.names))
-                return self._write(name, frame, base=True)
+                with actions.kept(frame) as rows:
+                    return self._write(name, rows, base=True)
 
     def _take_in(
         self,

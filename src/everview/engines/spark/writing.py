@@ -12,6 +12,9 @@ from everview.runtime.calendar import outside_calendar, outside_on_spark
 from everview.runtime.protocol import Snapshot, Stored
 from everview.store.manifest import Kind, Segment
 
+_OUTSIDE = outside_calendar("a value computed here").problem
+"""A text without quotes."""
+
 
 @explained()
 def write_segment(
@@ -37,15 +40,18 @@ def write_segment(
 
 
 def _in_calendar(frame: DataFrame, stored: Stored) -> DataFrame:
-    """The rows, or an error where one that comes holds a moment that no one could read."""
+    """The rows, or an error where one that comes holds a moment that no one could read.
+
+    Each call to Spark from here takes a part of a millisecond, so expressions are texts, and there
+    is one call for all columns.
+    """
+    kept = {}
     for column in stored.schema:
         name = spark_name(column.name)
         test = outside_on_spark(name, column.type)
         if test is not None:
-            problem = functions.raise_error(
-                functions.lit(outside_calendar("a value computed here").problem)
+            fails = f"{WEIGHT} > 0 AND ({test})"
+            kept[column.name] = functions.expr(
+                f"CASE WHEN {fails} THEN raise_error('{_OUTSIDE}') ELSE {name} END"
             )
-            outside = functions.expr(f"{WEIGHT} > 0 AND ({test})")
-            kept = functions.when(outside, problem).otherwise(functions.col(name))
-            frame = frame.withColumn(column.name, kept)
-    return frame
+    return frame.withColumns(kept) if kept else frame
