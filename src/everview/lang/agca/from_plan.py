@@ -275,8 +275,8 @@ def _with_wildcards(term: Monomial, kept: set[str]) -> Expr:
         return Atom(factor.relation, tuple(arguments))
 
     # A summand that is 0 stays: its groups are there.
-    listed = [part for each in map(changed, term.factors) for part in _factors(each)]
-    return Product(tuple(listed)) if len(listed) > 1 else times(*listed)
+    parts = tuple(part for each in map(changed, term.factors) for part in _factors(each))
+    return Product(parts) if len(parts) > 1 else times(*parts)
 
 
 class _Reading:
