@@ -43,6 +43,8 @@ QUERIES = {
         FROM o GROUP BY EXTRACT(YEAR FROM d), MONTH(d)""",
     "or over both": f"""{KEYS[0]} {JOIN} WHERE (n = 'x' AND q = 1) OR (n <> 'y' AND q > 0)
         OR (q = 3 AND boss = 1) {KEYS[1]}""",
+    "zero": f"SELECT n, SUM(0) AS s, COUNT(*) AS k, COUNT(amt) AS m {JOIN} GROUP BY n",
+    "never": f"SELECT n, SUM(q) AS s, COUNT(*) AS k {JOIN} WHERE d IS NULL OR n <> 'q' GROUP BY n",
     "computed key": "SELECT c + 1 AS key, COUNT(*) AS k FROM o GROUP BY c + 1",
 }
 

@@ -13,7 +13,13 @@ import pytest
 
 import everview as ev
 from cases import THOROUGH
+from everview.database.trigger_script import read_script
 from everview.errors import UserError
+from everview.lang.agca.evaluate import rows_of
+from everview.lang.agca.from_plan import definitions_of
+from everview.lang.agca.normal_form import monomials_of
+from everview.lang.agca.printer import print_definition
+from everview.lang.agca.views import checked_definitions
 from triggers.random_sql import TABLES, Query, Stream, declarations
 
 SEEDS = 400 if THOROUGH else 20
@@ -107,6 +113,29 @@ def test_random_views_are_what_duckdb_computes():
     with duckdb.connect() as connection:
         kept = sum(follow(seed, connection) for seed in range(SEEDS))
     assert kept > SEEDS // 2
+
+
+def test_random_views_read_back_as_agca_with_the_same_totals():
+    read = 0
+    for seed in range(5000, 5000 + 2 * SEEDS):
+        random = Random(seed)
+        script = read_script(f"{declarations()}CREATE VIEW v AS {Query(random).text()}")
+        try:
+            totals = definitions_of("v", script.plans["v"], script.not_null())
+        except UserError as refused:
+            if refused.code != "G009":
+                raise
+            continue
+        stream = Stream(random)
+        for _ in range(3):
+            assert list(stream.changes())
+        database = {name: list(rows.items()) for name, rows in stream.rows.items()}
+        for each in totals:
+            [again] = checked_definitions(print_definition(each))
+            found = rows_of(again, monomials_of(again), database)
+            assert found == rows_of(each, monomials_of(each), database), print_definition(each)
+            read += 1
+    assert read > SEEDS
 
 
 @pytest.mark.parametrize(

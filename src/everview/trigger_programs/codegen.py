@@ -406,11 +406,11 @@ class _Tree:
         node.added.append(_Added(statement.map, key, self._product(numbers), sign))
 
     def _rank(self, factor: Expr, bound: Mapping[str, str]) -> tuple[int, int]:
-        """What comes first: conditions and values, then lookups, then loops over few keys."""
+        """What comes first: conditions and values, lookups, loops over slices, over whole maps."""
         if not isinstance(factor, Atom):
             return (0 if needs(factor) <= bound.keys() else 9, 0)
-        free = [a for a in factor.arguments if isinstance(a, Variable) and a.name not in bound]
-        return (1 if not free else 2, len(free))
+        held = [a.name in bound for a in factor.arguments if isinstance(a, Variable)]
+        return (1 if all(held) else 2 if any(held) else 3, held.count(False))
 
     def _step(
         self,

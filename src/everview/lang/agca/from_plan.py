@@ -75,7 +75,8 @@ class _Rows:
 
     def where(self, conditions: Iterable[Expr]) -> _Rows:
         """The rows that satisfy conditions, which are conjuncts."""
-        added = tuple(factor for each in conditions for factor in _factors(each))
+        listed = (factor for each in conditions for factor in _factors(each))
+        added = tuple(_NEVER if each == ZERO else each for each in listed)
         strict = frozenset[str]().union(*(names_in(c) for c in added if _is_strict(c)))
         return replace(self, factors=(*self.factors, *added), filled=self.filled | strict)
 
@@ -91,6 +92,9 @@ class Grouped:
     totals: Totals
     around: Plan
 
+
+_NEVER = Comparison("=", ONE, ZERO)
+"""A condition that no row satisfies; 0 as a factor would say that the rows are there."""
 
 TOTALS = "totals"
 """The relation of the totals of a view."""
@@ -271,7 +275,9 @@ def _with_wildcards(term: Monomial, kept: set[str]) -> Expr:
         )
         return Atom(factor.relation, tuple(arguments))
 
-    return times(*map(changed, term.factors))
+    # A summand that is 0 stays: its groups are there.
+    parts = tuple(part for each in map(changed, term.factors) for part in _factors(each))
+    return Product(parts) if len(parts) > 1 else times(*parts)
 
 
 _IN_SQL: Mapping[type, str] = {
