@@ -631,6 +631,10 @@ Q005 the column a has a type that is not supported: INTERVAL DAY
     CREATE TABLE x (a INTERVAL DAY)
 Q005 the column a has a type that is not supported: MAP<INT>
     CREATE TABLE x (a MAP<INT>)
+Q005 the column a has a type that is not supported: VARCHAR(0)
+    CREATE TABLE x (a VARCHAR(0))
+Q005 the column a has a type that is not supported: VARCHAR(NOPE)
+    CREATE TABLE x (a VARCHAR(nope))
 Q005 the column a has a type that is not supported: VARIANT
     CREATE TABLE x (a VARIANT)
 Q011 '' is empty or has a quote, a slash or a line break in it

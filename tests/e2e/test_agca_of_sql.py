@@ -155,7 +155,7 @@ REFUSED = {
     "SELECT n, MIN(c) AS k FROM cu GROUP BY n": "no GROUP BY",
     "SELECT n FROM cu": "no GROUP BY",
     "SELECT n, SUM(c / 2) AS k FROM cu GROUP BY n": "no GROUP BY",
-    "SELECT COUNT(*) AS k FROM o LEFT JOIN cu ON o.c = cu.c": "is no join",
+    "SELECT COUNT(*) AS k FROM o LEFT JOIN cu ON o.c = cu.c": "outer join",
     "SELECT COUNT(*) AS k FROM cu WHERE upper(n) = 'X'": "no place",
     "SELECT COUNT(*) AS k FROM o WHERE d > '2024-01-01'": "cast",
     "SELECT COUNT(*) AS k FROM o WHERE q > (SELECT MAX(boss) FROM cu)": "is no join",
