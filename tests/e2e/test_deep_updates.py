@@ -123,6 +123,9 @@ def check_random_deep_updates(path: Path, seed: int, transactions: int) -> None:
         }
         for name, function in meant.items():
             db.nested(function, name=name, tables={"T": schema.name})
+        shown = f"SELECT * FROM {quoted(schema.name)}"
+        db.sql(f"CREATE VIEW shown AS {shown}")
+        db.sql(f"CREATE VIEW arrays WITH (nested = 'inline') AS {shown}")
 
         def change(tx: Any, trial: dict[tuple[Any, ...], dict[str, Any]]) -> None:
             row = schema.row(rng.randrange(6))
@@ -167,6 +170,9 @@ def check_random_deep_updates(path: Path, seed: int, transactions: int) -> None:
             assert rows_of(db, schema.name) == in_order([tuple(r.values()) for r in rows.values()])
             for name, function in meant.items():
                 assert rows_of(db, name) == in_order(function([*rows.values()])), functions
+            whole = in_order([tuple(row.values()) for row in rows.values()])
+            assert in_order(db.sql(shown).rows()) == rows_of(db, "shown") == whole
+            assert rows_of(db, "arrays") == whole
             must_be_consistent(db, schema.name)
         assert db.audit().ok
 

@@ -6,6 +6,7 @@ them as arrays. A view that shows a collection as a column of its own keeps it b
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 
 from sqlglot import exp
@@ -15,6 +16,7 @@ from everview.database.catalog.dictionaries import Dictionary
 from everview.expr.types import names
 
 _ROW = "#row"
+_PLAIN = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 
 
 def quoted(text: str) -> exp.Identifier:
@@ -136,12 +138,16 @@ class Items:
     def _kept_by_elements(self) -> bool:
         """Each column of the list that is a collection as the query of its elements."""
         changed = False
+        if any(mark in each.alias_or_name for each in self.tree.expressions for mark in ".@"):
+            return False  # a column with a name like that of a label: all stay arrays
         for each in list(self.tree.expressions):
             inner = each.unalias()
             found = self._collection(inner) if isinstance(inner, exp.Column) else None
             if found is None:
                 continue
             node, dictionary = found
+            if not _PLAIN.fullmatch(each.alias_or_name) or not _has_plain_names(dictionary):
+                continue
             label = [column(node.alias_or_name, name) for name in dictionary.above]
             array = array_of(dictionary, label, node.args.get("version"))
             name = each.alias_or_name
@@ -175,6 +181,11 @@ class Items:
             if own[0] in every and not parts[0].startswith("#"):
                 found.add(every[own[0]])
         return found
+
+
+def _has_plain_names(dictionary: Dictionary) -> bool:
+    """Whether all parts of elements have names that dictionaries of views may have."""
+    return all(_PLAIN.fullmatch(name) for each in dictionary.walk() for name in names(each.fields))
 
 
 def _is_star_of(node: exp.Expr) -> bool:
