@@ -251,10 +251,10 @@ def _arrived(lines: Path, folder: Path, batches: int) -> None:
     folder.mkdir()
     with duckdb.connect() as plain:
         renumbered = f"l_linenumber + {FRESH_LINES} AS l_linenumber"
-        wanted = plain.execute(
+        wanted = plain.sql(
             f"SELECT * REPLACE ({renumbered}) FROM read_parquet(?) "
             f"ORDER BY hash(l_orderkey * 8 + l_linenumber) LIMIT {batches * BATCH_ROWS}",
-            [str(lines)],
+            params=[str(lines)],
         ).to_arrow_table()
     like = pq.read_schema(lines).remove_metadata()
     for batch in range(batches):

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 
 import pytest
+from py4j.clientserver import ClientServerConnection
 
 from e2e.test_gears import opened
 from e2e.test_jobs import counted_jobs
@@ -171,3 +172,24 @@ def test_a_frame_starts_at_most_three_jobs_more_than_the_same_rows(spark, tmp_pa
         assert framed[0] <= plain[0] + 3
         assert {entry.gear for entry in db.history() if entry.gear} <= {"small", "generated"}
         assert db.audit().ok
+
+
+def test_a_frame_of_many_columns_is_taken_with_few_calls(spark, tmp_path, monkeypatch):
+    """Each call to Spark takes a part of a millisecond, which adds up where tables are wide."""
+    calls, send = [], ClientServerConnection.send_command
+
+    def counted(connection, command):
+        calls.append(command)
+        return send(connection, command)
+
+    with opened(tmp_path, spark) as db:
+        days = [f"d{n}" for n in range(5)]
+        columns = ", ".join([*(f"{n} DATE" for n in days), *(f"c{n} BIGINT" for n in range(15))])
+        db.sql(f"CREATE TABLE t (k BIGINT, {columns})")
+        made = [f"CAST('2026-01-02' AS DATE) AS {n}" for n in days]
+        made += [f"CAST(id AS INT) AS c{n}" for n in range(15)]
+        frame = spark.range(3).selectExpr("id AS k", *made)
+        monkeypatch.setattr(ClientServerConnection, "send_command", counted)
+        db.insert("t", frame)
+        assert len(calls) < 400
+        assert len(db.read("t").rows()) == 3
