@@ -89,10 +89,29 @@ def compile_totals(
     """The program of the totals of views of SQL, one of which counts the rows of each group."""
     rows: dict[str, Expr] = {}
     for view, totals in views.items():
+        if any(_endless_condition(each) is not None for each in totals):
+            raise UserError(
+                "G007",
+                f"{view} has no triggers: it compares with a sum or count of a subquery, "
+                "and a change of that may change any row",
+                remedy="keep it in a store, with db.sql",
+            )
         counted = next(each for each in totals if each.name == rows_name(view))
         rows |= {each.name: counted.body for each in totals}
     definitions = [each for totals in views.values() for each in totals]
     return compile_triggers(definitions, unique, lambda each: rows[each.name])
+
+
+def _endless_condition(definition: Definition) -> Expr | None:
+    """A condition or assignment with relations in it, which has no finite chain of deltas."""
+    return next(
+        (
+            each
+            for each in walk(definition.body)
+            if isinstance(each, Comparison | Assignment) and not _is_computed(each)
+        ),
+        None,
+    )
 
 
 def arity(query: Expr) -> Expr:
@@ -127,14 +146,15 @@ class _Compilation:
 
     def check(self, definition: Definition) -> None:
         """Refuse what has no finite chain of deltas, and note how many columns relations have."""
+        condition = _endless_condition(definition)
+        if condition is not None:
+            raise UserError(
+                "G007",
+                f"{print_query(condition)} is no simple condition: its deltas may not end",
+                span=span_of(condition),
+                remedy="keep it as a view of a store, by db.agca or db.sql",
+            )
         for each in walk(definition.body):
-            if isinstance(each, Comparison | Assignment) and not _is_computed(each):
-                raise UserError(
-                    "G007",
-                    f"{print_query(each)} is no simple condition: its deltas may not end",
-                    span=span_of(each),
-                    remedy="keep it as a view of a store, by db.agca or db.sql",
-                )
             if isinstance(each, Atom):
                 known = self.columns.setdefault(each.relation, len(each.arguments))
                 if known != len(each.arguments):
