@@ -69,11 +69,11 @@ def test_the_example_of_the_readme_runs_as_written(spark, tmp_path, monkeypatch,
 
 def test_the_example_of_policies_runs_as_written(tmp_path, monkeypatch, capsys):
     text = (ROOT / "docs/policies.md").read_text()
-    [example] = re.findall(r"```python\n(.*?)```", text, re.DOTALL)
+    example = "\n".join(re.findall(r"```python\n(.*?)```", text, re.DOTALL))
     monkeypatch.chdir(tmp_path)
     exec(compile(example, "docs/policies.md", "exec"), {})
     promised = re.findall(r"^# prints (.*)$", example, re.MULTILINE)
-    assert len(promised) == 3
+    assert len(promised) == 4
     printed = capsys.readouterr().out
     for each in promised:
         assert each in printed
