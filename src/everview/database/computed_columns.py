@@ -48,7 +48,9 @@ def not_generated(table: TableDefinition) -> tuple[str, ...]:
     return tuple(c.name for c in table.columns if c.name not in dict(table.generated))
 
 
-def must_not_be_generated(named: Collection[str], table: TableDefinition, span: Span) -> None:
+def must_not_be_generated(
+    named: Collection[str], table: TableDefinition, span: Span | None = None
+) -> None:
     """Refuse to assign a generated column."""
     for name in named:
         if name in dict(table.generated):

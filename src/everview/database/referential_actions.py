@@ -54,7 +54,7 @@ def with_referential_actions(
 
 
 def must_keep_keys(
-    changed: Collection[str], table: TableDefinition, catalog: Catalog, span: Span
+    changed: Collection[str], table: TableDefinition, catalog: Catalog, span: Span | None = None
 ) -> None:
     """Refuse an UPDATE of a key whose rows would take others with them, as if they were deleted."""
     for key in _with_actions(catalog):
