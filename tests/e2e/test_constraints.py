@@ -262,8 +262,71 @@ def test_rows_follow_the_key_they_refer_to(open_db, tmp_path):
         db.sql("DELETE FROM node WHERE id = 1")
         assert db.read("node").rows() == [(4, None)]
         assert Counter(db.read("note").rows()) == Counter([(None, "a"), (None, "a"), (4, "b")])
-        assert refused(db, "UPDATE node SET id = 5").code == "T016"
+        assert db.sql("UPDATE node SET id = 5, up = NULL WHERE id = 4 AND id > 4").changed == 0
+        error = refused(db, "UPDATE node SET id = 5")
+        assert error.code == "T016"
+        assert "rows of note" in error.problem
         assert db.audit().ok
+
+
+def test_an_update_of_a_key_is_refused_only_where_rows_refer_to_what_it_was(open_db, tmp_path):
+    with open_db(tmp_path / "store") as db:
+        db.sql("""
+            CREATE TABLE node (id INT PRIMARY KEY, code INT UNIQUE, t STRING,
+              up INT REFERENCES node ON DELETE CASCADE);
+            CREATE TABLE note (code INT REFERENCES node (code) ON DELETE SET NULL)""")
+        db.insert("node", [(1, 10, "a", None), (2, 20, "b", 1), (3, 30, "c", None)])
+        db.insert("note", [(10,), (None,)])
+        source = "USING (SELECT 1 AS id, {} AS code, 'm' AS t, CAST(NULL AS INT) AS up) s"
+        merged = f"MERGE INTO node {source} ON node.id = s.id WHEN MATCHED THEN UPDATE SET *"
+        accepted = [
+            "UPDATE node SET id = id, code = code, t = 'same'",
+            "UPDATE node SET id = 4 WHERE id = 3",
+            "UPDATE node SET code = 21 WHERE code = 20",
+            "UPDATE node SET id = id + 10, up = up + 10",
+            "UPDATE node SET id = id - 10, up = up - 10",
+            merged.format(10),
+            "BEGIN; DELETE FROM note WHERE code = 10",
+            "UPDATE node SET code = 11 WHERE id = 1; COMMIT",
+            "INSERT INTO note VALUES (11)",
+        ]
+        for text in accepted:
+            db.sql(text)
+        for text in ("UPDATE node SET id = 5 WHERE id = 1", merged.format(12)):
+            assert refused(db, text).code == "T016", text
+        with pytest.raises(ev.UserError, match="rows of note"):
+            db.update("node", keys=[1], set={"code": 12})
+        db.update("node", keys=[1, 2], set={"t": "k"})
+        db.update("node", [{"id": 1, "code": 11}])
+        assert sorted(db.read("node").rows()) == [
+            (1, 11, "k", None),
+            (2, 21, "k", 1),
+            (4, 30, "same", None),
+        ]
+        assert sorted(db.read("note").rows(), key=str) == [(11,), (None,)]
+
+
+def test_a_cascade_costs_what_it_touches_however_long_its_chain(tmp_path, monkeypatch):
+    """Every row of a chain is deleted by the one before it; twice as many cost twice as much."""
+    given = []
+    for rows in (40, 80):
+        with ev.open(tmp_path / str(rows), engine="duckdb") as db:
+            up = "up INT REFERENCES node ON DELETE CASCADE"
+            db.sql(f"CREATE TABLE node (id INT PRIMARY KEY, {up})")
+            others = [(i, None) for i in range(1_000, 1_100)]
+            db.insert("node", [(i, i - 1 if i else None) for i in range(rows)] + others)
+            local, looked = db.engine.local, [0]
+            evaluate = local.evaluate
+
+            def counted(plan, relations, evaluate=evaluate, looked=looked):
+                looked[0] += sum(each.num_rows for each in relations.values())
+                return evaluate(plan, relations)
+
+            monkeypatch.setattr(local, "evaluate", counted)
+            db.sql("DELETE FROM node WHERE id = 0")
+            assert sorted(db.read("node").rows()) == others
+            given.append(looked[0])
+    assert given[1] < 2.2 * given[0], given
 
 
 BAD = {

@@ -134,7 +134,6 @@ def update(tx: Transaction, statement: Update) -> int:
     """UPDATE: minus the old rows, plus the new ones."""
     table = tx.catalog.table(statement.table)
     changed = _assigned(table, statement.assignments, statement)
-    must_keep_keys(changed, table, tx.catalog, statement.span)
     where = f" WHERE {statement.where}" if statement.where else ""
     fresh = (
         f"SELECT {_replaced(table, statement.alias, changed)}, CAST(1 AS BIGINT) AS `{SIGN}` "
@@ -142,6 +141,7 @@ def update(tx: Transaction, statement: Update) -> int:
     )
     old = _old(table, statement.alias, statement.where)
     change = _change(tx, table, f"{old} UNION ALL {fresh}")
+    must_keep_keys(changed, table, [change], tx, statement.span)
     tx.add_weighted(table.name, change, removes=True)
     return row_count(change) // 2
 
@@ -153,17 +153,19 @@ def merge(tx: Transaction, statement: Merge) -> int:
     """
     table = tx.catalog.table(statement.table)
     _must_match_once(tx, table, statement)
+    assigned: set[str] = set()
     updated: list[str] = []
     others: list[str] = []
     for index, clause in enumerate(statement.clauses):
         if clause.action == "update":
-            every = {*not_generated(table)} - {*table.key}  # of UPDATE *, which matches by the key
-            must_keep_keys(clause.columns or every, table, tx.catalog, statement.span)
+            assigned |= {*(clause.columns or not_generated(table))}
         earlier = [c for c in statement.clauses[:index] if c.matched == clause.matched]
         rows = _merge_rows(table, statement, clause, _guard(clause, earlier))
         (updated if clause.action == "update" else others).extend(rows)
     removes = any(clause.matched for clause in statement.clauses)
     parts = [_change(tx, table, " UNION ALL ".join(each)) for each in (updated, others) if each]
+    if updated:
+        must_keep_keys(assigned, table, parts[:1], tx, statement.span)
     tx.add_weighted(table.name, *parts, removes=removes)
     pairs = row_count(parts[0]) // 2 if updated else 0
     return sum(map(row_count, parts)) - pairs

@@ -11,10 +11,9 @@ import pyarrow.compute as pc
 
 from everview import arguments
 from everview.database import rows as given
-from everview.database.catalog.catalog import Catalog
 from everview.database.catalog.definitions import TableDefinition
 from everview.database.computed_columns import completed, must_not_be_generated
-from everview.database.referential_actions import must_keep_keys
+from everview.database.referential_actions import Seen, must_keep_keys
 from everview.errors import UserError
 from everview.expr.types import WEIGHT, Column, names
 from everview.plan.build import restrict_to_keys
@@ -96,22 +95,18 @@ class KeyedUpdate:
     values: pa.Table
 
     @staticmethod
-    def read(
-        table: TableDefinition, catalog: Catalog, rows: Any, keys: Any, set_: Any
-    ) -> KeyedUpdate:
+    def read(table: TableDefinition, rows: Any, keys: Any, set_: Any) -> KeyedUpdate:
         """What a user asks for: `rows` say both, or all rows with `keys` get the same values."""
-        values = _values(table, rows, keys, set_)
-        must_keep_keys(values.column_names, table, catalog)
-        return KeyedUpdate(table, values)
+        return KeyedUpdate(table, _values(table, rows, keys, set_))
 
     @property
     def keys(self) -> pa.Table:
         """The keys alone, each once."""
         return self.values.select([*self.table.key, WEIGHT])
 
-    def replaced(self, removed: Part, engine: Engine, snapshot: Snapshot) -> Part:
+    def replaced(self, removed: Part, tx: Seen) -> Part:
         """The rows that leave as they come back: with the new values, and what follows of them."""
-        table, old = self.table, _rows_of(removed, self.table, snapshot)
+        table, old = self.table, _rows_of(removed, self.table, tx.snapshot)
         places = self._places(old)
         one = pa.repeat(pa.scalar(1, pa.int64()), len(old))
         fresh = old.set_column(old.schema.get_field_index(WEIGHT), WEIGHT, one)
@@ -121,7 +116,9 @@ class KeyedUpdate:
         for name, _ in table.generated:
             nothing = pa.nulls(len(fresh), fresh.schema.field(name).type)
             fresh = _with_column(fresh, name, nothing)
-        return completed(fresh, table, engine, snapshot) if table.generated else fresh
+        whole = completed(fresh, table, tx.engine, tx.snapshot) if table.generated else fresh
+        must_keep_keys(self.values.column_names, table, [removed, whole], tx)
+        return whole
 
     def _places(self, old: pa.Table) -> pa.Array:
         """For each row that leaves, where its new values are."""

@@ -404,10 +404,10 @@ class Transaction:
         self._add(_Change(found.name, old, removes=True))
 
     def _update(self, found: TableDefinition, rows: Any, keys: Any, set_: Any) -> None:
-        change = KeyedUpdate.read(found, self.catalog, rows, keys, set_)
+        change = KeyedUpdate.read(found, rows, keys, set_)
         old = self._removal(found, change.keys)
         must_all_be_there(change.keys, old, found)
-        fresh = change.replaced(old, self.engine, self.snapshot)
+        fresh = change.replaced(old, self)
         self._add(_Change(found.name, old, removes=True), _Change(found.name, fresh, removes=False))
 
     def _removal(self, table: TableDefinition, by: Any) -> Part:
