@@ -251,6 +251,52 @@ def test_values_that_are_left_out_are_computed(db):
     assert db.audit().ok
 
 
+def test_default_stands_for_a_generated_column_and_is_the_only_value_it_takes(tmp_path):
+    with ev.open(tmp_path / "store", engine="duckdb") as db:
+        db.sql("""CREATE TABLE g (id INT PRIMARY KEY, a INT DEFAULT 3,
+            twice INT GENERATED ALWAYS AS (a * 2) STORED,
+            more INT GENERATED ALWAYS AS ((a + 1) * (2)) STORED NOT NULL)""")
+        db.sql("INSERT INTO g VALUES (1, 5, DEFAULT, DEFAULT), (2, DEFAULT, DEFAULT, DEFAULT)")
+        db.sql("INSERT INTO g (twice, id) VALUES (DEFAULT, 3)")
+        db.sql("UPDATE g SET twice = DEFAULT, a = 7 WHERE id = 3")
+        db.sql("""MERGE INTO g USING (SELECT 3 AS id UNION ALL SELECT 4) s ON g.id = s.id
+            WHEN MATCHED THEN UPDATE SET twice = DEFAULT, a = 8
+            WHEN NOT MATCHED THEN INSERT (id, a, twice) VALUES (s.id, DEFAULT, DEFAULT)""")
+        rows = [(1, 5, 10, 12), (2, 3, 6, 8), (3, 8, 16, 18), (4, 3, 6, 8)]
+        assert sorted(db.read("g").rows()) == rows
+        for text, code in {
+            "INSERT INTO g VALUES (5, 5, 10, DEFAULT)": "T002",
+            "INSERT INTO g (id, twice) VALUES (5, DEFAULT), (6, 6)": "T015",
+            "INSERT INTO g (id, twice) SELECT 5, 10": "T015",
+            "UPDATE g SET twice = 10": "T015",
+        }.items():
+            error = refused(db, text)
+            assert (error.code, error.span is not None) == (code, True), text
+        assert sorted(db.read("g").rows()) == rows
+
+
+def test_what_a_transaction_would_violate_is_seen_in_it(open_db, tmp_path):
+    with open_db(tmp_path / "store") as db:
+        db.sql("""
+            CREATE TABLE s (id INT PRIMARY KEY, a INT, CONSTRAINT small CHECK (a < 2) NOT ENFORCED);
+            CREATE ASSERTION few CHECK ((SELECT COUNT(*) FROM s) < 3) NOT ENFORCED;
+            INSERT INTO s VALUES (1, 5)""")
+        asked = "SELECT `constraint`, `row` FROM everview.violations"
+        first = [("small", "(id=1, a=5)")]
+        with db.transaction() as tx:
+            tx.sql("INSERT INTO s VALUES (2, 6), (3, 1)")
+            seen = sorted(tx.sql(asked).rows())
+            assert seen == [("few", "(value_1=3)"), *first, ("small", "(id=2, a=6)")]
+            assert tx.preview("small").inserted.rows() == [(2, 6)]
+            assert tx.preview("few").inserted.rows() == [(3,)]
+            assert db.sql(asked).rows() == first
+            tx.rollback()
+        db.sql("BEGIN; UPDATE s SET a = 1")
+        assert db.sql(asked).rows() == []
+        db.sql("ROLLBACK")
+        assert db.sql(asked).rows() == first
+
+
 def test_rows_follow_the_key_they_refer_to(open_db, tmp_path):
     with open_db(tmp_path / "store") as db:
         db.sql("""

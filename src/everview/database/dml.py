@@ -10,10 +10,12 @@ from everview.database.catalog.definitions import TableDefinition
 from everview.database.computed_columns import (
     assigned_value,
     default_value,
+    is_default_word,
     must_not_be_generated,
     not_generated,
     with_default_words,
     with_generated,
+    without_generated,
 )
 from everview.database.introspect.system_tables import BoundQuery
 from everview.database.queries import select
@@ -63,12 +65,13 @@ def insert(tx: Transaction, statement: Insert) -> int:
 
 def cast_rows(table: TableDefinition, statement: Insert, weight: str = "") -> str:
     """A query for the rows of an INSERT, with the columns and types of its table."""
-    columns = _columns(table, statement.columns, statement)
-    width = _width(statement.query)
+    given, named = without_generated(statement.query, table, statement.columns)
+    columns = _columns(table, named, statement)
+    width = _width(given)
     if width is not None:
         _must_fit(width, columns, table, statement)
     aliases = ", ".join(map(spark_name, columns))
-    query = with_default_words(statement.query, table, columns)
+    query = with_default_words(given, table, columns)
     return f"SELECT {_cast(table, columns)}{weight} FROM ({query}) AS t({aliases})"
 
 
@@ -176,10 +179,7 @@ def _merge_rows(
 ) -> list[str]:
     target = f"{spark_name(table.name)} AS {spark_name(statement.alias)}"
     if not clause.matched:
-        columns = _columns(table, clause.columns, statement)
-        values = clause.values or tuple(map(spark_name, columns))
-        _must_fit(len(values), columns, table, statement)
-        given = dict(zip(columns, values, strict=True))
+        given = _inserted(table, clause, statement)
         fresh = ", ".join(
             f"CAST({given.get(c.name) or default_value(table, c.name)} AS {c.type}) "
             f"AS {spark_name(c.name)}"
@@ -200,6 +200,22 @@ def _merge_rows(
         fresh = _replaced(table, statement.alias, changed)
         parts.append(f"SELECT {fresh}, CAST(1 AS BIGINT) AS `{SIGN}` {joined}")
     return parts
+
+
+def _inserted(table: TableDefinition, clause: MergeClause, statement: Merge) -> dict[str, str]:
+    """The values of an INSERT of a MERGE by column; DEFAULT stands for itself."""
+    generated = {name.lower() for name, _ in table.generated}
+    pairs = zip(clause.columns, clause.values, strict=False)
+    left = {n for n, value in pairs if n.lower() in generated and is_default_word(value)}
+    kept = [at for at, name in enumerate(clause.columns) if name not in left]
+    named = tuple(clause.columns[at] for at in kept)
+    columns = _columns(table, named, statement)
+    values = clause.values or tuple(map(spark_name, columns))
+    if left and len(values) == len(clause.columns):
+        values = tuple(values[at] for at in kept)
+    _must_fit(len(values), columns, table, statement)
+    pairs = zip(columns, values, strict=True)
+    return {name: assigned_value(value, table, name) for name, value in pairs}
 
 
 def _replaced(table: TableDefinition, alias: str, changed: Mapping[str, str]) -> str:
@@ -317,6 +333,8 @@ def _assigned(
         if name.lower() not in known:
             raise _unknown(table, name, statement)
         column = known[name.lower()]
+        if column in dict(table.generated) and is_default_word(value):
+            continue
         changed[column] = assigned_value(value, table, column)
     must_not_be_generated(changed, table, statement.span)
     return changed
