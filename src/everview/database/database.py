@@ -392,9 +392,9 @@ class Database:
         `stage` is `"operators"` (each with its law, its state and what it read the last time),
         `"plan"`, `"deltas"` (the degree, and the maps that each change reads), `"domains"`
         (subqueries with inputs, and how many values these have), `"derivative"`,
-        `"nabla"` (what leaves a view in relational algebra and what comes into it), `"program"`,
-        `"sql"`, `"agca"` and `"triggers"` (a GROUP BY as sums of products), or of a nested view
-        `"shredded"`.
+        `"nabla"` (what leaves a view in relational algebra and what comes into it), `"pre"` (what
+        it will be), `"program"`, `"sql"`, `"agca"` and `"triggers"` (a GROUP BY as sums of
+        products), or of a nested view `"shredded"`.
 
             print(db.explain("revenue"))
         """
