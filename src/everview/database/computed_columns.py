@@ -82,7 +82,7 @@ def without_generated(
         kept = [each for at, each in enumerate(row.expressions) if at not in places]
         row.set("expressions", kept)
     left = tuple(name for at, name in enumerate(columns) if at not in places)
-    return (str(tree.sql(dialect=QUERIES)), left) if rows else (query, named)
+    return (str(tree.sql(dialect=QUERIES)), left) if rows and left else (query, named)
 
 
 def with_default_words(query: str, table: TableDefinition, columns: Sequence[str]) -> str:

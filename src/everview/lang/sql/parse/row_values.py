@@ -6,6 +6,7 @@ says counts, and a NULL in the pair that decides makes the answer unknown.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from functools import reduce
 
 from sqlglot import exp
@@ -59,6 +60,7 @@ def _written_out(node: exp.Expr, text: str) -> exp.Expr | None:
             return None
         case exp.In() if isinstance(node.this, exp.Tuple) and node.expressions:
             if not all(isinstance(each, exp.Tuple) for each in node.expressions):
+                _must_be_no_value(node.this, node.expressions, text)
                 return None
             return _any([_compared(exp.EQ, node.this, each, text) for each in node.expressions])
         case exp.Not(this=exp.Is(this=exp.Tuple() as row, expression=exp.Null())):
@@ -81,7 +83,24 @@ def _written_out(node: exp.Expr, text: str) -> exp.Expr | None:
         case exp.Binary() if type(node) in (*_ORDERED, *_EQUAL):
             if isinstance(node.left, exp.Tuple) and isinstance(node.right, exp.Tuple):
                 return _compared(type(node), node.left, node.right, text)
+            for row, other in ((node.left, node.right), (node.right, node.left)):
+                if isinstance(row, exp.Tuple):
+                    _must_be_no_value(row, [other], text)
+        case exp.Is(this=exp.Tuple() as row, expression=exp.Boolean() as value):
+            _must_be_no_value(row, [value], text)
     return None
+
+
+def _must_be_no_value(row: exp.Tuple, others: Iterable[exp.Expr], text: str) -> None:
+    """Refuse a constant beside a row: what is no constant may be a struct."""
+    for other in others:
+        if isinstance(other, exp.Literal | exp.Boolean | exp.Null | exp.Neg):
+            raise UserError(
+                "Q012",
+                f"a row of {len(row.expressions)} values stands beside one that is no row",
+                span=span_of(other, text) or span_of(row, text),
+                remedy="give a row in parentheses, with as many values",
+            )
 
 
 def _each_is(row: exp.Tuple, *, missing: bool) -> exp.Expr:
