@@ -251,8 +251,8 @@ def test_values_that_are_left_out_are_computed(db):
     assert db.audit().ok
 
 
-def test_default_stands_for_a_generated_column_and_is_the_only_value_it_takes(tmp_path):
-    with ev.open(tmp_path / "store", engine="duckdb") as db:
+def test_default_stands_for_a_generated_column_and_is_the_only_value_it_takes(open_db, tmp_path):
+    with open_db(tmp_path / "store") as db:
         db.sql("""CREATE TABLE g (id INT PRIMARY KEY, a INT DEFAULT 3,
             twice INT GENERATED ALWAYS AS (a * 2) STORED,
             more INT GENERATED ALWAYS AS ((a + 1) * (2)) STORED NOT NULL)""")
@@ -273,6 +273,12 @@ def test_default_stands_for_a_generated_column_and_is_the_only_value_it_takes(tm
             error = refused(db, text)
             assert (error.code, error.span is not None) == (code, True), text
         assert sorted(db.read("g").rows()) == rows
+        db.sql("ALTER TABLE g ALTER COLUMN a SET DEFAULT 4")
+        db.sql("ALTER TABLE g ADD COLUMN up INT DEFAULT 1 REFERENCES g ON DELETE CASCADE")
+        db.sql("START TRANSACTION; INSERT INTO g (id) VALUES (5); COMMIT")
+        assert db.sql("SELECT * FROM g WHERE id = 5").rows() == [(5, 4, 8, 10, 1)]
+        db.sql("DELETE FROM g WHERE id = 1")
+        assert db.read("g").rows() == []
 
 
 def test_what_a_transaction_would_violate_is_seen_in_it(open_db, tmp_path):

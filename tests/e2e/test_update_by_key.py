@@ -60,6 +60,28 @@ def test_a_row_changed_twice_in_a_transaction_has_the_last_values(db):
     assert db.read("total").rows() == [(24,)]
 
 
+def test_beside_a_collection_plain_columns_are_updated(tmp_path):
+    with ev.open(tmp_path / "s", engine="duckdb") as db:
+        db.sql("CREATE TABLE m (name STRING PRIMARY KEY, y INT, shows BAG<INT>)")
+        db.insert("m", [("a", 1, [1, 2]), ("b", 2, [])])
+        db.update("m", keys=["a"], set={"y": 7})
+        assert sorted(db.read("m").rows()) == [("a", 7, [1, 2]), ("b", 2, [])]
+        for given in ({"keys": ["a"], "set": {"shows": [1]}}, {"rows": {"a": {"Shows": [1]}}}):
+            with pytest.raises(ev.UserError) as refused:
+                db.update("m", **given)
+            assert (refused.value.code, refused.value.remedy[-15:]) == ("C009", "tx.update_inner")
+
+
+def test_a_key_that_others_refer_to_stays_and_a_rule_that_is_broken_is_named(db):
+    db.sql("CREATE TABLE n (t INT REFERENCES t ON DELETE CASCADE); INSERT INTO n VALUES (1)")
+    db.sql("ALTER TABLE t ADD CONSTRAINT small CHECK (a < 100)")
+    with pytest.raises(ev.UserError, match="small is violated"):
+        db.update("t", keys=[1], set={"a": 100})
+    db.update("t", keys=[1], set={"a": 99})
+    assert db.read("n").rows() == [(1,)]
+    assert db.audit().ok
+
+
 BAD_UPDATES = {
     "a key that no row has": ("t", {"keys": [1, 99], "set": {"a": 1}}, "T011", "'id': 99"),
     "the key itself": ("t", {"keys": [1], "set": {"id": 3}}, "T013", "id is the key"),

@@ -164,7 +164,8 @@ def _values(table: TableDefinition, rows: Any, keys: Any, set_: Any) -> pa.Table
             wanted = wanted.append_column(one.schema.field(column.name), value)
         return given.limited(wanted, table.name, _lengths(table, columns))
     rows = _spelled_out(rows, table)
-    held, named = given.named_columns(rows, table.name, table.columns)
+    every = table.collections.columns if table.collections else table.columns
+    held, named = given.named_columns(rows, table.name, every)
     if not named:
         return given.weighted([], table.name, key, 1)
     absent = [name for name in table.key if name not in named]
@@ -211,6 +212,13 @@ def _assigned(table: TableDefinition, named: Any) -> tuple[Column, ...]:
     """The columns that get values, if they may."""
     wanted = {name.lower() for name in named}
     known = {name.lower(): name for name in names(table.columns)}
+    inside = {each.column.lower() for each in table.dictionaries}
+    if inner := [name for name in named if name.lower() in inside]:
+        raise UserError(
+            "C009",
+            f"{', '.join(inner)} of {table.name} is a collection, which update does not replace",
+            remedy="change its elements by tx.update_inner",
+        )
     for name in named:
         if name.lower() not in known:
             near = arguments.did_you_mean(name, known.values())
@@ -231,13 +239,6 @@ def _assigned(table: TableDefinition, named: Any) -> tuple[Column, ...]:
             remedy="UPDATE … SET … WHERE in SQL, or delete the row and insert it again",
         )
     must_not_be_generated([each.name for each in columns], table)
-    inside = {each.column for each in table.dictionaries} if table.collections else set[str]()
-    if inner := [each.name for each in columns if each.name in inside]:
-        raise UserError(
-            "C009",
-            f"{', '.join(inner)} of {table.name} is a collection, which update does not replace",
-            remedy="change its elements by tx.update_inner",
-        )
     return columns
 
 
