@@ -35,7 +35,7 @@ def minimized(
     if by is None:
         stored = engine.evaluate(Source(table.name, table.columns), snapshot, {})
     else:
-        stored = engine.lookup(table.name, by, given[0].column(by), snapshot)
+        stored = engine.lookup(table.name, (by,), given[0], snapshot)
     zero = pa.scalar(0, pa.int64())
     weights = given[0].column(WEIGHT)
     counts = [pc.max_element_wise(pc.negate(weights), zero), pc.max_element_wise(weights, zero)]

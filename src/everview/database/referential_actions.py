@@ -152,8 +152,7 @@ class _Cascade:
         gone = self._gone(key, parent.parts, in_memory(fresh) or [], searchable)
         if not gone.num_rows:
             return []
-        first = searchable[0]
-        stored = self.engine.lookup(table.name, first, gone.column(first), self.snapshot)
+        stored = self.engine.lookup(table.name, searchable, gone, self.snapshot)
         mine = own.with_keys(searchable, gone)
         rows = self._restricted(table, key.columns, [stored, *mine], gone)
         if not rows.num_rows:
@@ -188,8 +187,8 @@ class _Cascade:
             return gone
         theirs = dict(zip(key.columns, key.references.columns, strict=True))
         named = gone.rename_columns([*key.references.columns, WEIGHT])
-        first = theirs[searchable[0]]
-        before = self.engine.lookup(parent.name, first, named.column(first), self.snapshot)
+        by = [theirs[name] for name in searchable]
+        before = self.engine.lookup(parent.name, by, named, self.snapshot)
         there = self._restricted(parent, key.references.columns, [before], named)
         return _as_keys(key, there.select(list(key.references.columns)))
 

@@ -15,7 +15,7 @@ from everview.database.catalog.definitions import TableDefinition
 from everview.database.computed_columns import completed, must_not_be_generated
 from everview.database.referential_actions import Seen, must_keep_keys
 from everview.errors import UserError
-from everview.expr.types import WEIGHT, Column, names
+from everview.expr.types import FLOATS, WEIGHT, Column, names
 from everview.plan.build import restrict_to_keys
 from everview.plan.nodes import Ref
 from everview.runtime.arrow_types import arrow_schema
@@ -34,7 +34,10 @@ def removal(
         return engine.frames.removal(table.name, table.key, by, snapshot, pending)
     key_columns = tuple(c for c in table.columns if c.name in like.column_names)
     plan = restrict_to_keys(Ref("current", table.columns), Ref("keys", key_columns), table.key)
-    stored = engine.lookup(table.name, table.key[0], like.column(table.key[0]), snapshot)
+    first, *others = table.key
+    exact = [column.name for column in key_columns if column.type not in FLOATS]
+    by = [first, *(name for name in others if name in exact)]
+    stored = engine.lookup(table.name, by, like, snapshot)
     current = pa.concat_tables([stored, *before])
     old = engine.local.evaluate(plan, {"current": current, "keys": like})
     place, negative = old.schema.get_field_index(WEIGHT), pc.negate(old.column(WEIGHT))

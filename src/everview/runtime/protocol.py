@@ -390,8 +390,11 @@ class Engine(Protocol):
     def select(self, query: OrderedQuery, snapshot: Snapshot, pending: Changes) -> Result:
         """The rows that a query shows, each as often as its weight says, read when asked for."""
 
-    def lookup(self, name: str, by: str, keys: pa.ChunkedArray, snapshot: Snapshot) -> pa.Table:
-        """The weighted rows of a relation whose column `by` is among `keys`."""
+    def lookup(self, name: str, by: Sequence[str], keys: pa.Table, snapshot: Snapshot) -> pa.Table:
+        """The weighted rows of a relation that agree with one of `keys` in the columns `by`.
+
+        There may be more rows, which agree in the first of these columns.
+        """
 
     def register_function(self, name: str, function: Callable[..., Any], gives: Type) -> None:
         """Make a function of the user's, written in Python, known to queries."""
