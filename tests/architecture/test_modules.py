@@ -15,7 +15,7 @@ FAN_OUT = 15
 WIDER = {
     "everview.engines.spark.engine": 34,
     "everview.engines.duckdb.engine": 27,
-    "everview.database.database": 23,
+    "everview.database.database": 22,
     "everview.database.catalog.catalog": 18,
     "everview.engines.spark.text": 18,
     "everview.engines.duckdb.evaluator": 18,

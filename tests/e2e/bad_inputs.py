@@ -698,8 +698,9 @@ T002 INSERT gives 6 values for 5 columns of t2
     INSERT INTO t2 VALUES (1, NULL, 5, 1, 1, 1)
 T006 MERGE: 1 rows of u are matched more than once, for instance {'k': 1}
     MERGE INTO u USING (SELECT 1 AS k UNION ALL SELECT 1) s ON u.k = s.k WHEN MATCHED THEN DELETE
-T008 no transaction is open
+T008 there is nothing to COMMIT: no transaction is open in this thread
     COMMIT
+T008 there is nothing to ROLLBACK: no transaction is open in this thread
     ROLLBACK
 T010 u would have two rows with the same primary key
     INSERT INTO u VALUES (1, 2)

@@ -31,6 +31,33 @@ def test_rows_are_looked_up_by_all_columns_of_the_key(open_db, tmp_path):
         assert db.audit().ok
 
 
+def test_rows_named_by_keys_and_cascades_look_at_all_columns_too(tmp_path, monkeypatch):
+    with ev.open(tmp_path / "store", engine="duckdb") as db:
+        declare(db)
+        db.sql("""CREATE TABLE below (tenant INT, id BIGINT, up BIGINT, PRIMARY KEY (tenant, id),
+            FOREIGN KEY (tenant, up) REFERENCES t ON DELETE CASCADE)""")
+        db.insert("below", [(tenant, i, i) for tenant in range(3) for i in range(LINES)])
+        lookup, read = db.engine.local.lookup, []
+
+        def counted(*given):
+            rows = lookup(*given)
+            read.append(rows.num_rows)
+            return rows
+
+        monkeypatch.setattr(db.engine.local, "lookup", counted)
+        db.update("t", keys=[(1, 7), (2, 9)], set={"n": 70})
+        db.upsert("t", [(1, 8, 80)])
+        db.delete("t", keys=[(1, 7)])
+        assert sum(read) < 20, read
+        monkeypatch.undo()
+        rows = {row[:2]: row[2] for row in db.read("t").rows()}
+        assert (rows[2, 9], rows[1, 8], len(rows)) == (70, 80, 3 * LINES - 1)
+        assert {(1, 7, 7)} == {(k, i, i) for k in range(3) for i in range(LINES)} - {
+            *db.read("below").rows()
+        }
+        assert db.audit().ok
+
+
 def test_rows_that_come_and_go_in_many_transactions_are_all_there(open_db, tmp_path):
     """What came in one transaction and went in another is in two runs, the second of them small."""
     rng = random.Random(4)

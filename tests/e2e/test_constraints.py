@@ -251,6 +251,58 @@ def test_values_that_are_left_out_are_computed(db):
     assert db.audit().ok
 
 
+def test_default_stands_for_a_generated_column_and_is_the_only_value_it_takes(open_db, tmp_path):
+    with open_db(tmp_path / "store") as db:
+        db.sql("""CREATE TABLE g (id INT PRIMARY KEY, a INT DEFAULT 3,
+            twice INT GENERATED ALWAYS AS (a * 2) STORED,
+            more INT GENERATED ALWAYS AS ((a + 1) * (2)) STORED NOT NULL)""")
+        db.sql("INSERT INTO g VALUES (1, 5, DEFAULT, DEFAULT), (2, DEFAULT, DEFAULT, DEFAULT)")
+        db.sql("INSERT INTO g (twice, id) VALUES (DEFAULT, 3)")
+        db.sql("UPDATE g SET twice = DEFAULT, a = 7 WHERE id = 3")
+        db.sql("""MERGE INTO g USING (SELECT 3 AS id UNION ALL SELECT 4) s ON g.id = s.id
+            WHEN MATCHED THEN UPDATE SET twice = DEFAULT, a = 8
+            WHEN NOT MATCHED THEN INSERT (id, a, twice) VALUES (s.id, DEFAULT, DEFAULT)""")
+        rows = [(1, 5, 10, 12), (2, 3, 6, 8), (3, 8, 16, 18), (4, 3, 6, 8)]
+        assert sorted(db.read("g").rows()) == rows
+        for text, code in {
+            "INSERT INTO g VALUES (5, 5, 10, DEFAULT)": "T002",
+            "INSERT INTO g (id, twice) VALUES (5, DEFAULT), (6, 6)": "T015",
+            "INSERT INTO g (id, twice) SELECT 5, 10": "T015",
+            "UPDATE g SET twice = 10": "T015",
+        }.items():
+            error = refused(db, text)
+            assert (error.code, error.span is not None) == (code, True), text
+        assert sorted(db.read("g").rows()) == rows
+        db.sql("ALTER TABLE g ALTER COLUMN a SET DEFAULT 4")
+        db.sql("ALTER TABLE g ADD COLUMN up INT DEFAULT 1 REFERENCES g ON DELETE CASCADE")
+        db.sql("START TRANSACTION; INSERT INTO g (id) VALUES (5); COMMIT")
+        assert db.sql("SELECT * FROM g WHERE id = 5").rows() == [(5, 4, 8, 10, 1)]
+        db.sql("DELETE FROM g WHERE id = 1")
+        assert db.read("g").rows() == []
+
+
+def test_what_a_transaction_would_violate_is_seen_in_it(open_db, tmp_path):
+    with open_db(tmp_path / "store") as db:
+        db.sql("""
+            CREATE TABLE s (id INT PRIMARY KEY, a INT, CONSTRAINT small CHECK (a < 2) NOT ENFORCED);
+            CREATE ASSERTION few CHECK ((SELECT COUNT(*) FROM s) < 3) NOT ENFORCED;
+            INSERT INTO s VALUES (1, 5)""")
+        asked = "SELECT `constraint`, `row` FROM everview.violations"
+        first = [("small", "(id=1, a=5)")]
+        with db.transaction() as tx:
+            tx.sql("INSERT INTO s VALUES (2, 6), (3, 1)")
+            seen = sorted(tx.sql(asked).rows())
+            assert seen == [("few", "(value_1=3)"), *first, ("small", "(id=2, a=6)")]
+            assert tx.preview("small").inserted.rows() == [(2, 6)]
+            assert tx.preview("few").inserted.rows() == [(3,)]
+            assert db.sql(asked).rows() == first
+            tx.rollback()
+        db.sql("BEGIN; UPDATE s SET a = 1")
+        assert db.sql(asked).rows() == []
+        db.sql("ROLLBACK")
+        assert db.sql(asked).rows() == first
+
+
 def test_rows_follow_the_key_they_refer_to(open_db, tmp_path):
     with open_db(tmp_path / "store") as db:
         db.sql("""
@@ -262,8 +314,71 @@ def test_rows_follow_the_key_they_refer_to(open_db, tmp_path):
         db.sql("DELETE FROM node WHERE id = 1")
         assert db.read("node").rows() == [(4, None)]
         assert Counter(db.read("note").rows()) == Counter([(None, "a"), (None, "a"), (4, "b")])
-        assert refused(db, "UPDATE node SET id = 5").code == "T016"
+        assert db.sql("UPDATE node SET id = 5, up = NULL WHERE id = 4 AND id > 4").changed == 0
+        error = refused(db, "UPDATE node SET id = 5")
+        assert error.code == "T016"
+        assert "rows of note" in error.problem
         assert db.audit().ok
+
+
+def test_an_update_of_a_key_is_refused_only_where_rows_refer_to_what_it_was(open_db, tmp_path):
+    with open_db(tmp_path / "store") as db:
+        db.sql("""
+            CREATE TABLE node (id INT PRIMARY KEY, code INT UNIQUE, t STRING,
+              up INT REFERENCES node ON DELETE CASCADE);
+            CREATE TABLE note (code INT REFERENCES node (code) ON DELETE SET NULL)""")
+        db.insert("node", [(1, 10, "a", None), (2, 20, "b", 1), (3, 30, "c", None)])
+        db.insert("note", [(10,), (None,)])
+        source = "USING (SELECT 1 AS id, {} AS code, 'm' AS t, CAST(NULL AS INT) AS up) s"
+        merged = f"MERGE INTO node {source} ON node.id = s.id WHEN MATCHED THEN UPDATE SET *"
+        accepted = [
+            "UPDATE node SET id = id, code = code, t = 'same'",
+            "UPDATE node SET id = 4 WHERE id = 3",
+            "UPDATE node SET code = 21 WHERE code = 20",
+            "UPDATE node SET id = id + 10, up = up + 10",
+            "UPDATE node SET id = id - 10, up = up - 10",
+            merged.format(10),
+            "BEGIN; DELETE FROM note WHERE code = 10",
+            "UPDATE node SET code = 11 WHERE id = 1; COMMIT",
+            "INSERT INTO note VALUES (11)",
+        ]
+        for text in accepted:
+            db.sql(text)
+        for text in ("UPDATE node SET id = 5 WHERE id = 1", merged.format(12)):
+            assert refused(db, text).code == "T016", text
+        with pytest.raises(ev.UserError, match="rows of note"):
+            db.update("node", keys=[1], set={"code": 12})
+        db.update("node", keys=[1, 2], set={"t": "k"})
+        db.update("node", [{"id": 1, "code": 11}])
+        assert sorted(db.read("node").rows()) == [
+            (1, 11, "k", None),
+            (2, 21, "k", 1),
+            (4, 30, "same", None),
+        ]
+        assert sorted(db.read("note").rows(), key=str) == [(11,), (None,)]
+
+
+def test_a_cascade_costs_what_it_touches_however_long_its_chain(tmp_path, monkeypatch):
+    """Every row of a chain is deleted by the one before it; twice as many cost twice as much."""
+    given = []
+    for rows in (40, 80):
+        with ev.open(tmp_path / str(rows), engine="duckdb") as db:
+            up = "up INT REFERENCES node ON DELETE CASCADE"
+            db.sql(f"CREATE TABLE node (id INT PRIMARY KEY, {up})")
+            others = [(i, None) for i in range(1_000, 1_100)]
+            db.insert("node", [(i, i - 1 if i else None) for i in range(rows)] + others)
+            local, looked = db.engine.local, [0]
+            evaluate = local.evaluate
+
+            def counted(plan, relations, evaluate=evaluate, looked=looked):
+                looked[0] += sum(each.num_rows for each in relations.values())
+                return evaluate(plan, relations)
+
+            monkeypatch.setattr(local, "evaluate", counted)
+            db.sql("DELETE FROM node WHERE id = 0")
+            assert sorted(db.read("node").rows()) == others
+            given.append(looked[0])
+    assert given[1] < 2.2 * given[0], given
 
 
 BAD = {

@@ -224,6 +224,8 @@ def test_other_views_have_no_nabla(db):
     db.sql("CREATE VIEW plain AS SELECT a FROM r")
     with pytest.raises(ev.UserError) as caught:
         db.explain("plain", "nabla")
+    with pytest.raises(ev.UserError, match="has no pre"):
+        db.explain("plain", "pre")
     assert caught.value.code == "R005"
     db.relalg("same", "plain")
     assert db.explain("same", "nabla").splitlines()[:3] == [
@@ -231,3 +233,31 @@ def test_other_views_have_no_nabla(db):
         "∇same = ∇plain",
         "Δsame = Δplain",
     ]
+
+
+def test_what_a_view_will_be_is_shown_over_what_its_relations_are(tmp_path):
+    with ev.open(tmp_path / "store", engine="duckdb") as db:
+        db.sql("CREATE TABLE r (a INT, b INT); CREATE TABLE s (b INT, c INT)")
+        db.relalg("q", "project[a](select[b > 1](r)) minus project[a](r join s)")
+        shown = db.explain("q", "pre").splitlines()[0]
+        r, s = "(r − ∇r) ∪ Δr", "(s − ∇s) ∪ Δs"
+        assert shown == f"pre(q) = Π[a](σ[`b` > 1]({r})) − Π[a](({r}) ⋈ ({s}))"
+        written = shown.partition(" = ")[2]
+        db.insert("r", [(1, 2), (2, 2), (3, 0)])
+        db.insert("s", [(2, 9)])
+        with db.transaction() as tx:
+            tx.apply("r", deleted=[(1, 2)], inserted=[(4, 5), (5, 6)])
+            tx.apply("s", inserted=[(6, 1)])
+            wanted = sorted(tx.read("q").rows())
+        for name, gone, come in (("r", [(1, 2)], [(4, 5), (5, 6)]), ("s", [], [(6, 1)])):
+            columns = "a INT, b INT" if name == "r" else "b INT, c INT"
+            db.sql(f"CREATE TABLE gone_{name} ({columns}); CREATE TABLE come_{name} ({columns})")
+            db.sql(f"CREATE TABLE was_{name} ({columns})")
+            db.insert(f"gone_{name}", gone)
+            db.insert(f"come_{name}", come)
+            for sign, table in (("∇", "gone"), ("Δ", "come"), ("(", "(was")):
+                written = written.replace(f"{sign}{name}", f"{table}_{name}")
+        db.insert("was_r", [(1, 2), (2, 2), (3, 0)])
+        db.insert("was_s", [(2, 9)])
+        db.relalg("by_text", written)
+        assert sorted(db.read("by_text").rows()) == wanted == sorted(db.read("q").rows())

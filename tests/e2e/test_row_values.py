@@ -116,6 +116,11 @@ CONDITIONS = {
     "(i, j) < (2, 20)": lambda r: rows_less(r, (2, 20)),
     "NOT (i, j) >= (2, 20)": lambda r: negated(rows_less((2, 20), r, at_most)),
     "(i, j) = (i, j)": lambda r: rows_equal(r, r),
+    "(i, j) IS NULL": lambda r: r == (None, None),
+    "(i, j) IS NOT NULL": lambda r: None not in r,
+    "NOT (i, j) IS NULL": lambda r: r != (None, None),
+    "NOT ((i, j) IS NOT NULL)": lambda r: None in r,
+    "(i + 1, j) IS NOT NULL OR i > 2": lambda r: None not in r or r[0] == 3,
     "((i, j), i) = ((1, 10), 1)": lambda r: rows_equal((*r, r[0]), (1, 10, 1)),
 }
 
@@ -176,3 +181,11 @@ def test_a_statement_sets_rows_of_the_same_width(db):
         db.sql("UPDATE w SET (a, b) = (1, 2, 3)")
     assert db.sql("UPDATE w SET (a, b) = (b, a)").changed == 1
     assert db.read("w").rows() == [(2, 1)]
+
+
+def test_in_another_dialect_a_row_is_not_null_where_it_says_so(db):
+    asked = "SELECT (1, NULL) IS NOT NULL AS x"
+    assert db.sql(asked, dialect="postgres").rows() == [(False,)]
+    with pytest.raises(ev.UserError, match="IS NOT NULL") as refused:
+        db.sql(asked, dialect="mysql")
+    assert refused.value.span is not None

@@ -67,7 +67,7 @@ def test_only_the_first_rows_are_read_to_be_shown():
     reader = pa.RecordBatchReader.from_stream(result)
     assert reader.read_next_batch().num_rows == 65_536
     assert result.columns == ("n",)
-    assert "Result" in repr(result)
+    assert "and more rows" in repr(result)
 
 
 def test_a_long_value_is_cut_in_html():
@@ -89,12 +89,35 @@ def test_a_statement_says_what_it_changed():
     assert rows_changed(3).rows() == [(3,)]
 
 
+def test_its_text_is_a_table_of_the_first_rows(db):
+    db.sql("CREATE TABLE wide (id INT, name STRING)")
+    assert repr(db.read("wide")).splitlines()[1] == "│ id │ name │"
+    db.insert("wide", [(i, "x" * 1_000 + "\n\x1b[31m") for i in range(100)])
+    lines = repr(db.sql("SELECT * FROM wide ORDER BY id")).splitlines()
+    assert len(lines) == 3 + 20 + 2
+    assert max(map(len, lines)) == 100
+    assert lines[3].startswith("│ 0")
+    assert lines[-1] == "… and more rows"
+    assert "\x1b" not in repr(db.sql("SELECT '\x1b[31m' AS x"))
+    assert "NULL" in repr(db.sql("SELECT CAST(NULL AS INT) AS x"))
+    unread = db.read("wide")
+    db.close()
+    assert "closed" in repr(unread)
+
+
 def test_polars_takes_it(db):
-    polars = pytest.importorskip("polars")
+    polars = pytest.importorskip("polars", reason="polars is in requirements.lock: make setup")
     frame = db.read("t").to_polars()
     assert isinstance(frame, polars.DataFrame)
     assert frame.height == 4
-    assert polars.DataFrame(db.read("t")).equals(frame)
+    streamed = polars.DataFrame(db.read("t"))
+    assert streamed.sort("id", "name").equals(frame.sort("id", "name"))
+    assert sorted(frame.rows(), key=str) == sorted(db.read("t").rows(), key=str)
+    db.sql("CREATE TABLE every (d DECIMAL(9, 2), at TIMESTAMP, l ARRAY<INT>, s STRUCT<a: INT>)")
+    assert db.read("every").to_polars().shape == (0, 4)
+    db.sql("INSERT INTO every VALUES (1.5, TIMESTAMP '2024-02-03', ARRAY(1, 2), STRUCT(3 AS a))")
+    ((number, at, items, struct),) = db.read("every").to_polars().rows()
+    assert (str(number), at.day, items, struct) == ("1.50", 3, [1, 2], {"a": 3})
 
 
 def test_without_polars_the_error_says_what_to_install(db, monkeypatch):

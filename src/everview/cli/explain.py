@@ -20,6 +20,7 @@ STAGES = (
     "deltas",
     "domains",
     "nabla",
+    "pre",
     "agca",
     "triggers",
     "shredded",

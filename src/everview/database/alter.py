@@ -31,6 +31,7 @@ from everview.lang.sql.parse.alterations import (
     RenameColumn,
     RenameTo,
     SetComment,
+    SetDefault,
     SetType,
 )
 from everview.lang.sql.parse.statements import Alter
@@ -215,6 +216,8 @@ def _applied(action: Action, draft: _Draft, evaluate: Evaluate) -> _Draft:
             return _set_type(action, draft)
         case SetComment():
             return _set_comment(action, draft)
+        case SetDefault():
+            return _set_default(action, draft, evaluate)
         case RenameTo():
             raise AssertionError("RENAME TO stands alone")
         case _:
@@ -329,3 +332,18 @@ def _set_comment(action: SetComment, draft: _Draft) -> _Draft:
     place, table = draft.must_have(action.name, action.span), draft.table
     comments = table.comments.with_column(table.columns[place].name, action.text)
     return replace(draft, table=replace(table, comments=comments))
+
+
+def _set_default(action: SetDefault, draft: _Draft, evaluate: Evaluate) -> _Draft:
+    """Another default, or none; the rows that are there keep what they have."""
+    place, table = draft.must_have(action.name, action.span), draft.table
+    column = table.columns[place]
+    if column.name in dict(table.generated):
+        problem = f"{column.name} of {table.name} is generated, and has no default"
+        remedy = "leave it: it follows from other columns"
+        raise UserError("C009", problem, span=action.span, remedy=remedy)
+    kept = tuple(each for each in table.defaults if each[0] != column.name)
+    if action.default is not None:
+        evaluate(action.default, column)
+        kept = (*kept, (column.name, action.default))
+    return replace(draft, table=replace(table, defaults=kept))

@@ -9,16 +9,16 @@ import pyarrow as pa
 from everview.database.commit import commit_transaction
 from everview.database.handle import Handle
 from everview.database.preview import preview
-from everview.database.transaction import Commit, Preview, Transaction
+from everview.database.transaction import Commit, Preview, RunSql, Transaction, no_sql
 from everview.errors import Span, UserError
 from everview.runtime.protocol import Part
 from everview.runtime.results import Result
 from everview.store.transaction_ids import TransactionId
 
 
-def begin(db: Handle, id_: TransactionId | None = None) -> Transaction:
+def begin(db: Handle, id_: TransactionId | None = None, run_sql: RunSql = no_sql) -> Transaction:
     """Begin a transaction, which holds up other writers until it ends."""
-    return db.begin(*_outcomes(db), id_)
+    return db.begin(*_outcomes(db), run_sql, id_)
 
 
 def change_alone(db: Handle, change: Callable[[Transaction], None]) -> int:
@@ -56,16 +56,32 @@ def begin_or_end(db: Handle, action: str, span: Span, id_: TransactionId | None)
 
     COMMIT of a transaction with an id gives the epoch, and whether the transaction is repeated.
     """
+    if db.thread.inside:
+        raise UserError(
+            "T008",
+            f"{action.upper()} does not stand inside tx.sql",
+            span=span,
+            remedy="end the transaction with tx.commit() or tx.rollback(), or with its block",
+        )
     if action == "begin":
         if db.thread.transaction is not None:
             raise UserError(
-                "T008", "a transaction is open already", span=span, remedy="COMMIT it first"
+                "T008",
+                "a transaction is open already in this thread, and transactions do not nest",
+                span=span,
+                remedy="write COMMIT to keep its changes or ROLLBACK to discard them, then BEGIN",
             )
         db.thread.transaction = begin(db, id_)
         return None
     db.must_be_open()
     if db.thread.transaction is None:
-        raise UserError("T008", "no transaction is open", span=span, remedy="BEGIN one first")
+        raise UserError(
+            "T008",
+            f"there is nothing to {action.upper()}: no transaction is open in this thread",
+            span=span,
+            remedy="write BEGIN before the statements that belong together; "
+            "a statement alone is committed when it is done",
+        )
     open_, db.thread.transaction = db.thread.transaction, None
     if action == "rollback":
         open_.rollback()

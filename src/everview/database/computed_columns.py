@@ -14,6 +14,7 @@ from everview.database.queries import select
 from everview.database.rows import Absent
 from everview.errors import Span, UserError
 from everview.expr.quoting import spark_name, spark_type
+from everview.expr.types import names
 from everview.lang.sql.parse.grammar import QUERIES
 from everview.lang.sql.parse.parser import parse_query
 from everview.lang.sql.violating_query import NOW
@@ -48,7 +49,9 @@ def not_generated(table: TableDefinition) -> tuple[str, ...]:
     return tuple(c.name for c in table.columns if c.name not in dict(table.generated))
 
 
-def must_not_be_generated(named: Collection[str], table: TableDefinition, span: Span) -> None:
+def must_not_be_generated(
+    named: Collection[str], table: TableDefinition, span: Span | None = None
+) -> None:
     """Refuse to assign a generated column."""
     for name in named:
         if name in dict(table.generated):
@@ -56,8 +59,30 @@ def must_not_be_generated(named: Collection[str], table: TableDefinition, span: 
                 "T015",
                 f"{name} of {table.name} is generated: it follows from other columns",
                 span=span,
-                remedy="leave it out",
+                remedy="leave it out, or write DEFAULT for it in SQL",
             )
+
+
+def without_generated(
+    query: str, table: TableDefinition, named: tuple[str, ...]
+) -> tuple[str, tuple[str, ...]]:
+    """VALUES and their columns without those that are generated, where DEFAULT stands for each."""
+    generated = {name.lower() for name, _ in table.generated}
+    columns = named or names(table.columns)
+    places = [at for at, name in enumerate(columns) if name.lower() in generated]
+    if not places or _DEFAULT not in query.upper():
+        return query, named
+    tree = parse_query(query)
+    rows = tree.expressions if isinstance(tree, exp.Values) else []
+    for row in rows:
+        values = row.expressions if isinstance(row, exp.Tuple) else []
+        if len(values) != len(columns) or not all(_is_default(values[at]) for at in places):
+            return query, named
+    for row in rows:
+        kept = [each for at, each in enumerate(row.expressions) if at not in places]
+        row.set("expressions", kept)
+    left = tuple(name for at, name in enumerate(columns) if at not in places)
+    return (str(tree.sql(dialect=QUERIES)), left) if rows and left else (query, named)
 
 
 def with_default_words(query: str, table: TableDefinition, columns: Sequence[str]) -> str:
@@ -78,7 +103,12 @@ def with_default_words(query: str, table: TableDefinition, columns: Sequence[str
 
 def assigned_value(value: str, table: TableDefinition, column: str) -> str:
     """A value of SET, which may be the word DEFAULT."""
-    return default_value(table, column) if value.upper() == _DEFAULT else value
+    return default_value(table, column) if is_default_word(value) else value
+
+
+def is_default_word(value: str) -> bool:
+    """Whether a value is the word DEFAULT."""
+    return value.upper() == _DEFAULT
 
 
 def _is_default(value: exp.Expr) -> bool:

@@ -79,7 +79,7 @@ class ExclusiveAccess:
                 if other is None or other is turn or not other.is_open:
                     return self._run(work)
                 if turn is None and other.thread == get_ident():
-                    raise _nested("a transaction of this thread is open already")
+                    raise _nested(_STILL_OPEN)
             other.wait(POLL_SECONDS)
 
     def reserve(self, turn: Reservation) -> None:
@@ -128,5 +128,13 @@ def closed() -> UserError:
     return UserError("H001", "this database is closed", remedy="open it again with everview.open")
 
 
+_STILL_OPEN = "a transaction of this thread is still open, and would wait for itself"
+
+
 def _nested(problem: str) -> UserError:
-    return UserError("T008", problem, remedy="COMMIT it or roll it back first")
+    return UserError(
+        "T008",
+        problem,
+        remedy="after BEGIN write COMMIT or ROLLBACK first; in a `with db.transaction() as tx` "
+        "block call tx instead of db, or leave the block",
+    )

@@ -16,7 +16,6 @@ from everview.database.begin import begin, change_alone
 from everview.database.catalog.catalog import Catalog
 from everview.database.change_feed import ChangePair
 from everview.database.commit import install_plan
-from everview.database.error_context import in_original_text, rows_in_original_text
 from everview.database.execute import execute_all, explain
 from everview.database.handle import Handle
 from everview.database.introspect.history import MAX_EPOCHS, Entry, history
@@ -27,9 +26,9 @@ from everview.database.introspect.status import (
     status,
 )
 from everview.database.python_functions import checked_function
+from everview.database.run_text import run_inside, run_text
 from everview.database.transaction import Transaction
 from everview.database.upkeep import compact_all, retain
-from everview.lang.sql.dialects.translate import parse_dialect
 from everview.lang.sql.parse.statements import NESTED_MODES, Parameters, Statement
 from everview.plan.nodes import Plan, Source
 from everview.runtime.protocol import Engine
@@ -165,7 +164,8 @@ class Database:
                 tx.insert("orders", [(5, 8, "3.10")])
             print(tx.repeated)
         """
-        return begin(self.handle, None if id is None else arguments.transaction_id(id))
+        wanted = None if id is None else arguments.transaction_id(id)
+        return begin(self.handle, wanted, run_inside(self.handle))
 
     def insert(self, table: str, rows: Any) -> int:
         """Insert rows in a transaction of their own, and return the new epoch.
@@ -197,6 +197,24 @@ class Database:
             db.upsert("orders", [(1, 7, "12.00")])
         """
         return change_alone(self.handle, lambda tx: tx.upsert(table, rows))
+
+    def update(
+        self,
+        table: str,
+        rows: Any = None,
+        *,
+        keys: Any = None,
+        set: Mapping[str, Any] | None = None,  # noqa: A002
+    ) -> int:
+        """Change some columns of rows named by their primary keys, and return the new epoch.
+
+        `keys` with what to `set`, or rows with the key and the columns to be changed; `UPDATE` in
+        SQL changes rows by a condition.
+
+            db.update("orders", keys=[2, 3], set={"amount": "5.00"})
+            db.update("orders", [{"id": 2, "amount": "6.00"}])
+        """
+        return change_alone(self.handle, lambda tx: tx.update(table, rows, keys=keys, set=set))
 
     def compact(self) -> int:
         """Add up the segments of every relation now, and return the new epoch.
@@ -235,14 +253,7 @@ class Database:
             db.sql("UPDATE orders SET amount = ? WHERE id = ?", [6, 3]).changed
             db.sql("SELECT COUNT(*) AS n FROM big").show()
         """
-        arguments.text("text", text)
-        if dialect is not None:
-            arguments.text("dialect", dialect)
-        read_as = dialect or (None if params is None else "spark")
-        with in_original_text(text, read_as):
-            statements = parse_dialect(text, dialect, self.catalog.schemas, params)
-            *_, last = (None, *self.run(statements))
-        return last if last is None else rows_in_original_text(last, text, read_as)
+        return run_text(self.handle, self.catalog, text, params, dialect)
 
     def run(self, statements: Iterable[Statement]) -> Iterator[Result | None]:
         """Run parsed statements in order; the rows of each step, as it is done."""
@@ -381,9 +392,9 @@ class Database:
         `stage` is `"operators"` (each with its law, its state and what it read the last time),
         `"plan"`, `"deltas"` (the degree, and the maps that each change reads), `"domains"`
         (subqueries with inputs, and how many values these have), `"derivative"`,
-        `"nabla"` (what leaves a view in relational algebra and what comes into it), `"program"`,
-        `"sql"`, `"agca"` and `"triggers"` (a GROUP BY as sums of products), or of a nested view
-        `"shredded"`.
+        `"nabla"` (what leaves a view in relational algebra and what comes into it), `"pre"` (what
+        it will be), `"program"`, `"sql"`, `"agca"` and `"triggers"` (a GROUP BY as sums of
+        products), or of a nested view `"shredded"`.
 
             print(db.explain("revenue"))
         """

@@ -21,6 +21,7 @@ from everview.database.declare_constraints import (
     declare_table,
     drop_assertion,
     must_be_no_constraint,
+    with_added_constraints,
 )
 from everview.database.error_context import with_span
 from everview.errors import Span, UserError
@@ -182,7 +183,8 @@ def _apply(
             changed = alter(statement, catalog, engine, now)
             if changed is None:
                 return None
-            return CatalogChange(changed.catalog, alteration=changed)
+            left = with_added_constraints(statement, catalog, changed.catalog)
+            return CatalogChange(left, alteration=changed)
         case CreateFunction(function, lenient, replaces):
             if lenient and function.name.lower() in catalog.functions:
                 return None

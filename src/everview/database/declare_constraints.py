@@ -13,8 +13,9 @@ from everview.database.queries import describe, select
 from everview.errors import Span, UserError
 from everview.expr.quoting import spark_name, spark_type
 from everview.expr.types import Column
+from everview.lang.sql.parse.alterations import AddColumn
 from everview.lang.sql.parse.constraints import ASSERTION, CHECK, Constraint
-from everview.lang.sql.parse.statements import AlterConstraints, CreateTable, Drop
+from everview.lang.sql.parse.statements import Alter, AlterConstraints, CreateTable, Drop
 from everview.lang.sql.violating_query import problem_in_expression
 from everview.runtime.arrow_types import arrow_type
 from everview.runtime.protocol import Engine, Snapshot
@@ -135,6 +136,23 @@ def alter_constraints(statement: AlterConstraints, catalog: Catalog) -> Catalog:
         must_keep_collections(table, added.references)
         catalog = catalog.with_constraint(replace(added, table=table.name))
     return catalog
+
+
+def with_added_constraints(statement: Alter, before: Catalog, after: Catalog) -> Catalog:
+    """The catalog after ALTER TABLE, with the constraints of the columns that it adds."""
+    found = before.find(statement.name)
+    there = {c.name.lower() for c in before.tables[found].columns} if found in before.tables else ()
+    added = tuple(
+        constraint
+        for action in statement.actions
+        if isinstance(action, AddColumn) and action.column.name.lower() not in there
+        for constraint in action.constraints
+    )
+    if not added:
+        return after
+    return alter_constraints(
+        AlterConstraints(statement.name, added, (), (), False, statement.span), after.compile()
+    )
 
 
 def drop_assertion(statement: Drop, catalog: Catalog) -> Catalog:

@@ -10,10 +10,12 @@ from everview.database.catalog.definitions import TableDefinition
 from everview.database.computed_columns import (
     assigned_value,
     default_value,
+    is_default_word,
     must_not_be_generated,
     not_generated,
     with_default_words,
     with_generated,
+    without_generated,
 )
 from everview.database.introspect.system_tables import BoundQuery
 from everview.database.queries import select
@@ -63,12 +65,13 @@ def insert(tx: Transaction, statement: Insert) -> int:
 
 def cast_rows(table: TableDefinition, statement: Insert, weight: str = "") -> str:
     """A query for the rows of an INSERT, with the columns and types of its table."""
-    columns = _columns(table, statement.columns, statement)
-    width = _width(statement.query)
+    given, named = without_generated(statement.query, table, statement.columns)
+    columns = _columns(table, named, statement)
+    width = _width(given)
     if width is not None:
         _must_fit(width, columns, table, statement)
     aliases = ", ".join(map(spark_name, columns))
-    query = with_default_words(statement.query, table, columns)
+    query = with_default_words(given, table, columns)
     return f"SELECT {_cast(table, columns)}{weight} FROM ({query}) AS t({aliases})"
 
 
@@ -134,7 +137,6 @@ def update(tx: Transaction, statement: Update) -> int:
     """UPDATE: minus the old rows, plus the new ones."""
     table = tx.catalog.table(statement.table)
     changed = _assigned(table, statement.assignments, statement)
-    must_keep_keys(changed, table, tx.catalog, statement.span)
     where = f" WHERE {statement.where}" if statement.where else ""
     fresh = (
         f"SELECT {_replaced(table, statement.alias, changed)}, CAST(1 AS BIGINT) AS `{SIGN}` "
@@ -142,6 +144,7 @@ def update(tx: Transaction, statement: Update) -> int:
     )
     old = _old(table, statement.alias, statement.where)
     change = _change(tx, table, f"{old} UNION ALL {fresh}")
+    must_keep_keys(changed, table, [change], tx, statement.span)
     tx.add_weighted(table.name, change, removes=True)
     return row_count(change) // 2
 
@@ -153,17 +156,19 @@ def merge(tx: Transaction, statement: Merge) -> int:
     """
     table = tx.catalog.table(statement.table)
     _must_match_once(tx, table, statement)
+    assigned: set[str] = set()
     updated: list[str] = []
     others: list[str] = []
     for index, clause in enumerate(statement.clauses):
         if clause.action == "update":
-            every = {*not_generated(table)} - {*table.key}  # of UPDATE *, which matches by the key
-            must_keep_keys(clause.columns or every, table, tx.catalog, statement.span)
+            assigned |= {*(clause.columns or not_generated(table))}
         earlier = [c for c in statement.clauses[:index] if c.matched == clause.matched]
         rows = _merge_rows(table, statement, clause, _guard(clause, earlier))
         (updated if clause.action == "update" else others).extend(rows)
     removes = any(clause.matched for clause in statement.clauses)
     parts = [_change(tx, table, " UNION ALL ".join(each)) for each in (updated, others) if each]
+    if updated:
+        must_keep_keys(assigned, table, parts[:1], tx, statement.span)
     tx.add_weighted(table.name, *parts, removes=removes)
     pairs = row_count(parts[0]) // 2 if updated else 0
     return sum(map(row_count, parts)) - pairs
@@ -174,10 +179,7 @@ def _merge_rows(
 ) -> list[str]:
     target = f"{spark_name(table.name)} AS {spark_name(statement.alias)}"
     if not clause.matched:
-        columns = _columns(table, clause.columns, statement)
-        values = clause.values or tuple(map(spark_name, columns))
-        _must_fit(len(values), columns, table, statement)
-        given = dict(zip(columns, values, strict=True))
+        given = _inserted(table, clause, statement)
         fresh = ", ".join(
             f"CAST({given.get(c.name) or default_value(table, c.name)} AS {spark_type(c.type)}) "
             f"AS {spark_name(c.name)}"
@@ -198,6 +200,22 @@ def _merge_rows(
         fresh = _replaced(table, statement.alias, changed)
         parts.append(f"SELECT {fresh}, CAST(1 AS BIGINT) AS `{SIGN}` {joined}")
     return parts
+
+
+def _inserted(table: TableDefinition, clause: MergeClause, statement: Merge) -> dict[str, str]:
+    """The values of an INSERT of a MERGE by column; DEFAULT stands for itself."""
+    generated = {name.lower() for name, _ in table.generated}
+    pairs = zip(clause.columns, clause.values, strict=False)
+    left = {n for n, value in pairs if n.lower() in generated and is_default_word(value)}
+    kept = [at for at, name in enumerate(clause.columns) if name not in left]
+    named = tuple(clause.columns[at] for at in kept)
+    columns = _columns(table, named, statement)
+    values = clause.values or tuple(map(spark_name, columns))
+    if left and len(values) == len(clause.columns):
+        values = tuple(values[at] for at in kept)
+    _must_fit(len(values), columns, table, statement)
+    pairs = zip(columns, values, strict=True)
+    return {name: assigned_value(value, table, name) for name, value in pairs}
 
 
 def _replaced(table: TableDefinition, alias: str, changed: Mapping[str, str]) -> str:
@@ -315,6 +333,8 @@ def _assigned(
         if name.lower() not in known:
             raise _unknown(table, name, statement)
         column = known[name.lower()]
+        if column in dict(table.generated) and is_default_word(value):
+            continue
         changed[column] = assigned_value(value, table, column)
     must_not_be_generated(changed, table, statement.span)
     return changed

@@ -15,7 +15,7 @@ from everview.database.concurrency import ExclusiveAccess, closed
 from everview.database.error_context import report_damage, report_removed_epoch
 from everview.database.introspect.epoch_notes import timestamp
 from everview.database.maintain import Maintainer
-from everview.database.transaction import Commit, Preview, Transaction
+from everview.database.transaction import Commit, Preview, RunSql, Transaction
 from everview.errors import Span, UserError
 from everview.runtime.protocol import Engine, Snapshot
 from everview.runtime.results import Result
@@ -42,7 +42,9 @@ class LoadedCatalog:
 
 class _ThreadState(local):
     transaction: Transaction | None = None
-    """The transaction that this thread has begun with BEGIN."""
+    """The transaction that this thread has begun with BEGIN, or whose `sql` it runs."""
+    inside: bool = False
+    """Whether it runs the `sql` of a transaction, which then ends elsewhere."""
 
 
 class Handle:
@@ -135,13 +137,15 @@ class Handle:
         return self._access.run(work, turn)
 
     def begin(
-        self, commit: Commit, preview: Preview, id_: TransactionId | None = None
+        self, commit: Commit, preview: Preview, run_sql: RunSql, id_: TransactionId | None = None
     ) -> Transaction:
         """Begin a transaction, which holds up other writers until it ends."""
         self.must_write()
 
         def begun() -> Transaction:
-            tx = Transaction(self.engine, *self.at(), commit, self.exclusively, id_, preview)
+            tx = Transaction(
+                self.engine, *self.at(), commit, self.exclusively, id_, preview, run_sql
+            )
             self._access.reserve(tx)
             return tx
 
@@ -175,7 +179,7 @@ class Handle:
                 "T008",
                 "tables and views cannot be created or dropped inside a transaction",
                 span=span,
-                remedy="COMMIT or ROLLBACK first",
+                remedy="declare them before it begins, or after COMMIT or ROLLBACK",
             )
         self.must_write()
 

@@ -48,7 +48,7 @@ def _minimized_here(
     if by is None:
         stored = engine.evaluate(Source(table.name, table.columns), snapshot, {})
     else:
-        stored = engine.lookup(table.name, by, given.column(by), snapshot)
+        stored = engine.lookup(table.name, (by,), given, snapshot)
     zero = pa.scalar(0, pa.int64())
     weights = given.column(WEIGHT)
     counts = [pc.max_element_wise(pc.negate(weights), zero), pc.max_element_wise(weights, zero)]

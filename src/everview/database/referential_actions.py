@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
+from typing import Protocol
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -11,6 +12,7 @@ import pyarrow.compute as pc
 from everview.database.catalog.catalog import Catalog
 from everview.database.catalog.definitions import TableDefinition
 from everview.database.computed_columns import completed, with_generated
+from everview.database.pending_rows import PendingRows
 from everview.database.queries import select
 from everview.errors import Span, UserError
 from everview.expr.quoting import spark_name, spark_type
@@ -32,6 +34,18 @@ from everview.runtime.protocol import (
 _BEFORE = "rows before"
 
 
+class Seen(Protocol):
+    """What an open transaction sees: a snapshot, and what it has changed."""
+
+    catalog: Catalog
+    engine: Engine
+    snapshot: Snapshot
+
+    @property
+    def pending(self) -> Changes:
+        """For each table, the changes so far."""
+
+
 def with_referential_actions(
     catalog: Catalog,
     engine: Engine,
@@ -43,38 +57,42 @@ def with_referential_actions(
 
     A key goes if it was there before the transaction and is not after it. Rows that refer to it
     when all changes are made go too, or lose the reference; what that removes is followed further,
-    until nothing refers to a key that went.
+    until nothing refers to a key that went. Each step costs in proportion to the rows it touches.
     """
-    grown = {name: list(parts) for name, parts in changes.items()}
+    cascade = _Cascade(catalog, engine, snapshot, changes)
     losing = {*removes}
-    found = True
-    while found:
-        found = False
-        for key in _with_actions(catalog):
-            assert key.references is not None
-            if key.references.table not in losing:
-                continue
-            parts = _following(key, catalog, engine, grown, snapshot)
-            if parts:
-                grown.setdefault(key.table, []).extend(parts)
-                losing.add(key.table)
-                found = True
-    return grown, frozenset(losing)
+    fresh: Mapping[str, list[Part]] = {name: list(changes.get(name, ())) for name in removes}
+    while fresh:
+        fresh = cascade.after(fresh)
+        losing |= {*fresh}
+    return cascade.changes, frozenset(losing)
 
 
 def must_keep_keys(
-    changed: Collection[str], table: TableDefinition, catalog: Catalog, span: Span
+    named: Collection[str],
+    table: TableDefinition,
+    parts: Sequence[Part],
+    tx: Seen,
+    span: Span | None = None,
 ) -> None:
-    """Refuse an UPDATE of a key whose rows would take others with them, as if they were deleted."""
-    for key in _with_actions(catalog):
+    """Refuse an UPDATE of keys whose rows would take others with them, as if they were deleted.
+
+    `parts` is what it changes of the table, and `named` are the columns that it assigns.
+    """
+    assigned = {name.lower() for name in named}
+    for key in _with_actions(tx.catalog):
         to = key.references
         assert to is not None
-        named = {name.lower() for name in changed}
-        if to.table == table.name and named & {name.lower() for name in to.columns}:
+        if to.table != table.name or not assigned & {name.lower() for name in to.columns}:
+            continue
+        before = {name: list(each) for name, each in tx.pending.items()}
+        changes = {**before, table.name: [*before.get(table.name, ()), *parts]}
+        cascade = _Cascade(tx.catalog, tx.engine, tx.snapshot, changes)
+        if cascade.follows(key, parts):
             raise UserError(
                 "T016",
-                f"{', '.join(to.columns)} of {table.name} is not updated: {key.name} of {key.table}"
-                f" refers to it with ON DELETE {to.on_delete}",
+                f"{', '.join(to.columns)} of {table.name} is not updated: rows of {key.table} "
+                f"refer to what it was, by {key.name} with ON DELETE {to.on_delete}",
                 span=span,
                 remedy="in one transaction insert the new key, move what refers to the old one, "
                 "and delete it",
@@ -87,40 +105,126 @@ def _with_actions(catalog: Catalog) -> Iterator[Constraint]:
             yield each
 
 
-def _following(
-    key: Constraint, catalog: Catalog, engine: Engine, changes: Changes, snapshot: Snapshot
-) -> list[Part]:
-    """What becomes of the rows that refer to keys that went; nothing if there are none."""
-    assert key.references is not None
-    table = catalog.tables[key.table]
-    parent = in_memory(changes[key.references.table])
-    own = in_memory(changes.get(key.table, ()))
+class _Cascade:
+    """Referential actions by a worklist: each step looks at the rows that the last one changed."""
+
+    def __init__(
+        self, catalog: Catalog, engine: Engine, snapshot: Snapshot, changes: Changes
+    ) -> None:
+        self.catalog, self.engine, self.snapshot = catalog, engine, snapshot
+        self.changes = {name: list(parts) for name, parts in changes.items()}
+        self._rows: dict[str, PendingRows | None] = {}
+        """The changes of tables in memory; None for those that are in files alone."""
+        self._has_followed = False
+
+    def after(self, fresh: Mapping[str, list[Part]]) -> dict[str, list[Part]]:
+        """What follows from some changes, which are among all of them: it is added to these."""
+        found: dict[str, list[Part]] = {}
+        for key in _with_actions(self.catalog):
+            assert key.references is not None
+            if key.references.table in fresh:
+                parts = self._following(key, fresh[key.references.table])
+                for part in parts:
+                    self._add(key.table, part)
+                if parts:
+                    found.setdefault(key.table, []).extend(parts)
+        self._has_followed = True
+        return found
+
+    def follows(self, key: Constraint, parts: Sequence[Part]) -> bool:
+        """Whether rows refer to keys that some changes, which are among all of them, take away."""
+        self._has_followed = True
+        return bool(self._following(key, parts))
+
+    def _add(self, table: str, part: Part) -> None:
+        self.changes.setdefault(table, []).append(part)
+        known, rows = self._pending(table), in_memory([part])
+        if known is not None and rows is not None:
+            known.add(rows[0])
+        else:
+            self._rows[table] = None
+
+    def _pending(self, table: str) -> PendingRows | None:
+        if table not in self._rows:
+            rows = in_memory(self.changes.get(table, ()))
+            self._rows[table] = None if rows is None else PendingRows(rows)
+        return self._rows[table]
+
+    def _following(self, key: Constraint, fresh: Sequence[Part]) -> list[Part]:
+        """What becomes of the rows that refer to keys that went; nothing if there are none."""
+        assert key.references is not None
+        table = self.catalog.tables[key.table]
+        parent, own = self._pending(key.references.table), self._pending(key.table)
+        searchable = _searchable(key, table)
+        if parent is None or own is None or not searchable:
+            return _by_query(key, table, self.engine, self.changes, self.snapshot)
+        gone = self._gone(key, parent.parts, in_memory(fresh) or [], searchable)
+        if not gone.num_rows:
+            return []
+        try:
+            stored = self.engine.lookup(table.name, searchable, gone, self.snapshot)
+        except TooLarge:
+            return _by_query(key, table, self.engine, self.changes, self.snapshot)
+        mine = own.with_keys(searchable, gone)
+        rows = self._restricted(table, key.columns, [stored, *mine], gone)
+        if not rows.num_rows:
+            return []
+        place = rows.schema.get_field_index(WEIGHT)
+        removed = rows.set_column(place, WEIGHT, pc.negate(rows.column(WEIGHT)))
+        if key.references.on_delete == CASCADE:
+            return [removed]
+        kept: Part = _nulled(rows, (*key.columns, *dict(table.generated)))
+        if table.generated:
+            kept = completed(kept, table, self.engine, self.snapshot)
+        return [removed, kept]
+
+    def _gone(
+        self,
+        key: Constraint,
+        parts: Sequence[pa.Table],
+        fresh: Sequence[pa.Table],
+        searchable: Sequence[str],
+    ) -> pa.Table:
+        """The keys that went since the last step: they were there before the transaction.
+
+        Rows that follow have their values as they had them, unless these are generated: then all
+        keys that went are looked for again.
+        """
+        table = self.catalog.tables[key.table]
+        if not self._has_followed or {*key.columns} & {*dict(table.generated)}:
+            return _keys_gone(key, parts)
+        assert key.references is not None
+        gone, parent = _keys_gone(key, fresh), self.catalog.tables[key.references.table]
+        if not gone.num_rows:
+            return gone
+        theirs = dict(zip(key.columns, key.references.columns, strict=True))
+        named = gone.rename_columns([*key.references.columns, WEIGHT])
+        by = [theirs[name] for name in searchable]
+        try:
+            before = self.engine.lookup(parent.name, by, named, self.snapshot)
+        except TooLarge:
+            return _keys_gone(key, parts)
+        there = self._restricted(parent, key.references.columns, [before], named)
+        return _as_keys(key, there.select(list(key.references.columns)))
+
+    def _restricted(
+        self,
+        table: TableDefinition,
+        columns: Sequence[str],
+        parts: Sequence[pa.Table],
+        keys: pa.Table,
+    ) -> pa.Table:
+        """The rows of a table, in parts, that have one of the keys in some columns."""
+        named = tuple(column for column in table.columns if column.name in columns)
+        plan = restrict_to_keys(Ref("current", table.columns), Ref("keys", named), tuple(columns))
+        current = pa.concat_tables([each.select(parts[0].column_names) for each in parts])
+        return self.engine.local.evaluate(plan, {"current": current, "keys": keys})
+
+
+def _searchable(key: Constraint, table: TableDefinition) -> list[str]:
+    """The columns of a foreign key that rows can be looked up by."""
     types = {column.name: column.type for column in table.columns}
-    searchable = [name for name in key.columns if types[name] not in FLOATS]
-    if parent is None or own is None or not searchable:
-        return _by_query(key, table, engine, changes, snapshot)
-    gone = _keys_gone(key, parent)
-    if not gone.num_rows:
-        return []
-    try:
-        stored = engine.lookup(table.name, searchable[0], gone.column(searchable[0]), snapshot)
-    except TooLarge:
-        return _by_query(key, table, engine, changes, snapshot)
-    columns = tuple(column for column in table.columns if column.name in key.columns)
-    plan = restrict_to_keys(Ref("current", table.columns), Ref("keys", columns), key.columns)
-    current = pa.concat_tables([stored, *(each.select(stored.column_names) for each in own)])
-    rows = engine.local.evaluate(plan, {"current": current, "keys": gone})
-    if not rows.num_rows:
-        return []
-    removed = rows.set_column(
-        rows.schema.get_field_index(WEIGHT), WEIGHT, pc.negate(rows.column(WEIGHT))
-    )
-    if key.references.on_delete == CASCADE:
-        return [removed]
-    kept: Part = _nulled(rows, (*key.columns, *dict(table.generated)))
-    if table.generated:
-        kept = completed(kept, table, engine, snapshot)
-    return [removed, kept]
+    return [name for name in key.columns if types[name] not in FLOATS]
 
 
 def _keys_gone(key: Constraint, parts: Sequence[pa.Table]) -> pa.Table:
@@ -130,7 +234,12 @@ def _keys_gone(key: Constraint, parts: Sequence[pa.Table]) -> pa.Table:
     changed = pa.concat_tables([part.select([*theirs, WEIGHT]) for part in parts])
     totals = changed.group_by(theirs).aggregate([(WEIGHT, "sum")])
     less = totals.filter(pc.less(totals.column(f"{WEIGHT}_sum"), 0)).select(theirs).drop_null()
-    renamed = less.rename_columns(list(key.columns))
+    return _as_keys(key, less)
+
+
+def _as_keys(key: Constraint, theirs: pa.Table) -> pa.Table:
+    """Keys of the table that is referred to, as the columns that refer, with weight 1."""
+    renamed = theirs.rename_columns(list(key.columns))
     return renamed.append_column(WEIGHT, pa.repeat(pa.scalar(1, pa.int64()), renamed.num_rows))
 
 

@@ -78,6 +78,35 @@ def keys(given: Any, table: str, key: Schema) -> pa.Table:
     return rows.group_by(columns).aggregate([(WEIGHT, "max")]).rename_columns([*columns, WEIGHT])
 
 
+def named_columns(rows: Any, table: str, schema: Schema) -> tuple[Any, tuple[str, ...]]:
+    """Rows that give some columns by name, and which: all rows the same."""
+    arrow = _as_arrow(rows, table)
+    if arrow is None:
+        if isinstance(rows, str | bytes | Set):
+            raise _no_rows(table, rows)
+        try:
+            rows = list(rows)
+        except Exception:
+            raise _no_rows(table, rows) from None
+        for number, row in enumerate(rows, 1):
+            if not isinstance(row, Mapping):
+                problem = f"row {number} is {shown(row)}, and does not name its columns"
+                raise _wrong(table, problem, "write each row as a dict")
+    given: list[set[Any]] = [set(arrow.column_names)] if arrow is not None else [*map(set, rows)]
+    known = {name.lower(): name for name in names(schema)}
+    for number, row in enumerate(given, 1):
+        for name in row:
+            if not isinstance(name, str) or name.lower() not in known:
+                subject = "the rows have" if arrow is not None else f"row {number} names"
+                raise _unknown_column(table, subject, name, schema)
+        if {name.lower() for name in row} != {name.lower() for name in given[0]}:
+            problem = f"row {number} names other columns than the first"
+            raise _wrong(table, problem, "name the same columns in each row")
+    first = {name.lower() for name in given[0]} if given else set[str]()
+    named = tuple(name for name in names(schema) if name.lower() in first)
+    return rows if arrow is None else arrow, named
+
+
 def storable(rows: pa.Table, table: str, lengths: Sequence[tuple[str, int]]) -> pa.Table:
     """Rows whose dates are in the calendar, and whose texts fit."""
     must_be_in_calendar(rows, "a value of the column {}")

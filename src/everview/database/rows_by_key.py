@@ -1,20 +1,28 @@
-"""Rows named by their primary keys: the change that removes them, and which must be there."""
+"""Rows named by their primary keys: what removes them, what they become, which must be there."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
+from dataclasses import dataclass
 from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from everview import arguments
+from everview.database import rows as given
 from everview.database.catalog.definitions import TableDefinition
+from everview.database.computed_columns import completed, must_not_be_generated
+from everview.database.referential_actions import Seen, must_keep_keys
 from everview.errors import UserError
-from everview.expr.types import WEIGHT
+from everview.expr.types import FLOATS, WEIGHT, Column, names
 from everview.plan.build import restrict_to_keys
 from everview.plan.nodes import Ref
+from everview.runtime.arrow_types import arrow_schema
 from everview.runtime.protocol import Engine, Part, Snapshot, Staged, TooLarge, in_memory, row_count
+
+_OURS, _THEIRS = "__ours", "__theirs"
 
 
 def removal(
@@ -39,7 +47,10 @@ def _removal_here(
     """The same for keys in memory, over the rows that are looked up for them."""
     key_columns = tuple(c for c in table.columns if c.name in like.column_names)
     plan = restrict_to_keys(Ref("current", table.columns), Ref("keys", key_columns), table.key)
-    stored = engine.lookup(table.name, table.key[0], like.column(table.key[0]), snapshot)
+    first, *others = table.key
+    exact = [column.name for column in key_columns if column.type not in FLOATS]
+    by = [first, *(name for name in others if name in exact)]
+    stored = engine.lookup(table.name, by, like, snapshot)
     current = pa.concat_tables([stored, *before])
     old = engine.local.evaluate(plan, {"current": current, "keys": like})
     place, negative = old.schema.get_field_index(WEIGHT), pc.negate(old.column(WEIGHT))
@@ -90,3 +101,174 @@ def must_all_be_there(keys: pa.Table, removed: Part, table: TableDefinition) -> 
             f"{table.name} has no rows with these keys: {', '.join(map(str, shown))}{more}",
             remedy="read the table to see its keys",
         )
+
+
+@dataclass(frozen=True, slots=True)
+class KeyedUpdate:
+    """Keys of rows of a table, beside the columns that these get."""
+
+    table: TableDefinition
+    values: pa.Table
+
+    @staticmethod
+    def read(table: TableDefinition, rows: Any, keys: Any, set_: Any) -> KeyedUpdate:
+        """What a user asks for: `rows` say both, or all rows with `keys` get the same values."""
+        return KeyedUpdate(table, _values(table, rows, keys, set_))
+
+    @property
+    def keys(self) -> pa.Table:
+        """The keys alone, each once."""
+        return self.values.select([*self.table.key, WEIGHT])
+
+    def replaced(self, removed: Part, tx: Seen) -> Part:
+        """The rows that leave as they come back: with the new values, and what follows of them."""
+        table, old = self.table, _rows_of(removed, self.table, tx.snapshot)
+        places = self._places(old)
+        one = pa.repeat(pa.scalar(1, pa.int64()), len(old))
+        fresh = old.set_column(old.schema.get_field_index(WEIGHT), WEIGHT, one)
+        for name in self.values.column_names:
+            if name != WEIGHT and name not in table.key:
+                fresh = _with_column(fresh, name, self.values[name].take(places))
+        for name, _ in table.generated:
+            nothing = pa.nulls(len(fresh), fresh.schema.field(name).type)
+            fresh = _with_column(fresh, name, nothing)
+        whole = completed(fresh, table, tx.engine, tx.snapshot) if table.generated else fresh
+        must_keep_keys(self.values.column_names, table, [removed, whole], tx)
+        return whole
+
+    def _places(self, old: pa.Table) -> pa.Array:
+        """For each row that leaves, where its new values are."""
+        key, values = [*self.table.key], self.values
+        ours = old.select(key).append_column(_OURS, pa.array(range(len(old)), pa.int64()))
+        theirs = values.select(key).append_column(_THEIRS, pa.array(range(len(values)), pa.int64()))
+        joined = ours.join(theirs, key, join_type="inner").sort_by(_OURS)
+        return joined.column(_THEIRS).combine_chunks()
+
+
+def _with_column(rows: pa.Table, name: str, values: Any) -> pa.Table:
+    place = rows.schema.get_field_index(name)
+    return rows.set_column(place, rows.schema.field(place), values)
+
+
+def _values(table: TableDefinition, rows: Any, keys: Any, set_: Any) -> pa.Table:
+    if (keys is None) != (set_ is None) or (rows is None) == (keys is None):
+        raise UserError(
+            "T013",
+            "update takes keys and what to set, or rows with both",
+            remedy="write keys=[1, 2], set={'column': value}, or give rows as dicts "
+            "of the key and of the columns to be changed",
+        )
+    if not table.key:
+        raise UserError(
+            "T004",
+            f"{table.name} has no primary key, so no row can be named by one",
+            remedy="declare a PRIMARY KEY, or UPDATE … WHERE in SQL",
+        )
+    if given.is_frame(rows) or given.is_frame(keys):
+        raise UserError(
+            "T001",
+            f"{table.name}: update takes no Spark DataFrame",
+            remedy="write MERGE INTO … USING … WHEN MATCHED THEN UPDATE in SQL",
+        )
+    key = tuple(column for column in table.columns if column.name in table.key)
+    if keys is not None:
+        columns = _assigned(table, arguments.mapping("set", set_))
+        wanted = given.keys(keys, table.name, key)
+        one = given.weighted([set_], table.name, columns, 1)
+        for column in columns:
+            value = pa.repeat(one.column(column.name)[0], wanted.num_rows)
+            wanted = wanted.append_column(one.schema.field(column.name), value)
+        return given.limited(wanted, table.name, _lengths(table, columns))
+    rows = _spelled_out(rows, table)
+    every = table.collections.columns if table.collections else table.columns
+    held, named = given.named_columns(rows, table.name, every)
+    if not named:
+        return given.weighted([], table.name, key, 1)
+    absent = [name for name in table.key if name not in named]
+    if absent:
+        raise UserError(
+            "T001",
+            f"{table.name}: the rows have no {', '.join(absent)}, which is in the primary key",
+            remedy="give the whole key of each row",
+        )
+    columns = _assigned(table, [name for name in named if name not in table.key])
+    read = given.weighted(held, table.name, (*key, *columns), 1)
+    _must_be_once(read, table)
+    return given.limited(read, table.name, _lengths(table, columns))
+
+
+def _rows_of(part: Part, table: TableDefinition, snapshot: Snapshot) -> pa.Table:
+    """The rows of a part in memory: of those that are named by keys there are few."""
+    if not isinstance(part, Staged):
+        return part
+    if part.rows is not None:
+        return part.rows
+    return snapshot.store.rows_of(part.segment, arrow_schema(table.columns))
+
+
+def _spelled_out(rows: Any, table: TableDefinition) -> Any:
+    """Rows given as a dict, by their keys, as dicts that hold the keys."""
+    if not isinstance(rows, Mapping):
+        return rows
+    found = []
+    for key, values in rows.items():
+        parts = key if isinstance(key, tuple) else (key,)
+        if len(parts) != len(table.key):
+            raise UserError(
+                "T001",
+                f"{table.name}: the key {arguments.shown(key)} has {len(parts)} values",
+                remedy=f"give {', '.join(table.key)}",
+            )
+        named = arguments.mapping(f"what the row {arguments.shown(key)} gets", values)
+        found.append({**dict(zip(table.key, parts, strict=True)), **named})
+    return found
+
+
+def _assigned(table: TableDefinition, named: Any) -> tuple[Column, ...]:
+    """The columns that get values, if they may."""
+    wanted = {name.lower() for name in named}
+    known = {name.lower(): name for name in names(table.columns)}
+    inside = {each.column.lower() for each in table.dictionaries}
+    if inner := [name for name in named if name.lower() in inside]:
+        raise UserError(
+            "C009",
+            f"{', '.join(inner)} of {table.name} is a collection, which update does not replace",
+            remedy="change its elements by tx.update_inner",
+        )
+    for name in named:
+        if name.lower() not in known:
+            near = arguments.did_you_mean(name, known.values())
+            raise UserError(
+                "T001",
+                f"{table.name}: set names an unknown column: {arguments.named(name)}",
+                remedy=f"{near}the columns are {', '.join(known.values())}",
+            )
+    columns = tuple(each for each in table.columns if each.name.lower() in wanted)
+    if not columns:
+        raise UserError(
+            "T013", "update has nothing to set", remedy="name the columns to be changed"
+        )
+    if inner := [each.name for each in columns if each.name in table.key]:
+        raise UserError(
+            "T013",
+            f"{', '.join(inner)} is the key of {table.name}, by which its rows are named",
+            remedy="UPDATE … SET … WHERE in SQL, or delete the row and insert it again",
+        )
+    must_not_be_generated([each.name for each in columns], table)
+    return columns
+
+
+def _must_be_once(rows: pa.Table, table: TableDefinition) -> None:
+    """Refuse two rows with one key: neither is the last."""
+    counted = rows.group_by(list(table.key)).aggregate([([], "count_all")])
+    twice = [row for row in counted.to_pylist() if row.pop("count_all") > 1]
+    if twice:
+        raise UserError(
+            "T010",
+            f"{table.name}: a key is given more than once: {twice[0]}",
+            remedy="give each key once",
+        )
+
+
+def _lengths(table: TableDefinition, columns: tuple[Column, ...]) -> list[tuple[str, int]]:
+    return [each for each in table.lengths if each[0] in names(columns)]

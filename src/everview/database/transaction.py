@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -28,6 +28,7 @@ from everview.database.collections.changes import (
 from everview.database.error_context import report_damage
 from everview.database.minimal import minimized
 from everview.database.rows_by_key import (
+    KeyedUpdate,
     last_of_each_key,
     must_all_be_there,
     must_have_each_key_once,
@@ -42,6 +43,15 @@ T = TypeVar("T")
 Commit = Callable[["Transaction"], int]
 Preview = Callable[["Transaction", Collection[str]], Mapping[str, list[Part]]]
 """The changes of some views that a transaction would make, as it is now."""
+Parameters = Sequence[object] | Mapping[str, object]
+"""Values for the parameters of statements, by position or by name."""
+RunSql = Callable[["Transaction", str, Parameters | None, str | None], Result | None]
+"""Runs statements inside a transaction; the rows of the last one."""
+
+
+def no_sql(*_: object) -> Result | None:
+    """For transactions that are not handed out: nobody calls it."""
+    raise AssertionError("no statement is run inside by its own handle")
 
 
 class Exclusively(Protocol):
@@ -82,6 +92,7 @@ class Transaction:
         exclusively: Exclusively = lambda work, _: work(),
         id_: TransactionId | None = None,
         preview: Preview = lambda *_: {},
+        run_sql: RunSql = no_sql,
     ) -> None:
         self.engine = engine
         self.snapshot = snapshot
@@ -93,6 +104,7 @@ class Transaction:
         self._commit = commit
         self._exclusively = exclusively
         self._preview = preview
+        self._run_sql = run_sql
         self._labels = Labels(snapshot.manifest.epoch)
         self._changes: tuple[_Change, ...] = ()
         """Replaced in one step, so that a statement is in it wholly or not at all."""
@@ -200,6 +212,20 @@ class Transaction:
             return self.deep.read(table, pending)
         return queries.read(self.engine, relation, self.snapshot, pending)
 
+    def sql(
+        self, text: str, params: Parameters | None = None, *, dialect: str | None = None
+    ) -> Result | None:
+        """Run queries and changes inside the transaction, and return the rows of the last one.
+
+        A query sees what the transaction has changed, and views as they would be. Declarations,
+        BEGIN and COMMIT stand outside. `params` and `dialect` are those of `db.sql`.
+
+            tx.sql("UPDATE orders SET amount = ? WHERE id = ?", [6, 3]).changed
+            tx.sql("SELECT total FROM revenue WHERE customer = :c", {"c": 7}).rows()
+        """
+        self._must_be_open()
+        return self._run_sql(self, text, params, dialect)
+
     def run(self, work: Callable[[], T]) -> T:
         """Do a part of the transaction, while nobody else writes."""
         self._must_be_open()
@@ -259,6 +285,26 @@ class Transaction:
             tx.upsert("orders", [(1, 7, "12.00")])
         """
         self.gather(lambda: self._upsert(self._table(table), rows))
+
+    def update(
+        self,
+        table: str,
+        rows: Any = None,
+        *,
+        keys: Any = None,
+        set: Mapping[str, Any] | None = None,  # noqa: A002
+    ) -> None:
+        """Change some columns of rows that are named by their primary keys; each must be there.
+
+        All rows with one of the `keys` get the same values, or `rows` say for each key what it
+        gets: dicts, Arrow, pandas or Polars with the key and the columns to be changed, or a dict
+        by key.
+
+            tx.update("orders", keys=[2, 3], set={"amount": "5.00"})
+            tx.update("orders", [{"id": 2, "amount": "6.00"}, {"id": 3, "amount": "7.00"}])
+            tx.update("orders", {3: {"amount": "8.00"}})
+        """
+        self.gather(lambda: self._update(self._table(table), rows, keys, set))
 
     def apply(
         self, table: str, *, deleted: Any = (), inserted: Any = (), minimal: bool = False
@@ -358,6 +404,13 @@ class Transaction:
         if isinstance(wanted, pa.Table):
             must_all_be_there(wanted, old, found)
         self._add(_Change(found.name, old, removes=True))
+
+    def _update(self, found: TableDefinition, rows: Any, keys: Any, set_: Any) -> None:
+        change = KeyedUpdate.read(found, rows, keys, set_)
+        old = self._removal(found, change.keys)
+        must_all_be_there(change.keys, old, found)
+        fresh = change.replaced(old, self)
+        self._add(_Change(found.name, old, removes=True), _Change(found.name, fresh, removes=False))
 
     def _removal(self, table: TableDefinition, by: Any) -> Part:
         """Minus the rows with the keys of `by`, stored or pending in this transaction."""

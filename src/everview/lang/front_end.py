@@ -134,3 +134,15 @@ def estimated_costs(
 def rebuilt_view(text: str, known: Mapping[str, StoredRelation]) -> Plan:
     """The plan that reads a nested view in its nested form, over the relations it is made of."""
     return nested.rebuilt(text, nested_known(known))
+
+
+def reading_instead(
+    text: str, language: str, name: str, instead: str, columns: Mapping[str, str]
+) -> str | None:
+    """The text of a view over another relation in the place of one; None if it cannot be written.
+
+    `columns` are the names of now by those of before; none where the columns are the same.
+    """
+    if language == RELALG:
+        return relalg.reading_instead(text, name, instead, columns)
+    return agca.reading_instead(text, name, instead) if language == AGCA else None

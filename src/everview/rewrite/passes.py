@@ -12,12 +12,14 @@ from everview.rewrite.normalize import normalize
 from everview.rewrite.preaggregate import preaggregate
 from everview.rewrite.prune import prune_columns
 from everview.rewrite.pushdown import push_filters
+from everview.rewrite.shorten_order import shorten_orders
 
 PASSES: tuple[Callable[[Plan], Plan], ...] = (
     normalize,
     order_joins,
     push_filters,
     eliminate_distinct,
+    shorten_orders,
     prune_columns,
     preaggregate,
     flatten_loops,

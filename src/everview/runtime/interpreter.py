@@ -129,14 +129,18 @@ class InProcess:
                 self.workspace.clear()
 
     def lookup(
-        self, gear: Gear, name: str, by: str, keys: pa.ChunkedArray, snapshot: Snapshot
+        self, gear: Gear, name: str, by: Sequence[str], keys: pa.Table, snapshot: Snapshot
     ) -> pa.Table:
-        """The weighted rows of a relation whose column `by` is among `keys`."""
-        schema = snapshot.stored[name].schema
-        wanted = Fetch("slice", name, schema, by, (KeySet("wanted", by),))
+        """The weighted rows of a relation that agree with one of `keys` in the columns `by`.
+
+        There may be more rows, which agree in the first of these columns.
+        """
+        schema, (first, *others) = snapshot.stored[name].schema, by
+        keyset = KeySet("wanted", first, tuple((each, each) for each in others))
+        wanted = Fetch("slice", name, schema, first, (keyset,))
         with self._busy:
             try:
-                self.workspace.register("wanted", pa.table({by: keys}))
+                self.workspace.register("wanted", keys.select(list(by)))
                 gear.fetch((wanted,), snapshot, RunReport())
                 return self.workspace.table("slice", schema)
             finally:

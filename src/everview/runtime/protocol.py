@@ -394,8 +394,10 @@ class Engine(Protocol):
     def select(self, query: OrderedQuery, snapshot: Snapshot, pending: Changes) -> Result:
         """The rows that a query shows, each as often as its weight says, read when asked for."""
 
-    def lookup(self, name: str, by: str, keys: pa.ChunkedArray, snapshot: Snapshot) -> pa.Table:
-        """The weighted rows of a relation whose column `by` is among `keys`.
+    def lookup(self, name: str, by: Sequence[str], keys: pa.Table, snapshot: Snapshot) -> pa.Table:
+        """The weighted rows of a relation that agree with one of `keys` in the columns `by`.
+
+        There may be more rows, which agree in the first of these columns.
 
         More than this process should hold raise `TooLarge`, where there are executors.
         """

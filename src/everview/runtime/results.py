@@ -63,8 +63,16 @@ class Result:
             yield from _tuples(pa.Table.from_batches([batch]))
 
     def __repr__(self) -> str:
-        changed = "" if self.changed is None else f": {self.changed} rows changed"
-        return f"<Result{changed}>"
+        """The first rows as a text table, or how many rows a statement changed."""
+        from everview.runtime.text_table import table_text
+
+        if self.changed is not None:
+            return f"<Result: {self.changed} rows changed>"
+        try:
+            columns, rows, more = self._first(SHOWN_ROWS)
+        except UserError as problem:  # a debugger asks for it too, at any moment
+            return f"<Result: its rows cannot be read: {problem.problem}>"
+        return table_text(columns, rows, more=more)
 
     def _repr_html_(self) -> str:
         """The first rows as a table for a notebook; what they hold is shown, never interpreted."""

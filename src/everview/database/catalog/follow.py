@@ -19,7 +19,7 @@ from everview.errors import UserError
 from everview.expr import scalar
 from everview.expr.quoting import spark_name
 from everview.lang import plan_text
-from everview.lang.front_end import PLAN, SQL
+from everview.lang.front_end import PLAN, SQL, reading_instead
 from everview.lang.sql.bind.read_through import names_in, read_through
 from everview.lang.sql.parse.constraints import ASSERTION, Constraint
 from everview.plan.build import map_
@@ -222,7 +222,12 @@ def _reading(
     elif view.language == PLAN:
         query = plan_text.written(altered.projected(parse_plan(view.query)))
     else:
-        raise _reads_what_goes(view.name)
+        read, now = altered.before.name, altered.after.name
+        columns = {} if altered.before.schema == altered.after.schema else altered.kept
+        other = reading_instead(view.query, view.language, read, now, columns)
+        if other is None:
+            raise _reads_what_goes(view.name)
+        query = other
     views = {**catalog.views, view.name: replace(view, query=query)}
     return catalog.redefined(catalog.tables, views, view.name)
 

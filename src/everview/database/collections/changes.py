@@ -332,14 +332,14 @@ class DeepChanges:
     ) -> pa.Table:
         """The weighted rows of a relation with some keys, looked up by the first column of them."""
         first, columns = keys.column(0), [*names(schema), WEIGHT]
+        found = keys.rename_columns(list(by))
         try:
-            stored = self.engine.lookup(stored_in or relation, by[0], first, self.snapshot)
+            stored = self.engine.lookup(stored_in or relation, by[:1], found, self.snapshot)
         except TooLarge:
             stored = self._by_executors(stored_in or relation, by, keys)
         pending = in_memory(self.pending.get(relation, ()))
         assert pending is not None, "rows of tables with collections are taken in memory"
         rows = pa.concat_tables([each.select(columns) for each in (stored, *pending)])
-        found = keys.rename_columns(list(by))
         rows = rows.filter(pc.is_in(rows[by[0]], value_set=_one(first.combine_chunks())))
         if len(by) > 1:
             rows = rows.join(

@@ -10,7 +10,7 @@ from everview.compiler import compile_assertion
 from everview.database.catalog.catalog import Catalog
 from everview.database.introspect.fetch_costs import FetchCosts
 from everview.database.introspect.operators import explain_operators
-from everview.database.introspect.system_tables import SystemTable
+from everview.database.introspect.system_tables import PendingOf, SystemTable
 from everview.database.queries import select
 from everview.database.violations import shown_row
 from everview.errors import UserError
@@ -31,12 +31,16 @@ _VIOLATIONS: Schema = tuple(Column(n, "string") for n in ("constraint", "table",
 
 
 def constraint_tables(
-    catalog: Catalog, engine: Engine, snapshot: Snapshot
+    catalog: Catalog, engine: Engine, snapshot: Snapshot, pending: PendingOf
 ) -> dict[str, SystemTable]:
     """The system tables about constraints, by name."""
+
+    def violations() -> pa.Table:
+        return _violations(catalog, engine, snapshot, pending)
+
     return {
         "constraints": SystemTable(_CONSTRAINTS, lambda: _constraints(catalog)),
-        "violations": SystemTable(_VIOLATIONS, lambda: _violations(catalog, engine, snapshot)),
+        "violations": SystemTable(_VIOLATIONS, violations),
     }
 
 
@@ -46,16 +50,19 @@ def _constraints(catalog: Catalog) -> pa.Table:
     return _weighted(rows, _CONSTRAINTS)
 
 
-def _violations(catalog: Catalog, engine: Engine, snapshot: Snapshot) -> pa.Table:
-    """The rows that violate constraints which are not enforced."""
+def _violations(
+    catalog: Catalog, engine: Engine, snapshot: Snapshot, pending: PendingOf
+) -> pa.Table:
+    """The rows that violate constraints which are not enforced, after pending changes."""
+    collected = [each for each in catalog.constraints.values() if not each.enforced]
+    changes = pending([each.name for each in collected])
 
     def rows() -> Iterator[tuple[str, ...]]:
-        for each in catalog.constraints.values():
-            if not each.enforced:
-                some = f"SELECT * FROM {spark_name(each.name)} LIMIT {MAX_VIOLATIONS}"
-                found = select(engine, some, (each.name,), snapshot, {}).to_arrow()
-                for row in found.to_pylist():
-                    yield each.name, each.table, each.text, shown_row(row)
+        for each in collected:
+            some = f"SELECT * FROM {spark_name(each.name)} LIMIT {MAX_VIOLATIONS}"
+            found = select(engine, some, (each.name,), snapshot, changes).to_arrow()
+            for row in found.to_pylist():
+                yield each.name, each.table, each.text, shown_row(row)
 
     return _weighted(list(rows()), _VIOLATIONS)
 

@@ -12,6 +12,7 @@ from everview.database.catalog.catalog import Catalog
 from everview.database.catalog.constraints import ConstraintDefinition
 from everview.database.catalog.definitions import TableDefinition, ViewDefinition
 from everview.database.declare_constraints import generated_checks
+from everview.database.introspect.declared_constraints import constraint_rows
 from everview.database.introspect.system_tables import SystemTable
 from everview.errors import UserError
 from everview.expr.dialect import DIALECT
@@ -42,6 +43,7 @@ def information_schema(catalog: Catalog) -> dict[str, SystemTable]:
             _COLUMNS, lambda: [row for name in _every(catalog) for row in _columns(catalog, name)]
         ),
         "views": _system_table(_VIEWS, lambda: _views(catalog)),
+        **{n: _system_table(*each) for n, each in constraint_rows(catalog).items()},
     }
 
 
@@ -155,7 +157,10 @@ def _views(catalog: Catalog) -> Rows:
     ]
 
 
-_TYPES = {"ordinal_position": "int", "is_nullable": "boolean", "is_key": "boolean"}
+_TYPES = {
+    **dict.fromkeys(("ordinal_position", "position_in_unique_constraint"), "int"),
+    **dict.fromkeys(("is_nullable", "is_key", "enforced"), "boolean"),
+}
 
 
 def _schema(columns: Sequence[str]) -> Schema:

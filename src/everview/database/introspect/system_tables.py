@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 
 import pyarrow as pa
@@ -15,6 +15,8 @@ from everview.lang.sql.parse.parser import parse_query
 from everview.runtime.protocol import Changes, Snapshot, Stored
 
 NAMESPACE = "everview"
+PendingOf = Callable[[Iterable[str]], Changes]
+"""The changes of some views that the open transaction would make."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,11 +5,13 @@ from __future__ import annotations
 from everview.database.catalog.catalog import Catalog
 from everview.database.introspect.constraints import constraint_tables
 from everview.database.introspect.history import COLUMNS, history, history_rows
-from everview.database.introspect.system_tables import SystemTable
+from everview.database.introspect.system_tables import PendingOf, SystemTable
 from everview.runtime.protocol import Engine, Snapshot
 
 
-def system_tables(catalog: Catalog, engine: Engine, snapshot: Snapshot) -> dict[str, SystemTable]:
+def system_tables(
+    catalog: Catalog, engine: Engine, snapshot: Snapshot, pending: PendingOf
+) -> dict[str, SystemTable]:
     """Every table of the namespace `everview`, by name."""
     epochs = SystemTable(COLUMNS, lambda: history_rows(history(snapshot.store, catalog)))
-    return {"history": epochs, **constraint_tables(catalog, engine, snapshot)}
+    return {"history": epochs, **constraint_tables(catalog, engine, snapshot, pending)}

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 
 from everview.differentiate.sets.nabla import changes_of
 from everview.differentiate.sets.propagate import carry_delete, carry_insert
-from everview.differentiate.sets.transaction import Transaction, transaction
+from everview.differentiate.sets.transaction import Transaction, pre, transaction
 from everview.lang.relalg.nodes import (
     Add,
     Deleted,
@@ -18,6 +18,7 @@ from everview.lang.relalg.nodes import (
     Expression,
     Inserted,
     Intersection,
+    Mod,
     NaturalJoin,
     Product,
     Project,
@@ -127,3 +128,15 @@ def definitions(view: str, query: Expression) -> tuple[str, ...]:
 
     define(view, with_children(query, [part(child) for child in children(query)]))
     return tuple(lines)
+
+
+def pre_text(view: str, query: Expression) -> str:
+    """What a view will be, over what its relations are: each R is replaced by (R − ∇R) ∪ ΔR."""
+
+    def written_out(node: Expression) -> Expression:
+        if isinstance(node, Mod):
+            return Union(Difference(node.child, node.deleted), node.inserted)
+        return with_children(node, map(written_out, children(node)))
+
+    changed = transaction(each.name for each in relations(query))
+    return f"pre({print_name(view)}) = {print_expression(written_out(pre(changed, query)))}"

@@ -148,8 +148,8 @@ class DuckDBEngine:
             return replace(shown, stream=stream, counted=lambda: relation.weight)
         return shown
 
-    def lookup(self, name: str, by: str, keys: pa.ChunkedArray, snapshot: Snapshot) -> pa.Table:
-        """The weighted rows of a relation whose column `by` is among `keys`."""
+    def lookup(self, name: str, by: Sequence[str], keys: pa.Table, snapshot: Snapshot) -> pa.Table:
+        """The weighted rows of a relation that agree with one of `keys` in the columns `by`."""
         return self.local.lookup(self, name, by, keys, snapshot)
 
     def register_function(self, name: str, function: Callable[..., Any], gives: Type) -> None:

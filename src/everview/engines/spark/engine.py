@@ -286,8 +286,8 @@ class SparkEngine:
     def _shown_frame(self, query: OrderedQuery, snapshot: Snapshot, pending: Changes) -> DataFrame:
         return queries.shown(self.session, query, self.evaluate(query.plan, snapshot, pending))
 
-    def lookup(self, name: str, by: str, keys: pa.ChunkedArray, snapshot: Snapshot) -> pa.Table:
-        """The weighted rows of a relation whose column `by` is among `keys`.
+    def lookup(self, name: str, by: Sequence[str], keys: pa.Table, snapshot: Snapshot) -> pa.Table:
+        """The weighted rows of a relation that agree with one of `keys` in the columns `by`.
 
         More than the driver should hold raise `TooLarge`.
         """

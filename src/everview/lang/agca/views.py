@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 
 from everview.errors import UserError
@@ -12,7 +12,7 @@ from everview.lang.agca.lower import VALUE, lower_definition
 from everview.lang.agca.lower import correlated_nodes as nodes_of_definition
 from everview.lang.agca.normal_form import Monomial, monomials
 from everview.lang.agca.parse import parse_definitions
-from everview.lang.agca.printer import print_name, print_query
+from everview.lang.agca.printer import print_definition, print_name, print_query
 from everview.lang.agca.scope import binds, check_scope, in_order
 from everview.lang.agca.syntax import (
     Add,
@@ -25,6 +25,7 @@ from everview.lang.agca.syntax import (
     Sum,
     Variable,
     children,
+    rebuilt,
     relations,
 )
 from everview.lang.correlation import CorrelatedNode
@@ -52,6 +53,22 @@ def declared_views(text: str) -> tuple[DeclaredView, ...]:
 def reads_of(text: str) -> tuple[str, ...]:
     """The relations that a definition reads, as it spells them."""
     return relations(_single(text).body)
+
+
+def reading_instead(text: str, name: str, instead: str) -> str:
+    """The text of a definition over another relation, whose columns are at the same places.
+
+    >>> reading_instead("v[k] := Sum(R(k, _) * s(k))", "r", "t")
+    'v[k] := Sum(t(k, _) * s(k))'
+    """
+
+    def changed(node: Expr) -> Expr:
+        if isinstance(node, Atom) and node.relation.lower() == name.lower():
+            return replace(node, relation=instead)
+        return rebuilt(node, changed)
+
+    definition = _single(text)
+    return print_definition(replace(definition, body=changed(definition.body)))
 
 
 def lower_view(text: str, known: Mapping[str, StoredRelation]) -> Plan:

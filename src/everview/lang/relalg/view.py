@@ -6,8 +6,16 @@ from collections.abc import Mapping
 
 from everview.lang.relalg.check import Binding
 from everview.lang.relalg.lower import Leaf, lower_expression
-from everview.lang.relalg.nodes import relations
+from everview.lang.relalg.nodes import (
+    Expression,
+    Project,
+    Relation,
+    children,
+    relations,
+    with_children,
+)
 from everview.lang.relalg.parse import parse_query
+from everview.lang.relalg.printer import print_expression
 from everview.lang.sql.lower.context import Analyze
 from everview.plan.build import distinct
 from everview.plan.nodes import Plan, Source
@@ -25,3 +33,21 @@ def lower_view(text: str, known: Mapping[str, Source], analyze: Analyze) -> Plan
         each: distinct(known[each.name.lower()]) for each in relations(bound.query)
     }
     return lower_expression(bound.query, sets)
+
+
+def reading_instead(text: str, name: str, instead: str, columns: Mapping[str, str]) -> str:
+    """The text of a view over another relation, through a projection to the columns of before.
+
+    Without `columns` the relation has those of before, and no others.
+
+    >>> reading_instead("r join s", "R", "t", {"a": "b"})
+    'Π[b AS a](t) ⋈ s'
+    """
+
+    def changed(node: Expression) -> Expression:
+        if isinstance(node, Relation) and node.name.lower() == name.lower():
+            pairs = tuple((now, before) for before, now in columns.items())
+            return Project(Relation(instead), pairs) if pairs else Relation(instead)
+        return with_children(node, map(changed, children(node)))
+
+    return print_expression(changed(parse_query(text)))

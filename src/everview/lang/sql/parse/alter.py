@@ -17,16 +17,18 @@ from everview.lang.sql.parse.alterations import (
     RenameColumn,
     RenameTo,
     SetComment,
+    SetDefault,
     SetType,
 )
-from everview.lang.sql.parse.create import column_of, table_name
+from everview.lang.sql.parse.constraints import Constraint, declared_constraint
+from everview.lang.sql.parse.create import column_of, named_rules, table_name
 from everview.lang.sql.parse.span import span_of
 from everview.lang.sql.parse.statements import Alter
 from everview.lang.sql.parse.trees import read_tree
 
 FORMS = (
-    "write ADD, DROP or RENAME COLUMN with a type that there is, ALTER COLUMN … TYPE, or RENAME "
-    "TO; constraints and NOT NULL are altered in a statement of their own"
+    "write ADD, DROP or RENAME COLUMN with a type that there is, ALTER COLUMN … TYPE, SET or DROP "
+    "DEFAULT, or RENAME TO; constraints and NOT NULL are altered in a statement of their own"
 )
 """What ALTER can say."""
 
@@ -51,8 +53,21 @@ def parse_alter(tree: exp.Alter, tokens: list[Token], text: str, span: Span) -> 
     return Alter(kind, name, actions, bool(tree.args.get("exists")), cascade, span)
 
 
-def merged_alter(tokens: list[Token], text: str) -> exp.Alter | None:
-    """An ALTER with actions of several kinds, which sqlglot reads one at a time only."""
+def read_alter(tokens: list[Token], text: str) -> exp.Alter | None:
+    """An ALTER that sqlglot does not read as a whole: with CASCADE or RESTRICT at its end, or with
+    actions of several kinds.
+    """
+    if (last := tokens[-1].text.upper()) not in ("CASCADE", "RESTRICT"):
+        return _merged_alter(tokens, text)
+    tree = read_tree(tokens[:-1], text)
+    found = tree if isinstance(tree, exp.Alter) else _merged_alter(tokens[:-1], text)
+    if found is not None:
+        found.set("cascade", last == "CASCADE")
+    return found
+
+
+def _merged_alter(tokens: list[Token], text: str) -> exp.Alter | None:
+    """The actions between commas, each read by itself."""
     words = [token.text.upper() for token in tokens]
     first = 5 if words[2:4] == ["IF", "EXISTS"] else 3
     ends = [at for at in range(first, len(words)) if words[at] in _VERBS and words[at - 1] == ","]
@@ -115,6 +130,12 @@ def _actions(node: exp.Expr, text: str, span: Span) -> Iterator[Action]:
             declared = exp.ColumnDef(this=node.this.copy(), kind=node.args["dtype"].copy())
             declared.this.meta.update(node.this.meta)
             yield SetType(column_of(declared, text)[0], span_of(node, text) or span)
+        case exp.AlterColumn() if node.args.get("default") and not _more(node, "default"):
+            place = span_of(node, text) or span
+            _must_be_constant(node.args["default"], text, place)
+            yield SetDefault(node.name, node.args["default"].unnest().sql(dialect=DIALECT), place)
+        case exp.AlterColumn() if node.args.get("drop") and not _more(node, "drop"):
+            yield SetDefault(node.name, None, span_of(node, text) or span)
         case exp.AlterColumn() if node.args.get("comment") and not _more(node, "comment"):
             yield SetComment(node.name, node.args["comment"].name, span_of(node, text) or span)
         case exp.AlterRename():
@@ -132,7 +153,8 @@ def _added(node: exp.ColumnDef, text: str, span: Span) -> AddColumn:
     column, length = column_of(node, text)
     default: str | None = None
     required, comment = False, ""
-    for rule in (each.args["kind"] for each in node.args.get("constraints") or ()):
+    constraints: list[Constraint] = []
+    for name, rule in named_rules(node, text) if node.args.get("constraints") else ():
         match rule:
             case exp.DefaultColumnConstraint():
                 _must_be_constant(rule.this, text, place)
@@ -141,13 +163,21 @@ def _added(node: exp.ColumnDef, text: str, span: Span) -> AddColumn:
                 required = not rule.args.get("allow_null")
             case exp.CommentColumnConstraint():
                 comment = rule.this.name
+            case exp.GeneratedAsIdentityColumnConstraint() | exp.ComputedColumnConstraint():
+                problem = "a generated column cannot be added to a table that is there"
+                remedy = "add a column, UPDATE it, or CREATE another table with INSERT … SELECT"
+                raise UserError("Q003", problem, span=place, remedy=remedy)
             case _:
-                raise _not_in_language(rule, text, place)
+                added = declared_constraint(rule, name, column.name, text, span)
+                if added is None:
+                    raise _not_in_language(rule, text, place)
+                constraints.append(added)
     if node.args.get("position"):
         remedy = "leave FIRST and AFTER out: a column is added as the last one"
         raise UserError("Q003", "a column has no place of its own", span=place, remedy=remedy)
     lenient = bool(node.args.get("exists"))
-    return AddColumn(column, length, default, required, comment, lenient, place)
+    declared = tuple(constraints)
+    return AddColumn(column, length, default, required, comment, lenient, place, declared)
 
 
 def _must_be_constant(default: exp.Expr, text: str, place: Span) -> None:

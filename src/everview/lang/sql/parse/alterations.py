@@ -7,11 +7,15 @@ from typing import TypeAlias
 
 from everview.errors import Span
 from everview.expr.types import Column
+from everview.lang.sql.parse.constraints import Constraint
 
 
 @dataclass(frozen=True, slots=True)
 class AddColumn:
-    """ADD COLUMN: `default` is an expression, the value of rows without one."""
+    """ADD COLUMN: `default` is an expression, the value of rows without one.
+
+    `constraints` are those that stand after the type.
+    """
 
     column: Column
     length: int | None
@@ -20,6 +24,7 @@ class AddColumn:
     comment: str
     if_not_exists: bool
     span: Span
+    constraints: tuple[Constraint, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,6 +63,15 @@ class SetComment:
 
 
 @dataclass(frozen=True, slots=True)
+class SetDefault:
+    """ALTER COLUMN … SET DEFAULT, or DROP DEFAULT without one; rows that are there stay."""
+
+    name: str
+    default: str | None
+    span: Span
+
+
+@dataclass(frozen=True, slots=True)
 class RenameTo:
     """RENAME TO, of a table or a view."""
 
@@ -65,4 +79,6 @@ class RenameTo:
     span: Span
 
 
-Action: TypeAlias = AddColumn | DropColumn | RenameColumn | SetType | SetComment | RenameTo
+Action: TypeAlias = (
+    AddColumn | DropColumn | RenameColumn | SetType | SetComment | SetDefault | RenameTo
+)

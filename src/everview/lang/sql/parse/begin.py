@@ -18,6 +18,13 @@ _REMEDY = "write BEGIN WITH (writer = 'name', number = 1) or BEGIN WITH (id = 't
 
 def begin(tree: exp.Expr, text: str, span: Span) -> TransactionBracket:
     """BEGIN [WITH (writer = 'name', number = n) | WITH (id = 'text')]."""
+    if tree.args.get("modes"):
+        raise UserError(
+            "Q003",
+            f"{', '.join(tree.args['modes'])} after BEGIN is not part of the language",
+            span=span,
+            remedy="leave it out: transactions are serializable",
+        )
     if tree.args.get("options") is None:
         return TransactionBracket("begin", span)
     given: dict[str, str] = {}

@@ -8,6 +8,7 @@ from sqlglot import exp
 from sqlglot.tokenizer_core import Token, TokenType
 
 from everview.expr.dialect import Spark4
+from everview.lang.sql.parse.row_values import IS_NOT
 
 _CHANGES = {TokenType.INSERT: 2, TokenType.DELETE: 2, TokenType.UPDATE: 1}
 """The statements that may change a collection, and how many words are before its name."""
@@ -40,6 +41,13 @@ class SparkQueries(Spark4):
             found = super()._parse_placeholder()
             if isinstance(found, exp.Placeholder) and first is not None:
                 found.meta.update(start=first.start, end=self._prev.end)
+            return found
+
+        def _parse_is(self, this: Any) -> Any:
+            """IS; of a row it is remembered that NOT stands after it."""
+            found = super()._parse_is(this)
+            if isinstance(this, exp.Tuple) and isinstance(found, exp.Not):
+                found.meta[IS_NOT] = True
             return found
 
         def _parse_join_parts(self) -> Any:

@@ -11,7 +11,7 @@ from sqlglot.tokenizer_core import Token, TokenType
 
 from everview.errors import Span, UserError
 from everview.expr.dialect import DIALECT
-from everview.lang.sql.parse.alter import FORMS, merged_alter, parse_alter
+from everview.lang.sql.parse.alter import FORMS, parse_alter, read_alter
 from everview.lang.sql.parse.alter_constraints import alter_constraints
 from everview.lang.sql.parse.begin import begin
 from everview.lang.sql.parse.constraints import read_assertion
@@ -316,6 +316,9 @@ def _alter(tree: exp.Expr, source: _Source) -> Statement | None:
     if not isinstance(tree, exp.Alter):
         return None
     of_constraints = alter_constraints(tree, source.text, source.span)
+    if of_constraints is not None and tree.args.get("cascade"):
+        remedy = "leave CASCADE out: no view breaks by it"
+        raise _not_in_language("CASCADE after this form of ALTER TABLE", source.span, remedy)
     return of_constraints or parse_alter(tree, source.tokens, source.text, source.span)
 
 
@@ -327,10 +330,10 @@ def _command(tree: exp.Expr, source: _Source) -> Statement | None:
         plain = read_tree([source.tokens[0], *source.tokens[2:]], source.text)
         return _alter(plain, source)
     if kinds[:2] == ["ALTER", "TABLE"]:
-        merged = merged_alter(source.tokens, source.text)
-        if merged is None:
+        found = read_alter(source.tokens, source.text)
+        if found is None:
             raise _not_in_language("this form of ALTER TABLE", source.span, FORMS)
-        return _alter(merged, source)
+        return _alter(found, source)
     constraint = read_assertion(source.tokens, source.text, source.span)
     if constraint is not None:
         return CreateAssertion(constraint, source.span)

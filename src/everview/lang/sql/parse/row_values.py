@@ -6,6 +6,7 @@ says counts, and a NULL in the pair that decides makes the answer unknown.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from functools import reduce
 
 from sqlglot import exp
@@ -13,6 +14,8 @@ from sqlglot import exp
 from everview.errors import UserError
 from everview.lang.sql.parse.span import span_of
 
+IS_NOT = "is not"
+"""The mark of `row IS NOT NULL`, which is another question than `NOT row IS NULL`."""
 _ORDERED: dict[type[exp.Expr], type[exp.Binary]] = {
     exp.LT: exp.LT,
     exp.LTE: exp.LT,
@@ -39,14 +42,32 @@ def without_row_values(tree: exp.Expr, text: str) -> exp.Expr:
     return tree
 
 
+def must_not_ask_rows(tree: exp.Expr, text: str) -> None:
+    """Refuse `row IS NOT NULL` where a parser takes it for `NOT row IS NULL`."""
+    for node in tree.find_all(exp.Is):
+        if isinstance(node.this, exp.Tuple) and isinstance(node.parent, exp.Not):
+            raise UserError(
+                "Q012",
+                "in another dialect, a row IS NOT NULL cannot be told from NOT a row IS NULL",
+                span=span_of(node, text),
+                remedy="ask each value: a IS NOT NULL AND b IS NOT NULL",
+            )
+
+
 def _written_out(node: exp.Expr, text: str) -> exp.Expr | None:
     match node:
         case exp.In() if isinstance(node.parent, exp.Pivot):  # names columns, and compares none
             return None
         case exp.In() if isinstance(node.this, exp.Tuple) and node.expressions:
             if not all(isinstance(each, exp.Tuple) for each in node.expressions):
+                _must_be_no_value(node.this, node.expressions, text)
                 return None
             return _any([_compared(exp.EQ, node.this, each, text) for each in node.expressions])
+        case exp.Not(this=exp.Is(this=exp.Tuple() as row, expression=exp.Null())):
+            return _each_is(row, missing=False) if IS_NOT in node.meta else None
+        case exp.Is(this=exp.Tuple() as row, expression=exp.Null()):
+            of_not = isinstance(node.parent, exp.Not) and IS_NOT in node.parent.meta
+            return None if of_not else _each_is(row, missing=True)
         case exp.Between() if isinstance(node.this, exp.Tuple):
             low, high = node.args["low"], node.args["high"]
             if not isinstance(low, exp.Tuple) or not isinstance(high, exp.Tuple):
@@ -62,7 +83,30 @@ def _written_out(node: exp.Expr, text: str) -> exp.Expr | None:
         case exp.Binary() if type(node) in (*_ORDERED, *_EQUAL):
             if isinstance(node.left, exp.Tuple) and isinstance(node.right, exp.Tuple):
                 return _compared(type(node), node.left, node.right, text)
+            for side, other in ((node.left, node.right), (node.right, node.left)):
+                if isinstance(side, exp.Tuple):
+                    _must_be_no_value(side, [other], text)
+        case exp.Is(this=exp.Tuple() as row, expression=exp.Boolean() as value):
+            _must_be_no_value(row, [value], text)
     return None
+
+
+def _must_be_no_value(row: exp.Tuple, others: Iterable[exp.Expr], text: str) -> None:
+    """Refuse a constant beside a row: what is no constant may be a struct."""
+    for other in others:
+        if isinstance(other, exp.Literal | exp.Boolean | exp.Null | exp.Neg):
+            raise UserError(
+                "Q012",
+                f"a row of {len(row.expressions)} values stands beside one that is no row",
+                span=span_of(other, text) or span_of(row, text),
+                remedy="give a row in parentheses, with as many values",
+            )
+
+
+def _each_is(row: exp.Tuple, *, missing: bool) -> exp.Expr:
+    """A row IS NULL if each of its values is, and IS NOT NULL if none of them is."""
+    tests = [exp.Is(this=exp.paren(each.copy()), expression=exp.Null()) for each in row.expressions]
+    return exp.paren(exp.and_(*(each if missing else exp.Not(this=each) for each in tests)))
 
 
 def _compared(kind: type[exp.Expr], left: exp.Tuple, right: exp.Tuple, text: str) -> exp.Expr:

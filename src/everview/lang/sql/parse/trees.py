@@ -14,9 +14,9 @@ from sqlglot.tokenizer_core import Token, TokenType
 
 from everview.arguments import did_you_mean, shown
 from everview.errors import Span, UserError
-from everview.lang.sql.parse.collections import without_bags
 from everview.lang.sql.parse.grammar import QUERIES
-from everview.lang.sql.parse.row_values import without_row_values
+from everview.lang.sql.parse.respelled import respelled
+from everview.lang.sql.parse.row_values import must_not_ask_rows, without_row_values
 
 logging.getLogger("sqlglot").setLevel(logging.ERROR)
 
@@ -37,7 +37,7 @@ def read_tree(tokens: list[Token], text: str) -> exp.Expr:
     """The tree of one statement; whatever goes wrong in reading it is an error in the text."""
     parser = QUERIES().parser()
     try:
-        tree = parser.parse(without_bags(tokens), text)[0]
+        tree = parser.parse(respelled(tokens), text)[0]
     except ParseError as problem:
         raise _syntax_error(problem, text, tokens) from None
     except RecursionError:
@@ -70,13 +70,16 @@ def read_foreign(text: str, dialect: str) -> list[exp.Expr]:
     """The tree of each statement of a text of another dialect."""
     must_be_dialect(dialect)
     try:
-        return [tree for tree in sqlglot.parse(text, read=dialect) if isinstance(tree, exp.Expr)]
+        trees = [tree for tree in sqlglot.parse(text, read=dialect) if isinstance(tree, exp.Expr)]
     except ParseError as problem:
         raise _syntax_error(problem, text, ()) from None
     except TokenError as problem:
         raise _open_literal(problem, text) from None
     except ValueError as problem:
         raise UserError("Q002", str(problem), remedy="name a dialect that sqlglot knows") from None
+    for tree in trees:
+        must_not_ask_rows(tree, text)
+    return trees
 
 
 def must_be_dialect(name: str) -> None:
