@@ -276,7 +276,8 @@ def _with_wildcards(term: Monomial, kept: set[str]) -> Expr:
         return Atom(factor.relation, tuple(arguments))
 
     # A summand that is 0 stays: its groups are there.
-    parts = tuple(part for each in map(changed, term.factors) for part in _factors(each))
+    factors = (part for each in map(changed, term.factors) for part in _factors(each))
+    parts = tuple(part for part in factors if part != ONE)
     return Product(parts) if len(parts) > 1 else times(*parts)
 
 
