@@ -136,7 +136,7 @@ class Ours:
         what nobody has looked at for a minute.
         """
         engine: Any = self.db.engine
-        engine.local.settle()
+        engine.local.wait()
         for run in (run for held in engine.local.cache._held.values() for run in held.runs):
             columns = (chunk for column in run.rows.columns for chunk in column.chunks)
             parts = [buffer for chunk in columns for buffer in chunk.buffers() if buffer]

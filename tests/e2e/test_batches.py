@@ -195,7 +195,7 @@ def test_few_batches_of_a_relation_are_held_at_a_time(tmp_path, segments):
             db.insert("t", texts("t", 60_000).slice(number))
         if segments == 1:
             db.compact()
-        db.handle.settle()
+        db.handle.wait()
         for result in (db.read("t"), db.changes("t")):
             before, most, size = pa.total_allocated_bytes(), 0, 0
             for batch in result.batches(1_000):

@@ -47,8 +47,8 @@ def change(db: Any, number: int) -> None:
     db.upsert("t", [(number, 3, -number)])
 
 
-def settle(db: Any) -> None:
-    db.engine.local.settle()
+def wait(db: Any) -> None:
+    db.engine.local.wait()
 
 
 @pytest.mark.usefixtures("nothing_at_once")
@@ -80,13 +80,13 @@ def test_what_was_fetched_once_is_in_memory_later(
         change(db, 1)
         assert ways(db) <= {"driver", "unasked"}
         change(db, 2)
-        settle(db)
+        wait(db)
         change(db, 3)
-        settle(db)
+        wait(db)
         assert db.audit().ok
     with open_db(tmp_path) as db:
         change(db, 4)
-        settle(db)
+        wait(db)
         monkeypatch.setattr(loader, "AT_ONCE_SHARE", 1.0)
         change(db, 5)
         assert ways(db) <= {"memory", "unasked"}
@@ -115,7 +115,7 @@ def test_a_copy_is_brought_up_to_what_came_while_it_was_loaded(
         assert "driver" in ways(db)
         db.sql("DELETE FROM t WHERE id = 7")
         going.set()
-        settle(db)
+        wait(db)
         change(db, 3)
         assert ways(db) <= {"memory", "unasked"}
         assert db.audit().ok
@@ -165,7 +165,7 @@ def test_what_is_loaded_while_the_relation_changes_is_right_or_not_used(
         thread.join(20)
         for number in (2, 3, 4):
             change(db, number)
-            settle(db)
+            wait(db)
         assert db.audit().ok
 
 
@@ -188,7 +188,7 @@ def test_damage_that_is_met_while_loading_is_no_answer(
     with ev.open(str(tmp_path), engine="duckdb") as db:
         for number in (1, 2):
             db.upsert("t", [(number, "other")])
-            settle(db)
+            wait(db)
             assert ways(db) <= {"driver", "unasked", "memory"}
         with pytest.raises(ev.UserError, match="S003"):
             db.upsert("t", [(4_990, "other")])

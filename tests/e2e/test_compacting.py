@@ -96,7 +96,7 @@ def test_views_are_right_whenever_and_however_relations_are_compacted(
                 db.retain(2, grace=0)
             assert db.audit().ok
             assert len(db.read("o").rows()) == len(alive)
-        db.handle.settle()
+        db.handle.wait()
         assert db.audit().ok
         assert db.store.verify(db.store.latest()) == {}
     with ev.open(str(tmp_path / "shop"), engine="duckdb") as db:
@@ -119,7 +119,7 @@ def test_what_is_committed_while_segments_are_folded_stays(
     db.delete("o", [(0, 1, "a", None)])
     assert db.epoch == before + 2, "nobody waits for a fold"
     gate.opened.set()
-    db.handle.settle()
+    db.handle.wait()
     assert db.epoch > before + 2
     assert [each.kind for each in db.history() if each.kind == "compaction"]
     assert sorted(row[0] for row in db.read("o").rows()) == [1, 2, 3, 4]
@@ -140,7 +140,7 @@ def test_an_open_transaction_is_waited_for(db, monkeypatch: pytest.MonkeyPatch) 
         before = db.epoch
         tx.insert("o", [(8, 1, "a", None)])
         assert db.epoch == before
-    db.handle.settle()
+    db.handle.wait()
     assert db.audit().ok
     assert len(db.read("o").rows()) == 6
 
@@ -168,7 +168,7 @@ def test_a_fold_of_what_is_gone_is_thrown_away(
     else:
         db.sql(meanwhile)
     gate.opened.set()
-    db.handle.settle()
+    db.handle.wait()
     assert db.audit().ok
     assert db.store.verify(db.store.latest()) == {}
     before = len(db.read("o").rows())
@@ -190,9 +190,9 @@ def test_a_fold_that_fails_fails_nothing_else(
         for key in range(8):
             db.insert("o", [(key, 1, "a", None)])
             assert db.audit().ok
-        db.handle.settle()
+        db.handle.wait()
     db.insert("o", [(9, 1, "a", None)])
-    db.handle.settle()
+    db.handle.wait()
     assert db.audit().ok
     assert max(each.segments for each in db.status()) < 6
 
@@ -236,7 +236,7 @@ def test_closing_ends_what_is_folded(tmp_path, monkeypatch: pytest.MonkeyPatch) 
         assert db.epoch == epoch
         assert db.audit().ok
         db.insert("o", [(9, 1, "a", None)])
-        db.handle.settle()
+        db.handle.wait()
         assert db.audit().ok
 
 
@@ -268,7 +268,7 @@ def test_closing_within_an_open_transaction_does_not_wait_for_it(
     began = monotonic()
     db.close()
     assert monotonic() - began < 4
-    db.handle.settle()
+    db.handle.wait()
 
 
 @pytest.mark.usefixtures("beside")
@@ -280,13 +280,13 @@ def test_a_fork_has_nothing_to_do_with_the_background(db, monkeypatch: pytest.Mo
     child = os.fork()
     if not child:
         signal.alarm(20)
-        db.handle.settle()
+        db.handle.wait()
         db.close()
         os._exit(0)
     _, status = os.waitpid(child, 0)
     assert os.waitstatus_to_exitcode(status) == 0
     gate.opened.set()
-    db.handle.settle()
+    db.handle.wait()
     assert db.audit().ok
 
 
@@ -305,7 +305,7 @@ def test_threads_write_while_relations_are_compacted(db) -> None:
         assert db.audit().ok
     for thread in threads:
         thread.join()
-    db.handle.settle()
+    db.handle.wait()
     assert db.audit().ok
     assert len(db.read("o").rows()) == 30
 
@@ -338,7 +338,7 @@ def test_executors_fold_what_is_long(spark, tmp_path, monkeypatch: pytest.Monkey
         before = len(folded)
         for _ in range(4):
             change(db, chance, alive)
-        db.handle.settle()
+        db.handle.wait()
         assert len(folded) > before
         assert db.audit().ok
         assert len(db.read("o").rows()) == len(alive)

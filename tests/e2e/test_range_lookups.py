@@ -101,7 +101,7 @@ def test_what_is_read_follows_the_range_and_not_the_relation(tmp_path, memory):
             db.insert("e", [(number, number * 7 % count) for number in range(count)])
             for rows in ([(70,)], [(50,), (9_000,), (9_002,)]):
                 db.insert("w", rows)
-                db.engine.local.settle()
+                db.engine.local.wait()
             assert len(db.read("v").rows()) == 9 * 4
             read.append(next(e.rows_read for e in reversed(db.history()) if e.view == "v"))
     if memory is None:

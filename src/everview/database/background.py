@@ -63,7 +63,7 @@ class Background:
         """Called by work that has computed, and now waits for its turn to finish."""
         self._finishing = True
 
-    def settle(self) -> None:
+    def wait(self) -> None:
         """Wait until nothing is done in the background."""
         thread = self._thread
         if thread is not None and os.getpid() == self._process:

@@ -71,7 +71,7 @@ def compact_if_due(db: Handle, changed: Iterable[str], newest: Manifest) -> None
                 folds = _fold(db, db.snapshot(), now, lambda: None)
             _commit(db, folds, [run.name for run in now], clock)
     if len(now) < len(runs):
-        db.background.start(lambda: _compact_beside(db))
+        db.background.start(lambda: _compact_in_background(db))
 
 
 def _urgent(runs: Sequence[Run], newest: Manifest) -> list[Run]:
@@ -86,7 +86,7 @@ def _urgent(runs: Sequence[Run], newest: Manifest) -> list[Run]:
     ]
 
 
-def _compact_beside(db: Handle) -> None:
+def _compact_in_background(db: Handle) -> None:
     """Fold what is due, while transactions go on; each run is tried once, so that this ends."""
     tried: set[tuple[str, ...]] = set()
     while True:
@@ -97,7 +97,7 @@ def _compact_beside(db: Handle) -> None:
             return
         tried |= {run.ids for run in runs}
         db.background.check()
-        _fold_beside(db, snapshot, runs)
+        _fold_in_background(db, snapshot, runs)
 
 
 def _batch(runs: Sequence[Run]) -> list[Run]:
@@ -108,7 +108,7 @@ def _batch(runs: Sequence[Run]) -> list[Run]:
     ]
 
 
-def _fold_beside(db: Handle, snapshot: Snapshot, runs: Sequence[Run]) -> None:
+def _fold_in_background(db: Handle, snapshot: Snapshot, runs: Sequence[Run]) -> None:
     clock, background = Clock(), db.background
     db.folding = {run.name: run.ids[-1] for run in runs}
     try:

@@ -204,9 +204,9 @@ class Handle:
         self.background.close()
         self._access.close(self._release)
 
-    def settle(self) -> None:
+    def wait(self) -> None:
         """Wait until nothing is done in the background."""
-        self.background.settle()
+        self.background.wait()
 
     def _release(self) -> None:
         try:

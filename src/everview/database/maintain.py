@@ -18,7 +18,7 @@ from everview.database.introspect.epoch_notes import choice_note, read_note, tra
 from everview.database.violations import must_hold, violation
 from everview.errors import UserError
 from everview.plan.nodes import Plan
-from everview.program.dependencies import Share, results_under, shares, together
+from everview.program.dependencies import Share, results_under, shares, union_of_shares
 from everview.program.steps import Fetch, Program, fetch_mark, violations_name
 from everview.runtime.protocol import (
     Changes,
@@ -169,7 +169,7 @@ class Maintainer:
             for_checks = {
                 fetch_mark(s.relation, s.reads_by) for s in checked if isinstance(s, Fetch)
             }
-            view_fetches = together(moved.values()).fetches - for_checks
+            view_fetches = union_of_shares(moved.values()).fetches - for_checks
             self._programs[key] = CompiledProgram(dict(key), program, moved, view_fetches, exact)
         return self._programs[key]
 
@@ -259,7 +259,7 @@ def _views_ms(compiled: CompiledProgram, outcome: RunReport) -> float:
 
     Fetch time is shared out by rows; fetches that the checks need anyway are not charged to views.
     """
-    own = together(compiled.shares.values()).results | compiled.shares.keys()
+    own = union_of_shares(compiled.shares.values()).results | compiled.shares.keys()
     steps = sum(spent for name, spent in outcome.steps.items() if name in own)
     rows = sum(outcome.fetched.values())
     for_views = sum(n for mark, n in outcome.fetched.items() if mark in compiled.view_fetches)

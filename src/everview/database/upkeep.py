@@ -20,5 +20,5 @@ def retain(db: Handle, epochs: int, grace: timedelta) -> list[str]:
 
     What is written in the background is named by no epoch yet, so that comes first.
     """
-    db.settle()
+    db.wait()
     return db.exclusively(lambda: retire(db.store, epochs, grace))

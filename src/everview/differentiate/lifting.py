@@ -110,7 +110,7 @@ def _opened(
 def lifted(body: Plan) -> Lifted:
     """A body of a loop over named leaves, as it is over all iterations."""
     found = opened(body)
-    made = _at_some(_lift(found.plan, found.inside))
+    made = _with_iteration(_lift(found.plan, found.inside))
     return replace(found, plan=project(made, (*columns_of(found.plan), ITERATION)))
 
 
@@ -136,7 +136,7 @@ def _lift(plan: Plan, inside: dict[str, str]) -> tuple[Plan, bool]:
             first, second = _lift(left, inside), _lift(right, inside)
             if not (first[1] or second[1]):
                 return plan, False
-            return add(_at_some(first), _at_some(second)), True
+            return add(_with_iteration(first), _with_iteration(second)), True
         case Join():
             return _lift_join(plan, inside)
         case _:
@@ -159,7 +159,7 @@ def _lift_join(plan: Join, inside: dict[str, str]) -> tuple[Plan, bool]:
     return map_(made, (*identity(schema_of(plan)), _output(when))), True
 
 
-def _at_some(made: tuple[Plan, bool]) -> Plan:
+def _with_iteration(made: tuple[Plan, bool]) -> Plan:
     """What does not depend on the iteration comes at the first one."""
     plan, moves = made
     return plan if moves else map_(plan, (*identity(schema_of(plan)), _output("1")))

@@ -49,19 +49,19 @@ def _shares_of_results(program: Program) -> dict[str, Share]:
         match step:
             case Fetch(result, relation, _, _, keys):
                 mark = Share(fetches=frozenset((fetch_mark(relation, step.reads_by),)))
-                found[result] = together((mark, *(found[key.relation] for key in keys)))
+                found[result] = union_of_shares((mark, *(found[key.relation] for key in keys)))
             case Compute(result, plan, _):
                 own = Share(results=frozenset((result,)))
-                found[result] = together((own, *(found[name] for name in refs(plan))))
+                found[result] = union_of_shares((own, *(found[name] for name in refs(plan))))
             case Loop(name):
                 marks = frozenset(fetch_mark(each.relation, each.reads_by) for each in step.fetches)
                 own = Share(fetches=marks, results=frozenset((name,)))
-                whole = together((own, *(found[each] for each in step.reads)))
+                whole = union_of_shares((own, *(found[each] for each in step.reads)))
                 found |= dict.fromkeys(step.results, whole)
     return found
 
 
-def together(parts: Iterable[Share]) -> Share:
+def union_of_shares(parts: Iterable[Share]) -> Share:
     """All that any of them needs."""
     each = tuple(parts)
     return Share(

@@ -201,10 +201,10 @@ class InProcess:
             self.loader = Loader(self.cache)
             self.workspace = workspace
 
-    def settle(self) -> None:
+    def wait(self) -> None:
         """Wait until what transactions have looked up is in memory, as far as it is to be."""
         with self._busy:
-            self.loader.settle()
+            self.loader.wait()
 
     def close(self) -> None:
         """Give the memory back."""
@@ -247,7 +247,7 @@ class InProcess:
                 if kind is Fetch:
                     before = self.cache.load_ms
                     gear.fetch(steps, snapshot, report)
-                    report.clock.apart("load", self.cache.load_ms - before, "fetch")
+                    report.clock.reattribute("load", self.cache.load_ms - before, "fetch")
                     continue
                 if kind is Check:
                     _check(workspace, steps, violation)

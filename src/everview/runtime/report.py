@@ -50,7 +50,7 @@ class Clock:
         """Count the time of a block, also when it fails."""
         return Timed(self.phases, name)
 
-    def apart(self, name: str, milliseconds: float, within: str) -> None:
+    def reattribute(self, name: str, milliseconds: float, within: str) -> None:
         """Count time for a phase of its own, and not for the one it was spent in."""
         if milliseconds:
             self.add(name, milliseconds)

@@ -75,10 +75,10 @@ def _in_table(table: TableDefinition) -> Iterator[str]:
     for layout in table.evolution.layouts:
         yield from _in_columns(table.name, layout.columns)
     yield from evolution_problems(table.evolution, table.columns)
-    yield from _in_told(table)
+    yield from _in_names_and_comments(table)
 
 
-def _in_told(each: TableDefinition | ViewDefinition) -> Iterator[str]:
+def _in_names_and_comments(each: TableDefinition | ViewDefinition) -> Iterator[str]:
     yield from _not_text(name for _, name in each.formerly)
     yield from _not_text((each.comments.relation, *chain(*each.comments.columns)))
 
@@ -87,7 +87,7 @@ def _in_view(view: ViewDefinition) -> Iterator[str]:
     given = () if view.rest is None else (view.rest,)
     yield from _not_text((view.query, view.language, view.refresh, *given))
     yield from _not_text((*view.columns, *view.calls))
-    yield from _in_told(view)
+    yield from _in_names_and_comments(view)
     if view.language not in LANGUAGES or view.refresh not in (STRICT, AUTO):
         yield f"{view.name!r} is in no language of ours"
     yield from _in_decision(view)

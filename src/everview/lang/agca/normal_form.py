@@ -151,10 +151,10 @@ class _Expansion:
             case Atom():
                 yield Fraction(1), (query,), bound | names_in(query)
             case Assignment(variable, value):
-                made = Assignment(variable, self._apart(value, bound))
+                made = Assignment(variable, self._with_fresh_variables(value, bound))
                 yield Fraction(1), (made,), bound | {variable.name}
             case Comparison():
-                yield Fraction(1), (self._apart(query, bound),), bound
+                yield Fraction(1), (self._with_fresh_variables(query, bound),), bound
             case _:
                 yield Fraction(1), (query,), bound
 
@@ -184,7 +184,7 @@ class _Expansion:
             renamed = (substituted(each, values) for each in factors) if values else factors
             yield number, tuple(renamed), bound
 
-    def _apart(self, value: Expr, bound: Names) -> Expr:
+    def _with_fresh_variables(self, value: Expr, bound: Names) -> Expr:
         """A value whose own variables, those of a Sum in it, are called like no others."""
         inside = Counter(each.name for each in variables(value))
         values: dict[str, Expr] = {

@@ -171,7 +171,7 @@ class BodyLowering:
             on.append((plain or f"key {at}", column))
         for at, literal in enumerate(equations):
             mine, other = self._sides(literal, set(bindings.columns))
-            type_ = self._together(literal)
+            type_ = self._type_of_comparison(literal)
             ours.append(
                 Output(f"left {at}", SPARK[type_], self.scalars(bindings).text(mine, type_))
             )
@@ -210,7 +210,7 @@ class BodyLowering:
         sides = (literal.left, literal.right)
         return sides if ours else (sides[1], sides[0])
 
-    def _together(self, literal: Comparison) -> str:
+    def _type_of_comparison(self, literal: Comparison) -> str:
         kinds = (self.types.type_of(each) for each in (literal.left, literal.right))
         return next((each for each in kinds if each is not None), "number")
 

@@ -105,9 +105,9 @@ class _Compiling:
 
     def type_of(self, expr: Expr) -> Type:
         """The type of an expression; an error says where it stands."""
-        return self._or_say_where(expr, self.checker.type)
+        return self._checked_at(expr, self.checker.type)
 
-    def _or_say_where(self, expr: Expr, check: Callable[[Expr, Context], Type]) -> Type:
+    def _checked_at(self, expr: Expr, check: Callable[[Expr, Context], Type]) -> Type:
         try:
             return check(expr, self.types)
         except IllTypedError as problem:
@@ -126,7 +126,7 @@ class _Compiling:
 
     def element_of(self, expr: Expr) -> Type:
         """The type of the elements of a collection."""
-        return self._or_say_where(expr, self.checker.bag)
+        return self._checked_at(expr, self.checker.bag)
 
     def variable(self, name: str, type_: Type) -> Var:
         """A variable that no other has the name of, so that writing out a call captures none."""

@@ -10,7 +10,7 @@ from everview.expr.types import names as columns
 from everview.lang.nested.check import Checker, row_type
 from everview.lang.nested.definition import Definition, read_definition
 from everview.lang.nested.normal_form import normal_form
-from everview.lang.nested.partial import kept_apart
+from everview.lang.nested.partial import stored_relations
 from everview.lang.nested.shred import Shredded, relation_of, shred
 from everview.lang.nested.stored import Inside, Stored
 from everview.lang.nested.syntax import Expr, relations
@@ -39,7 +39,7 @@ class Known:
 
     def _stored(self, name: str) -> Stored:
         definition = read_definition(self.texts[name.lower()])
-        parts = kept_apart(shredded(definition, self), definition.mode)
+        parts = stored_relations(shredded(definition, self), definition.mode)
 
         def of(part: Shredded) -> Stored:
             if part.shared is not None:

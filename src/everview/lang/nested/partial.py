@@ -31,7 +31,7 @@ from everview.plan.build import distinct, project
 from everview.plan.nodes import Output, Plan
 
 
-def kept_apart(relations: Mapping[str, Shredded], mode: str) -> dict[str, Shredded]:
+def stored_relations(relations: Mapping[str, Shredded], mode: str) -> dict[str, Shredded]:
     """The relations that are stored, each after the one above it."""
     found: dict[str, Shredded] = {}
     for path, each in relations.items():

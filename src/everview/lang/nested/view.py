@@ -15,7 +15,7 @@ from everview.lang.nested.flat_queries import flat_text
 from everview.lang.nested.from_sql import SqlQuery, lower_relation, rebuilt_relation
 from everview.lang.nested.known import Known, shredded
 from everview.lang.nested.lower import Lowering
-from everview.lang.nested.partial import Partial, kept_apart
+from everview.lang.nested.partial import Partial, stored_relations
 from everview.lang.nested.rebuild import Rebuilding
 from everview.lang.nested.shred import Shredded, relation_of
 from everview.lang.nested.syntax import Expr, relations
@@ -32,7 +32,7 @@ def definitions(view: str, expr: Expr, known: Known, mode: str) -> tuple[Definit
             remedy="use another name for the variable",
         )
     whole = Definition(view, "", expr, mode)
-    apart = kept_apart(shredded(whole, known), mode).items()
+    apart = stored_relations(shredded(whole, known), mode).items()
     return tuple(replace(whole, path=path) for path, each in apart if each.shared is None)
 
 
@@ -46,7 +46,7 @@ def lower_view(text: str, known: Known, analyze: Analyze) -> Plan:
     names = (*read, *(each.relation for stored in inside for each in stored.walk()))
     sources = {n: known.sources[n.lower()] for n in names if n.lower() in known.sources}
     parts = shredded(found, known)
-    apart = kept_apart(parts, found.mode)
+    apart = stored_relations(parts, found.mode)
     if found.path not in apart:
         raise UserError(
             "N008",
@@ -63,7 +63,7 @@ def rebuilt(text: str, known: Known) -> Plan:
     found = read_definition(text)
     if isinstance(found.query, SqlQuery):
         return rebuilt_relation(found.view, known.sources)
-    parts = kept_apart(shredded(found, known), found.mode)
+    parts = stored_relations(shredded(found, known), found.mode)
     return Rebuilding(parts, _stored(found.view, parts, known)).plan()
 
 
@@ -74,7 +74,7 @@ def flat_texts(text: str, known: Known) -> dict[str, str]:
         return {}
     parts = shredded(found, known)
     texts: dict[str, str] = {}
-    for each in kept_apart(parts, found.mode).values():
+    for each in stored_relations(parts, found.mode).values():
         if each.shared is None:
             texts[relation_of(found.view, each)] = flat_text(each, parts)
     return texts

@@ -79,7 +79,7 @@ class Loader:
                 self.cache.take_over(name, loaded)
                 self._asked.pop(name, None)
 
-    def settle(self) -> None:
+    def wait(self) -> None:
         """Wait until all that was asked for is loaded."""
         while self._wanted or (self._thread is not None and self._thread.is_alive()):
             self.start()
@@ -99,7 +99,7 @@ class Loader:
             while self._wanted:
                 self._must_go_on()
                 name, snapshot = self._wanted.popleft()  # none is left once it is stopped
-                loading = self.cache.beside(workspace, self._must_go_on)
+                loading = self.cache.for_loader(workspace, self._must_go_on)
                 self._loaded.append((name, _loaded(loading, name, snapshot)))
 
     @contextmanager

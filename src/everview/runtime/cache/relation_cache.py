@@ -144,7 +144,7 @@ class RelationCache:
         held, most = self._held.get(name), self.budget.cached
         if held is not None and held.seen is snapshot:
             return True
-        wanted = self._wanted(name, snapshot)
+        wanted = self._estimated_bytes(name, snapshot)
         if most <= 0 or wanted > most:
             return False
         if held is not None and held.ids and self.holds(name, snapshot):
@@ -169,7 +169,7 @@ class RelationCache:
             segments = segments[len(held.ids) :]
         return tuple(segment for segment in segments if segment.id not in self._staged)
 
-    def beside(self, workspace: Workspace, before_reading: Callable[[], None]) -> RelationCache:
+    def for_loader(self, workspace: Workspace, before_reading: Callable[[], None]) -> RelationCache:
         """An empty cache for another thread, which loads relations that this one takes over."""
         taken = self.budget.resident - self._room()
         return RelationCache(workspace, self.budget, 0.0, taken, before_reading)
@@ -244,7 +244,7 @@ class RelationCache:
         # and declared again with other columns.
         if copy is None or not copy.ids or not self.holds(name, snapshot):
             self._held.pop(name, None)
-            self._make_room(name, self._wanted(name, snapshot))
+            self._make_room(name, self._estimated_bytes(name, snapshot))
             copy = _Copy(snapshot.stored[name])
         fresh = snapshot.relation(name).segments[len(copy.ids) :]
         if not copy.ids and fresh:
@@ -279,7 +279,7 @@ class RelationCache:
             del self._held[other]
             size -= others[other].bytes
 
-    def _wanted(self, name: str, snapshot: Snapshot) -> int:
+    def _estimated_bytes(self, name: str, snapshot: Snapshot) -> int:
         """About how many bytes a relation takes when it is brought up to an epoch."""
         held, schema = self._held.get(name), snapshot.stored[name].schema
         relation = snapshot.relation(name)

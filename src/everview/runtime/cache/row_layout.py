@@ -160,16 +160,16 @@ class PackedRows:
 def take_rows(parts: Sequence[tuple[PackedRows, Ints]], names: Sequence[str]) -> pa.Table:
     """The rows at some places of parts with one layout; of many rows on all cores, in chunks."""
     if sum(len(places) for _, places in parts) < PARALLEL_MIN_ROWS:
-        return _take_together(parts, names)
+        return _take_from_all(parts, names)
     chunks = (
         (part, places[start : start + UNPACK_CHUNK_ROWS])
         for part, places in parts
         for start in range(0, len(places), UNPACK_CHUNK_ROWS)
     )
-    return pa.concat_tables(map_parallel(lambda chunk: _take_together([chunk], names), chunks))
+    return pa.concat_tables(map_parallel(lambda chunk: _take_from_all([chunk], names), chunks))
 
 
-def _take_together(parts: Sequence[tuple[PackedRows, Ints]], names: Sequence[str]) -> pa.Table:
+def _take_from_all(parts: Sequence[tuple[PackedRows, Ints]], names: Sequence[str]) -> pa.Table:
     layout = parts[0][0].layout
     packed = [name for name in names if name in layout.fields]
     columns: dict[str, pa.Array | pa.ChunkedArray] = {}

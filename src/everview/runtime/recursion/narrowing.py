@@ -84,10 +84,10 @@ class Narrowing:
     def _pair(self, left: Plan, right: Plan, on: Sequence[tuple[str, str]]) -> tuple[Plan, Plan]:
         """Both sides of a join, the one by the keys of the other."""
         ours, theirs = tuple(a for a, _ in on), tuple(b for _, b in on)
-        if self._is_moving(left):
+        if self._is_bounded_by_small(left):
             one = self.narrow(left)
             return one, self._by_keys(right, theirs, one, ours)
-        if self._is_moving(right):
+        if self._is_bounded_by_small(right):
             other = self.narrow(right)
             return self._by_keys(left, ours, other, theirs), other
         raise NarrowingError("a join of what is large")
@@ -140,17 +140,17 @@ class Narrowing:
     def _is_small(self, plan: Plan) -> bool:
         return all(each.name in self.small or each.name in self._made for each in referred(plan))
 
-    def _is_moving(self, plan: Plan) -> bool:
+    def _is_bounded_by_small(self, plan: Plan) -> bool:
         """Whether a plan has no rows where the small relations have none."""
         match plan:
             case Ref(name):
                 return name in self.small or name in self._made
             case Filter(child) | Map(child) | Negate(child):
-                return self._is_moving(child)
+                return self._is_bounded_by_small(child)
             case Add(left, right):
-                return self._is_moving(left) and self._is_moving(right)
+                return self._is_bounded_by_small(left) and self._is_bounded_by_small(right)
             case Join(left, right) | Restrict(left, right):
-                return self._is_moving(left) or self._is_moving(right)
+                return self._is_bounded_by_small(left) or self._is_bounded_by_small(right)
             case Values():
                 return True
             case _:

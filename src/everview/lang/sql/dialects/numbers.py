@@ -23,14 +23,14 @@ from everview.lang.sql.dialects.types import (
     NUMBERS,
     TEXT,
     Kind,
-    together,
+    common_kind,
 )
 
 
 def division(site: TranslationSite) -> Rewrite:
     """x / y: a whole number, a double or a decimal, by its operands."""
     node, way = site.node, site.meaning.division
-    kind = _met(site, node.this, node.expression)
+    kind = _number_kind(site, node.this, node.expression)
     result = way.get(kind)
     if result is None:
         shown = f"/ of {'numbers of a type that is not known' if kind is None else f'{kind}s'}"
@@ -50,7 +50,7 @@ def division(site: TranslationSite) -> Rewrite:
 def whole_division(site: TranslationSite) -> Rewrite:
     """x // y and x DIV y, of integers."""
     node = site.node
-    if _met(site, node.this, node.expression) != INTEGER:
+    if _number_kind(site, node.this, node.expression) != INTEGER:
         site.refuse("integer division of other numbers", "divide integers, or use FLOOR")
     return lambda: exp.IntDiv(this=node.this, expression=_not_zero(site, node.expression))
 
@@ -58,15 +58,15 @@ def whole_division(site: TranslationSite) -> Rewrite:
 def remainder(site: TranslationSite) -> Rewrite:
     """x % y, NULL of zero where the dialect says so."""
     node = site.node
-    kind = _met(site, node.this, node.expression)
+    kind = _number_kind(site, node.this, node.expression)
     if kind not in site.meaning.remainder:
         site.refuse(f"% of {kind or 'unknown'} numbers", "take the remainder of integers")
     return lambda: exp.Mod(this=node.this, expression=_not_zero(site, node.expression))
 
 
-def _met(site: TranslationSite, *operands: exp.Expr) -> str | None:
+def _number_kind(site: TranslationSite, *operands: exp.Expr) -> str | None:
     """The kind in which numbers meet, None where one is no number or not known; NULL has any."""
-    kind = together(map(site.kinds.of, operands))
+    kind = common_kind(map(site.kinds.of, operands))
     return INTEGER if kind == NULL else kind if kind in NUMBERS else None
 
 
@@ -81,7 +81,7 @@ def _not_zero(site: TranslationSite, divisor: exp.Expr) -> exp.Expr:
 def average(site: TranslationSite) -> Rewrite | None:
     """AVG, which is a whole number, a decimal or a double."""
     node, way = site.node, site.meaning.average
-    kind = _met(site, node.this)
+    kind = _number_kind(site, node.this)
     result = way.get(kind)
     windowed = isinstance(node.parent, exp.Window)
     if result is None or (result == WHOLE and windowed):
@@ -108,7 +108,7 @@ def average(site: TranslationSite) -> Rewrite | None:
 def rounded(site: TranslationSite) -> Rewrite | None:
     """ROUND, which goes away from zero or to even at a half."""
     node = site.node
-    rounding = site.meaning.round.get(_met(site, node.this))
+    rounding = site.meaning.round.get(_number_kind(site, node.this))
     if rounding is None or (rounding == EVEN and node.args.get("decimals")):
         site.refuse("ROUND of this", "cast what is rounded to a DECIMAL of so many digits")
     return None if rounding == SAME else lambda: called("BROUND", node.this)
@@ -194,7 +194,7 @@ def _to_text(site: TranslationSite, kind: Kind) -> Rewrite | None:
 
 def cut(site: TranslationSite) -> None:
     """TRUNC of a number, to a whole one."""
-    if site.node.args.get("decimals") is not None or _met(site, site.node.this) is None:
+    if site.node.args.get("decimals") is not None or _number_kind(site, site.node.this) is None:
         site.refuse("TRUNC of this", "use Spark's dialect")
 
 

@@ -103,15 +103,15 @@ class Kinds:
             case exp.Cast():
                 return kind_of_type(storable_type(node.to.sql(dialect=DIALECT)))
             case exp.Div():
-                found = together(map(self.of, (node.this, node.expression)))
+                found = common_kind(map(self.of, (node.this, node.expression)))
                 return self._quotient if found == INTEGER else found
             case exp.Case():
                 branches = [branch.args["true"] for branch in node.args["ifs"]]
-                return together(map(self.of, (*branches, node.args.get("default"))))
+                return common_kind(map(self.of, (*branches, node.args.get("default"))))
             case exp.If():
-                return together(map(self.of, (node.args["true"], node.args.get("false"))))
+                return common_kind(map(self.of, (node.args["true"], node.args.get("false"))))
             case exp.Coalesce() | exp.Greatest() | exp.Least():
-                return together(map(self.of, (node.this, *node.expressions)))
+                return common_kind(map(self.of, (node.this, *node.expressions)))
             case exp.Subquery() if isinstance(node.this, exp.Query):
                 return self._output(self._scopes.get(id(node.this)), 0)
             case exp.Extract():
@@ -200,10 +200,10 @@ class Kinds:
             query = scope.expression
             if isinstance(query, exp.SetOperation):
                 sides = (self._scopes.get(id(each)) for each in (query.left, query.right))
-                return together([self._output(side, place) for side in sides])
+                return common_kind([self._output(side, place) for side in sides])
             rows = query.expressions
             if isinstance(query, exp.Values):
-                return together([self.of(row.expressions[place]) for row in rows])
+                return common_kind([self.of(row.expressions[place]) for row in rows])
             return self.of(rows[place]) if isinstance(query, exp.Select) else None
         finally:
             self._asked.discard((id(scope.expression), str(place)))
@@ -233,7 +233,7 @@ def _names(scope: Scope) -> list[str]:
     return [name.lower() for name in names]
 
 
-def together(kinds: Iterable[Kind]) -> Kind:
+def common_kind(kinds: Iterable[Kind]) -> Kind:
     """The common kind of several values; NULL has any kind."""
     distinct = {*kinds} - {NULL}
     if not distinct:
@@ -248,5 +248,5 @@ def together(kinds: Iterable[Kind]) -> Kind:
 def _arithmetic(left: Kind, right: Kind) -> Kind:
     if DATE in (left, right):
         return DATE if INTEGER in (left, right) else None
-    found = together((left, right))
+    found = common_kind((left, right))
     return found if found in (*NUMBERS, TEXT) else None

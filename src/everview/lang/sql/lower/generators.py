@@ -235,7 +235,7 @@ def with_laterals(context: LoweringContext, tree: exp.Select) -> exp.Select:
 
 def lower_generator_select(context: LoweringContext, tree: exp.Select) -> Plan:
     """A SELECT with generators in its list: the rest of it first, with their arrays as columns."""
-    _refuse_beside(tree, context.text)
+    _refuse_over_generator(tree, context.text)
     carried = len(context.domain_columns)
     inner = tree.copy()
     for clause in ("with_", "distinct", "order", "limit", "offset"):
@@ -266,7 +266,7 @@ def lower_generator_select(context: LoweringContext, tree: exp.Select) -> Plan:
     return limit_rows(context, selected, tree)
 
 
-def _refuse_beside(tree: exp.Select, text: str) -> None:
+def _refuse_over_generator(tree: exp.Select, text: str) -> None:
     """Refuse what would have to be said of the rows that a generator makes."""
     remedy = "select from a subquery that has the generator"
     for node in tree.expressions:

@@ -10,7 +10,7 @@ from everview.lang.sql.bind.resolve import resolve_having
 from everview.lang.sql.lower.conditions import as_boolean
 from everview.lang.sql.lower.expressions import SelectExpressions, here
 from everview.lang.sql.lower.group_keys import group_keys, has_sets, must_be_key, unlisted_key
-from everview.lang.sql.lower.grouped_collections import keep_apart, take_collections
+from everview.lang.sql.lower.grouped_collections import shred_collection, take_collections
 from everview.lang.sql.lower.grouping import GroupBy, add_aggregate, group_rows
 from everview.lang.sql.lower.time_windows import with_sessions
 from everview.plan.build import filter_
@@ -39,7 +39,7 @@ def lower_group_by(expressions: SelectExpressions, plan: Plan) -> Plan:
     calls = [node for tree in expressions.operands() for node in aggregates_in(tree)]
     plan = expressions.attached(plan, [*calls, *apart.values()], here)
     for at, collection in apart.items():
-        keep_apart(expressions, at, collection, grouping, plan)
+        shred_collection(expressions, at, collection, grouping, plan)
     for call in calls:
         add_aggregate(context, call, grouping, schema_of(plan))
     groups = group_rows(context, plan, grouping)

@@ -51,7 +51,7 @@ def take_collections(
     return taken
 
 
-def keep_apart(
+def shred_collection(
     expressions: SelectExpressions,
     at: int,
     node: exp.ArrayAgg | exp.ArrayUniqueAgg,

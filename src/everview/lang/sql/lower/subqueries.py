@@ -187,7 +187,7 @@ def compute(
     if read:
         text = query.sql(dialect="spark")
         context.correlated.append(CorrelatedNode(text, read, shown, values))
-    over_leaf = _named_apart(lowered, domain)
+    over_leaf = _with_fresh_names(lowered, domain)
     over_values = transform(over_leaf, lambda n: values if n == leaf else n)
     return ComputedSubquery(over_values, over_leaf, domain, values, shown)
 
@@ -206,7 +206,7 @@ def domain_read(
     return Domain(scope, schema, translate, read, context.fresh_number())
 
 
-def _named_apart(plan: Plan, domain: Domain) -> Plan:
+def _with_fresh_names(plan: Plan, domain: Domain) -> Plan:
     """The columns that a subquery selects, under names that no plan it is joined with has."""
     outputs = identity(schema_of(plan))
     carried = len(domain.offered)
