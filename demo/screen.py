@@ -10,7 +10,7 @@ from rich import box
 from rich.console import Console
 from rich.table import Table
 
-from everview.database.audit import Audit
+from everview.database.audit_report import Audit
 from everview.database.introspect.status import RelationStatus
 
 WIDTH = 110

@@ -9,7 +9,7 @@ from dataclasses import dataclass, is_dataclass
 from types import FunctionType
 
 import everview
-from everview.database.audits import Audit
+from everview.database.audit_report import Audit
 from everview.database.database import Database
 from everview.database.introspect.history import Entry
 from everview.database.introspect.status import MemoryStatus, RelationStatus

@@ -7,7 +7,7 @@ import json
 import pytest
 
 from bench import growth
-from everview.database.audits import Audit
+from everview.database.audit_report import Audit
 
 
 def small(folder, *more: str) -> list[str]:

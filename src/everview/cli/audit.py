@@ -12,7 +12,7 @@ from everview.cli.exit_codes import DIFFERENCE, USER_ERROR
 from everview.cli.options import ENGINE, EPOCH, JSON, STORE
 
 if TYPE_CHECKING:
-    from everview.database.audits import Audit
+    from everview.database.audit_report import Audit
     from everview.database.verdict import ViewAudit
 
 MAX_ROWS_SHOWN = 10

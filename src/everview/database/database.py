@@ -11,7 +11,7 @@ from typing import Any, Literal, Self, overload
 from everview import arguments
 from everview.database import languages, reading
 from everview.database import nested as nested_views
-from everview.database.audits import Audit, audit_all, audit_whole
+from everview.database.audit_report import Audit, audit_all, audit_whole
 from everview.database.begin import begin, change_alone
 from everview.database.catalog.catalog import Catalog
 from everview.database.change_feed import ChangePair

@@ -30,7 +30,7 @@ from everview.lang.agca.syntax import (
     children,
     names_in,
 )
-from everview.trigger_programs.codegen import Batch, Index, Key, generate, restoring
+from everview.trigger_programs.codegen import Batch, Key, generate, restoring
 from everview.trigger_programs.columns import (
     EXACT,
     BadValueError,
@@ -41,6 +41,7 @@ from everview.trigger_programs.columns import (
     values,
 )
 from everview.trigger_programs.program import TriggerProgram, print_program
+from everview.trigger_programs.statement_tree import Index
 
 SNAPSHOT_VERSION = 1
 """The version of the text of snapshots."""
