@@ -82,7 +82,10 @@ BAD = {
     "ALTER VIEW sums RENAME TO over": "C001",
     "TRUNCATE TABLE nope": "C002",
     "TRUNCATE TABLE sums": "C004",
+    "TRUNCATE TABLE t, nope": "C002",
+    "TRUNCATE TABLE IF EXISTS sums": "C004",
     "TRUNCATE TABLE t PARTITION (a = 1)": None,
+    "TRUNCATE TABLE t RESTART IDENTITY": None,
     "COMMENT ON TABLE sums IS 'x'": "C005",
     "COMMENT ON TABLE sums IS NULL": "C005",
     "COMMENT ON TABLE t IS": "Q001",
@@ -274,8 +277,28 @@ def test_inside_a_transaction_only_rows_change(db):
     assert db.read("sums").rows() == [("z", 7)]
 
 
+def test_truncate_cascade_empties_what_refers_to_the_table_at_any_distance(db):
+    db.sql("""
+        CREATE TABLE p (id INT PRIMARY KEY);
+        CREATE TABLE c (id INT PRIMARY KEY, p INT REFERENCES p);
+        CREATE TABLE d (c INT REFERENCES c ON DELETE SET NULL, tags BAG<INT>, id INT PRIMARY KEY);
+        CREATE VIEW n AS SELECT COUNT(*) AS n FROM c""")
+    rows = {"p": [(1,), (2,)], "c": [(1, 1), (2, None)], "d": [(1, [5], 1), (None, [], 2)]}
+    for name, given in rows.items():
+        db.insert(name, given)
+    epoch = db.epoch
+    for text in ("TRUNCATE TABLE p", "TRUNCATE TABLE p RESTRICT"):
+        with pytest.raises(UserError, match="T014"):
+            db.sql(text)
+        assert db.epoch == epoch
+    assert db.sql("TRUNCATE TABLE IF EXISTS p, nope CASCADE").changed == 6
+    assert [db.read(name).rows() for name in ("p", "c", "d", "n")] == [[], [], [], [(0,)]]
+    assert db.audit().ok
+
+
 def test_if_exists_and_if_not_exists_change_nothing(db):
     before = everything(db)
+    db.sql("TRUNCATE TABLE IF EXISTS nope")
     db.sql("ALTER TABLE IF EXISTS nope RENAME TO x")
     db.sql("ALTER TABLE t ADD COLUMN IF NOT EXISTS a BIGINT")
     db.sql("ALTER TABLE t DROP COLUMN IF EXISTS nope")

@@ -175,6 +175,23 @@ def test_a_set_stays_one_when_the_store_is_opened_again(open_db, tmp_path):
         assert len(db.read("s").rows()) == 3
 
 
+def test_a_set_stays_one_when_its_rows_lose_what_they_refer_to(db):
+    db.sql("""
+        CREATE TABLE p (k INT PRIMARY KEY);
+        CREATE TABLE s (k INT REFERENCES p ON DELETE SET NULL, y STRING) WITH (kind = 'set');
+        CREATE VIEW v AS SELECT y, COUNT(*) AS n FROM s GROUP BY y""")
+    db.insert("p", [(1,), (2,), (3,)])
+    db.insert("s", [(1, "a"), (2, "a"), (3, "a"), (None, "b"), (3, "b")])
+    for keys, left in (((1, 2), [(None, "a"), (3, "a")]), ((3,), [(None, "a")])):
+        epoch, before = db.epoch, bag(db.read("s"))
+        db.delete("p", keys=list(keys))
+        after = Counter([*left, (None, "b"), *[row for row in [(3, "b")] if 3 not in keys]])
+        assert bag(db.read("s")) == after
+        deleted, inserted = map(bag, db.changes("s", after=epoch, pair=True))
+        assert (deleted, inserted) == (before - after, after - before)
+        assert bag(db.read("v")) == Counter(Counter(y for _, y in after).items())
+
+
 def test_a_set_of_nested_values_alone_is_minimized(db):
     db.sql("CREATE TABLE n (a ARRAY<INT>) WITH (kind = 'set')")
     for _ in range(2):

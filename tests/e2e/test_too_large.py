@@ -64,6 +64,17 @@ def test_what_refers_to_a_row_that_goes_follows_it(db, action):
     assert Counter(db.read("t").rows()) == Counter([(2, 0, 0), *gone])
 
 
+def test_a_set_stays_one_when_its_rows_lose_what_they_refer_to(db):
+    db.sql("""
+        CREATE TABLE p (k INT PRIMARY KEY);
+        CREATE TABLE t (a INT REFERENCES p (k) ON DELETE SET NULL, b INT) WITH (kind = 'set')""")
+    db.insert("p", [(1,), (2,)])
+    db.insert("t", [(None, 3), (2, 3), *((1, b % 8) for _, b, _ in SKEWED)])
+    db.delete("p", [(1,)])
+    expected = [(2, 3), *((None, b) for b in {3, *(b % 8 for _, b, _ in SKEWED)})]
+    assert Counter(db.read("t").rows()) == Counter(expected)
+
+
 def test_a_row_goes_with_a_large_collection(db):
     db.sql("CREATE TABLE m (name STRING PRIMARY KEY, seats BAG<INT>)")
     db.insert("m", [("Drive", list(range(40))), ("Rex", [1])])

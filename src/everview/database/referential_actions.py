@@ -12,6 +12,7 @@ import pyarrow.compute as pc
 from everview.database.catalog.catalog import Catalog
 from everview.database.catalog.definitions import TableDefinition
 from everview.database.computed_columns import completed, with_generated
+from everview.database.minimal import minimized
 from everview.database.pending_rows import PendingRows
 from everview.database.queries import select
 from everview.errors import Span, UserError
@@ -123,11 +124,11 @@ class _Cascade:
         for key in _with_actions(self.catalog):
             assert key.references is not None
             if key.references.table in fresh:
-                parts = self._following(key, fresh[key.references.table])
-                for part in parts:
-                    self._add(key.table, part)
-                if parts:
-                    found.setdefault(key.table, []).extend(parts)
+                for part in self._following(key, fresh[key.references.table]):
+                    effect = self._minimal(key.table, part)
+                    if row_count(effect):
+                        self._add(key.table, effect)
+                        found.setdefault(key.table, []).append(effect)
         self._has_followed = True
         return found
 
@@ -135,6 +136,13 @@ class _Cascade:
         """Whether rows refer to keys that some changes, which are among all of them, take away."""
         self._has_followed = True
         return bool(self._following(key, parts))
+
+    def _minimal(self, name: str, part: Part) -> Part:
+        """The same, or of a set what has an effect: rows may become equal without their keys."""
+        table = self.catalog.tables[name]
+        if not table.is_set:
+            return part
+        return minimized(self.engine, table, part, self.snapshot, self.changes.get(name, ()))
 
     def _add(self, table: str, part: Part) -> None:
         self.changes.setdefault(table, []).append(part)

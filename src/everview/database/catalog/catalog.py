@@ -26,6 +26,7 @@ from everview.database.catalog.constraints import (
     relies_on,
     resolved,
     tables_that_follow,
+    tables_that_refer,
     violating_queries_of,
 )
 from everview.database.catalog.definitions import (
@@ -387,6 +388,10 @@ class Catalog:
     def tables_that_follow(self, removes: Collection[str]) -> frozenset[str]:
         """The tables that foreign keys change when some tables lose rows."""
         return tables_that_follow(self.constraints.values(), removes)
+
+    def tables_that_refer(self, tables: Collection[str]) -> frozenset[str]:
+        """The tables with foreign keys to some tables, or to others that have such keys."""
+        return tables_that_refer(self.constraints.values(), tables)
 
     def assertion(self, name: str) -> Assertion:
         """A constraint that is enforced, as the view that must stay empty."""

@@ -141,16 +141,24 @@ def no_condition(
 
 def tables_that_follow(constraints: Iterable[Constraint], removes: Iterable[str]) -> frozenset[str]:
     """The tables that lose rows or references when some tables lose rows."""
-    acting = [
-        (each.references.table, each.table)
-        for each in constraints
-        if each.references is not None and each.references.on_delete in (CASCADE, SET_NULL)
-    ]
-    losing, found = [*removes], set[str]()
-    for gone in losing:
-        for table in {own for to, own in acting if to == gone} - found:
+    return tables_that_refer(
+        (
+            each
+            for each in constraints
+            if each.references is not None and each.references.on_delete in (CASCADE, SET_NULL)
+        ),
+        removes,
+    )
+
+
+def tables_that_refer(constraints: Iterable[Constraint], tables: Iterable[str]) -> frozenset[str]:
+    """The tables with foreign keys to some tables, or to others that have such keys."""
+    keys = [(each.references.table, each.table) for each in constraints if each.references]
+    reached, found = [*tables], set[str]()
+    for to in reached:
+        for table in {own for other, own in keys if other == to} - found:
             found.add(table)
-            losing.append(table)
+            reached.append(table)
     return frozenset(found)
 
 

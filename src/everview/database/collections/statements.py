@@ -32,7 +32,7 @@ def apply(tx: Transaction, statement: Change) -> int:
     if isinstance(statement, Insert | Delete | Update) and statement.of:
         return _inner(tx, statement)
     if isinstance(statement, Truncate):
-        return sum(_emptied(tx, name, statement) for name in statement.tables)
+        return sum(_emptied(tx, name, statement) for name in _emptied_tables(tx, statement))
     table = tx.catalog.table(statement.table)
     if not table.collections:
         return dml.apply(tx, statement)
@@ -71,6 +71,14 @@ def _delete(tx: Transaction, table: TableDefinition, alias: str, where: str | No
     if rows.num_rows:
         tx.add_deep(tx.deep.deleted_keys(table, rows))
     return int(rows.num_rows)
+
+
+def _emptied_tables(tx: Transaction, statement: Truncate) -> list[str]:
+    """The tables that TRUNCATE names, and with CASCADE those whose foreign keys lead there."""
+    there = [n for n in statement.tables if not statement.if_exists or tx.catalog.find(n)]
+    named = [tx.catalog.table(name).name for name in there]
+    others = tx.catalog.tables_that_refer(named) if statement.cascade else frozenset()
+    return [*named, *sorted(others - {*named})]
 
 
 def _emptied(tx: Transaction, name: str, statement: Truncate) -> int:

@@ -362,7 +362,9 @@ def _comment(tree: exp.Expr, source: _Source) -> Statement | None:
 def _truncate(tree: exp.Expr, source: _Source) -> Statement:
     if any(tree.args.get(part) for part in ("partition", "cluster", "is_database", "identity")):
         raise _not_in_language("this form of TRUNCATE", source.span, "write TRUNCATE TABLE name")
-    return Truncate(tuple(table_name(t, source.text) for t in tree.expressions), source.span)
+    tables = tuple(table_name(t, source.text) for t in tree.expressions)
+    cascade = tree.args.get("option") == "CASCADE"
+    return Truncate(tables, source.span, bool(tree.args.get("exists")), cascade)
 
 
 _PARSERS: dict[type[exp.Expr], Callable[[exp.Expr, _Source], Statement | None]] = {

@@ -187,10 +187,12 @@ class Delete:
 
 @dataclass(frozen=True, slots=True)
 class Truncate:
-    """TRUNCATE TABLE: all rows of some tables, in one transaction."""
+    """TRUNCATE TABLE: all rows of some tables; with `cascade` of those that refer to them too."""
 
     tables: tuple[str, ...]
     span: Span
+    if_exists: bool = False
+    cascade: bool = False
 
 
 @dataclass(frozen=True, slots=True)
