@@ -60,6 +60,18 @@ def test_a_row_changed_twice_in_a_transaction_has_the_last_values(db):
     assert db.read("total").rows() == [(24,)]
 
 
+def test_a_row_without_its_key_is_changed_until_the_commit_refuses_it(db):
+    for key, row in (((1, None), (1, None, 3)), ((None, "a"), (None, "a", 3))):
+        tx = db.transaction()
+        tx.insert("k", [row, (7, "c", 1)])
+        tx.update("k", {key: {"v": 5}, (7, "c"): {"v": 6}, (1, "b"): {"v": 7}})
+        changed = {each[:2]: each[2] for each in tx.read("k").rows()}
+        assert changed == {key: 5, (7, "c"): 6, (1, "b"): 7, (1, "a"): 1}
+        with pytest.raises(ev.UserError, match="T012"):
+            tx.commit()
+    assert len(db.read("k").rows()) == 2
+
+
 def test_beside_a_collection_plain_columns_are_updated(tmp_path):
     with ev.open(tmp_path / "s", engine="duckdb") as db:
         db.sql("CREATE TABLE m (name STRING PRIMARY KEY, y INT, shows BAG<INT>)")

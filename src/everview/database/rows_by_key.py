@@ -138,11 +138,24 @@ class KeyedUpdate:
 
     def _places(self, old: pa.Table) -> pa.Array:
         """For each row that leaves, where its new values are."""
-        key, values = [*self.table.key], self.values
-        ours = old.select(key).append_column(_OURS, pa.array(range(len(old)), pa.int64()))
-        theirs = values.select(key).append_column(_THEIRS, pa.array(range(len(values)), pa.int64()))
+        key = [*self.table.key]
+        coded = _coded([old.select(key), self.values.select(key)])
+        ours, theirs = (
+            each.append_column(name, pa.array(range(len(each)), pa.int64()))
+            for each, name in zip(coded, (_OURS, _THEIRS), strict=True)
+        )
         joined = ours.join(theirs, key, join_type="inner").sort_by(_OURS)
         return joined.column(_THEIRS).combine_chunks()
+
+
+def _coded(tables: Sequence[pa.Table]) -> list[pa.Table]:
+    """Tables of keys with a number for each value, so that a join takes NULLs for equal."""
+    both = pa.concat_tables(tables).combine_chunks()
+    for place, column in enumerate(both.columns):
+        whole = column.combine_chunks().dictionary_encode(null_encoding="encode")
+        both = both.set_column(place, both.column_names[place], whole.indices)
+    starts = [sum(map(len, tables[:place])) for place in range(len(tables))]
+    return [both.slice(at, len(each)) for at, each in zip(starts, tables, strict=True)]
 
 
 def _with_column(rows: pa.Table, name: str, values: Any) -> pa.Table:
