@@ -595,7 +595,6 @@ Q003 this form of INSERT is not part of the language
     INSERT OVERWRITE u VALUES (5, 6)
 Q003 this form of SET is not part of the language
     UPDATE u SET k
-    UPDATE u SET (k, v) = 1
 Q003 this is not a query
     EXPLAIN EXPLAIN vw
 Q003 this option is not part of the language: 'refresh'='sometimes'
@@ -741,6 +740,8 @@ Q011 two columns are called k
     CREATE TABLE x AS SELECT k, k FROM u
 Q012 2 names are given to 3 columns
     INSERT INTO u SELECT * FROM t
+Q012 a row of 2 values stands beside one that is no row
+    UPDATE u SET (k, v) = 1
 Q012 a subquery used as a value selects 2 columns
     DELETE FROM u WHERE k = (SELECT k, v FROM u)
 Q012 rows of VALUES have 2 and 1 values

@@ -189,6 +189,7 @@ def test_a_closed_database_refuses_everything(db, tmp_path):
         "insert": lambda: db.insert("t", [(2, 20)]),
         "delete": lambda: db.delete("t", [(1, 10)]),
         "upsert": lambda: db.upsert("t", [(1, 20)]),
+        "update": lambda: db.update("t", keys=[1], set={"v": 20}),
         "compact": db.compact,
         "retain": lambda: db.retain(1),
         "function": lambda: db.function("f", abs, "int", deterministic=True),

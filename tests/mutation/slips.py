@@ -158,7 +158,7 @@ SLIPS: dict[ModuleType, tuple[Slip, ...]] = {
         ("what is written is not consolidated", "consolidated=True", "consolidated=False"),
         (
             "a fetch by one column serves another",
-            "(fetch.relation, fetch.by)",
+            "(fetch.relation, fetch.reads_by)",
             "(fetch.relation, None)",
         ),
         ("a step forgets what was renamed", "Ref(renamed[node.name], node.schema)", "node"),

@@ -7,6 +7,7 @@ One is left out only when no wanted key can be in it: too much is slow, too litt
 from __future__ import annotations
 
 from bisect import bisect_left
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -33,9 +34,8 @@ class Probe:
         self.values = _sorted(keys) if self.tag else None
 
     def files_of(self, segment: Segment) -> list[DataFile]:
-        """The files of a segment that may hold a key; only what it is sorted by has bounds."""
-        sorted_by_key = segment.sort_by[:1] == (self.key,)
-        return [file for file in segment.files if not sorted_by_key or self.may_be_in(file)]
+        """The files of a segment that may hold a key."""
+        return _files_of(segment, self.key, self.may_be_in)
 
     def groups_of(self, ranges: GroupRanges | None, count: int) -> Array:
         """The row groups of a file, of so many, that may hold a key."""
@@ -90,8 +90,7 @@ class RangeProbe:
 
     def files_of(self, segment: Segment) -> list[DataFile]:
         """The files of a segment that may hold a wanted row."""
-        sorted_by_key = segment.sort_by[:1] == (self.key,)
-        return [file for file in segment.files if not sorted_by_key or self._may_be_in(file)]
+        return _files_of(segment, self.key, self._may_be_in)
 
     def groups_of(self, ranges: GroupRanges | None, count: int) -> Array:
         """The row groups of a file, of so many, that may hold a wanted row."""
@@ -110,6 +109,13 @@ class RangeProbe:
         low, high = (bound and decode(bound) for bound in (file.low, file.high))
         ends = LEAST if low is None else low, MOST if high is None else high
         return file.rows > 0 and bool(self.ranges.meets(*ends))
+
+
+def _files_of(segment: Segment, key: str, may_be_in: Callable[[DataFile], bool]) -> list[DataFile]:
+    """The files that bounds do not rule out; only what a segment is sorted by has bounds."""
+    if segment.sort_by[:1] != (key,):
+        return [*segment.files]
+    return [file for file in segment.files if may_be_in(file)]
 
 
 def _sorted(keys: pa.Array | pa.ChunkedArray) -> list[Any] | None:

@@ -75,7 +75,8 @@ class SparkQueries(Spark4):
 
         def _parse_table_parts(self, *args: Any, **kwargs: Any) -> Any:
             """A name; of a collection that a statement changes, OF says in which row it is."""
-            changes = _CHANGES.get(self._tokens[0].token_type) == self._index
+            first = next(iter(self._tokens), None)
+            changes = first is not None and _CHANGES.get(first.token_type) == self._index
             found = super()._parse_table_parts(*args, **kwargs)
             if changes and self._match_text_seq("OF"):
                 name = ".".join(part.name for part in found.parts)
