@@ -11,6 +11,7 @@ from e2e.test_gears import opened
 from e2e.test_jobs import counted_jobs
 from everview.engines.spark import frames
 from everview.errors import UserError
+from everview.runtime.protocol import row_count
 
 pytestmark = pytest.mark.spark
 
@@ -93,6 +94,38 @@ def test_a_transaction_sees_its_own_frames_and_ends_with_what_it_saw(db, spark):
     db.handle.thread.transaction.upsert("p", people(spark, [(0, 9, None, None)]))
     db.sql("COMMIT")
     assert sorted(row[:2] for row in db.read("p").rows()) == [(0, 9), *seen[1:]]
+    assert db.audit().ok
+
+
+def test_frames_of_a_table_are_written_by_one_job(db, spark):
+    db.insert("p", numbered(spark, 0, 6))
+    tx = db.transaction()
+    with counted_jobs(spark) as jobs:
+        tx.delete("p", numbered(spark, 0, 3))
+        tx.insert("p", numbered(spark, 10, 13))
+        tx.insert("p", numbered(spark, 20, 21))
+    assert jobs[0] == 0
+    with counted_jobs(spark) as jobs:
+        (part,) = tx.pending["p"]
+    assert (jobs[0], row_count(part)) == (1, 7)
+    tx.insert("p", [(30, 0, None, "c")])
+    tx.insert("p", numbered(spark, 40, 41))
+    tx.commit()
+    assert {row[0] for row in db.read("p").rows()} == {3, 4, 5, 10, 11, 12, 20, 30, 40}
+    assert db.audit().ok
+
+
+def test_a_value_that_is_refused_later_is_refused_until_the_end(db, spark):
+    db.insert("p", numbered(spark, 0, 6))
+    before = Counter(db.read("p").rows()), db.epoch
+    tx = db.transaction()
+    tx.insert("p", people(spark, [(9, 1, None, "too long")]))
+    for use in (lambda: tx.read("sums"), lambda: tx.insert("p", [(8, 1, None, "")]), tx.commit):
+        with pytest.raises(UserError, match="longer than VARCHAR"):
+            use()
+    tx.rollback()
+    assert (Counter(db.read("p").rows()), db.epoch) == before
+    db.insert("p", numbered(spark, 9, 10))
     assert db.audit().ok
 
 

@@ -76,6 +76,15 @@ class _Change:
         return not row_count(self.rows)
 
 
+@dataclass(frozen=True, slots=True)
+class _Arrival:
+    """A DataFrame of weighted rows of a table, which nothing has computed yet."""
+
+    table: str
+    frame: Any
+    removes: bool
+
+
 class Transaction:
     """Changes of one or more tables, which become one epoch together, or not at all.
 
@@ -106,9 +115,12 @@ class Transaction:
         self._preview = preview
         self._run_sql = run_sql
         self._labels = Labels(snapshot.manifest.epoch)
-        self._changes: tuple[_Change, ...] = ()
-        """Replaced in one step, so that a statement is in it wholly or not at all."""
-        self._previewed: tuple[object, Mapping[str, list[Part]]] = (self._changes, {})
+        self._gathered: tuple[tuple[_Change, ...], tuple[_Arrival, ...]] = (), ()
+        """Replaced in one step, so that a statement is in it wholly or not at all.
+
+        What arrived comes after the changes, and becomes some when they are asked for.
+        """
+        self._previewed: tuple[object, Mapping[str, list[Part]]] = (None, {})
         """What was computed of views, and of which changes that is."""
         self._open = True
         self._running = Lock()
@@ -123,6 +135,22 @@ class Transaction:
     def repeated(self) -> bool:
         """Whether a transaction with this id was committed before; then this one does nothing."""
         return self.committed_in is not None
+
+    @property
+    def _changes(self) -> tuple[_Change, ...]:
+        """All changes so far; the DataFrames that arrived for a table are computed by one job."""
+        changes, arrivals = self._gathered
+        if arrivals:
+            frames: dict[str, list[_Arrival]] = {}
+            for each in arrivals:
+                frames.setdefault(each.table, []).append(each)
+            found = (self._staged(table, each) for table, each in frames.items())
+            self._gathered = (*changes, *(each for each in found if not each.is_empty)), ()
+        return self._gathered[0]
+
+    def _staged(self, table: str, arrivals: Sequence[_Arrival]) -> _Change:
+        part = self.engine.frames.stage([each.frame for each in arrivals], table, self.snapshot)
+        return _Change(table, part, any(each.removes for each in arrivals))
 
     @property
     def pending(self) -> Mapping[str, list[Part]]:
@@ -428,7 +456,7 @@ class Transaction:
             if not change.is_empty:
                 filled = self._minimized(self._checked(change), gathered)
                 gathered = (*gathered, filled) if not filled.is_empty else gathered
-        self._changes = gathered
+        self._gathered = gathered, ()
         return sum(row_count(each.rows) for each in gathered[known:])
 
     def _minimized(self, change: _Change, before: tuple[_Change, ...]) -> _Change:
@@ -468,8 +496,8 @@ class Transaction:
 
     def _end(self) -> None:
         """Wake up the writers that wait for it; again does nothing."""
-        self._open, self._changes = False, ()
-        self._previewed = (), {}
+        self._open, self._gathered = False, ((), ())
+        self._previewed = None, {}
         if self._running.locked():
             with suppress(RuntimeError):
                 self._running.release()
@@ -503,8 +531,19 @@ class Transaction:
             deep = self.deep.inserted if weight > 0 else self.deep.deleted
             self.add_deep(deep(table, rows))
             return
+        if given.is_frame(rows) and _may_wait(table, rows, weight):
+            self._must_be_open()
+            arrival = _Arrival(table.name, self._weighted(table, rows, weight), weight < 0)
+            changes, arrivals = self._gathered
+            self._gathered = changes, (*arrivals, arrival)
+            return
         part = self.taken(table, rows) if weight > 0 else self._read(table, rows, weight)[0]
         self.add_weighted(table.name, part, removes=weight < 0)
+
+    def _weighted(self, table: TableDefinition, rows: Any, weight: int) -> Any:
+        """A DataFrame of the user's with weights, not computed yet."""
+        frames = self.engine.frames
+        return frames.weighted(rows, table.name, weight, table.lengths, self.snapshot)
 
     def _completed(self, table: TableDefinition, part: Part, absent: Collection[str]) -> Part:
         """Rows that come, with what they leave out of computed columns."""
@@ -520,9 +559,9 @@ class Transaction:
             with self.engine.frames.files.explained(rows):
                 return self._read(table, self.engine.frames.files.read(rows), weight)
         if given.is_frame(rows):
-            part = self.engine.frames.take(rows, table.name, weight, table.lengths, self.snapshot)
-            there = {name.lower() for name in rows.columns}
-            return part, [name for name, _ in table.defaults if name.lower() not in there]
+            frame = self._weighted(table, rows, weight)
+            part = self.engine.frames.stage([frame], table.name, self.snapshot)
+            return part, _unnamed_defaults(table, rows)
         absent = given.NOTHING
         if weight > 0:
             absent = computed_columns.given_if_absent(table, self.engine, self.snapshot)
@@ -536,3 +575,16 @@ class Transaction:
                 "this transaction has ended",
                 remedy="begin another with db.transaction() or BEGIN",
             )
+
+
+def _may_wait(table: TableDefinition, frame: Any, weight: int) -> bool:
+    """Whether nothing needs the rows of a DataFrame before something asks for the changes."""
+    if table.is_set:
+        return False
+    return weight < 0 or not (table.generated or _unnamed_defaults(table, frame))
+
+
+def _unnamed_defaults(table: TableDefinition, frame: Any) -> list[str]:
+    """The columns with defaults that a DataFrame leaves out."""
+    there = {name.lower() for name in frame.columns}
+    return [name for name, _ in table.defaults if name.lower() not in there]

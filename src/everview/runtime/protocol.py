@@ -198,7 +198,7 @@ class Files(Protocol):
 class Frames(Protocol):
     """Data frames of the user's, or of the engine's own, as changes of tables.
 
-    A frame is computed once, when it is taken, so that a change stays the same however often it is
+    A frame is computed once, when it is staged, so that a change stays the same however often it is
     read.
     """
 
@@ -206,18 +206,21 @@ class Frames(Protocol):
     def files(self) -> Files | None:
         """Who reads files as frames, and writes frames as files; None where this process does."""
 
-    def take(
+    def weighted(
         self,
         rows: Any,
         table: str,
         weight: int,
         lengths: Sequence[tuple[str, int]],
         snapshot: Snapshot,
-    ) -> Part:
-        """A frame of the user's as weighted rows of a table; no value may change by a cast.
+    ) -> Any:
+        """A frame of the user's as a frame of weighted rows; no value may change by a cast.
 
-        Texts of the columns in `lengths` may be no longer than that.
+        Texts of the columns in `lengths` may be no longer than that. Nothing is computed yet.
         """
+
+    def stage(self, frames: Sequence[Any], table: str, snapshot: Snapshot) -> Part:
+        """The rows of frames of weighted rows together, computed once."""
 
     def take_keys(self, rows: Any, table: str, key: Schema) -> Any:
         """A frame of the user's as values of a table's key columns: Arrow if few, else a frame."""

@@ -228,14 +228,18 @@ class _NoFrames:
 
     files: Files | None = None
 
-    def take(
+    def weighted(
         self,
         rows: Any,
         table: str,
         weight: int,
         lengths: Sequence[tuple[str, int]],
         snapshot: Snapshot,
-    ) -> Part:
+    ) -> Any:
+        """Spark DataFrames belong to Spark."""
+        raise _no_frame(table)
+
+    def stage(self, frames: Sequence[Any], table: str, snapshot: Snapshot) -> Part:
         """Spark DataFrames belong to Spark."""
         raise _no_frame(table)
 

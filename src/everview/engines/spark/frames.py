@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import reduce
 from typing import Any
 from uuid import uuid4
 
@@ -55,18 +56,28 @@ class SparkFrames:
         """Executors read and write files."""
         return SparkFiles(self.session)
 
-    def take(
+    def weighted(
         self,
         rows: DataFrame,
         table: str,
         weight: int,
         lengths: Sequence[tuple[str, int]],
         snapshot: Snapshot,
-    ) -> Staged:
+    ) -> DataFrame:
         """A DataFrame of the user's, cast to the table's types, with a weight."""
         schema = snapshot.stored[table].schema
         weighted = _weighted(self.session(), rows, table, schema, weight)
-        return self._stage(_limited(weighted, table, lengths), table, snapshot)
+        return _limited(weighted, table, lengths)
+
+    def stage(self, frames: Sequence[DataFrame], table: str, snapshot: Snapshot) -> Staged:
+        """Let executors write weighted rows as a segment of the next epoch, by one job."""
+        frame = reduce(DataFrame.unionAll, frames)
+        segment = write_segment(frame, table, snapshot, snapshot.manifest.epoch + 1)
+        if segment.rows > self.large_rows:
+            return Staged(segment)
+        stored = snapshot.stored[table]
+        rows = snapshot.store.read_files(segment.files, schema=stored.arrow())
+        return Staged(segment, conform(rows, stored.schema))
 
     def take_keys(self, rows: DataFrame, table: str, key: Schema) -> pa.Table | DataFrame:
         """The values of key columns, each once, with weight 1."""
@@ -134,16 +145,7 @@ class SparkFrames:
             some = actions.collect_some(frame, COLLECTED_MAX_ROWS + 1)
         if some.num_rows <= COLLECTED_MAX_ROWS:
             return conform(some, snapshot.stored[table].schema)
-        return self._stage(frame, table, snapshot)
-
-    def _stage(self, frame: DataFrame, table: str, snapshot: Snapshot) -> Staged:
-        """Let executors write weighted rows as a segment of the next epoch, by one job."""
-        segment = write_segment(frame, table, snapshot, snapshot.manifest.epoch + 1)
-        if segment.rows > self.large_rows:
-            return Staged(segment)
-        stored = snapshot.stored[table]
-        rows = snapshot.store.read_files(segment.files, schema=stored.arrow())
-        return Staged(segment, conform(rows, stored.schema))
+        return self.stage([frame], table, snapshot)
 
 
 def _must_all_be_there(keys: DataFrame, removed: int, table: str) -> None:
