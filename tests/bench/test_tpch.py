@@ -9,6 +9,7 @@ from dataclasses import replace
 
 import duckdb
 import pytest
+from bench.driver_rows import Figure
 from bench.measure import together
 from bench.ours import template
 from bench.plain import PlainDuckDB
@@ -20,7 +21,7 @@ from bench.view_sets import Turn, Turns
 
 import everview as ev
 from bench import __main__ as command
-from bench import compare_answers, headline, measure, ours, report, resource_usage
+from bench import compare_answers, driver_rows, headline, measure, ours, report, resource_usage
 
 CHANGES = ("0.001%", "10%")
 
@@ -330,6 +331,18 @@ def test_the_headline_shows_means_losses_and_all_together(tmp_path):
     assert "old" not in told
     assert "2 cores and 16 GB of memory" in told
     assert "| spark | 1 | 0.1% | random | 1.00× (2 views) | q02: 0.25× | 31× |" in told
+
+
+def test_the_headline_shows_what_executors_do_beside_what_is_held(tmp_path):
+    figure = Figure("unheld", 1.0, "0.1%", "q01", "0", 10, 20, 5, 1, "incremental", "small", 1)
+    for row in (figure, replace(figure, view="q02", ours_ms=40)):
+        driver_rows.write(tmp_path, row)
+    readme = tmp_path / "README.md"
+    readme.write_text(f"{headline.BEGIN}{headline.END}")
+    write(tmp_path / "tpch-scale-1.json", [ONE])
+    headline.write(tmp_path, readme)
+    line = "| Arrow, nothing held | 1 | 0.1% | 0 | 2 views, each alone | 1.00× | q02: 0.50× | 1 |"
+    assert line in readme.read_text()
 
 
 def test_the_table_tells_what_an_added_view_costs():
