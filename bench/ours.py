@@ -29,7 +29,13 @@ from everview.runtime.cache.sorted_run import PackedRun
 from everview.runtime.protocol import Snapshot
 from everview.store.compaction_policy import Policy
 from everview.store.manifest import Manifest, Segment
-from everview.store.segments import NewSegment, adopt, folder_of, fresh_id
+from everview.store.segments import (
+    KEYED_ROW_GROUP_ROWS,
+    NewSegment,
+    adopt,
+    folder_of,
+    fresh_id,
+)
 from everview.store.store import Store
 
 if TYPE_CHECKING:
@@ -241,7 +247,10 @@ def template(
 
 
 def _taken_over(store: Store, name: str, tables: Path, sort: tuple[str, ...]) -> Segment:
-    """Files that DuckDB writes, each with a range of keys, as the base of a table."""
+    """Files that DuckDB writes, each with a range of keys, as the base of a table.
+
+    Their row groups are as large as those that a store writes itself.
+    """
     epoch, source, key = store.latest().epoch + 1, tables / f"{name}.parquet", sort[0]
     directory = f"{folder_of(name)}/{fresh_id(epoch)}"
     store.folder.make_folder(directory)
@@ -255,7 +264,8 @@ def _taken_over(store: Store, name: str, tables: Path, sort: tuple[str, ...]) ->
                 f"WHERE {key} >= {first} AND {key} < {first + width} ORDER BY {', '.join(sort)}"
             )
             into = store.absolute(f"{directory}/{first - low:012}.parquet")
-            connection.execute(f"COPY ({rows}) TO '{into}' (FORMAT parquet)")
+            sizes = f"ROW_GROUP_SIZE {KEYED_ROW_GROUP_ROWS}"
+            connection.execute(f"COPY ({rows}) TO '{into}' (FORMAT parquet, {sizes})")
     return adopt(store.folder, NewSegment(name, epoch, sort, "base"), directory)
 
 
