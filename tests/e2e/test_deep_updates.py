@@ -550,6 +550,34 @@ def test_a_collection_three_levels_down_is_changed(tmp_path: Path) -> None:
         assert db.audit().ok
 
 
+def test_a_row_with_arrays_beside_its_collections_is_known_by_a_key_of_several_columns(
+    open_db: Open, tmp_path: Path
+) -> None:
+    low = "BAG<STRUCT<z: ARRAY<STRING>>>"
+    with open_db(tmp_path / "s") as db:
+        db.sql(f"""CREATE TABLE t (a INT, b STRING, tags ARRAY<STRING>, m MAP<STRING, INT>,
+            s STRUCT<x: INT, y: ARRAY<INT>>, l BAG<STRUCT<k: INT, w: ARRAY<INT>, low: {low}>>,
+            PRIMARY KEY (a, b))""")
+        db.sql("CREATE VIEW shown AS SELECT a, b, tags, e.w FROM t LATERAL VIEW explode(l) f AS e")
+        others = (["p"], {"a": 1}, {"x": 1, "y": [2]})
+        db.insert("t", [(1, "x", *others, [(1, [1, 2], [(["u"],)])])])
+        db.insert("t", [(1, "y", None, None, None, []), (2, "x", *others, [(1, None, [])])])
+        with db.transaction() as tx:
+            tx.update_inner("t", (1, "x"), "l", insert=[(2, [3], [])])
+            way = ["l", (1, [1, 2]), "low"]
+            tx.update_inner("t", (1, "x"), way, insert=[(["v"],)], delete=[(["u"],)])
+        want = [(1, [1, 2], [(["v"],)]), (2, [3], [])]
+        shown = [(1, "x", ["p"], [1, 2]), (1, "x", ["p"], [3]), (2, "x", ["p"], None)]
+        assert rows_of(db, "shown") == in_order(shown)
+        db.delete("t", [(1, "x", *others, want), (1, "y", None, None, None, [])])
+        assert rows_of(db, "t") == in_order([(2, "x", *others, [(1, None, [])])])
+        db.upsert("t", [(2, "x", ["q"], None, None, [(5, [6], [])])])
+        assert rows_of(db, "shown") == in_order([(2, "x", ["q"], [6])])
+        db.delete("t", keys=[(2, "x")])
+        assert db.read("t").rows() == db.read("shown").rows() == []
+        assert db.audit().ok
+
+
 def test_a_row_takes_what_is_inside_it_along(db: Database) -> None:
     db.sql("DELETE FROM movies WHERE gen = 'Drama'")
     assert rows_of(db, "movies") == in_order(ROWS[1:])

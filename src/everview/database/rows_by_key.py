@@ -57,6 +57,17 @@ def _removal_here(
     return old.set_column(place, WEIGHT, negative)
 
 
+def with_keys(rows: pa.Table, keys: pa.Table, key: Sequence[str]) -> pa.Table:
+    """The rows with some keys (a semi-join); Arrow joins no arrays, so the rest stays out of it."""
+    joined = _numbered(rows, key, _OURS).join(keys.select(key), [*key], join_type="left semi")
+    return rows.take(joined.column(_OURS).sort())
+
+
+def _numbered(rows: pa.Table, key: Sequence[str], number: str) -> pa.Table:
+    """The keys of rows, each with the number of its row."""
+    return rows.select([*key]).append_column(number, pa.array(range(len(rows)), pa.int64()))
+
+
 def last_of_each_key(rows: pa.Table, key: tuple[str, ...]) -> pa.Table:
     """Of several rows with one key, the last given."""
     numbered = rows.append_column("__n", pa.array(range(rows.num_rows), pa.int64()))
@@ -138,9 +149,8 @@ class KeyedUpdate:
 
     def _places(self, old: pa.Table) -> pa.Array:
         """For each row that leaves, where its new values are."""
-        key, values = [*self.table.key], self.values
-        ours = old.select(key).append_column(_OURS, pa.array(range(len(old)), pa.int64()))
-        theirs = values.select(key).append_column(_THEIRS, pa.array(range(len(values)), pa.int64()))
+        key = [*self.table.key]
+        ours, theirs = _numbered(old, key, _OURS), _numbered(self.values, key, _THEIRS)
         joined = ours.join(theirs, key, join_type="inner").sort_by(_OURS)
         return joined.column(_THEIRS).combine_chunks()
 

@@ -23,7 +23,7 @@ from everview.database.catalog.definitions import TableDefinition
 from everview.database.catalog.dictionaries import Dictionary
 from everview.database.collections.query import rebuilt
 from everview.database.collections.shred import Shredding, digests, value_text
-from everview.database.rows_by_key import last_of_each_key, must_all_be_there
+from everview.database.rows_by_key import last_of_each_key, must_all_be_there, with_keys
 from everview.errors import UserError
 from everview.expr.types import WEIGHT, Schema, names
 from everview.runtime.arrow_types import arrow_type
@@ -342,10 +342,7 @@ class DeepChanges:
         rows = pa.concat_tables([each.select(columns) for each in (stored, *pending)])
         rows = rows.filter(pc.is_in(rows[by[0]], value_set=_one(first.combine_chunks())))
         if len(by) > 1:
-            rows = rows.join(
-                found.group_by(list(by)).aggregate([]), list(by), join_type="left semi"
-            )
-            rows = rows.select(columns)
+            rows = with_keys(rows, found, by)
         return self.engine.local.consolidate(rows, self.snapshot.stored[relation])
 
     def _by_executors(self, relation: str, by: Sequence[str], keys: pa.Table) -> pa.Table:
