@@ -310,11 +310,12 @@ def check_reads(open_db: Open, path: Path, queries: list[str]) -> None:
         assert db.audit().ok
 
 
-def test_a_collection_is_an_array_where_sql_names_it_as_a_value(tmp_path: Path) -> None:
-    def embedded(path: Path) -> Database:
-        return ev.open(str(path), engine="duckdb")
+def embedded(path: Path, **options: Any) -> Database:
+    return ev.open(str(path), engine="duckdb", **options)
 
-    check_reads(embedded, tmp_path / "s", [*READS])  # type: ignore[arg-type]
+
+def test_a_collection_is_an_array_where_sql_names_it_as_a_value(tmp_path: Path) -> None:
+    check_reads(embedded, tmp_path / "s", [*READS])
 
 
 def test_a_collection_is_an_array_on_each_engine_too(open_db: Open, tmp_path: Path) -> None:
@@ -518,6 +519,114 @@ def test_a_part_of_an_element_is_updated_and_what_is_inside_it_stays(db: Databas
         tx.update_inner("movies", "Drive", "showtimes", delete=[("REX", DAY)])
     assert db.audit().ok
     must_be_consistent(db, "movies")
+
+
+Boxes = dict[int, tuple[int, list[tuple[int, list[int]]]]]
+"""By key, a value, and a collection of numbers with a collection each."""
+
+BOXES: Boxes = {
+    1: (0, [(1, [1, 2]), (2, [])]),
+    2: (5, [(7, [9]), (7, [9]), (7, [])]),
+    3: (0, []),
+}
+CONDITIONS: dict[str, Any] = {
+    "DELETE FROM t WHERE size(b) > 1": lambda old: {k: r for k, r in old.items() if len(r[1]) < 2},
+    "DELETE FROM t AS u WHERE EXISTS (SELECT 1 FROM explode(u.b) AS e(x) WHERE x.k = v + 2)": (
+        lambda old: {k: r for k, r in old.items() if all(x[0] != r[0] + 2 for x in r[1])}
+    ),
+    "DELETE FROM t WHERE v + 1 IN (SELECT e.k FROM t o LATERAL VIEW explode(o.b) f AS e)": (
+        lambda old: {
+            k: r
+            for k, r in old.items()
+            if all(x[0] != r[0] + 1 for other in old.values() for x in other[1])
+        }
+    ),
+    "UPDATE t SET v = (SELECT SUM(x.k) FROM explode(b) AS e(x)) WHERE size(b) > 0": lambda old: {
+        k: (sum(x[0] for x in r[1]) if r[1] else r[0], r[1]) for k, r in old.items()
+    },
+    "DELETE FROM t.b OF 2 WHERE size(low) > 0": lambda old: {
+        k: (r[0], [x for x in r[1] if k != 2 or not x[1]]) for k, r in old.items()
+    },
+    "DELETE FROM t.b OF 2 AS x WHERE NOT EXISTS (SELECT 1 FROM explode(x.low) AS e(y))": (
+        lambda old: {k: (r[0], [x for x in r[1] if k != 2 or x[1]]) for k, r in old.items()}
+    ),
+    "UPDATE t.b OF 2 SET k = size(low) WHERE k IN (SELECT n + 6 FROM place)": lambda old: {
+        k: (r[0], [(len(x[1]) if k == 2 else x[0], x[1]) for x in r[1]]) for k, r in old.items()
+    },
+}
+"""Statements whose conditions and values name collections, and what they make of the rows."""
+
+
+def check_conditions(open_db: Open, path: Path, statements: list[str]) -> None:
+    """Statements leave the rows that CPython leaves, in a transaction that changes others too."""
+    low = "BAG<STRUCT<k: INT, low: BAG<INT>>>"
+    with open_db(path) as db:
+        db.sql(f"CREATE TABLE t (a INT PRIMARY KEY, v INT, b {low}); CREATE TABLE place (n INT)")
+        db.sql("CREATE VIEW wide AS SELECT a, size(b) AS n FROM t WHERE size(b) > 0")
+        db.sql("CREATE TABLE sizes (a INT PRIMARY KEY, n INT)")
+        for text in statements:
+            with db.transaction() as tx:
+                tx.sql("DELETE FROM t; DELETE FROM sizes; DELETE FROM place")
+                tx.insert("t", [(k, v, b) for k, (v, b) in BOXES.items()])
+                tx.insert("place", [(1,)])
+                tx.insert("sizes", [(1, 0), (4, 0)])
+                tx.sql(text)
+                tx.sql("""MERGE INTO sizes USING t ON t.a = sizes.a
+                    WHEN MATCHED THEN UPDATE SET n = size(t.b)
+                    WHEN NOT MATCHED THEN INSERT (a, n) VALUES (t.a, size(t.b))""")
+            want = CONDITIONS[text](copy.deepcopy(BOXES))
+            assert rows_of(db, "t") == in_order([(k, *row) for k, row in want.items()]), text
+            wide = [(k, len(b)) for k, (_, b) in want.items()]
+            assert sorted(db.read("wide").rows()) == sorted(row for row in wide if row[1])
+            sizes = {1: 0, 4: 0, **dict(wide)}
+            assert sorted(db.read("sizes").rows()) == sorted(sizes.items())
+        assert db.audit().ok
+        must_be_consistent(db, "t")
+
+
+def test_conditions_and_values_of_statements_name_collections(tmp_path: Path) -> None:
+    check_conditions(embedded, tmp_path / "s", [*CONDITIONS])
+
+
+def test_conditions_name_collections_on_each_engine_too(open_db: Open, tmp_path: Path) -> None:
+    check_conditions(open_db, tmp_path / "s", [*CONDITIONS][-3:-1])
+
+
+def test_an_assertion_over_collections_is_verified_on_the_change(
+    open_db: Open, tmp_path: Path
+) -> None:
+    with open_db(tmp_path / "s") as db:
+        db.sql(MOVIES)
+        db.insert("movies", ROWS)
+        few = "NOT EXISTS (SELECT m.name FROM movies m WHERE size(m.showtimes) > 2)"
+        low = """NOT EXISTS (SELECT name, seat FROM movies LATERAL VIEW explode(showtimes) t AS s
+            LATERAL VIEW explode(s.seats) u AS seat WHERE seat > 100)"""
+        total = "(SELECT COUNT(*) FROM movies LATERAL VIEW explode(showtimes) t AS s) < 5"
+        for number, each in enumerate((few, low, total)):
+            db.sql(f"CREATE ASSERTION a{number} CHECK ({each})")
+        with pytest.raises(UserError, match="a3 is violated"):
+            db.sql(f"CREATE ASSERTION a3 CHECK ({few.replace('> 2', '> 1')})")
+        place = f"'Drive', ('Rex', DATE '{DAY}')"
+        showtime = f"struct('x' AS cinema, DATE '{DAY}' AS day, ARRAY(300) AS seats)"
+        for change, name in (
+            ("INSERT INTO movies.showtimes OF 'Drive' VALUES ('Odeon', NULL, ARRAY())", "a0"),
+            (f"INSERT INTO movies.showtimes.seats OF {place} VALUES (101)", "a1"),
+            (f"UPDATE movies.showtimes.seats OF {place} SET element = 200", "a1"),
+            (f"INSERT INTO movies (name, showtimes) SELECT 'Up', ARRAY({showtime})", "a1"),
+        ):
+            seen = db.epoch
+            with pytest.raises(UserError) as refused:
+                db.sql(change)
+            assert (refused.value.code, db.epoch) == ("T014", seen), refused.value
+            assert f"{name} is violated: CHECK (" in refused.value.problem
+            assert rows_of(db, "movies") == in_order(ROWS)
+        with db.transaction() as tx:
+            many = [(cinema, None, [100]) for cinema in "ab"]
+            tx.update_inner("movies", "Rush", "showtimes", insert=many)
+            tx.delete("movies", keys=["Drive"])
+        assert db.audit().ok
+    with open_db(tmp_path / "s") as db, pytest.raises(UserError, match="a0 is violated"):
+        db.sql("INSERT INTO movies.showtimes OF 'Rush' VALUES ('d', NULL, ARRAY())")
 
 
 def test_a_collection_three_levels_down_is_changed(tmp_path: Path) -> None:

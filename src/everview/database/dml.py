@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
+import pyarrow as pa
 from sqlglot import exp
 
 from everview.database.catalog.definitions import TableDefinition
+from everview.database.collections.explode import read as with_collections
 from everview.database.computed_columns import (
     assigned_value,
     default_value,
@@ -24,6 +27,7 @@ from everview.database.time_travel import bind_versions
 from everview.database.transaction import Transaction
 from everview.errors import UserError
 from everview.expr.quoting import spark_name, spark_type
+from everview.expr.types import Schema
 from everview.lang.sql.parse.parser import parse_query
 from everview.lang.sql.parse.statements import (
     Delete,
@@ -34,7 +38,7 @@ from everview.lang.sql.parse.statements import (
     Truncate,
     Update,
 )
-from everview.runtime.protocol import SIGN, Part, row_count
+from everview.runtime.protocol import SIGN, Part, Stored, row_count
 from everview.runtime.results import Result
 
 
@@ -98,6 +102,11 @@ def _insert_or_update(
     merged = Merge(table.name, table.name, source, on, tuple(clauses), statement.span)
     return merge(tx, merged)
 
+
+Given = tuple[Schema, pa.Table]
+"""A relation that is no stored one: its columns, and its rows with their weights."""
+
+NOTHING_GIVEN: Mapping[str, Given] = {}
 
 EXCLUDED = "excluded"
 """What the rows of an INSERT are called in its ON CONFLICT."""
@@ -292,14 +301,19 @@ def _change(tx: Transaction, table: TableDefinition, sql: str) -> Part:
     return tx.engine.frames.change(rows, table.name, tx.snapshot)
 
 
-def select_seen(tx: Transaction, sql: str) -> Result:
+def select_seen(tx: Transaction, sql: str, given: Mapping[str, Given] = NOTHING_GIVEN) -> Result:
     """The rows of a query over views as they will be, and tables as they were changed so far.
 
-    What foreign keys will remove is still there: a later change may bring the key back.
+    What foreign keys will remove is still there: a later change may bring the key back. Relations
+    that are `given` are seen too, and hide those that are called as they are.
     """
-    reads = _reads(tx, sql)
-    pending = tx.pending_of(name for name in reads if name in tx.catalog.views)
-    query = BoundQuery(sql, reads, tx.snapshot, pending)
+    written = with_collections(sql, tx.catalog.tables)
+    reads = _reads(tx, written)
+    pending = dict(tx.pending_of(name for name in reads if name in tx.catalog.views))
+    pending |= {name: [rows] for name, (_, rows) in given.items()}
+    own = {name: Stored(schema, ()) for name, (schema, _) in given.items()}
+    snapshot = replace(tx.snapshot, stored={**tx.snapshot.stored, **own})
+    query = BoundQuery(written, (*reads, *given), snapshot, pending)
     asked, _ = bind_versions(query, tx.engine)
     return select(tx.engine, asked.text, asked.reads, asked.snapshot, asked.pending)
 

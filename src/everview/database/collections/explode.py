@@ -27,7 +27,6 @@ from everview.lang.sql.parse.statements import (
     CreateTable,
     CreateView,
     Explain,
-    Insert,
     Query,
     Statement,
 )
@@ -48,8 +47,6 @@ def with_collections_read(statement: Statement, tables: Mapping[str, TableDefini
         case CreateView():
             apart = statement.nested != "inline" and not statement.columns
             return replace(statement, query=read(statement.query, tables, by_elements=apart))
-        case Insert():
-            return replace(statement, query=read(statement.query, tables))
         case Explain(name) if name.lower().lstrip("( ").startswith(("select", "with")):
             return replace(statement, name=read(name, tables))
         case _:

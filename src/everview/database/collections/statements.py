@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Iterable
 from dataclasses import replace
 from typing import Any
 
@@ -11,20 +11,23 @@ from sqlglot import exp
 
 from everview.database import dml
 from everview.database.catalog.definitions import TableDefinition
+from everview.database.catalog.dictionaries import Dictionary
+from everview.database.collections.arrays import array_of, column
 from everview.database.collections.changes import Inner, must_have_collections
-from everview.database.queries import select
 from everview.database.transaction import Transaction
 from everview.errors import Span, UserError
 from everview.expr.dialect import DIALECT
 from everview.expr.quoting import spark_name, spark_type
-from everview.expr.types import WEIGHT, names
+from everview.expr.types import WEIGHT, Column, names
+from everview.lang.sql.parse.grammar import QUERIES
 from everview.lang.sql.parse.parser import parse_query
 from everview.lang.sql.parse.statements import Delete, Insert, Merge, Truncate, Update
-from everview.runtime.protocol import Stored
 
 Change = Insert | Delete | Update | Merge | Truncate
 
-_PLACE, _NEW = "place", "new "
+_Id = tuple[int, ...]
+"""The digest of an element, and the labels of the collections inside it."""
+_PLACE, _NEW, _LABEL = "place", "new ", "label of "
 
 
 def apply(tx: Transaction, statement: Change) -> int:
@@ -191,7 +194,7 @@ def _is_plain(query: str, width: int) -> bool:
 def _delete_where(tx: Transaction, inner: Inner, statement: Delete) -> int:
     """The elements that satisfy a condition: all of the collection is read."""
     rows, chosen = _chosen(tx, inner, statement, "")
-    gone = rows.filter(_among(rows[inner.dictionary.digest], chosen))
+    gone = rows.filter(_among(rows, inner.dictionary, chosen))
     tx.add_deep(tx.deep.rows_removed(inner, gone))
     return sum(gone[WEIGHT].to_pylist())
 
@@ -207,11 +210,8 @@ def _update_where(tx: Transaction, inner: Inner, statement: Update) -> int:
         for at, c in enumerate(into.plain)
     ]
     rows, chosen = _chosen(tx, inner, statement, "".join(f", {each}" for each in listed))
-    old = rows.filter(_among(rows[into.digest], chosen))
-    new = chosen.drop_columns([into.digest]).to_pylist()
-    by_digest = dict(zip(chosen[into.digest].to_pylist(), new, strict=True))
-    fresh = [[*by_digest[each].values()] for each in old[into.digest].to_pylist()]
-    tx.add_deep(tx.deep.rows_changed(inner, old, fresh))
+    old = rows.filter(_among(rows, into, chosen))
+    tx.add_deep(tx.deep.rows_changed(inner, old, [chosen[each] for each in _ids(old, into)]))
     return sum(old[WEIGHT].to_pylist())
 
 
@@ -246,9 +246,8 @@ def _assigned(inner: Inner, statement: Update) -> dict[str, str]:
     return found
 
 
-def _among(column: pa.ChunkedArray, chosen: pa.Table) -> pa.Array:
-    digests = {*chosen.column(0).to_pylist()}
-    return pa.array([each in digests for each in column.to_pylist()], pa.bool_())
+def _among(rows: pa.Table, into: Dictionary, chosen: Collection[_Id]) -> pa.Array:
+    return pa.array([each in chosen for each in _ids(rows, into)], pa.bool_())
 
 
 def _alias(statement: Delete | Update) -> str:
@@ -258,18 +257,44 @@ def _alias(statement: Delete | Update) -> str:
 
 def _chosen(
     tx: Transaction, inner: Inner, statement: Delete | Update, more: str
-) -> tuple[pa.Table, pa.Table]:
-    """The rows of a collection, and the digests of those that satisfy a condition, with more.
-
-    Elements with equal plain parts have equal digests, and satisfy the same conditions.
-    """
+) -> tuple[pa.Table, dict[_Id, list[Any]]]:
+    """The rows of a collection, and by id what those are given that satisfy a condition."""
     into, rows = inner.dictionary, tx.deep.elements_of(inner)
-    own = {each.column for each in into.inner}
-    shown = tuple(column for column in into.columns if column.name not in own)
-    query = f"SELECT {spark_name(into.digest)}{more} FROM {spark_name(_PLACE)} AS "
-    query += spark_name(_alias(statement))
-    query += f" WHERE {statement.where}" if statement.where else ""
-    stored: Mapping[str, Stored] = {**tx.snapshot.stored, _PLACE: Stored(shown, ())}
-    snapshot = replace(tx.snapshot, stored=stored)
-    part = rows.select([*names(shown), WEIGHT])
-    return rows, select(tx.engine, query, (_PLACE,), snapshot, {_PLACE: [part]}).to_arrow()
+    labels = {each.column: f"{_LABEL}{each.column}" for each in into.inner}
+    place = _unused(_PLACE, tx.snapshot.stored)
+    columns = tuple(Column(labels.get(c.name, c.name), c.type) for c in into.columns)
+    alias = spark_name(_alias(statement))
+    ids = ", ".join(f"{alias}.{spark_name(name)}" for name in (into.digest, *labels.values()))
+    where = f" WHERE {statement.where}" if statement.where else ""
+    named = _named_in(f"SELECT 1{more} FROM {alias}{where}")
+    arrays = [
+        exp.alias_(array_of(each, [column(place, labels[each.column])]), each.column, quoted=True)
+        for each in into.inner
+        if each.column.lower() in named
+    ]
+    source = exp.select(exp.Star(), *arrays).from_(spark_name(place), dialect=QUERIES)
+    query = f"SELECT {ids}{more} FROM ({source.sql(dialect=QUERIES)}) AS {alias}{where}"
+    given = rows.rename_columns([*names(columns), WEIGHT])
+    found = dml.select_seen(tx, query, {place: (columns, given)}).to_arrow().to_pylist()
+    values = [[*row.values()] for row in found]
+    width = 1 + len(labels)
+    return rows, {tuple(each[:width]): each[width:] for each in values}
+
+
+def _ids(rows: pa.Table, dictionary: Dictionary) -> list[_Id]:
+    """What tells the rows of a dictionary apart: elements with one id are equal."""
+    known = [dictionary.digest, *(each.column for each in dictionary.inner)]
+    return [tuple(each.values()) for each in rows.select(known).to_pylist()]
+
+
+def _named_in(query: str) -> set[str]:
+    """All names of columns in a query, and of parts of columns."""
+    columns = parse_query(query).find_all(exp.Column)
+    return {part.name.lower() for each in columns for part in each.parts}
+
+
+def _unused(name: str, taken: Iterable[str]) -> str:
+    known = {each.lower() for each in taken}
+    while name in known:
+        name += "_"
+    return name
