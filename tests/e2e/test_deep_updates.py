@@ -7,6 +7,7 @@ from __future__ import annotations
 import copy
 import random
 from collections.abc import Iterator
+from contextlib import nullcontext
 from datetime import date
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -15,11 +16,11 @@ import pyarrow as pa
 import pytest
 
 import everview as ev
-from e2e.random_collections import Schema, deep_update, in_order, quoted
 from everview.database.collections.changes import RelationChange
 from everview.database.database import Database
 from everview.errors import UserError
 from everview.runtime.arrow_types import arrow_schema
+from everview_fuzz.nested.collections import Schema, in_order, quoted, random_call
 from everview_fuzz.nested.comprehensions import defined
 
 if TYPE_CHECKING:
@@ -127,39 +128,14 @@ def check_random_deep_updates(path: Path, seed: int, transactions: int) -> None:
         db.sql(f"CREATE VIEW shown AS {shown}")
         db.sql(f"CREATE VIEW arrays WITH (nested = 'inline') AS {shown}")
 
-        def change(tx: Any, trial: dict[tuple[Any, ...], dict[str, Any]]) -> None:
-            row = schema.row(rng.randrange(6))
-            key = tuple(row[name] for name in schema.key)
-            kind = rng.random()
-            if not trial or (key not in trial and kind < 0.3):
-                tx.insert(schema.name, [row]) if key not in trial else None
-                trial.setdefault(key, row)
-            elif kind < 0.2:
-                tx.upsert(schema.name, [row])
-                trial[key] = row
-            elif kind < 0.35:
-                key = rng.choice([*trial])
-                tx.delete(schema.name, keys=[key] if len(key) > 1 else [key[0]])
-                del trial[key]
-            elif kind < 0.4:
-                tx.delete(schema.name, [trial.pop(rng.choice([*trial]))])
-            else:
-                deep = deep_update(schema, trial)
-                where = deep.key if len(deep.key) > 1 else deep.key[0]
-                path = deep.path if len(deep.path) > 1 else deep.path[0]
-                given = {"insert": deep.insert, "delete": deep.delete}
-                if deep.error:
-                    with pytest.raises(UserError) as refused:
-                        tx.update_inner(schema.name, where, path, **given)
-                    assert refused.value.code == deep.error
-                else:
-                    tx.update_inner(schema.name, where, path, **given)
-
         for _ in range(transactions):
             trial = copy.deepcopy(rows)
             with db.transaction() as tx:
                 for _ in range(rng.randint(1, 3)):
-                    change(tx, trial)
+                    call = random_call(schema, trial)
+                    with pytest.raises(UserError) if call.error else nullcontext() as refused:
+                        getattr(tx, call.method)(*call.args, **call.options)
+                    assert refused is None or refused.value.code == call.error
                 assert in_order(tx.read(schema.name).rows()) == in_order(
                     [tuple(row.values()) for row in trial.values()]
                 )
