@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import copy
 import random
+import re
 from collections.abc import Iterator
 from contextlib import nullcontext
 from datetime import date
@@ -247,6 +248,76 @@ READS: dict[str, Any] = {
     ],
 }
 """Queries that name collections as values, and what CPython makes of the rows."""
+
+
+EXPLODED = [
+    "SELECT t.a, x.k, p.n FROM t, LATERAL explode(b) AS f(x) LEFT JOIN p ON p.k = x.k",
+    "SELECT t.a, x.k, p.n FROM t CROSS JOIN LATERAL explode(b) AS f(x) FULL JOIN p ON p.k = t.a",
+    "SELECT t.a, x.k, p.n FROM t CROSS JOIN LATERAL explode(b) AS f(x) RIGHT JOIN p ON p.k = x.k",
+    "SELECT t.a, x.k, p.n FROM t LEFT JOIN p ON p.k = t.a CROSS JOIN LATERAL explode(b) AS f(x)",
+    "SELECT t.a, x.k FROM t LEFT JOIN LATERAL explode(b) AS f(x) ON TRUE",
+    "SELECT t.a, x.k FROM t JOIN LATERAL explode(b) AS f(x) ON x.k > 1",
+    "SELECT a, x.k, y FROM t, LATERAL explode(b) AS f(x) "
+    "LEFT JOIN LATERAL explode(x.low) AS g(y) ON TRUE",
+    "SELECT p.n, x FROM p LEFT JOIN t ON t.a = p.k LATERAL VIEW OUTER explode(s) f AS x",
+    "SELECT * FROM t, LATERAL explode(s) AS f(x), p",
+    "SELECT * FROM p, t, LATERAL inline(b) AS f(x, y)",
+    "SELECT a, e.k, ARRAY(SELECT o.a FROM t o WHERE o.v <=> e.k) AS n FROM t "
+    "LATERAL VIEW explode(b) f AS e",
+    "SELECT a, e FROM t LATERAL VIEW explode(s) f AS e WHERE e IN (SELECT o.v + e FROM t o)",
+    "SELECT a, e.k FROM t LATERAL VIEW explode(b) f AS e "
+    "WHERE (SELECT COUNT(*) FROM t o WHERE o.v < e.k AND size(e.low) > 0) > 1",
+    "SELECT a, e.k FROM t LATERAL VIEW explode(b) f AS e "
+    "WHERE EXISTS (SELECT 1 FROM t o LATERAL VIEW explode(o.s) g AS y WHERE y = e.k)",
+    "SELECT a, e.k FROM t LATERAL VIEW explode(b) f AS e "
+    "WHERE EXISTS (SELECT 1 FROM explode(e.low) AS g(y) WHERE y > 1)",
+    "SELECT a, x FROM t LATERAL VIEW inline(b) f AS x, low "
+    "WHERE EXISTS (SELECT 1 FROM p WHERE k = x)",
+    "SELECT a, e.k, ARRAY(SELECT e.k + o.a FROM t o LATERAL VIEW explode(o.b) g AS e) AS n FROM t "
+    "LATERAL VIEW explode(b) f AS e",
+]
+"""Explosions among joins and around subqueries, of collections and of arrays."""
+
+
+def test_explode_of_a_collection_means_what_it_means_of_an_array(tmp_path: Path) -> None:
+    rows = [(1, 0, [(1, [1, 2]), (2, [])], [1]), (2, 7, [(7, [9])], [2, 2]), (3, 1, [], [])]
+    rows += [(4, None, [(None, [2]), (2, [])], [None, 7])]
+    with embedded(tmp_path / "s") as db:
+        for name, word in (("t", "BAG"), ("u", "ARRAY")):
+            inner = f"{word}<STRUCT<k: INT, low: {word}<INT>>>"
+            db.sql(f"CREATE TABLE {name} (a INT PRIMARY KEY, v INT, b {inner}, s {word}<INT>)")
+        db.sql("CREATE TABLE p (k INT, n INT)")
+        both = [(text, re.sub(r"\bt\b", "u", text)) for text in EXPLODED]
+        for number, (text, of_arrays) in enumerate(both):
+            db.sql(f"CREATE VIEW w{number} AS {text}")
+            db.sql(f"CREATE VIEW x{number} AS {of_arrays}")
+
+        def check() -> None:
+            for number, (text, of_arrays) in enumerate(both):
+                want = in_order(db.sql(of_arrays).rows())
+                assert in_order(db.sql(text).rows()) == want, text
+                assert rows_of(db, f"w{number}") == rows_of(db, f"x{number}") == want, text
+
+        db.insert("p", [(1, 10), (7, 70)])
+        for change in (rows[:2], rows[2:]):
+            db.insert("t", change)
+            db.insert("u", change)
+            check()
+        with db.transaction() as tx:
+            tx.update_inner("t", 3, "b", insert=[(7, [1])])
+            tx.update_inner("t", 2, "b", delete=[(7, [9])])
+            tx.update_inner("t", 1, ["b", (1,), "low"], delete=[1])
+            tx.delete("p", [(7, 70)])
+            tx.upsert("u", [(3, 1, [(7, [1])], []), (2, 7, [], [2, 2])])
+            tx.upsert("u", [(1, 0, [(1, [2]), (2, [])], [1])])
+        check()
+        assert db.audit().ok
+        for text in (
+            "SELECT a FROM t RIGHT JOIN LATERAL explode(b) AS f(x) ON TRUE",
+            "SELECT a FROM t JOIN LATERAL explode_outer(b) AS f(x) ON x.k > 1",
+        ):
+            with pytest.raises(UserError, match="Q020"):
+                db.sql(text)
 
 
 def ordered(value: Any) -> Any:
