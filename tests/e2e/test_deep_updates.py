@@ -507,7 +507,27 @@ def test_a_deep_update_that_cannot_be_made_changes_nothing(
         ("DROP TABLE `movies.showtimes`", "C009"),
         ("INSERT INTO `movies.showtimes` VALUES ('Drive', 'Rex', NULL, 1, 1)", "C004"),
         ("UPDATE movies SET name = 'x'", "C009"),
-        ("UPDATE movies SET showtimes = ARRAY()", "C009"),
+        ("UPDATE movies SET showtimes = NULL", "T012"),
+        ("UPDATE movies SET showtimes = ARRAY(), Showtimes = ARRAY()", "Q008"),
+        ("UPDATE movies SET nothing = ARRAY()", "Q007"),
+        ("INSERT INTO movies (name) VALUES ('Up') ON CONFLICT (gen) DO NOTHING", "T004"),
+        (
+            "INSERT INTO movies (name, gen) VALUES ('Drive', 'a'), ('Drive', 'b') "
+            "ON CONFLICT DO NOTHING",
+            "T006",
+        ),
+        (
+            "INSERT INTO movies (name) VALUES ('Drive') ON CONFLICT DO UPDATE SET name = 'x'",
+            "C009",
+        ),
+        (
+            "INSERT INTO movies (name) VALUES ('Drive') ON CONFLICT DO UPDATE SET showtimes = NULL",
+            "T012",
+        ),
+        (
+            "MERGE INTO movies USING movies m ON m.name = movies.name WHEN MATCHED THEN DELETE",
+            "C009",
+        ),
         ("INSERT INTO movies OF 'Drive' VALUES (1)", "N008"),
         ("INSERT INTO movies.shows OF 'Drive' VALUES (1)", "N008"),
         ("INSERT INTO movies.showtimes.seats OF 'Drive' VALUES (1)", "Q009"),
@@ -637,6 +657,90 @@ def test_conditions_and_values_of_statements_name_collections(tmp_path: Path) ->
 
 def test_conditions_name_collections_on_each_engine_too(open_db: Open, tmp_path: Path) -> None:
     check_conditions(open_db, tmp_path / "s", [*CONDITIONS][-3:-1])
+
+
+def test_update_and_on_conflict_replace_collections(open_db: Open, tmp_path: Path) -> None:
+    low = "BAG<STRUCT<k: INT, low: BAG<INT>>>"
+    with open_db(tmp_path / "s") as db:
+        db.sql(f"CREATE TABLE t (a INT, c STRING, v INT, b {low}, s BAG<INT>, PRIMARY KEY (a, c))")
+        db.sql(
+            "CREATE VIEW lows AS SELECT a, e.k, y FROM t LATERAL VIEW explode(b) f AS e "
+            "LATERAL VIEW explode(e.low) g AS y"
+        )
+        rows = {
+            (1, "x"): [0, [(1, [1, 2]), (2, [])], [1]],
+            (2, "x"): [5, [(7, [9])], [2, 2, 3]],
+            (3, "y"): [0, [], []],
+        }
+
+        def check() -> None:
+            assert rows_of(db, "t") == in_order([(*key, *row) for key, row in rows.items()])
+            lows = [(a, e[0], y) for (a, _), r in rows.items() for e in r[1] for y in e[1]]
+            assert sorted(db.read("lows").rows()) == sorted(lows)
+            must_be_consistent(db, "t")
+
+        db.insert("t", [(*key, *row) for key, row in rows.items()])
+        check()
+        seen = db.epoch
+        one = "ARRAY(named_struct('k', v + 1, 'low', s))"
+        assert (
+            db.sql(f"UPDATE t SET b = {one}, s = ARRAY(2, v), V = 9 WHERE size(s) > 1").changed == 1
+        )
+        rows[2, "x"] = [9, [(6, [2, 2, 3])], [2, 5]]
+        check()
+        fed = db.changes("t", after=seen, path="s").rows()
+        assert sorted((row[-3], row[-2]) for row in fed) == [(2, -1), (3, -1), (5, 1)]
+        assert db.sql("UPDATE t SET s = ARRAY() WHERE a > 7").changed == 0
+        fresh = "(4, 'x', 4, ARRAY(), ARRAY(4))"
+        given = f"(1, 'x', 1, ARRAY(), ARRAY(8)), {fresh}, {fresh}"
+        assert db.sql(f"INSERT INTO t VALUES {given} ON CONFLICT DO NOTHING").changed == 1
+        rows[4, "x"] = [4, [], [4]]
+        check()
+        update = "DO UPDATE SET s = excluded.s, v = t.v + excluded.v WHERE size(t.s) < 2"
+        given = "(1, 'x', 2, ARRAY(), ARRAY(8)), (2, 'x', 1, ARRAY(), ARRAY(8))"
+        given += ", (5, 'x', 4, ARRAY(), ARRAY())"
+        assert db.sql(f"INSERT INTO t VALUES {given} ON CONFLICT (c, a) {update}").changed == 2
+        rows[1, "x"][0], rows[1, "x"][2], rows[5, "x"] = 2, [8], [4, [], []]
+        check()
+        with db.transaction() as tx:
+            tx.update_inner("t", (1, "x"), ["b", (2,), "low"], insert=[4])
+            tx.sql("UPDATE t SET b = filter(b, e -> size(e.low) <> 2) WHERE c = 'x'")
+            tx.insert("t", [(6, "x", 1, [], [])])
+            own = "INSERT INTO t (a, c, v) VALUES (6, 'x', 5)"
+            tx.sql(f"{own} ON CONFLICT DO UPDATE SET v = excluded.v")
+        rows[1, "x"][1], rows[6, "x"] = [(2, [4])], [5, [], []]
+        check()
+        assert db.audit().ok
+
+
+@pytest.mark.parametrize("kind", ["parquet", "arrow"])
+def test_files_are_copied_into_a_table_with_collections(
+    open_db: Open, tmp_path: Path, kind: str
+) -> None:
+    (tmp_path / "files").mkdir()
+    file = tmp_path / "files" / f"movies.{kind}"
+    with embedded(tmp_path / "e", allow=[f"files:{tmp_path}/files"]) as db:
+        db.sql(MOVIES)
+        db.insert("movies", ROWS)
+        assert db.sql(f"COPY (SELECT * FROM movies) TO '{file}'").changed == 2
+    allow = [f"files:{tmp_path}/files", "files:s3://bucket"]
+    with open_db(tmp_path / "s", allow=allow) as db:
+        db.sql(MOVIES)
+        db.sql(f"CREATE VIEW seats AS {VIEWS['seats']}")
+        db.insert("movies", ROWS)
+        db.sql("DELETE FROM movies")
+        assert db.sql(f"COPY INTO movies FROM '{file}'").changed == 2
+        assert rows_of(db, "movies") == in_order(ROWS)
+        assert len(db.read("seats").rows()) == 3
+        with pytest.raises(UserError, match="T010"):
+            db.sql(f"COPY INTO movies FROM '{file}'")
+        db.sql("DELETE FROM movies")
+        assert db.read("seats").rows() == []
+        db.insert("movies", file)
+        assert rows_of(db, "movies") == in_order(ROWS)
+        assert db.audit().ok
+        with pytest.raises(UserError, match="C009"):
+            db.sql("COPY INTO movies FROM 's3://bucket/movies.parquet'")
 
 
 def test_an_assertion_over_collections_is_verified_on_the_change(

@@ -83,15 +83,7 @@ def _insert_or_update(
     tx: Transaction, table: TableDefinition, given: str, statement: Insert, conflict: OnConflict
 ) -> int:
     """INSERT … ON CONFLICT as the MERGE that it is; the rows given are called `excluded`."""
-    key = _columns(table, conflict.columns, statement) if conflict.columns else table.key
-    if not table.key or {*key} != {*table.key}:
-        which = f"key ({', '.join(key)})" if conflict.columns else "primary key"
-        raise UserError(
-            "T004",
-            f"{table.name} has no {which} that a row could be in conflict with",
-            span=statement.span,
-            remedy="name the columns of its PRIMARY KEY, or of a set leave ON CONFLICT out",
-        )
+    must_be_in_conflict_by_key(table, statement, conflict)
     source = f"(SELECT DISTINCT * FROM ({given}) AS g) AS {EXCLUDED}"
     _must_be_given_once(tx, table, source, statement)
     on = " AND ".join(f"{_of(table.name, name)} = {_of(EXCLUDED, name)}" for name in table.key)
@@ -101,6 +93,21 @@ def _insert_or_update(
         clauses.append(MergeClause(True, conflict.where, "update", columns, values))
     merged = Merge(table.name, table.name, source, on, tuple(clauses), statement.span)
     return merge(tx, merged)
+
+
+def must_be_in_conflict_by_key(
+    table: TableDefinition, statement: Insert, conflict: OnConflict
+) -> None:
+    """Refuse ON CONFLICT of a table without a key, and of other columns than its key."""
+    key = _columns(table, conflict.columns, statement) if conflict.columns else table.key
+    if not table.key or {*key} != {*table.key}:
+        which = f"key ({', '.join(key)})" if conflict.columns else "primary key"
+        raise UserError(
+            "T004",
+            f"{table.name} has no {which} that a row could be in conflict with",
+            span=statement.span,
+            remedy="name the columns of its PRIMARY KEY, or of a set leave ON CONFLICT out",
+        )
 
 
 Given = tuple[Schema, pa.Table]
@@ -145,7 +152,7 @@ def truncate(tx: Transaction, statement: Truncate) -> int:
 def update(tx: Transaction, statement: Update) -> int:
     """UPDATE: minus the old rows, plus the new ones."""
     table = tx.catalog.table(statement.table)
-    changed = _assigned(table, statement.assignments, statement)
+    changed = assigned(table, statement.assignments, statement)
     where = f" WHERE {statement.where}" if statement.where else ""
     fresh = (
         f"SELECT {_replaced(table, statement.alias, changed)}, CAST(1 AS BIGINT) AS `{SIGN}` "
@@ -205,7 +212,7 @@ def _merge_rows(
             changed = {name: _of(source, name) for name in not_generated(table)}
         else:
             pairs = tuple(zip(clause.columns, clause.values, strict=True))
-            changed = _assigned(table, pairs, statement)
+            changed = assigned(table, pairs, statement)
         fresh = _replaced(table, statement.alias, changed)
         parts.append(f"SELECT {fresh}, CAST(1 AS BIGINT) AS `{SIGN}` {joined}")
     return parts
@@ -337,9 +344,10 @@ def _columns(
     return columns or not_generated(table)
 
 
-def _assigned(
-    table: TableDefinition, pairs: tuple[tuple[str, str], ...], statement: Update | Merge
+def assigned(
+    table: TableDefinition, pairs: tuple[tuple[str, str], ...], statement: Insert | Update | Merge
 ) -> dict[str, str]:
+    """The columns that are set, as the table spells them, with their new values."""
     known = {column.name.lower(): column.name for column in table.columns}
     changed: dict[str, str] = {}
     _must_be_once([name for name, _ in pairs], statement)

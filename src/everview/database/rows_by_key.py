@@ -63,6 +63,19 @@ def with_keys(rows: pa.Table, keys: pa.Table, key: Sequence[str]) -> pa.Table:
     return rows.take(joined.column(_OURS).sort())
 
 
+def without_keys(rows: pa.Table, keys: pa.Table, key: Sequence[str]) -> pa.Table:
+    """The rows with none of some keys (an anti-join)."""
+    joined = _numbered(rows, key, _OURS).join(keys.select(key), [*key], join_type="left anti")
+    return rows.take(joined.column(_OURS).sort())
+
+
+def places_among(values: pa.Table, rows: pa.Table, key: Sequence[str]) -> pa.Array:
+    """For each row, where among `values`, of which each key has one, those with its key are."""
+    ours, theirs = _numbered(rows, key, _OURS), _numbered(values, key, _THEIRS)
+    joined = ours.join(theirs, [*key], join_type="inner").sort_by(_OURS)
+    return joined.column(_THEIRS).combine_chunks()
+
+
 def _numbered(rows: pa.Table, key: Sequence[str], number: str) -> pa.Table:
     """The keys of rows, each with the number of its row."""
     return rows.select([*key]).append_column(number, pa.array(range(len(rows)), pa.int64()))
@@ -134,7 +147,7 @@ class KeyedUpdate:
     def replaced(self, removed: Part, tx: Seen) -> Part:
         """The rows that leave as they come back: with the new values, and what follows of them."""
         table, old = self.table, _rows_of(removed, self.table, tx.snapshot)
-        places = self._places(old)
+        places = places_among(self.values, old, table.key)
         one = pa.repeat(pa.scalar(1, pa.int64()), len(old))
         fresh = old.set_column(old.schema.get_field_index(WEIGHT), WEIGHT, one)
         for name in self.values.column_names:
@@ -146,13 +159,6 @@ class KeyedUpdate:
         whole = completed(fresh, table, tx.engine, tx.snapshot) if table.generated else fresh
         must_keep_keys(self.values.column_names, table, [removed, whole], tx)
         return whole
-
-    def _places(self, old: pa.Table) -> pa.Array:
-        """For each row that leaves, where its new values are."""
-        key = [*self.table.key]
-        ours, theirs = _numbered(old, key, _OURS), _numbered(self.values, key, _THEIRS)
-        joined = ours.join(theirs, key, join_type="inner").sort_by(_OURS)
-        return joined.column(_THEIRS).combine_chunks()
 
 
 def _with_column(rows: pa.Table, name: str, values: Any) -> pa.Table:

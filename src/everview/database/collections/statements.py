@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -14,6 +14,8 @@ from everview.database.catalog.definitions import TableDefinition
 from everview.database.catalog.dictionaries import Dictionary
 from everview.database.collections.arrays import array_of, column
 from everview.database.collections.changes import Inner, must_have_collections
+from everview.database.referential_actions import must_keep_keys
+from everview.database.rows_by_key import without_keys
 from everview.database.transaction import Transaction
 from everview.errors import Span, UserError
 from everview.expr.dialect import DIALECT
@@ -21,7 +23,14 @@ from everview.expr.quoting import spark_name, spark_type
 from everview.expr.types import WEIGHT, Column, names
 from everview.lang.sql.parse.grammar import QUERIES
 from everview.lang.sql.parse.parser import parse_query
-from everview.lang.sql.parse.statements import Delete, Insert, Merge, Truncate, Update
+from everview.lang.sql.parse.statements import (
+    Delete,
+    Insert,
+    Merge,
+    OnConflict,
+    Truncate,
+    Update,
+)
 
 Change = Insert | Delete | Update | Merge | Truncate
 
@@ -40,29 +49,87 @@ def apply(tx: Transaction, statement: Change) -> int:
     if not table.collections:
         return dml.apply(tx, statement)
     match statement:
-        case Insert(conflict=None):
+        case Insert():
             return _insert(tx, table, statement)
         case Delete():
             return _delete(tx, table, statement.alias, statement.where)
         case Update():
-            _must_be_plain(table, statement)
-            return dml.update(tx, statement)
-        case _:
-            kind = "MERGE" if isinstance(statement, Merge) else "INSERT … ON CONFLICT"
+            values = _assigned_to_row(table, statement, statement.assignments)
+            if not {each.column for each in table.dictionaries} & {*values}:
+                return dml.update(tx, statement)
+            alias = spark_name(statement.alias)
+            rows = f"{spark_name(table.name)} AS {alias}"
+            return _replace(tx, table, rows, alias, values, statement.where, statement.span)
+        case Merge():
             raise UserError(
                 "C009",
-                f"{table.name} has collections, and {kind} does not change those",
+                f"{table.name} has collections, and MERGE does not change those",
                 span=statement.span,
-                remedy="use upsert, or DELETE and INSERT in one transaction",
+                remedy="use INSERT … ON CONFLICT, upsert, or DELETE and INSERT in one transaction",
             )
 
 
-def _insert(tx: Transaction, table: TableDefinition, statement: Insert) -> int:
+def _declared(table: TableDefinition) -> TableDefinition:
+    """A table as it is declared, with its collections as arrays."""
     assert table.collections is not None
     empty = tuple((each.column, "ARRAY()") for each in table.dictionaries)
-    declared = replace(table, columns=table.collections.columns, defaults=empty, collections=None)
-    rows = dml.select_seen(tx, dml.cast_rows(declared, statement)).to_arrow()
+    return replace(table, columns=table.collections.columns, defaults=empty, collections=None)
+
+
+def _insert(tx: Transaction, table: TableDefinition, statement: Insert) -> int:
+    rows = dml.select_seen(tx, dml.cast_rows(_declared(table), statement)).to_arrow()
+    if statement.conflict is not None:
+        return _insert_or_update(tx, table, rows, statement, statement.conflict)
     tx.add_deep(tx.deep.inserted(table, rows))
+    return int(rows.num_rows)
+
+
+def _insert_or_update(
+    tx: Transaction,
+    table: TableDefinition,
+    rows: pa.Table,
+    statement: Insert,
+    conflict: OnConflict,
+) -> int:
+    """Rows whose keys are not there, and new values for those that are; how many of both."""
+    dml.must_be_in_conflict_by_key(_declared(table), statement, conflict)
+    rows = tx.deep.given_once(table, tx.deep.taken(table, rows))
+    there, key = tx.deep.there(table, rows), list(table.key)
+    come = without_keys(rows, there, key)
+    changed = 0
+    if conflict.assignments and there.num_rows:
+        ours, theirs = spark_name(table.name), spark_name(dml.EXCLUDED)
+        same = (f"{ours}.{n} = {theirs}.{n}" for n in map(spark_name, key))
+        source = f"{ours} JOIN {theirs} ON {' AND '.join(same)}"
+        values = _assigned_to_row(table, statement, conflict.assignments)
+        given = {dml.EXCLUDED: (_declared(table).columns, there)}
+        changed = _replace(tx, table, source, ours, values, conflict.where, statement.span, given)
+    tx.add_deep(tx.deep.inserted(table, come.drop_columns([WEIGHT])))
+    return int(come.num_rows) + changed
+
+
+def _replace(
+    tx: Transaction,
+    table: TableDefinition,
+    source: str,
+    alias: str,
+    values: Mapping[str, str],
+    where: str | None,
+    span: Span,
+    given: Mapping[str, dml.Given] = dml.NOTHING_GIVEN,
+) -> int:
+    """New values for the rows of an item of FROM that satisfy a condition; how many there are."""
+    types = {each.name: spark_type(each.type) for each in _declared(table).columns}
+    keys = [f"{alias}.{spark_name(name)} AS {spark_name(name)}" for name in table.key]
+    fresh = [f"CAST({v} AS {types[name]}) AS {spark_name(name)}" for name, v in values.items()]
+    condition = f" WHERE {where}" if where else ""
+    query = f"SELECT {', '.join([*keys, *fresh])} FROM {source}{condition}"
+    rows = dml.select_seen(tx, query, given).to_arrow()
+    if rows.num_rows:
+        changes = tx.deep.replaced(table, rows)
+        flat = [each.rows for each in changes if each.relation == table.name]
+        must_keep_keys(values, table, flat, tx, span)
+        tx.add_deep(changes)
     return int(rows.num_rows)
 
 
@@ -83,17 +150,11 @@ def _emptied(tx: Transaction, name: str, statement: Truncate) -> int:
     return dml.apply(tx, replace(statement, tables=(name,)))
 
 
-def _must_be_plain(table: TableDefinition, statement: Update) -> None:
-    """Refuse to UPDATE what labels are made of, and collections."""
-    inner = {each.column.lower() for each in table.dictionaries}
-    for name, _ in statement.assignments:
-        if name.lower() in inner:
-            raise UserError(
-                "C009",
-                f"{name} of {table.name} is a collection, which UPDATE does not replace",
-                span=statement.span,
-                remedy=f"INSERT INTO {table.name}.{name} OF key VALUES …, and DELETE FROM it",
-            )
+def _assigned_to_row(
+    table: TableDefinition, statement: Insert | Update, pairs: tuple[tuple[str, str], ...]
+) -> dict[str, str]:
+    """The columns and collections of a row that are set, with their new values."""
+    for name, _ in pairs:
         if name.lower() in map(str.lower, table.key):
             raise UserError(
                 "C009",
@@ -101,6 +162,7 @@ def _must_be_plain(table: TableDefinition, statement: Update) -> None:
                 span=statement.span,
                 remedy="delete the row and insert it under the other key",
             )
+    return dml.assigned(_declared(table), pairs, statement)
 
 
 def _inner(tx: Transaction, statement: Insert | Delete | Update) -> int:
