@@ -141,6 +141,15 @@ def _value(value: Any) -> Any:
     return MISSING if value is None else value
 
 
+def given(value: Any) -> Any:
+    """A value that CPython has seen, as rows give it."""
+    if isinstance(value, Row):
+        return {name: given(each) for name, each in vars(value).items()}
+    if isinstance(value, list):
+        return [given(each) for each in value]
+    return None if isinstance(value, Missing) else value
+
+
 def canonical(value: Any) -> Any:
     """A value in which collections have an order, and tuples no names."""
     if isinstance(value, Missing):

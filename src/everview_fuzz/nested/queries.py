@@ -77,13 +77,39 @@ class Queries:
         alias = self._fresh("t")
         scope = [Value(alias, alias, dict(columns))]
         sql, loops = f"{quoted(called)} AS {alias}", f" for {alias} in {table}"
+        views = self._chance(0.5)
         while (inside := self._collections(scope)) and self._chance(WALKED):
             chosen, name = self.rng.choice(inside), self._fresh("e")
             assert isinstance(chosen.type, Bag)
-            sql += f" LATERAL VIEW explode({chosen.sql}) {self._fresh('f')} AS {name}"
+            element = Value(name, name, chosen.type.element)
+            call, walked = f"explode({chosen.sql})", self._fresh("f")
             loops += f" for {name} in {chosen.python}"
-            scope.append(Value(name, name, chosen.type.element))
+            if views:
+                sql += f" LATERAL VIEW {call} {walked} AS {name}"
+            elif self._chance(0.5):
+                sql += f", LATERAL {call} AS {walked}({name})"
+            else:
+                test = self.condition([*scope, element])
+                sql += f" JOIN LATERAL {call} AS {walked}({name}) ON {test.sql}"
+                loops += f" if {test.python}"
+            scope.append(element)
+            if not views and self._chance(0.3):
+                joined, more = self._joined(scope)
+                sql, loops = sql + joined, loops + more
         return sql, loops, scope
+
+    def _joined(self, scope: list[Value]) -> tuple[str, str]:
+        """The table once more, joined by what is equal."""
+        called, columns = self.tables["T"]
+        alias = self._fresh("t")
+        other = Value(alias, alias, dict(columns))
+        pairs = [
+            (a, b) for a in self._scalars(scope) for b in self._scalars([other]) if a.type == b.type
+        ]
+        scope.append(other)
+        a, b = self.rng.choice(pairs) if pairs else (Value("1", "1", "INT"),) * 2
+        sql = f" JOIN {quoted(called)} AS {alias} ON {a.sql} <=> {b.sql}"
+        return sql, f" for {alias} in T if {a.python} == {b.python}"
 
     def _parts(self, scope: Iterable[Value]) -> list[Value]:
         """The components of records in scope, and what is no record."""
@@ -103,6 +129,23 @@ class Queries:
 
     def _scalars(self, scope: Iterable[Value]) -> list[Value]:
         return [each for each in self._parts(scope) if each.type in ("INT", "STRING")]
+
+    def collection(self, scope: list[Value], type_: Element) -> Value:
+        """A value for a collection: one in scope of its type, some of its elements, or none."""
+        alike = [each for each in self._collections(scope) if each.type == type_]
+        if not alike or self._chance(0.2):
+            return Value("ARRAY()", "[]", type_)
+        chosen, name = self.rng.choice(alike), self._fresh("e")
+        assert isinstance(chosen.type, Bag)
+        if self._chance(0.3):
+            return chosen
+        test = self.condition([Value(name, name, chosen.type.element)])
+        return Value(
+            f"ARRAY(SELECT {name} FROM explode({chosen.sql}) AS {self._fresh('f')}({name}) "
+            f"WHERE {test.sql})",
+            f"[{name} for {name} in {chosen.python} if {test.python}]",
+            type_,
+        )
 
     def condition(self, scope: list[Value]) -> Value:
         """A condition, for WHERE alone: what is unknown to SQL is false here."""

@@ -26,6 +26,7 @@ from everview_fuzz.nested.comprehensions import (
     canonical,
     defined,
     expected,
+    given,
     random_row,
     record,
 )
@@ -188,8 +189,8 @@ def collections(
             yield f"{schema.name} is {found}, and CPython makes {wanted}"
         for name, text, columns in views:
             function = defined(text, **AROUND)
-            given = function.__code__.co_varnames[: function.__code__.co_argcount]
-            made = function(*(values[each] for each in given))
+            parameters = function.__code__.co_varnames[: function.__code__.co_argcount]
+            made = function(*(values[each] for each in parameters))
             if columns:
                 values[name] = [Row(**dict(zip(columns, row, strict=True))) for row in made]
             wanted, found = canonical(made), answered(db.read(name).rows(), text)
@@ -259,18 +260,23 @@ def _changed(
 
 
 def random_statement(schema: Schema, rows: dict[tuple[Any, ...], dict[str, Any]]) -> Call:
-    """A DELETE or UPDATE whose condition may look into collections, made in the rows too."""
-    test = Queries(schema.rng).condition([Value("t", "t", schema.columns)])
+    """A DELETE or UPDATE that may look into collections, made in the rows too."""
+    queries, scope = Queries(schema.rng), [Value("t", "t", schema.columns)]
+    test, table, kind = queries.condition(scope), quoted(schema.name), schema.rng.random()
     holds = defined(f"def query(t):\n    return {test.python}\n", **AROUND)
-    chosen = [key for key, row in rows.items() if holds(record(row))]
-    table = quoted(schema.name)
-    if schema.rng.random() < 0.5:
+    chosen = {key: record(row) for key, row in rows.items() if holds(record(row))}
+    if kind < 0.4:
         for key in chosen:
             del rows[key]
         return Call("sql", (f"DELETE FROM {table} AS t WHERE {test.sql}",))
-    for key in chosen:
-        rows[key] = {**rows[key], "v": "p"}
-    return Call("sql", (f"UPDATE {table} AS t SET v = 'p' WHERE {test.sql}",))
+    name, value = "v", Value("'p'", "'p'", "STRING")
+    if kind < 0.8:
+        name = schema.rng.choice([*schema.bags])
+        value = queries.collection(scope, schema.bags[name])
+    made = defined(f"def query(t):\n    return {value.python}\n", **AROUND)
+    for key, row in chosen.items():
+        rows[key] = {**rows[key], name: given(made(row))}
+    return Call("sql", (f"UPDATE {table} AS t SET {quoted(name)} = {value.sql} WHERE {test.sql}",))
 
 
 def _audited(db: Database) -> Iterator[str]:
