@@ -710,6 +710,20 @@ def test_update_and_on_conflict_replace_collections(open_db: Open, tmp_path: Pat
             tx.sql(f"{own} ON CONFLICT DO UPDATE SET v = excluded.v")
         rows[1, "x"][1], rows[6, "x"] = [(2, [4])], [5, [], []]
         check()
+        db.update("t", keys=[(1, "x"), (2, "x")], set={"S": [3, 3]})
+        db.update("t", [{"a": 3, "c": "y", "v": 8, "b": [(1, [1])]}])
+        db.update("t", {(4, "x"): {"v": None}, (5, "x"): {"v": 1}})
+        rows[1, "x"][2] = rows[2, "x"][2] = [3, 3]
+        rows[3, "y"], rows[4, "x"][0], rows[5, "x"][0] = [8, [(1, [1])], []], None, 1
+        check()
+        for keys, values, code in (
+            ((9, "x"), {"s": []}, "T011"),
+            ((1, "x"), {"s": None}, "T012"),
+            ((1, "x"), {"s": ["x"]}, "T001"),
+        ):
+            with pytest.raises(UserError, match=code):
+                db.update("t", keys=[keys], set=values)
+        check()
         assert db.audit().ok
 
 

@@ -116,7 +116,7 @@ def must_all_be_there(keys: pa.Table, removed: Part, table: TableDefinition) -> 
             f"of the {keys.num_rows} keys to be deleted",
             remedy="read the table to see its keys",
         )
-    missing = keys.join(rows[0].select(columns), columns, join_type="left anti")
+    missing = without_keys(keys, rows[0], columns)
     if missing.num_rows:
         shown = missing.select(columns).slice(0, 3).to_pylist()
         more = f" and {missing.num_rows - 3} more" if missing.num_rows > 3 else ""
@@ -137,7 +137,12 @@ class KeyedUpdate:
     @staticmethod
     def read(table: TableDefinition, rows: Any, keys: Any, set_: Any) -> KeyedUpdate:
         """What a user asks for: `rows` say both, or all rows with `keys` get the same values."""
-        return KeyedUpdate(table, _values(table, rows, keys, set_))
+        return KeyedUpdate(table, _values(table.declared, rows, keys, set_))
+
+    @property
+    def is_of_collections(self) -> bool:
+        """Whether a collection gets a value."""
+        return any(each.column in self.values.column_names for each in self.table.dictionaries)
 
     @property
     def keys(self) -> pa.Table:
@@ -196,8 +201,7 @@ def _values(table: TableDefinition, rows: Any, keys: Any, set_: Any) -> pa.Table
             wanted = wanted.append_column(one.schema.field(column.name), value)
         return given.limited(wanted, table.name, _lengths(table, columns))
     rows = _spelled_out(rows, table)
-    every = table.collections.columns if table.collections else table.columns
-    held, named = given.named_columns(rows, table.name, every)
+    held, named = given.named_columns(rows, table.name, table.columns)
     if not named:
         return given.weighted([], table.name, key, 1)
     absent = [name for name in table.key if name not in named]
@@ -244,13 +248,6 @@ def _assigned(table: TableDefinition, named: Any) -> tuple[Column, ...]:
     """The columns that get values, if they may."""
     wanted = {name.lower() for name in named}
     known = {name.lower(): name for name in names(table.columns)}
-    inside = {each.column.lower() for each in table.dictionaries}
-    if inner := [name for name in named if name.lower() in inside]:
-        raise UserError(
-            "C009",
-            f"{', '.join(inner)} of {table.name} is a collection, which update does not replace",
-            remedy="change its elements by tx.update_inner",
-        )
     for name in named:
         if name.lower() not in known:
             near = arguments.did_you_mean(name, known.values())

@@ -24,13 +24,14 @@ from everview.database.catalog.definitions import TableDefinition
 from everview.database.catalog.dictionaries import Dictionary
 from everview.database.collections.query import rebuilt
 from everview.database.collections.shred import Shredding, digests, value_text
+from everview.database.referential_actions import Seen, must_keep_keys
 from everview.database.rows_by_key import (
     last_of_each_key,
     must_all_be_there,
     places_among,
     with_keys,
 )
-from everview.errors import UserError
+from everview.errors import Span, UserError
 from everview.expr.types import WEIGHT, Schema, names
 from everview.runtime.arrow_types import arrow_type
 from everview.runtime.protocol import Engine, Part, Snapshot, TooLarge, in_memory, row_count
@@ -140,7 +141,14 @@ class DeepChanges:
         _, removed = self._removed(table, fresh.select(list(table.key)))
         return [*removed, *self._shredded(table, fresh)]
 
-    def replaced(self, table: TableDefinition, values: pa.Table) -> Changes:
+    def updated_rows(self, table: TableDefinition, values: pa.Table, tx: Seen) -> Changes:
+        """The same of keys that may not be there."""
+        must_all_be_there(values, self.there(table, values), table)
+        return self.replaced(table, values, tx)
+
+    def replaced(
+        self, table: TableDefinition, values: pa.Table, tx: Seen, span: Span | None = None
+    ) -> Changes:
         """Rows that get other values: each key with new values for some columns or collections.
 
         A collection that gets none stays as it is, since its row keeps its key.
@@ -155,6 +163,7 @@ class DeepChanges:
                 at = fresh.schema.get_field_index(name)
                 given_ = values[name].take(places).cast(fresh.schema.field(name).type)
                 fresh = fresh.set_column(at, fresh.schema.field(name), given_)
+            must_keep_keys(plain, table, [_negative(old), fresh], tx, span)
             changes += [RelationChange(table.name, _negative(old), True)]
             changes += [RelationChange(table.name, fresh, False)]
         shredding = Shredding(self.labels.fresh)

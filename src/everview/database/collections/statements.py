@@ -14,7 +14,6 @@ from everview.database.catalog.definitions import TableDefinition
 from everview.database.catalog.dictionaries import Dictionary
 from everview.database.collections.arrays import array_of, column
 from everview.database.collections.changes import Inner, must_have_collections
-from everview.database.referential_actions import must_keep_keys
 from everview.database.rows_by_key import without_keys
 from everview.database.transaction import Transaction
 from everview.errors import Span, UserError
@@ -69,15 +68,8 @@ def apply(tx: Transaction, statement: Change) -> int:
             )
 
 
-def _declared(table: TableDefinition) -> TableDefinition:
-    """A table as it is declared, with its collections as arrays."""
-    assert table.collections is not None
-    empty = tuple((each.column, "ARRAY()") for each in table.dictionaries)
-    return replace(table, columns=table.collections.columns, defaults=empty, collections=None)
-
-
 def _insert(tx: Transaction, table: TableDefinition, statement: Insert) -> int:
-    rows = dml.select_seen(tx, dml.cast_rows(_declared(table), statement)).to_arrow()
+    rows = dml.select_seen(tx, dml.cast_rows(table.declared, statement)).to_arrow()
     if statement.conflict is not None:
         return _insert_or_update(tx, table, rows, statement, statement.conflict)
     tx.add_deep(tx.deep.inserted(table, rows))
@@ -92,7 +84,7 @@ def _insert_or_update(
     conflict: OnConflict,
 ) -> int:
     """Rows whose keys are not there, and new values for those that are; how many of both."""
-    dml.must_be_in_conflict_by_key(_declared(table), statement, conflict)
+    dml.must_be_in_conflict_by_key(table.declared, statement, conflict)
     rows = tx.deep.given_once(table, tx.deep.taken(table, rows))
     there, key = tx.deep.there(table, rows), list(table.key)
     come = without_keys(rows, there, key)
@@ -102,7 +94,7 @@ def _insert_or_update(
         same = (f"{ours}.{n} = {theirs}.{n}" for n in map(spark_name, key))
         source = f"{ours} JOIN {theirs} ON {' AND '.join(same)}"
         values = _assigned_to_row(table, statement, conflict.assignments)
-        given = {dml.EXCLUDED: (_declared(table).columns, there)}
+        given = {dml.EXCLUDED: (table.declared.columns, there)}
         changed = _replace(tx, table, source, ours, values, conflict.where, statement.span, given)
     tx.add_deep(tx.deep.inserted(table, come.drop_columns([WEIGHT])))
     return int(come.num_rows) + changed
@@ -119,17 +111,14 @@ def _replace(
     given: Mapping[str, dml.Given] = dml.NOTHING_GIVEN,
 ) -> int:
     """New values for the rows of an item of FROM that satisfy a condition; how many there are."""
-    types = {each.name: spark_type(each.type) for each in _declared(table).columns}
+    types = {each.name: spark_type(each.type) for each in table.declared.columns}
     keys = [f"{alias}.{spark_name(name)} AS {spark_name(name)}" for name in table.key]
     fresh = [f"CAST({v} AS {types[name]}) AS {spark_name(name)}" for name, v in values.items()]
     condition = f" WHERE {where}" if where else ""
     query = f"SELECT {', '.join([*keys, *fresh])} FROM {source}{condition}"
     rows = dml.select_seen(tx, query, given).to_arrow()
     if rows.num_rows:
-        changes = tx.deep.replaced(table, rows)
-        flat = [each.rows for each in changes if each.relation == table.name]
-        must_keep_keys(values, table, flat, tx, span)
-        tx.add_deep(changes)
+        tx.add_deep(tx.deep.replaced(table, rows, tx, span))
     return int(rows.num_rows)
 
 
@@ -162,7 +151,7 @@ def _assigned_to_row(
                 span=statement.span,
                 remedy="delete the row and insert it under the other key",
             )
-    return dml.assigned(_declared(table), pairs, statement)
+    return dml.assigned(table.declared, pairs, statement)
 
 
 def _inner(tx: Transaction, statement: Insert | Delete | Update) -> int:
