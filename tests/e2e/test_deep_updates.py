@@ -260,6 +260,12 @@ EXPLODED = [
     "SELECT a, x.k, y FROM t, LATERAL explode(b) AS f(x) "
     "LEFT JOIN LATERAL explode(x.low) AS g(y) ON TRUE",
     "SELECT p.n, x FROM p LEFT JOIN t ON t.a = p.k LATERAL VIEW OUTER explode(s) f AS x",
+    "SELECT a, e, e IS NULL AS none FROM t LATERAL VIEW OUTER explode(b) f AS e",
+    "SELECT a FROM t LATERAL VIEW OUTER explode(b) f AS e WHERE e IS NULL",
+    "SELECT a, e FROM t LATERAL VIEW OUTER explode(b) f AS e "
+    "WHERE (SELECT COUNT(*) FROM p WHERE e IS NULL OR k = e.k) > 0",
+    "SELECT * FROM t LATERAL VIEW OUTER explode(b) f AS e",
+    "SELECT a, e, x FROM t LATERAL VIEW OUTER inline(b) f AS e, x WHERE x IS NULL OR e > 1",
     "SELECT * FROM t, LATERAL explode(s) AS f(x), p",
     "SELECT * FROM p, t, LATERAL inline(b) AS f(x, y)",
     "SELECT a, e.k, ARRAY(SELECT o.a FROM t o WHERE o.v <=> e.k) AS n FROM t "

@@ -6,7 +6,7 @@ collection is named as a value it is an array; see `arrays.py`.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from sqlglot import exp
@@ -130,9 +130,7 @@ class _Element:
             self._add(self.name, self._own(fields[0]))
             return
         wanted = {self.field(parts[1]) if len(parts) > 1 else None for parts in own}
-        listed = [each for each in fields if None in wanted or each in wanted]
-        pairs = [part for each in listed for part in (exp.Literal.string(each), self._own(each))]
-        self._add(self.name, exp.Anonymous(this="named_struct", expressions=pairs))
+        self._add(self.name, self._record(n for n in fields if None in wanted or n in wanted))
 
     def field(self, name: str) -> str | None:
         """The spelling of the name of a field, None where there is none."""
@@ -143,14 +141,17 @@ class _Element:
 
     @property
     def whole(self) -> exp.Expr:
-        """The element as one value."""
+        """The element as one value: the join has it, so it is NULL where there is no element."""
         fields = names(self.dictionary.fields)
         if not self.dictionary.is_record:
             return self.value(fields[0])
-        parts: list[exp.Expr] = []
-        for each in fields:
-            parts += [exp.Literal.string(each), self.value(each)]
-        return exp.Anonymous(this="named_struct", expressions=parts)
+        shown = f"{self.alias}#"
+        self._add(shown, self._record(fields))
+        return _column(self.alias, shown)
+
+    def _record(self, fields: Iterable[str]) -> exp.Expr:
+        pairs = [part for each in fields for part in (exp.Literal.string(each), self._own(each))]
+        return exp.Anonymous(this="named_struct", expressions=pairs)
 
 
 class _Select:
