@@ -54,7 +54,7 @@ class Missing:
 
     __lt__ = __le__ = __gt__ = __ge__ = _false
     __add__ = __radd__ = __sub__ = __rsub__ = __mul__ = __rmul__ = __neg__ = _self
-    upper = lower = strip = lstrip = rstrip = _self
+    __getitem__ = upper = lower = strip = lstrip = rstrip = _self
 
     def __eq__(self, other: object) -> bool:
         return other is None or isinstance(other, Missing)

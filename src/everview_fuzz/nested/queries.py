@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import count
 from typing import Any
 
@@ -83,9 +83,14 @@ class Queries:
             assert isinstance(chosen.type, Bag)
             element = Value(name, name, chosen.type.element)
             call, walked = f"explode({chosen.sql})", self._fresh("f")
-            loops += f" for {name} in {chosen.python}"
+            outer = views and not isinstance(element.type, Bag) and self._chance(0.3)
+            if outer:
+                element = replace(element, type=_plain(element.type))
+                loops += f" for {name} in ({chosen.python} or [MISSING])"
+            else:
+                loops += f" for {name} in {chosen.python}"
             if views:
-                sql += f" LATERAL VIEW {call} {walked} AS {name}"
+                sql += f" LATERAL VIEW {'OUTER ' * outer}{call} {walked} AS {name}"
             elif self._chance(0.5):
                 sql += f", LATERAL {call} AS {walked}({name})"
             else:
@@ -224,6 +229,13 @@ class Queries:
             f"[{python}{loops}{_ifs(where)}]",
             Bag(element),
         )
+
+
+def _plain(element: Element) -> Element:
+    """A type without the collections inside it, which are NULL where there is no element."""
+    if not isinstance(element, dict):
+        return element
+    return {name: each for name, each in element.items() if not isinstance(each, Bag)}
 
 
 def _where(conditions: list[Value]) -> str:

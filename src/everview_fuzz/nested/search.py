@@ -19,6 +19,7 @@ from everview_fuzz.nested.collections import Call, Schema, quoted, random_call
 from everview_fuzz.nested.comprehensions import (
     AGGREGATES,
     DECLARED,
+    MISSING,
     TABLES,
     Generator,
     Row,
@@ -199,7 +200,7 @@ def collections(
     yield from _audited(db)
 
 
-AROUND = {"Row": Row, "counted": counted, **AGGREGATES}
+AROUND = {"Row": Row, "MISSING": MISSING, "counted": counted, **AGGREGATES}
 
 
 def _views_of(
