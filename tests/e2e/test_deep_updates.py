@@ -6,7 +6,9 @@ from __future__ import annotations
 
 import copy
 import random
+import re
 from collections.abc import Iterator
+from contextlib import nullcontext
 from datetime import date
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -15,11 +17,11 @@ import pyarrow as pa
 import pytest
 
 import everview as ev
-from e2e.random_collections import Schema, deep_update, in_order, quoted
 from everview.database.collections.changes import RelationChange
 from everview.database.database import Database
 from everview.errors import UserError
 from everview.runtime.arrow_types import arrow_schema
+from everview_fuzz.nested.collections import Schema, in_order, quoted, random_call
 from everview_fuzz.nested.comprehensions import defined
 
 if TYPE_CHECKING:
@@ -127,39 +129,14 @@ def check_random_deep_updates(path: Path, seed: int, transactions: int) -> None:
         db.sql(f"CREATE VIEW shown AS {shown}")
         db.sql(f"CREATE VIEW arrays WITH (nested = 'inline') AS {shown}")
 
-        def change(tx: Any, trial: dict[tuple[Any, ...], dict[str, Any]]) -> None:
-            row = schema.row(rng.randrange(6))
-            key = tuple(row[name] for name in schema.key)
-            kind = rng.random()
-            if not trial or (key not in trial and kind < 0.3):
-                tx.insert(schema.name, [row]) if key not in trial else None
-                trial.setdefault(key, row)
-            elif kind < 0.2:
-                tx.upsert(schema.name, [row])
-                trial[key] = row
-            elif kind < 0.35:
-                key = rng.choice([*trial])
-                tx.delete(schema.name, keys=[key] if len(key) > 1 else [key[0]])
-                del trial[key]
-            elif kind < 0.4:
-                tx.delete(schema.name, [trial.pop(rng.choice([*trial]))])
-            else:
-                deep = deep_update(schema, trial)
-                where = deep.key if len(deep.key) > 1 else deep.key[0]
-                path = deep.path if len(deep.path) > 1 else deep.path[0]
-                given = {"insert": deep.insert, "delete": deep.delete}
-                if deep.error:
-                    with pytest.raises(UserError) as refused:
-                        tx.update_inner(schema.name, where, path, **given)
-                    assert refused.value.code == deep.error
-                else:
-                    tx.update_inner(schema.name, where, path, **given)
-
         for _ in range(transactions):
             trial = copy.deepcopy(rows)
             with db.transaction() as tx:
                 for _ in range(rng.randint(1, 3)):
-                    change(tx, trial)
+                    call = random_call(schema, trial)
+                    with pytest.raises(UserError) if call.error else nullcontext() as refused:
+                        getattr(tx, call.method)(*call.args, **call.options)
+                    assert refused is None or refused.value.code == call.error
                 assert in_order(tx.read(schema.name).rows()) == in_order(
                     [tuple(row.values()) for row in trial.values()]
                 )
@@ -273,6 +250,82 @@ READS: dict[str, Any] = {
 """Queries that name collections as values, and what CPython makes of the rows."""
 
 
+EXPLODED = [
+    "SELECT t.a, x.k, p.n FROM t, LATERAL explode(b) AS f(x) LEFT JOIN p ON p.k = x.k",
+    "SELECT t.a, x.k, p.n FROM t CROSS JOIN LATERAL explode(b) AS f(x) FULL JOIN p ON p.k = t.a",
+    "SELECT t.a, x.k, p.n FROM t CROSS JOIN LATERAL explode(b) AS f(x) RIGHT JOIN p ON p.k = x.k",
+    "SELECT t.a, x.k, p.n FROM t LEFT JOIN p ON p.k = t.a CROSS JOIN LATERAL explode(b) AS f(x)",
+    "SELECT t.a, x.k FROM t LEFT JOIN LATERAL explode(b) AS f(x) ON TRUE",
+    "SELECT t.a, x.k FROM t JOIN LATERAL explode(b) AS f(x) ON x.k > 1",
+    "SELECT a, x.k, y FROM t, LATERAL explode(b) AS f(x) "
+    "LEFT JOIN LATERAL explode(x.low) AS g(y) ON TRUE",
+    "SELECT p.n, x FROM p LEFT JOIN t ON t.a = p.k LATERAL VIEW OUTER explode(s) f AS x",
+    "SELECT a, e, e IS NULL AS none FROM t LATERAL VIEW OUTER explode(b) f AS e",
+    "SELECT a FROM t LATERAL VIEW OUTER explode(b) f AS e WHERE e IS NULL",
+    "SELECT a, e FROM t LATERAL VIEW OUTER explode(b) f AS e "
+    "WHERE (SELECT COUNT(*) FROM p WHERE e IS NULL OR k = e.k) > 0",
+    "SELECT * FROM t LATERAL VIEW OUTER explode(b) f AS e",
+    "SELECT a, e, x FROM t LATERAL VIEW OUTER inline(b) f AS e, x WHERE x IS NULL OR e > 1",
+    "SELECT * FROM t, LATERAL explode(s) AS f(x), p",
+    "SELECT * FROM p, t, LATERAL inline(b) AS f(x, y)",
+    "SELECT a, e.k, ARRAY(SELECT o.a FROM t o WHERE o.v <=> e.k) AS n FROM t "
+    "LATERAL VIEW explode(b) f AS e",
+    "SELECT a, e FROM t LATERAL VIEW explode(s) f AS e WHERE e IN (SELECT o.v + e FROM t o)",
+    "SELECT a, e.k FROM t LATERAL VIEW explode(b) f AS e "
+    "WHERE (SELECT COUNT(*) FROM t o WHERE o.v < e.k AND size(e.low) > 0) > 1",
+    "SELECT a, e.k FROM t LATERAL VIEW explode(b) f AS e "
+    "WHERE EXISTS (SELECT 1 FROM t o LATERAL VIEW explode(o.s) g AS y WHERE y = e.k)",
+    "SELECT a, e.k FROM t LATERAL VIEW explode(b) f AS e "
+    "WHERE EXISTS (SELECT 1 FROM explode(e.low) AS g(y) WHERE y > 1)",
+    "SELECT a, x FROM t LATERAL VIEW inline(b) f AS x, low "
+    "WHERE EXISTS (SELECT 1 FROM p WHERE k = x)",
+    "SELECT a, e.k, ARRAY(SELECT e.k + o.a FROM t o LATERAL VIEW explode(o.b) g AS e) AS n FROM t "
+    "LATERAL VIEW explode(b) f AS e",
+]
+"""Explosions among joins and around subqueries, of collections and of arrays."""
+
+
+def test_explode_of_a_collection_means_what_it_means_of_an_array(tmp_path: Path) -> None:
+    rows = [(1, 0, [(1, [1, 2]), (2, [])], [1]), (2, 7, [(7, [9])], [2, 2]), (3, 1, [], [])]
+    rows += [(4, None, [(None, [2]), (2, [])], [None, 7])]
+    with embedded(tmp_path / "s") as db:
+        for name, word in (("t", "BAG"), ("u", "ARRAY")):
+            inner = f"{word}<STRUCT<k: INT, low: {word}<INT>>>"
+            db.sql(f"CREATE TABLE {name} (a INT PRIMARY KEY, v INT, b {inner}, s {word}<INT>)")
+        db.sql("CREATE TABLE p (k INT, n INT)")
+        both = [(text, re.sub(r"\bt\b", "u", text)) for text in EXPLODED]
+        for number, (text, of_arrays) in enumerate(both):
+            db.sql(f"CREATE VIEW w{number} AS {text}")
+            db.sql(f"CREATE VIEW x{number} AS {of_arrays}")
+
+        def check() -> None:
+            for number, (text, of_arrays) in enumerate(both):
+                want = in_order(db.sql(of_arrays).rows())
+                assert in_order(db.sql(text).rows()) == want, text
+                assert rows_of(db, f"w{number}") == rows_of(db, f"x{number}") == want, text
+
+        db.insert("p", [(1, 10), (7, 70)])
+        for change in (rows[:2], rows[2:]):
+            db.insert("t", change)
+            db.insert("u", change)
+            check()
+        with db.transaction() as tx:
+            tx.update_inner("t", 3, "b", insert=[(7, [1])])
+            tx.update_inner("t", 2, "b", delete=[(7, [9])])
+            tx.update_inner("t", 1, ["b", (1,), "low"], delete=[1])
+            tx.delete("p", [(7, 70)])
+            tx.upsert("u", [(3, 1, [(7, [1])], []), (2, 7, [], [2, 2])])
+            tx.upsert("u", [(1, 0, [(1, [2]), (2, [])], [1])])
+        check()
+        assert db.audit().ok
+        for text in (
+            "SELECT a FROM t RIGHT JOIN LATERAL explode(b) AS f(x) ON TRUE",
+            "SELECT a FROM t JOIN LATERAL explode_outer(b) AS f(x) ON x.k > 1",
+        ):
+            with pytest.raises(UserError, match="Q020"):
+                db.sql(text)
+
+
 def ordered(value: Any) -> Any:
     """A value in which structs are tuples, and collections have an order."""
     if isinstance(value, dict):
@@ -310,11 +363,12 @@ def check_reads(open_db: Open, path: Path, queries: list[str]) -> None:
         assert db.audit().ok
 
 
-def test_a_collection_is_an_array_where_sql_names_it_as_a_value(tmp_path: Path) -> None:
-    def embedded(path: Path) -> Database:
-        return ev.open(str(path), engine="duckdb")
+def embedded(path: Path, **options: Any) -> Database:
+    return ev.open(str(path), engine="duckdb", **options)
 
-    check_reads(embedded, tmp_path / "s", [*READS])  # type: ignore[arg-type]
+
+def test_a_collection_is_an_array_where_sql_names_it_as_a_value(tmp_path: Path) -> None:
+    check_reads(embedded, tmp_path / "s", [*READS])
 
 
 def test_a_collection_is_an_array_on_each_engine_too(open_db: Open, tmp_path: Path) -> None:
@@ -459,7 +513,27 @@ def test_a_deep_update_that_cannot_be_made_changes_nothing(
         ("DROP TABLE `movies.showtimes`", "C009"),
         ("INSERT INTO `movies.showtimes` VALUES ('Drive', 'Rex', NULL, 1, 1)", "C004"),
         ("UPDATE movies SET name = 'x'", "C009"),
-        ("UPDATE movies SET showtimes = ARRAY()", "C009"),
+        ("UPDATE movies SET showtimes = NULL", "T012"),
+        ("UPDATE movies SET showtimes = ARRAY(), Showtimes = ARRAY()", "Q008"),
+        ("UPDATE movies SET nothing = ARRAY()", "Q007"),
+        ("INSERT INTO movies (name) VALUES ('Up') ON CONFLICT (gen) DO NOTHING", "T004"),
+        (
+            "INSERT INTO movies (name, gen) VALUES ('Drive', 'a'), ('Drive', 'b') "
+            "ON CONFLICT DO NOTHING",
+            "T006",
+        ),
+        (
+            "INSERT INTO movies (name) VALUES ('Drive') ON CONFLICT DO UPDATE SET name = 'x'",
+            "C009",
+        ),
+        (
+            "INSERT INTO movies (name) VALUES ('Drive') ON CONFLICT DO UPDATE SET showtimes = NULL",
+            "T012",
+        ),
+        (
+            "MERGE INTO movies USING movies m ON m.name = movies.name WHEN MATCHED THEN DELETE",
+            "C009",
+        ),
         ("INSERT INTO movies OF 'Drive' VALUES (1)", "N008"),
         ("INSERT INTO movies.shows OF 'Drive' VALUES (1)", "N008"),
         ("INSERT INTO movies.showtimes.seats OF 'Drive' VALUES (1)", "Q009"),
@@ -520,6 +594,212 @@ def test_a_part_of_an_element_is_updated_and_what_is_inside_it_stays(db: Databas
     must_be_consistent(db, "movies")
 
 
+Boxes = dict[int, tuple[int, list[tuple[int, list[int]]]]]
+"""By key, a value, and a collection of numbers with a collection each."""
+
+BOXES: Boxes = {
+    1: (0, [(1, [1, 2]), (2, [])]),
+    2: (5, [(7, [9]), (7, [9]), (7, [])]),
+    3: (0, []),
+}
+CONDITIONS: dict[str, Any] = {
+    "DELETE FROM t WHERE size(b) > 1": lambda old: {k: r for k, r in old.items() if len(r[1]) < 2},
+    "DELETE FROM t AS u WHERE EXISTS (SELECT 1 FROM explode(u.b) AS e(x) WHERE x.k = v + 2)": (
+        lambda old: {k: r for k, r in old.items() if all(x[0] != r[0] + 2 for x in r[1])}
+    ),
+    "DELETE FROM t WHERE v + 1 IN (SELECT e.k FROM t o LATERAL VIEW explode(o.b) f AS e)": (
+        lambda old: {
+            k: r
+            for k, r in old.items()
+            if all(x[0] != r[0] + 1 for other in old.values() for x in other[1])
+        }
+    ),
+    "UPDATE t SET v = (SELECT SUM(x.k) FROM explode(b) AS e(x)) WHERE size(b) > 0": lambda old: {
+        k: (sum(x[0] for x in r[1]) if r[1] else r[0], r[1]) for k, r in old.items()
+    },
+    "DELETE FROM t.b OF 2 WHERE size(low) > 0": lambda old: {
+        k: (r[0], [x for x in r[1] if k != 2 or not x[1]]) for k, r in old.items()
+    },
+    "DELETE FROM t.b OF 2 AS x WHERE NOT EXISTS (SELECT 1 FROM explode(x.low) AS e(y))": (
+        lambda old: {k: (r[0], [x for x in r[1] if k != 2 or x[1]]) for k, r in old.items()}
+    ),
+    "UPDATE t.b OF 2 SET k = size(low) WHERE k IN (SELECT n + 6 FROM place)": lambda old: {
+        k: (r[0], [(len(x[1]) if k == 2 else x[0], x[1]) for x in r[1]]) for k, r in old.items()
+    },
+}
+"""Statements whose conditions and values name collections, and what they make of the rows."""
+
+
+def check_conditions(open_db: Open, path: Path, statements: list[str]) -> None:
+    """Statements leave the rows that CPython leaves, in a transaction that changes others too."""
+    low = "BAG<STRUCT<k: INT, low: BAG<INT>>>"
+    with open_db(path) as db:
+        db.sql(f"CREATE TABLE t (a INT PRIMARY KEY, v INT, b {low}); CREATE TABLE place (n INT)")
+        db.sql("CREATE VIEW wide AS SELECT a, size(b) AS n FROM t WHERE size(b) > 0")
+        db.sql("CREATE TABLE sizes (a INT PRIMARY KEY, n INT)")
+        for text in statements:
+            with db.transaction() as tx:
+                tx.sql("DELETE FROM t; DELETE FROM sizes; DELETE FROM place")
+                tx.insert("t", [(k, v, b) for k, (v, b) in BOXES.items()])
+                tx.insert("place", [(1,)])
+                tx.insert("sizes", [(1, 0), (4, 0)])
+                tx.sql(text)
+                tx.sql("""MERGE INTO sizes USING t ON t.a = sizes.a
+                    WHEN MATCHED THEN UPDATE SET n = size(t.b)
+                    WHEN NOT MATCHED THEN INSERT (a, n) VALUES (t.a, size(t.b))""")
+            want = CONDITIONS[text](copy.deepcopy(BOXES))
+            assert rows_of(db, "t") == in_order([(k, *row) for k, row in want.items()]), text
+            wide = [(k, len(b)) for k, (_, b) in want.items()]
+            assert sorted(db.read("wide").rows()) == sorted(row for row in wide if row[1])
+            sizes = {1: 0, 4: 0, **dict(wide)}
+            assert sorted(db.read("sizes").rows()) == sorted(sizes.items())
+        assert db.audit().ok
+        must_be_consistent(db, "t")
+
+
+def test_conditions_and_values_of_statements_name_collections(tmp_path: Path) -> None:
+    check_conditions(embedded, tmp_path / "s", [*CONDITIONS])
+
+
+def test_conditions_name_collections_on_each_engine_too(open_db: Open, tmp_path: Path) -> None:
+    check_conditions(open_db, tmp_path / "s", [*CONDITIONS][-3:-1])
+
+
+def test_update_and_on_conflict_replace_collections(open_db: Open, tmp_path: Path) -> None:
+    low = "BAG<STRUCT<k: INT, low: BAG<INT>>>"
+    with open_db(tmp_path / "s") as db:
+        db.sql(f"CREATE TABLE t (a INT, c STRING, v INT, b {low}, s BAG<INT>, PRIMARY KEY (a, c))")
+        db.sql(
+            "CREATE VIEW lows AS SELECT a, e.k, y FROM t LATERAL VIEW explode(b) f AS e "
+            "LATERAL VIEW explode(e.low) g AS y"
+        )
+        rows = {
+            (1, "x"): [0, [(1, [1, 2]), (2, [])], [1]],
+            (2, "x"): [5, [(7, [9])], [2, 2, 3]],
+            (3, "y"): [0, [], []],
+        }
+
+        def check() -> None:
+            assert rows_of(db, "t") == in_order([(*key, *row) for key, row in rows.items()])
+            lows = [(a, e[0], y) for (a, _), r in rows.items() for e in r[1] for y in e[1]]
+            assert sorted(db.read("lows").rows()) == sorted(lows)
+            must_be_consistent(db, "t")
+
+        db.insert("t", [(*key, *row) for key, row in rows.items()])
+        check()
+        seen = db.epoch
+        one = "ARRAY(named_struct('k', v + 1, 'low', s))"
+        assert (
+            db.sql(f"UPDATE t SET b = {one}, s = ARRAY(2, v), V = 9 WHERE size(s) > 1").changed == 1
+        )
+        rows[2, "x"] = [9, [(6, [2, 2, 3])], [2, 5]]
+        check()
+        fed = db.changes("t", after=seen, path="s").rows()
+        assert sorted((row[-3], row[-2]) for row in fed) == [(2, -1), (3, -1), (5, 1)]
+        assert db.sql("UPDATE t SET s = ARRAY() WHERE a > 7").changed == 0
+        fresh = "(4, 'x', 4, ARRAY(), ARRAY(4))"
+        given = f"(1, 'x', 1, ARRAY(), ARRAY(8)), {fresh}, {fresh}"
+        assert db.sql(f"INSERT INTO t VALUES {given} ON CONFLICT DO NOTHING").changed == 1
+        rows[4, "x"] = [4, [], [4]]
+        check()
+        update = "DO UPDATE SET s = excluded.s, v = t.v + excluded.v WHERE size(t.s) < 2"
+        given = "(1, 'x', 2, ARRAY(), ARRAY(8)), (2, 'x', 1, ARRAY(), ARRAY(8))"
+        given += ", (5, 'x', 4, ARRAY(), ARRAY())"
+        assert db.sql(f"INSERT INTO t VALUES {given} ON CONFLICT (c, a) {update}").changed == 2
+        rows[1, "x"][0], rows[1, "x"][2], rows[5, "x"] = 2, [8], [4, [], []]
+        check()
+        with db.transaction() as tx:
+            tx.update_inner("t", (1, "x"), ["b", (2,), "low"], insert=[4])
+            tx.sql("UPDATE t SET b = filter(b, e -> size(e.low) <> 2) WHERE c = 'x'")
+            tx.insert("t", [(6, "x", 1, [], [])])
+            own = "INSERT INTO t (a, c, v) VALUES (6, 'x', 5)"
+            tx.sql(f"{own} ON CONFLICT DO UPDATE SET v = excluded.v")
+        rows[1, "x"][1], rows[6, "x"] = [(2, [4])], [5, [], []]
+        check()
+        db.update("t", keys=[(1, "x"), (2, "x")], set={"S": [3, 3]})
+        db.update("t", [{"a": 3, "c": "y", "v": 8, "b": [(1, [1])]}])
+        db.update("t", {(4, "x"): {"v": None}, (5, "x"): {"v": 1}})
+        rows[1, "x"][2] = rows[2, "x"][2] = [3, 3]
+        rows[3, "y"], rows[4, "x"][0], rows[5, "x"][0] = [8, [(1, [1])], []], None, 1
+        check()
+        for keys, values, code in (
+            ((9, "x"), {"s": []}, "T011"),
+            ((1, "x"), {"s": None}, "T012"),
+            ((1, "x"), {"s": ["x"]}, "T001"),
+        ):
+            with pytest.raises(UserError, match=code):
+                db.update("t", keys=[keys], set=values)
+        check()
+        assert db.audit().ok
+
+
+@pytest.mark.parametrize("kind", ["parquet", "arrow"])
+def test_files_are_copied_into_a_table_with_collections(
+    open_db: Open, tmp_path: Path, kind: str
+) -> None:
+    (tmp_path / "files").mkdir()
+    file = tmp_path / "files" / f"movies.{kind}"
+    with embedded(tmp_path / "e", allow=[f"files:{tmp_path}/files"]) as db:
+        db.sql(MOVIES)
+        db.insert("movies", ROWS)
+        assert db.sql(f"COPY (SELECT * FROM movies) TO '{file}'").changed == 2
+    allow = [f"files:{tmp_path}/files", "files:s3://bucket"]
+    with open_db(tmp_path / "s", allow=allow) as db:
+        db.sql(MOVIES)
+        db.sql(f"CREATE VIEW seats AS {VIEWS['seats']}")
+        db.insert("movies", ROWS)
+        db.sql("DELETE FROM movies")
+        assert db.sql(f"COPY INTO movies FROM '{file}'").changed == 2
+        assert rows_of(db, "movies") == in_order(ROWS)
+        assert len(db.read("seats").rows()) == 3
+        with pytest.raises(UserError, match="T010"):
+            db.sql(f"COPY INTO movies FROM '{file}'")
+        db.sql("DELETE FROM movies")
+        assert db.read("seats").rows() == []
+        db.insert("movies", file)
+        assert rows_of(db, "movies") == in_order(ROWS)
+        assert db.audit().ok
+        with pytest.raises(UserError, match="C009"):
+            db.sql("COPY INTO movies FROM 's3://bucket/movies.parquet'")
+
+
+def test_an_assertion_over_collections_is_verified_on_the_change(
+    open_db: Open, tmp_path: Path
+) -> None:
+    with open_db(tmp_path / "s") as db:
+        db.sql(MOVIES)
+        db.insert("movies", ROWS)
+        few = "NOT EXISTS (SELECT m.name FROM movies m WHERE size(m.showtimes) > 2)"
+        low = """NOT EXISTS (SELECT name, seat FROM movies LATERAL VIEW explode(showtimes) t AS s
+            LATERAL VIEW explode(s.seats) u AS seat WHERE seat > 100)"""
+        total = "(SELECT COUNT(*) FROM movies LATERAL VIEW explode(showtimes) t AS s) < 5"
+        for number, each in enumerate((few, low, total)):
+            db.sql(f"CREATE ASSERTION a{number} CHECK ({each})")
+        with pytest.raises(UserError, match="a3 is violated"):
+            db.sql(f"CREATE ASSERTION a3 CHECK ({few.replace('> 2', '> 1')})")
+        place = f"'Drive', ('Rex', DATE '{DAY}')"
+        showtime = f"struct('x' AS cinema, DATE '{DAY}' AS day, ARRAY(300) AS seats)"
+        for change, name in (
+            ("INSERT INTO movies.showtimes OF 'Drive' VALUES ('Odeon', NULL, ARRAY())", "a0"),
+            (f"INSERT INTO movies.showtimes.seats OF {place} VALUES (101)", "a1"),
+            (f"UPDATE movies.showtimes.seats OF {place} SET element = 200", "a1"),
+            (f"INSERT INTO movies (name, showtimes) SELECT 'Up', ARRAY({showtime})", "a1"),
+        ):
+            seen = db.epoch
+            with pytest.raises(UserError) as refused:
+                db.sql(change)
+            assert (refused.value.code, db.epoch) == ("T014", seen), refused.value
+            assert f"{name} is violated: CHECK (" in refused.value.problem
+            assert rows_of(db, "movies") == in_order(ROWS)
+        with db.transaction() as tx:
+            many = [(cinema, None, [100]) for cinema in "ab"]
+            tx.update_inner("movies", "Rush", "showtimes", insert=many)
+            tx.delete("movies", keys=["Drive"])
+        assert db.audit().ok
+    with open_db(tmp_path / "s") as db, pytest.raises(UserError, match="a0 is violated"):
+        db.sql("INSERT INTO movies.showtimes OF 'Rush' VALUES ('d', NULL, ARRAY())")
+
+
 def test_a_collection_three_levels_down_is_changed(tmp_path: Path) -> None:
     with ev.open(str(tmp_path / "s"), engine="duckdb") as db:
         low, mid = "BAG<STRUCT<k: INT, v: INT>>", "BAG<STRUCT<k: STRING, low: {}>>"
@@ -547,6 +827,34 @@ def test_a_collection_three_levels_down_is_changed(tmp_path: Path) -> None:
         assert sorted(db.read("lows").rows()) == lows
         fed = db.changes("lows", after=seen).rows()
         assert sum(row[-2] for row in fed) == 2
+        assert db.audit().ok
+
+
+def test_a_row_with_arrays_beside_its_collections_is_known_by_a_key_of_several_columns(
+    open_db: Open, tmp_path: Path
+) -> None:
+    low = "BAG<STRUCT<z: ARRAY<STRING>>>"
+    with open_db(tmp_path / "s") as db:
+        db.sql(f"""CREATE TABLE t (a INT, b STRING, tags ARRAY<STRING>, m MAP<STRING, INT>,
+            s STRUCT<x: INT, y: ARRAY<INT>>, l BAG<STRUCT<k: INT, w: ARRAY<INT>, low: {low}>>,
+            PRIMARY KEY (a, b))""")
+        db.sql("CREATE VIEW shown AS SELECT a, b, tags, e.w FROM t LATERAL VIEW explode(l) f AS e")
+        others = (["p"], {"a": 1}, {"x": 1, "y": [2]})
+        db.insert("t", [(1, "x", *others, [(1, [1, 2], [(["u"],)])])])
+        db.insert("t", [(1, "y", None, None, None, []), (2, "x", *others, [(1, None, [])])])
+        with db.transaction() as tx:
+            tx.update_inner("t", (1, "x"), "l", insert=[(2, [3], [])])
+            way = ["l", (1, [1, 2]), "low"]
+            tx.update_inner("t", (1, "x"), way, insert=[(["v"],)], delete=[(["u"],)])
+        want = [(1, [1, 2], [(["v"],)]), (2, [3], [])]
+        shown = [(1, "x", ["p"], [1, 2]), (1, "x", ["p"], [3]), (2, "x", ["p"], None)]
+        assert rows_of(db, "shown") == in_order(shown)
+        db.delete("t", [(1, "x", *others, want), (1, "y", None, None, None, [])])
+        assert rows_of(db, "t") == in_order([(2, "x", *others, [(1, None, [])])])
+        db.upsert("t", [(2, "x", ["q"], None, None, [(5, [6], [])])])
+        assert rows_of(db, "shown") == in_order([(2, "x", ["q"], [6])])
+        db.delete("t", keys=[(2, "x")])
+        assert db.read("t").rows() == db.read("shown").rows() == []
         assert db.audit().ok
 
 

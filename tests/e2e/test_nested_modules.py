@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 from collections.abc import Iterator
+from datetime import date
 from pathlib import Path
 
 import pytest
@@ -268,3 +269,88 @@ def test_what_is_no_module_is_refused(db: Database, tmp_path: Path) -> None:
     (tmp_path / "binary.py").write_bytes(b"\xff\xfe\x00")
     with pytest.raises(UserError, match="N010"):
         db.load_module(tmp_path / "binary.py")
+
+
+RECORDS = """
+import collections
+from collections import namedtuple
+from dataclasses import dataclass, field
+from datetime import date
+from typing import ClassVar, NamedTuple
+
+import everview as ev
+
+DAY = date(2020, 1, 1)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Told:
+    day: date = DAY
+    name: str
+    many: int = field(default=1 + 1)
+
+
+class Spot(NamedTuple):
+    x: str
+    y: int = 7
+
+
+Pair = namedtuple("Pair", "one two", defaults=["none"])
+Other = collections.namedtuple("Other", ("one",))
+
+
+def shown(name, *, mark="!", many=DAY):
+    return (name + mark, many)
+
+
+@ev.nested
+def all_of_them(M):
+    return [
+        (Told(name=m.name), Spot(m.gen), Spot(y=1, x="a"), Pair(m.dir), Other(m.gen),
+         shown(m.name), shown(m.gen, mark="?", many=1))
+        for m in M
+    ]
+"""
+
+
+def test_records_and_functions_of_a_module_have_defaults(db: Database, file: Path) -> None:
+    file.write_text(RECORDS)
+    db.load_module(file)
+    db.delete("M", [MOVIES[1], MOVIES[2]])
+    day = date(2020, 1, 1)
+    (row,) = db.read("all_of_them").to_arrow().to_pylist()
+    assert [tuple(each.values()) for each in row.values()] == [
+        (day, "Drive", 2),
+        ("Drama", 7),
+        ("a", 1),
+        ("Refn", "none"),
+        ("Drama",),
+        ("Drive!", day),
+        ("Drama?", 1),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("    y: int = 7", "    y: int = open('x')"),
+        ("    many: int = field(default=1 + 1)", "    many: int = field(default_factory=int)"),
+        ("    many: int = field(default=1 + 1)", "    many: int = field(init=False, default=1)"),
+        ("    name: str\n", "    name: str\n    own: ClassVar[int] = 1\n"),
+        ("    name: str\n", "    name: str\n    def __post_init__(self): pass\n"),
+        ("(frozen=True,", "(init=False,"),
+        ('"one two"', "open('x')"),
+        ("    x: str\n", "    x: str = 'a'\n    z: int\n"),
+        ("many=DAY", "many=open('x')"),
+    ],
+)
+def test_what_a_module_computes_of_records_is_refused(
+    db: Database, file: Path, old: str, new: str
+) -> None:
+    assert old in RECORDS
+    file.write_text(RECORDS.replace(old, new))
+    with pytest.raises(UserError) as refused:
+        db.load_module(file)
+    assert refused.value.code in ("N004", "N010")
+    assert refused.value.remedy
+    assert not db.catalog.views

@@ -7,8 +7,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from dataclasses import dataclass, field
+from functools import wraps
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import pytest
 
@@ -101,6 +103,87 @@ def test_a_function_is_refused_with_its_place(db: Database, case: str) -> None:
         assert ":3: " in refused.value.problem
     assert internals(refused.value, text) == []
     assert db.catalog.to_json() == before
+
+
+@dataclass
+class Doubled:
+    x: int
+
+    def __post_init__(self) -> None:
+        self.x *= 2
+
+
+@dataclass(init=False)
+class Own:
+    x: int
+
+    def __init__(self, x: int) -> None:
+        self.x = x + 1
+
+
+@dataclass
+class Inherited(Own):
+    y: int = 1
+
+
+class Later(NamedTuple("Later", [("x", int)])):  # type: ignore[misc]
+    def __new__(cls, x: int) -> Later:
+        return super().__new__(cls, x + 1)  # type: ignore[no-any-return]
+
+
+@dataclass
+class Made:
+    x: int
+    y: list[int] = field(default_factory=list)
+
+
+def decorated(function: Any) -> Any:
+    return wraps(function)(lambda *given: function(*given) + 1)
+
+
+@decorated
+def plain(x: int) -> int:
+    return x
+
+
+HELPED = {
+    "Doubled(a.a)": "computes its components",
+    "Own(a.a)": "computes its components",
+    "Later(a.a)": "computes its components",
+    "Made(a.a)": "the default of y of Made is computed",
+    "Inherited(1, 2, 3)": "too many positional",
+    "plain(a.a)": "is decorated",
+    "helper()": "missing a required argument: 'x'",
+    "helper(1, 2)": "too many positional",
+    "helper(1, x=2)": "multiple values for argument 'x'",
+    "helper(1, w=2)": "unexpected keyword argument 'w'",
+    "several(1, 2)": "any number of them",
+    "odd(1)": "no value of the database",
+    "a.a ** 2": r"\*\* has no meaning",
+    "a.a & 1": "& has no meaning",
+    "~a.a": "~ has no meaning",
+    "a.a << 1": "<< has no meaning",
+    "A @ A": "@ has no meaning",
+}
+"""What makes records and calls helpers in a way that the source does not tell, and why."""
+
+
+@pytest.mark.parametrize("body", HELPED)
+def test_a_call_that_is_not_what_is_written_is_refused(db: Database, body: str) -> None:
+    def helper(x: Any, *, y: int = 1) -> Any:
+        return x
+
+    def several(x: Any, *more: Any) -> Any:
+        return x
+
+    def odd(x: Any, y: object = object) -> Any:
+        return x
+
+    around = {"helper": helper, "several": several, "odd": odd, **globals()}
+    with pytest.raises(UserError, match=HELPED[body]) as refused:
+        db.nested(defined(f"def query(A):\n    return [{body} for a in A]\n", **around), name="v")
+    assert refused.value.code == "N010"
+    assert refused.value.remedy
 
 
 STATEMENTS = {

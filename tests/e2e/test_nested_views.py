@@ -8,7 +8,7 @@ from __future__ import annotations
 import inspect
 import random
 import textwrap
-from collections import Counter
+from collections import Counter, namedtuple
 from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import date
@@ -187,7 +187,19 @@ class Pair(NamedTuple):
     second: Any
 
 
-LIMIT = 2
+@dataclass(kw_only=True)
+class Priced:
+    price: int = 3
+    name: str
+    note: str = "-"
+
+
+class Spot(NamedTuple):
+    place: Any
+    size: int = 7
+
+
+Span = namedtuple("Span", ["low", "high"], defaults=(LIMIT := 2,))
 CHOSEN = ("x", "y")
 
 
@@ -225,6 +237,33 @@ def unpacked(A: Any) -> Any:
 
 def helped(A: Any) -> Any:
     return [initials(a.b) for a in A]
+
+
+def plus(x: Any, y: Any = LIMIT, /, *, z: Any = 4) -> Any:
+    return x + y * 10 + z
+
+
+def defaults(A: Any) -> Any:
+    return [
+        (
+            Spot(a.b),
+            Spot(size=1, place=a.c),
+            Span(a.a),
+            Span(high=a.c, low=1),
+            Priced(name=a.b),
+            Priced(note="x", price=a.a, name="y"),
+            (plus(a.a), plus(a.a, 1), plus(a.a, z=1)),
+        )
+        for a in A
+        if a.a is not None and a.c is not None
+    ]
+
+
+def shadowed(A: Any) -> Any:
+    def more(x: Any, by: Any = LIMIT) -> Any:
+        return x + by + LIMIT
+
+    return [(more(a.a), more(LIMIT, by=a.a)) for a in A for LIMIT in [10, 20]]
 
 
 def local_helper(A: Any) -> Any:
@@ -315,6 +354,8 @@ FUNCTIONS = [
     counted,
     member,
     local_helper,
+    defaults,
+    shadowed,
 ]
 
 

@@ -91,6 +91,40 @@ def test_a_table_has_the_columns_that_it_had(tmp_path):
         assert db.sql(f"SELECT x FROM a VERSION AS OF {epoch}").rows() == [(1,)]
 
 
+def test_a_nested_view_has_the_collections_that_it_had(db):
+    db.sql("CREATE TABLE b (id INT, w STRING); CREATE TABLE c (w STRING, n INT)")
+    inner = "ARRAY(SELECT c.n FROM c WHERE c.w = b.w) AS ns"
+    db.sql(f"""CREATE VIEW nested AS
+        SELECT t.id, ARRAY(SELECT b.w, {inner} FROM b WHERE b.id = t.id) AS words FROM t""")
+    asked = {
+        "SELECT * FROM nested {}": "SELECT * FROM nested",
+        "SELECT id, size(n.words) AS k FROM nested {} AS n WHERE size(words) > 0": (
+            "SELECT id, size(words) AS k FROM nested WHERE size(words) > 0"
+        ),
+        "SELECT id, x.w, y FROM nested {} LATERAL VIEW explode(words) e AS x "
+        "LATERAL VIEW explode(x.ns) f AS y": "SELECT id, x.w, y FROM nested "
+        "LATERAL VIEW explode(words) e AS x LATERAL VIEW explode(x.ns) f AS y",
+    }
+    seen = {}
+    for statement in (
+        "INSERT INTO t VALUES (1, 1), (1, 1), (2, NULL)",
+        "INSERT INTO b VALUES (1, 'x'), (1, 'y'), (1, 'y'); INSERT INTO c VALUES ('y', 7)",
+        "DELETE FROM c; INSERT INTO c VALUES ('x', 1), ('x', NULL)",
+        "DELETE FROM t WHERE id = 1",
+    ):
+        db.sql(statement)
+        seen[db.epoch] = {each: in_order(db.sql(now)) for each, now in asked.items()}
+    for epoch, answers in seen.items():
+        for each, wanted in answers.items():
+            assert in_order(db.sql(each.format(f"VERSION AS OF {epoch}"))) == wanted, each
+        now = in_order(db.sql(f"SELECT * FROM nested VERSION AS OF {epoch}"))
+        assert in_order(db.read("nested", epoch=epoch)) == now
+
+
+def in_order(result):
+    return sorted(map(repr, result.rows()))
+
+
 BAD = [
     ("SELECT * FROM t VERSION AS OF 99", "99"),
     ("SELECT * FROM t VERSION AS OF 0", "epoch 0 has no table or view t"),

@@ -6,6 +6,7 @@ import pytest
 from click.testing import CliRunner
 
 from everview.cli.main import main
+from everview.database.collections.changes import DeepChanges
 from everview.lang.nested import dictionaries
 from everview_fuzz.nested.search import Settings, search
 
@@ -17,6 +18,24 @@ def test_nested_views_are_searched_and_counted() -> None:
     assert report.views >= 1
     assert report.transactions == 4
     assert "1 cases" in report.text
+
+
+@pytest.mark.parametrize("number", [1, 2])
+def test_tables_with_collections_are_searched_and_counted(number: int) -> None:
+    report = search(Settings("duckdb", seed=5, seconds=600, cases=1, first=number))
+    assert (report.cases, report.findings) == (1, [])
+    assert report.views >= 4
+    assert report.transactions == 4
+
+
+def test_a_fault_in_deep_updates_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is inside an element that goes stays behind."""
+    monkeypatch.setattr(DeepChanges, "_emptied_inside", lambda *_: [])
+    report = search(Settings("duckdb", seed=5, seconds=600, cases=20))
+    (found,) = report.findings
+    assert "differs from its query" in found.reason
+    assert "tx." in found.text
+    assert "CREATE TABLE" in found.text
 
 
 def test_a_planted_fault_is_found_and_can_be_found_again(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -57,7 +57,8 @@ if TYPE_CHECKING:
 @click.option(
     "--nested",
     is_flag=True,
-    help="Nested views: random functions of comprehensions, views over views, against CPython.",
+    help="Nested views: random comprehensions and SQL over flat and nested tables, with deep "
+    "updates, against CPython.",
 )
 @click.pass_context
 def fuzz(

@@ -23,22 +23,27 @@ OnProgress = Callable[[str], None]
 def copy_into(tx: Transaction, statement: CopyInto, on_progress: OnProgress) -> int:
     """Insert the rows of files; how many. Columns that the files lack have their defaults."""
     table = tx.catalog.table(statement.table)
-    if table.collections:
-        remedy = f"read the files and hand over their rows: db.insert({table.name!r}, rows)"
-        problem = f"COPY INTO {table.name}, which has collections"
-        raise UserError("C009", problem, span=statement.span, remedy=remedy)
-    columns = _columns(table.columns, statement)
+    declared = table.collections.columns if table.collections else table.columns
+    columns = _columns(declared, statement)
     options = _options(dict(statement.options))
     allow = tx.engine.allow
     must_be_allowed(statement.path, allow)
     on_progress(f"copying {statement.path} into {table.name}")
     try:
+        if is_remote(statement.path) and table.collections:
+            remedy = "copy them here: rows with collections are shredded by the driver"
+            problem = f"COPY INTO {table.name}, which has collections, from {shown(statement.path)}"
+            raise UserError("C009", problem, span=statement.span, remedy=remedy)
         if is_remote(statement.path):
             _must_have_executors(tx.engine, statement.path)
             paths = [statement.path]
         else:
             paths = files_at(statement.path, allow)
         files = FileRows(paths, options, columns, on_progress)
+        if table.collections:
+            changes = tx.deep.inserted(table, files)
+            tx.add_deep(changes)
+            return sum(each.rows.num_rows for each in changes if each.relation == table.name)
         part = tx.taken(table, files)
     finally:
         on_progress("")

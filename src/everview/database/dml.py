@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
+import pyarrow as pa
 from sqlglot import exp
 
 from everview.database.catalog.definitions import TableDefinition
+from everview.database.collections.explode import read as with_collections
 from everview.database.computed_columns import (
     assigned_value,
     default_value,
@@ -24,6 +27,7 @@ from everview.database.time_travel import bind_versions
 from everview.database.transaction import Transaction
 from everview.errors import UserError
 from everview.expr.quoting import spark_name, spark_type
+from everview.expr.types import Schema
 from everview.lang.sql.parse.parser import parse_query
 from everview.lang.sql.parse.statements import (
     Delete,
@@ -34,7 +38,7 @@ from everview.lang.sql.parse.statements import (
     Truncate,
     Update,
 )
-from everview.runtime.protocol import SIGN, Part, row_count
+from everview.runtime.protocol import SIGN, Part, Stored, row_count
 from everview.runtime.results import Result
 
 
@@ -79,15 +83,7 @@ def _insert_or_update(
     tx: Transaction, table: TableDefinition, given: str, statement: Insert, conflict: OnConflict
 ) -> int:
     """INSERT … ON CONFLICT as the MERGE that it is; the rows given are called `excluded`."""
-    key = _columns(table, conflict.columns, statement) if conflict.columns else table.key
-    if not table.key or {*key} != {*table.key}:
-        which = f"key ({', '.join(key)})" if conflict.columns else "primary key"
-        raise UserError(
-            "T004",
-            f"{table.name} has no {which} that a row could be in conflict with",
-            span=statement.span,
-            remedy="name the columns of its PRIMARY KEY, or of a set leave ON CONFLICT out",
-        )
+    must_be_in_conflict_by_key(table, statement, conflict)
     source = f"(SELECT DISTINCT * FROM ({given}) AS g) AS {EXCLUDED}"
     _must_be_given_once(tx, table, source, statement)
     on = " AND ".join(f"{_of(table.name, name)} = {_of(EXCLUDED, name)}" for name in table.key)
@@ -98,6 +94,26 @@ def _insert_or_update(
     merged = Merge(table.name, table.name, source, on, tuple(clauses), statement.span)
     return merge(tx, merged)
 
+
+def must_be_in_conflict_by_key(
+    table: TableDefinition, statement: Insert, conflict: OnConflict
+) -> None:
+    """Refuse ON CONFLICT of a table without a key, and of other columns than its key."""
+    key = _columns(table, conflict.columns, statement) if conflict.columns else table.key
+    if not table.key or {*key} != {*table.key}:
+        which = f"key ({', '.join(key)})" if conflict.columns else "primary key"
+        raise UserError(
+            "T004",
+            f"{table.name} has no {which} that a row could be in conflict with",
+            span=statement.span,
+            remedy="name the columns of its PRIMARY KEY, or of a set leave ON CONFLICT out",
+        )
+
+
+Given = tuple[Schema, pa.Table]
+"""A relation that is no stored one: its columns, and its rows with their weights."""
+
+NOTHING_GIVEN: Mapping[str, Given] = {}
 
 EXCLUDED = "excluded"
 """What the rows of an INSERT are called in its ON CONFLICT."""
@@ -136,7 +152,7 @@ def truncate(tx: Transaction, statement: Truncate) -> int:
 def update(tx: Transaction, statement: Update) -> int:
     """UPDATE: minus the old rows, plus the new ones."""
     table = tx.catalog.table(statement.table)
-    changed = _assigned(table, statement.assignments, statement)
+    changed = assigned(table, statement.assignments, statement)
     where = f" WHERE {statement.where}" if statement.where else ""
     fresh = (
         f"SELECT {_replaced(table, statement.alias, changed)}, CAST(1 AS BIGINT) AS `{SIGN}` "
@@ -196,7 +212,7 @@ def _merge_rows(
             changed = {name: _of(source, name) for name in not_generated(table)}
         else:
             pairs = tuple(zip(clause.columns, clause.values, strict=True))
-            changed = _assigned(table, pairs, statement)
+            changed = assigned(table, pairs, statement)
         fresh = _replaced(table, statement.alias, changed)
         parts.append(f"SELECT {fresh}, CAST(1 AS BIGINT) AS `{SIGN}` {joined}")
     return parts
@@ -292,14 +308,19 @@ def _change(tx: Transaction, table: TableDefinition, sql: str) -> Part:
     return tx.engine.frames.change(rows, table.name, tx.snapshot)
 
 
-def select_seen(tx: Transaction, sql: str) -> Result:
+def select_seen(tx: Transaction, sql: str, given: Mapping[str, Given] = NOTHING_GIVEN) -> Result:
     """The rows of a query over views as they will be, and tables as they were changed so far.
 
-    What foreign keys will remove is still there: a later change may bring the key back.
+    What foreign keys will remove is still there: a later change may bring the key back. Relations
+    that are `given` are seen too, and hide those that are called as they are.
     """
-    reads = _reads(tx, sql)
-    pending = tx.pending_of(name for name in reads if name in tx.catalog.views)
-    query = BoundQuery(sql, reads, tx.snapshot, pending)
+    written = with_collections(sql, tx.catalog.tables)
+    reads = _reads(tx, written)
+    pending = dict(tx.pending_of(name for name in reads if name in tx.catalog.views))
+    pending |= {name: [rows] for name, (_, rows) in given.items()}
+    own = {name: Stored(schema, ()) for name, (schema, _) in given.items()}
+    snapshot = replace(tx.snapshot, stored={**tx.snapshot.stored, **own})
+    query = BoundQuery(written, (*reads, *given), snapshot, pending)
     asked, _ = bind_versions(query, tx.engine)
     return select(tx.engine, asked.text, asked.reads, asked.snapshot, asked.pending)
 
@@ -323,9 +344,10 @@ def _columns(
     return columns or not_generated(table)
 
 
-def _assigned(
-    table: TableDefinition, pairs: tuple[tuple[str, str], ...], statement: Update | Merge
+def assigned(
+    table: TableDefinition, pairs: tuple[tuple[str, str], ...], statement: Insert | Update | Merge
 ) -> dict[str, str]:
+    """The columns that are set, as the table spells them, with their new values."""
     known = {column.name.lower(): column.name for column in table.columns}
     changed: dict[str, str] = {}
     _must_be_once([name for name, _ in pairs], statement)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal, TypeAlias
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -23,6 +23,7 @@ from everview.runtime.arrow_types import arrow_schema
 from everview.runtime.protocol import Engine, Part, Snapshot, Staged, TooLarge, in_memory, row_count
 
 _OURS, _THEIRS = "__ours", "__theirs"
+JoinType: TypeAlias = Literal["left semi", "left anti", "inner"]
 
 
 def removal(
@@ -55,6 +56,44 @@ def _removal_here(
     old = engine.local.evaluate(plan, {"current": current, "keys": like})
     place, negative = old.schema.get_field_index(WEIGHT), pc.negate(old.column(WEIGHT))
     return old.set_column(place, WEIGHT, negative)
+
+
+def with_keys(rows: pa.Table, keys: pa.Table, key: Sequence[str]) -> pa.Table:
+    """The rows with some keys (a semi-join)."""
+    return rows.take(_joined(rows, keys, key, "left semi").column(_OURS))
+
+
+def without_keys(rows: pa.Table, keys: pa.Table, key: Sequence[str]) -> pa.Table:
+    """The rows with none of some keys (an anti-join)."""
+    return rows.take(_joined(rows, keys, key, "left anti").column(_OURS))
+
+
+def places_among(values: pa.Table, rows: pa.Table, key: Sequence[str]) -> pa.Array:
+    """For each row, where among `values`, of which each key has one, those with its key are."""
+    return _joined(rows, values, key, "inner").column(_THEIRS).combine_chunks()
+
+
+def _joined(ours: pa.Table, theirs: pa.Table, key: Sequence[str], how: JoinType) -> pa.Table:
+    """The numbers of rows with equal keys, in the order of the first; NULL equals NULL.
+
+    Arrow joins no arrays and takes no NULL for equal, so numbers stand for the values of keys.
+    """
+    codes = [_codes(ours[name], theirs[name]) for name in key]
+    names_ = [str(at) for at in range(len(key))]
+    tables = [
+        pa.table([*each, pa.array(range(len(rows)), pa.int64())], [*names_, number])
+        for each, rows, number in zip(
+            zip(*codes, strict=True), (ours, theirs), (_OURS, _THEIRS), strict=True
+        )
+    ]
+    return tables[0].join(tables[1], names_, join_type=how).sort_by(_OURS)
+
+
+def _codes(ours: pa.ChunkedArray, theirs: pa.ChunkedArray) -> tuple[pa.Array, pa.Array]:
+    """A number for each value of two columns."""
+    both = pa.chunked_array([*ours.chunks, *theirs.chunks], ours.type).combine_chunks()
+    codes = both.dictionary_encode(null_encoding="encode").indices
+    return codes[: len(ours)], codes[len(ours) :]
 
 
 def last_of_each_key(rows: pa.Table, key: tuple[str, ...]) -> pa.Table:
@@ -92,7 +131,7 @@ def must_all_be_there(keys: pa.Table, removed: Part, table: TableDefinition) -> 
             f"of the {keys.num_rows} keys to be deleted",
             remedy="read the table to see its keys",
         )
-    missing = keys.join(rows[0].select(columns), columns, join_type="left anti")
+    missing = without_keys(keys, rows[0], columns)
     if missing.num_rows:
         shown = missing.select(columns).slice(0, 3).to_pylist()
         more = f" and {missing.num_rows - 3} more" if missing.num_rows > 3 else ""
@@ -113,7 +152,12 @@ class KeyedUpdate:
     @staticmethod
     def read(table: TableDefinition, rows: Any, keys: Any, set_: Any) -> KeyedUpdate:
         """What a user asks for: `rows` say both, or all rows with `keys` get the same values."""
-        return KeyedUpdate(table, _values(table, rows, keys, set_))
+        return KeyedUpdate(table, _values(table.declared, rows, keys, set_))
+
+    @property
+    def is_of_collections(self) -> bool:
+        """Whether a collection gets a value."""
+        return any(each.column in self.values.column_names for each in self.table.dictionaries)
 
     @property
     def keys(self) -> pa.Table:
@@ -123,7 +167,7 @@ class KeyedUpdate:
     def replaced(self, removed: Part, tx: Seen) -> Part:
         """The rows that leave as they come back: with the new values, and what follows of them."""
         table, old = self.table, _rows_of(removed, self.table, tx.snapshot)
-        places = self._places(old)
+        places = places_among(self.values, old, table.key)
         one = pa.repeat(pa.scalar(1, pa.int64()), len(old))
         fresh = old.set_column(old.schema.get_field_index(WEIGHT), WEIGHT, one)
         for name in self.values.column_names:
@@ -135,27 +179,6 @@ class KeyedUpdate:
         whole = completed(fresh, table, tx.engine, tx.snapshot) if table.generated else fresh
         must_keep_keys(self.values.column_names, table, [removed, whole], tx)
         return whole
-
-    def _places(self, old: pa.Table) -> pa.Array:
-        """For each row that leaves, where its new values are."""
-        key = [*self.table.key]
-        coded = _coded([old.select(key), self.values.select(key)])
-        ours, theirs = (
-            each.append_column(name, pa.array(range(len(each)), pa.int64()))
-            for each, name in zip(coded, (_OURS, _THEIRS), strict=True)
-        )
-        joined = ours.join(theirs, key, join_type="inner").sort_by(_OURS)
-        return joined.column(_THEIRS).combine_chunks()
-
-
-def _coded(tables: Sequence[pa.Table]) -> list[pa.Table]:
-    """Tables of keys with a number for each value, so that a join takes NULLs for equal."""
-    both = pa.concat_tables(tables).combine_chunks()
-    for place, column in enumerate(both.columns):
-        whole = column.combine_chunks().dictionary_encode(null_encoding="encode")
-        both = both.set_column(place, both.column_names[place], whole.indices)
-    starts = [sum(map(len, tables[:place])) for place in range(len(tables))]
-    return [both.slice(at, len(each)) for at, each in zip(starts, tables, strict=True)]
 
 
 def _with_column(rows: pa.Table, name: str, values: Any) -> pa.Table:
@@ -193,8 +216,7 @@ def _values(table: TableDefinition, rows: Any, keys: Any, set_: Any) -> pa.Table
             wanted = wanted.append_column(one.schema.field(column.name), value)
         return given.limited(wanted, table.name, _lengths(table, columns))
     rows = _spelled_out(rows, table)
-    every = table.collections.columns if table.collections else table.columns
-    held, named = given.named_columns(rows, table.name, every)
+    held, named = given.named_columns(rows, table.name, table.columns)
     if not named:
         return given.weighted([], table.name, key, 1)
     absent = [name for name in table.key if name not in named]
@@ -241,13 +263,6 @@ def _assigned(table: TableDefinition, named: Any) -> tuple[Column, ...]:
     """The columns that get values, if they may."""
     wanted = {name.lower() for name in named}
     known = {name.lower(): name for name in names(table.columns)}
-    inside = {each.column.lower() for each in table.dictionaries}
-    if inner := [name for name in named if name.lower() in inside]:
-        raise UserError(
-            "C009",
-            f"{', '.join(inner)} of {table.name} is a collection, which update does not replace",
-            remedy="change its elements by tx.update_inner",
-        )
     for name in named:
         if name.lower() not in known:
             near = arguments.did_you_mean(name, known.values())

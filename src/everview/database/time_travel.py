@@ -38,8 +38,10 @@ def bind_versions(query: BoundQuery, engine: Engine) -> tuple[BoundQuery, tuple[
         travelled[epoch] = then
         name = _found(table, then, query.text)
         alias = f"{name} at {epoch}"
-        stored[alias] = then.stored[name]
-        relations[alias] = replace(then.relation(name), name=alias)
+        for inside in _with_collections(name, then):
+            called = f"{alias}{inside.removeprefix(name)}"
+            stored[called] = then.stored[inside]
+            relations[called] = replace(then.relation(inside), name=called)
         reads.append(alias)
         if not table.alias:
             table.set("alias", exp.TableAlias(this=exp.to_identifier(table.name, quoted=True)))
@@ -60,6 +62,12 @@ def _at(epoch: int, store: Store, engine: Engine) -> Snapshot:
     manifest = store.read(epoch)
     catalog = load(manifest, engine, store.folder.shown).compile()
     return Snapshot(store, manifest, catalog.stored())
+
+
+def _with_collections(name: str, then: Snapshot) -> list[str]:
+    """A relation of an epoch, and the dictionaries of the collections in its rows."""
+    found = (n for n, each in then.stored.items() if n.startswith(f"{name}.") and not each.ours)
+    return [name, *found]
 
 
 def _found(table: exp.Table, then: Snapshot, text: str) -> str:

@@ -435,6 +435,9 @@ class Transaction:
 
     def _update(self, found: TableDefinition, rows: Any, keys: Any, set_: Any) -> None:
         change = KeyedUpdate.read(found, rows, keys, set_)
+        if change.is_of_collections:
+            self.add_deep(self.deep.updated_rows(found, change.values, self))
+            return
         old = self._removal(found, change.keys)
         must_all_be_there(change.keys, old, found)
         fresh = change.replaced(old, self)

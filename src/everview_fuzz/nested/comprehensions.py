@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import linecache
 import random
-from collections.abc import Callable, Iterable, Mapping
-from dataclasses import is_dataclass
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, is_dataclass
 from itertools import count
 from types import SimpleNamespace
 from typing import Any
@@ -16,12 +16,31 @@ DECLARED = (
     "CREATE TABLE A (a BIGINT, b STRING, c BIGINT); CREATE TABLE B (a BIGINT, d STRING, e BIGINT);"
     "CREATE TABLE C (a BIGINT, xs ARRAY<STRUCT<p: BIGINT, qs: ARRAY<BIGINT>>>)"
 )
-NUMBERS, TEXTS = ("a", "c", "e", "p"), ("b", "d")
-COLUMNS = {"A": ("a", "b", "c"), "B": ("a", "d", "e"), "C": ("a",), "x": ("p",), "q": ()}
-"""The plain columns of what a variable ranges over: a table, an element of `xs`, or of `qs`."""
-INSIDE = {"C": ("xs", "x"), "x": ("qs", "q")}
-"""The collection in what a variable ranges over, and what its elements are."""
 _serial = count()
+
+
+@dataclass(frozen=True)
+class Kind:
+    """What is inside the elements of a collection: numbers, texts, and collections of a kind.
+
+    Each is written for a variable that stands in the place of `{}`.
+    """
+
+    numbers: tuple[str, ...] = ()
+    texts: tuple[str, ...] = ()
+    inside: tuple[tuple[str, str], ...] = ()
+
+
+World = Mapping[str, Kind]
+"""What a variable may range over, by name: the tables, and the collections inside their rows."""
+
+FLAT: World = {
+    "A": Kind(("{}.a", "{}.c"), ("{}.b",)),
+    "B": Kind(("{}.a", "{}.e"), ("{}.d",)),
+    "C": Kind(("{}.a",), (), (("{}.xs", "x"),)),
+    "x": Kind(("{}.p",), (), (("{}.qs", "q"),)),
+    "q": Kind(("{}",)),
+}
 
 
 class Missing:
@@ -35,7 +54,7 @@ class Missing:
 
     __lt__ = __le__ = __gt__ = __ge__ = _false
     __add__ = __radd__ = __sub__ = __rsub__ = __mul__ = __rmul__ = __neg__ = _self
-    upper = lower = strip = lstrip = rstrip = _self
+    __getitem__ = upper = lower = strip = lstrip = rstrip = _self
 
     def __eq__(self, other: object) -> bool:
         return other is None or isinstance(other, Missing)
@@ -81,10 +100,21 @@ def expected(
 
     Each of the functions `over` is called with what the one before gives, and with the tables.
     """
-    rows: dict[str, list[Any]] = {
-        name: [_record(dict(zip(TABLES[name], row, strict=True))) for row in found]
+    named = {
+        name: [dict(zip(TABLES[name], row, strict=True)) for row in found]
         for name, found in tables.items()
     }
+    return meant(named, text, *over, around=around)
+
+
+def meant(
+    tables: Mapping[str, Iterable[Mapping[str, Any]]],
+    text: str,
+    *over: str,
+    around: Mapping[str, Any] | None = None,
+) -> list[Any]:
+    """The same over tables whose rows name their components."""
+    rows: dict[str, list[Any]] = {name: [*map(record, found)] for name, found in tables.items()}
     for each in (text, *over):
         function = defined(each, **{**(around or {}), **AGGREGATES})
         given = function.__code__.co_varnames[: function.__code__.co_argcount]
@@ -92,15 +122,32 @@ def expected(
     return canonical(rows["v"])  # type: ignore[no-any-return]
 
 
-def _record(row: Mapping[str, Any]) -> SimpleNamespace:
-    return SimpleNamespace(**{name: _value(value) for name, value in row.items()})
+class Row(SimpleNamespace):
+    """A row or record, whose components are read by attribute and by name."""
+
+    def __getitem__(self, name: str) -> Any:
+        return vars(self)[name]
+
+
+def record(row: Mapping[str, Any]) -> Row:
+    """A row as CPython sees it, its nulls comparing as they do here."""
+    return Row(**{name: _value(value) for name, value in row.items()})
 
 
 def _value(value: Any) -> Any:
     """A value of a row as CPython sees it: an array that is null has no elements."""
     if isinstance(value, list):
-        return [_record(each) if isinstance(each, dict) else _value(each) for each in value]
+        return [record(each) if isinstance(each, dict) else _value(each) for each in value]
     return MISSING if value is None else value
+
+
+def given(value: Any) -> Any:
+    """A value that CPython has seen, as rows give it."""
+    if isinstance(value, Row):
+        return {name: given(each) for name, each in vars(value).items()}
+    if isinstance(value, list):
+        return [given(each) for each in value]
+    return None if isinstance(value, Missing) else value
 
 
 def canonical(value: Any) -> Any:
@@ -115,7 +162,7 @@ def canonical(value: Any) -> Any:
         return tuple(canonical(each) for each in value)
     if isinstance(value, list):
         return sorted((canonical(each) for each in value), key=repr)
-    return value
+    return value + 0.0 if isinstance(value, float) else value
 
 
 def answered(rows: Iterable[tuple[Any, ...]], text: str) -> list[Any]:
@@ -128,8 +175,10 @@ def answered(rows: Iterable[tuple[Any, ...]], text: str) -> list[Any]:
 class Generator:
     """Writes functions of a random type, from the type down."""
 
-    def __init__(self, rng: random.Random, tables: str = "ABC") -> None:
-        self.rng, self.tables = rng, tables
+    def __init__(
+        self, rng: random.Random, tables: Sequence[str] = "ABC", world: World = FLAT
+    ) -> None:
+        self.rng, self.tables, self.world = rng, tables, world
         self.variables = count()
 
     def function(self) -> str:
@@ -154,7 +203,10 @@ class Generator:
         test = self.rng.choice(("", "", f" if {self.test({}, 1)}"))
         body = f"[({texts},) for x in v{test}]"
         if self.rng.random() < 0.3:
-            body = f"{body} + [({texts},) for x in v for a in A if a.a == 1]"
+            table = self.rng.choice(self.tables)
+            body = (
+                f"{body} + [({texts},) for x in v for a in {table} if {self.test({'a': table}, 0)}]"
+            )
         return tuple(found for found, _ in parts), body
 
     def part(self, text: str, type_: Any, depth: int) -> tuple[Any, str]:
@@ -214,18 +266,19 @@ class Generator:
     def source(self, scope: dict[str, str]) -> tuple[str, str]:
         """What a variable ranges over: a table, or a collection of a variable in scope."""
         inside = [
-            (f"{v}.{INSIDE[of][0]}", INSIDE[of][1]) for v, of in scope.items() if of in INSIDE
+            (text.format(v), kind)
+            for v, of in scope.items()
+            for text, kind in self.world[of].inside
         ]
         if inside and self.rng.random() < 0.6:
             return self.rng.choice(inside)
         table = self.rng.choice(self.tables)
         return table, table
 
-    def column(self, scope: dict[str, str], names: tuple[str, ...]) -> str | None:
-        """A component of a variable in scope, one of some names."""
-        found = [f"{v}.{c}" for v, of in scope.items() for c in COLUMNS[of] if c in names]
-        found += [v for v, of in scope.items() if of == "q" and "a" in names]
-        return self.rng.choice(found) if found else None
+    def component(self, found: Iterable[tuple[str, Sequence[str]]]) -> str | None:
+        """One of some components of variables; None where there are none."""
+        written = [text.format(variable) for variable, texts in found for text in texts]
+        return self.rng.choice(written) if written else None
 
     def number(self, scope: dict[str, str], depth: int) -> str:
         """A number."""
@@ -240,7 +293,8 @@ class Generator:
         if depth and kind < 0.4:
             test = self.test(scope, depth - 1)
             return f"({self.number(scope, 0)} if {test} else {self.number(scope, 0)})"
-        return self.column(scope, NUMBERS) or str(self.rng.randint(0, 3))
+        found = self.component((v, self.world[of].numbers) for v, of in scope.items())
+        return found or str(self.rng.randint(0, 3))
 
     def text(self, scope: dict[str, str], depth: int) -> str:
         """A text."""
@@ -249,7 +303,8 @@ class Generator:
             return f"({self.text(scope, depth - 1)} + {self.text(scope, 0)})"
         if depth and kind < 0.3:
             return f"{self.text(scope, 0)}.{self.rng.choice(('upper', 'lower', 'strip'))}()"
-        return self.column(scope, TEXTS) or repr(self.rng.choice(("x", "Y", "")))
+        found = self.component((v, self.world[of].texts) for v, of in scope.items())
+        return found or repr(self.rng.choice(("x", "Y", "")))
 
     def test(self, scope: dict[str, str], depth: int) -> str:
         """A condition."""

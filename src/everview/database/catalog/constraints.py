@@ -8,6 +8,7 @@ from dataclasses import replace
 from typing import Any, TypeAlias
 
 from everview.database.catalog.definitions import TableDefinition
+from everview.database.collections.explode import read
 from everview.errors import UserError
 from everview.expr.quoting import spark_name
 from everview.expr.types import Column, Schema, is_nested
@@ -105,6 +106,8 @@ def _refused(constraint: Constraint, problem: str, remedy: str) -> UserError:
 
 def violating_queries_of(constraint: Constraint, tables: Tables) -> tuple[str, ...]:
     """Queries for the rows that violate a constraint, the best one first."""
+    if constraint.kind == ASSERTION:
+        constraint = replace(constraint, condition=read(constraint.condition, tables))
     return violating_queries(constraint, {name: t.columns for name, t in tables.items()})
 
 

@@ -91,6 +91,15 @@ class TableDefinition:
         return dictionaries(self.name, key, self.collections) if self.collections else ()
 
     @property
+    def declared(self) -> TableDefinition:
+        """The table as its rows are given: collections are columns, which are empty by default."""
+        if self.collections is None:
+            return self
+        empty = tuple((each.column, "ARRAY()") for each in self.dictionaries)
+        columns = self.collections.columns
+        return replace(self, columns=columns, defaults=empty, collections=None)
+
+    @property
     def query(self) -> Expr:
         """What it means in the nested calculus: a relation, or a query for its collections."""
         if self.collections is None:

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain
+from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
@@ -23,8 +24,14 @@ from everview.database.catalog.definitions import TableDefinition
 from everview.database.catalog.dictionaries import Dictionary
 from everview.database.collections.query import rebuilt
 from everview.database.collections.shred import Shredding, digests, value_text
-from everview.database.rows_by_key import last_of_each_key, must_all_be_there
-from everview.errors import UserError
+from everview.database.referential_actions import Seen, must_keep_keys
+from everview.database.rows_by_key import (
+    last_of_each_key,
+    must_all_be_there,
+    places_among,
+    with_keys,
+)
+from everview.errors import Span, UserError
 from everview.expr.types import WEIGHT, Schema, names
 from everview.runtime.arrow_types import arrow_type
 from everview.runtime.protocol import Engine, Part, Snapshot, TooLarge, in_memory, row_count
@@ -134,9 +141,67 @@ class DeepChanges:
         _, removed = self._removed(table, fresh.select(list(table.key)))
         return [*removed, *self._shredded(table, fresh)]
 
+    def updated_rows(self, table: TableDefinition, values: pa.Table, tx: Seen) -> Changes:
+        """The same of keys that may not be there."""
+        must_all_be_there(values, self.there(table, values), table)
+        return self.replaced(table, values, tx)
+
+    def replaced(
+        self, table: TableDefinition, values: pa.Table, tx: Seen, span: Span | None = None
+    ) -> Changes:
+        """Rows that get other values: each key with new values for some columns or collections.
+
+        A collection that gets none stays as it is, since its row keeps its key.
+        """
+        keys = values.select(list(table.key))
+        plain = [n for n in names(table.columns) if n in values.column_names and n not in table.key]
+        changes: Changes = []
+        if plain:
+            old = self._rows(table.name, table.columns, table.key, keys)
+            places, fresh = places_among(values, old, table.key), old
+            for name in plain:
+                at = fresh.schema.get_field_index(name)
+                given_ = values[name].take(places).cast(fresh.schema.field(name).type)
+                fresh = fresh.set_column(at, fresh.schema.field(name), given_)
+            must_keep_keys(plain, table, [_negative(old), fresh], tx, span)
+            changes += [RelationChange(table.name, _negative(old), True)]
+            changes += [RelationChange(table.name, fresh, False)]
+        shredding = Shredding(self.labels.fresh)
+        for each in table.dictionaries:
+            if each.column in values.column_names:
+                changes += self._emptied(each, keys)
+                labels = [_one(values[name].combine_chunks()) for name in each.above]
+                lists = _one(values[each.column].combine_chunks())
+                shredding.collections(each, lists, labels)
+        added = (RelationChange(name, rows, False) for name, rows in shredding.rows.items())
+        return [*changes, *added]
+
+    def there(self, table: TableDefinition, rows: pa.Table) -> pa.Table:
+        """Those of some rows whose keys the table has."""
+        key = list(table.key)
+        flat = self._rows(table.name, table.columns, table.key, rows.select(key))
+        return with_keys(rows, flat, key)
+
+    def given_once(self, table: TableDefinition, rows: pa.Table) -> pa.Table:
+        """Rows, each key once; different rows with one key are refused."""
+        found: dict[str, tuple[Canonical, int]] = {}
+        for at, row in enumerate(rows.to_pylist()):
+            key, text = _canonical(row, table.key), _canonical_row(table, row)
+            if found.setdefault(key, (text, at))[0] != text:
+                shown_key = {name: row[name] for name in table.key}
+                raise UserError(
+                    "T006",
+                    f"INSERT … ON CONFLICT gives different rows of {table.name} with one key, "
+                    f"for instance {shown_key}",
+                    remedy="give each key once: the rows of a statement have no order",
+                )
+        return rows.take(pa.array([at for _, at in found.values()], pa.int64()))
+
     def taken(self, table: TableDefinition, rows: Any) -> pa.Table:
         """Rows of the columns that the table is declared with, with their weights."""
         assert table.collections is not None
+        if isinstance(rows, Path):
+            rows = given.files(rows, table.collections.columns)
         absent = given.Absent({each.column: [] for each in table.dictionaries})
         declared = table.collections.columns
         return given.weighted(_no_frame(rows, table.name), table.name, declared, 1, absent)
@@ -342,10 +407,7 @@ class DeepChanges:
         rows = pa.concat_tables([each.select(columns) for each in (stored, *pending)])
         rows = rows.filter(pc.is_in(rows[by[0]], value_set=_one(first.combine_chunks())))
         if len(by) > 1:
-            rows = rows.join(
-                found.group_by(list(by)).aggregate([]), list(by), join_type="left semi"
-            )
-            rows = rows.select(columns)
+            rows = with_keys(rows, found, by)
         return self.engine.local.consolidate(rows, self.snapshot.stored[relation])
 
     def _by_executors(self, relation: str, by: Sequence[str], keys: pa.Table) -> pa.Table:

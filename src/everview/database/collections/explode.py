@@ -6,7 +6,7 @@ collection is named as a value it is an array; see `arrays.py`.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from sqlglot import exp
@@ -27,7 +27,6 @@ from everview.lang.sql.parse.statements import (
     CreateTable,
     CreateView,
     Explain,
-    Insert,
     Query,
     Statement,
 )
@@ -48,8 +47,6 @@ def with_collections_read(statement: Statement, tables: Mapping[str, TableDefini
         case CreateView():
             apart = statement.nested != "inline" and not statement.columns
             return replace(statement, query=read(statement.query, tables, by_elements=apart))
-        case Insert():
-            return replace(statement, query=read(statement.query, tables))
         case Explain(name) if name.lower().lstrip("( ").startswith(("select", "with")):
             return replace(statement, name=read(name, tables))
         case _:
@@ -102,10 +99,38 @@ class _Element:
         if inner is None:
             return _column(self.alias, alias)
         shown = f"{alias}#"
-        if shown not in self.source.named_selects:
-            label = [_column(_OWN, each) for each in inner.above]
-            self.source.select(exp.alias_(array_of(inner, label), shown, quoted=True), copy=False)
+        self._add(shown, self._own(name))
         return _column(self.alias, shown)
+
+    def _own(self, name: str) -> exp.Expr:
+        """A field as a value, as the source of the join has it."""
+        inner = next((each for each in self.dictionary.inner if each.column == name), None)
+        if inner is None:
+            return _column(_OWN, name)
+        return array_of(inner, [_column(_OWN, each) for each in inner.above])
+
+    def _add(self, name: str, value: exp.Expr) -> None:
+        if name not in self.source.named_selects:
+            self.source.select(exp.alias_(value, name, quoted=True), copy=False)
+
+    def show(self, columns: Sequence[exp.Column]) -> None:
+        """Give the join the columns that subqueries may name, as these call them.
+
+        Whether one is meant, or a nearer column of that name, is known where they are bound.
+        """
+        named = [[part.name.lower() for part in each.parts] for each in columns]
+        for name, of in self.columns.items():
+            if any(parts[0] == name.lower() for parts in named):
+                self._add(name, self._own(of))
+        own = [parts for parts in named if parts[0] == self.name.lower()]
+        if self.columns or not own:
+            return
+        fields = names(self.dictionary.fields)
+        if not self.dictionary.is_record:
+            self._add(self.name, self._own(fields[0]))
+            return
+        wanted = {self.field(parts[1]) if len(parts) > 1 else None for parts in own}
+        self._add(self.name, self._record(n for n in fields if None in wanted or n in wanted))
 
     def field(self, name: str) -> str | None:
         """The spelling of the name of a field, None where there is none."""
@@ -116,14 +141,17 @@ class _Element:
 
     @property
     def whole(self) -> exp.Expr:
-        """The element as one value."""
+        """The element as one value: the join has it, so it is NULL where there is no element."""
         fields = names(self.dictionary.fields)
         if not self.dictionary.is_record:
             return self.value(fields[0])
-        parts: list[exp.Expr] = []
-        for each in fields:
-            parts += [exp.Literal.string(each), self.value(each)]
-        return exp.Anonymous(this="named_struct", expressions=parts)
+        shown = f"{self.alias}#"
+        self._add(shown, self._record(fields))
+        return _column(self.alias, shown)
+
+    def _record(self, fields: Iterable[str]) -> exp.Expr:
+        pairs = [part for each in fields for part in (exp.Literal.string(each), self._own(each))]
+        return exp.Anonymous(this="named_struct", expressions=pairs)
 
 
 class _Select:
@@ -142,21 +170,27 @@ class _Select:
         """Whether there was something to rewrite."""
         self._from_select_list()
         for item in list(self.tree.args.get("joins") or []):
-            if isinstance(item.this, exp.Lateral) and self._join(item.this):
-                item.pop()
+            joined = self._joined(item.this, item) if isinstance(item.this, exp.Lateral) else None
+            if joined is not None:
+                item.replace(joined)
         for lateral in list(self.tree.args.get("laterals") or []):
-            if self._join(lateral):
+            if (joined := self._joined(lateral)) is not None:
                 lateral.pop()
+                self.tree.append("joins", joined)
         if not self.elements:
             return False
         self._expand_star()
-        for column in list(self.tree.find_all(exp.Column)):
-            if column.find_ancestor(exp.Select) is self.tree:
-                self._resolve(column)
+        every = list(self.tree.find_all(exp.Column))
+        here = [each for each in every if each.find_ancestor(exp.Select) is self.tree]
+        for column in here:
+            self._resolve(column)
+        inside = [each for each in every if each.find_ancestor(exp.Select) is not self.tree]
+        for element in self.elements:
+            element.show(inside)
         return True
 
     def _expand_star(self) -> None:
-        """`*` as the columns of each item, and the elements after them."""
+        """`*` as the columns of each item, and the elements, in the order of FROM."""
         found: list[exp.Expr] = []
         for each in self.tree.expressions:
             if not isinstance(each, exp.Star):
@@ -167,16 +201,22 @@ class _Select:
                 remedy = "name the columns, or write alias.*"
                 problem = "SELECT * beside EXPLODE of a collection shows more than tables"
                 raise UserError("Q020", problem, remedy=remedy)
-            found += [exp.Column(this=exp.Star(), table=_name(alias)) for alias in aliases]
-            for element in self.elements:
-                fields = [*element.columns.items()] or [(element.name, "")]
-                for name, of in fields:
-                    value = element.value(of) if of else element.whole
-                    found.append(exp.alias_(value, name, quoted=True))
+            found += self._shown_of_items()
         self.tree.set("expressions", found)
 
+    def _shown_of_items(self) -> Iterator[exp.Expr]:
+        elements = {each.alias: each for each in self.elements}
+        for item in _items(self.tree):
+            element = elements.get(item.alias_or_name)
+            if element is None:
+                yield exp.Column(this=exp.Star(), table=_name(item.alias_or_name))
+                continue
+            for name, of in [*element.columns.items()] or [(element.name, "")]:
+                value = element.value(of) if of else element.whole
+                yield exp.alias_(value, name, quoted=True)
+
     def _are_all_items(self, aliases: list[str]) -> bool:
-        """Whether FROM has these items and explosions of collections alone, in this order."""
+        """Whether FROM has these items and explosions of collections alone."""
         joins = self.tree.args.get("joins") or ()
         merged = any(each.args.get("using") or each.args.get("method") for each in joins)
         shown = len(aliases) + len(self.elements) == 1 + len(joins)
@@ -201,12 +241,12 @@ class _Select:
             self.tree.append("laterals", lateral)
             item.replace(exp.column(exp.to_identifier(name, quoted=True)))
 
-    def _join(self, lateral: exp.Lateral) -> bool:
-        """The join that an explosion means; whether it is one of a collection."""
+    def _joined(self, lateral: exp.Lateral, item: exp.Expr | None = None) -> exp.Join | None:
+        """The join that an explosion means, in the place of an item; None of no collection."""
         call = generator_of(lateral.this)
         found = None if call is None else self._exploded(call)
         if call is None or found is None:
-            return False
+            return None
         dictionary, above = found
         if call.place:
             problem = f"{dictionary.relation} is a collection, whose elements have no places"
@@ -224,8 +264,8 @@ class _Select:
             element = _Element(dictionary, alias, lateral.alias, name, source)
         self.elements.append(element)
         outer = bool(lateral.args.get("outer")) or call.outer
-        self.tree.append("joins", _join(element, above, outer=outer))
-        return True
+        padded, condition = (outer, None) if item is None else _conditions(item, outer=outer)
+        return _join(element, above, condition, outer=padded)
 
     def _exploded(self, call: GeneratorCall) -> tuple[Dictionary, list[exp.Expr]] | None:
         """The dictionary of a collection, and the columns with its label; None of an array."""
@@ -265,12 +305,15 @@ class _Select:
                 return
 
 
-def _tables(tree: exp.Select) -> list[exp.Table]:
-    """The tables in FROM and JOIN of a SELECT itself."""
+def _items(tree: exp.Select) -> list[exp.Expr]:
+    """What is in FROM and JOIN of a SELECT itself."""
     start = tree.args.get("from_")
     items = [start.this] if start is not None else []
-    items += [each.this for each in tree.args.get("joins") or []]
-    return [each for each in items if isinstance(each, exp.Table)]
+    return [*items, *(each.this for each in tree.args.get("joins") or [])]
+
+
+def _tables(tree: exp.Select) -> list[exp.Table]:
+    return [each for each in _items(tree) if isinstance(each, exp.Table)]
 
 
 def _part_of(element: _Element, column: exp.Column) -> str | None:
@@ -303,16 +346,33 @@ def _source(dictionary: Dictionary, alias: str) -> exp.Select:
     return exp.select(*shown).from_(table)
 
 
-def _join(element: _Element, above: list[exp.Expr], *, outer: bool) -> exp.Join:
+def _join(
+    element: _Element, above: list[exp.Expr], condition: exp.Expr | None, *, outer: bool
+) -> exp.Join:
     """The rows of a dictionary by its labels."""
     dictionary, alias = element.dictionary, element.alias
     pairs = zip(names(dictionary.labels), above, strict=True)
-    on = [
+    on: list[exp.Expr] = [
         exp.EQ(this=_column(alias, _hidden(alias, own)), expression=label.copy())
         for own, label in pairs
     ]
+    on += [condition.copy()] if condition is not None else []
     item = exp.Subquery(this=element.source, alias=exp.TableAlias(this=_name(alias)))
     return exp.Join(this=item, side="LEFT" if outer else "", on=exp.and_(*on, copy=False))
+
+
+def _conditions(item: exp.Expr, *, outer: bool) -> tuple[bool, exp.Expr | None]:
+    """Whether JOIN LATERAL keeps rows without elements, and what else it joins by."""
+    side, on = str(item.args.get("side") or "").upper(), item.args.get("on")
+    if isinstance(on, exp.Boolean) and on.this:
+        on = None
+    if side not in ("", "LEFT") or item.args.get("method") or item.args.get("using"):
+        remedy = "write JOIN LATERAL or LEFT JOIN LATERAL, with ON"
+        raise UserError("Q020", "this kind of join with EXPLODE of a collection", remedy=remedy)
+    if outer and on is not None:
+        problem = "EXPLODE_OUTER of a collection in a join with a condition"
+        raise UserError("Q020", problem, remedy="write the condition in WHERE")
+    return outer or side == "LEFT", on
 
 
 def _hidden(alias: str, name: str) -> str:

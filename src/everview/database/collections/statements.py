@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -11,20 +11,31 @@ from sqlglot import exp
 
 from everview.database import dml
 from everview.database.catalog.definitions import TableDefinition
+from everview.database.catalog.dictionaries import Dictionary
+from everview.database.collections.arrays import array_of, column
 from everview.database.collections.changes import Inner, must_have_collections
-from everview.database.queries import select
+from everview.database.rows_by_key import without_keys
 from everview.database.transaction import Transaction
 from everview.errors import Span, UserError
 from everview.expr.dialect import DIALECT
 from everview.expr.quoting import spark_name, spark_type
-from everview.expr.types import WEIGHT, names
+from everview.expr.types import WEIGHT, Column, names
+from everview.lang.sql.parse.grammar import QUERIES
 from everview.lang.sql.parse.parser import parse_query
-from everview.lang.sql.parse.statements import Delete, Insert, Merge, Truncate, Update
-from everview.runtime.protocol import Stored
+from everview.lang.sql.parse.statements import (
+    Delete,
+    Insert,
+    Merge,
+    OnConflict,
+    Truncate,
+    Update,
+)
 
 Change = Insert | Delete | Update | Merge | Truncate
 
-_PLACE, _NEW = "place", "new "
+_Id = tuple[int, ...]
+"""The digest of an element, and the labels of the collections inside it."""
+_PLACE, _NEW, _LABEL = "place", "new ", "label of "
 
 
 def apply(tx: Transaction, statement: Change) -> int:
@@ -37,29 +48,77 @@ def apply(tx: Transaction, statement: Change) -> int:
     if not table.collections:
         return dml.apply(tx, statement)
     match statement:
-        case Insert(conflict=None):
+        case Insert():
             return _insert(tx, table, statement)
         case Delete():
             return _delete(tx, table, statement.alias, statement.where)
         case Update():
-            _must_be_plain(table, statement)
-            return dml.update(tx, statement)
-        case _:
-            kind = "MERGE" if isinstance(statement, Merge) else "INSERT … ON CONFLICT"
+            values = _assigned_to_row(table, statement, statement.assignments)
+            if not {each.column for each in table.dictionaries} & {*values}:
+                return dml.update(tx, statement)
+            alias = spark_name(statement.alias)
+            rows = f"{spark_name(table.name)} AS {alias}"
+            return _replace(tx, table, rows, alias, values, statement.where, statement.span)
+        case Merge():
             raise UserError(
                 "C009",
-                f"{table.name} has collections, and {kind} does not change those",
+                f"{table.name} has collections, and MERGE does not change those",
                 span=statement.span,
-                remedy="use upsert, or DELETE and INSERT in one transaction",
+                remedy="use INSERT … ON CONFLICT, upsert, or DELETE and INSERT in one transaction",
             )
 
 
 def _insert(tx: Transaction, table: TableDefinition, statement: Insert) -> int:
-    assert table.collections is not None
-    empty = tuple((each.column, "ARRAY()") for each in table.dictionaries)
-    declared = replace(table, columns=table.collections.columns, defaults=empty, collections=None)
-    rows = dml.select_seen(tx, dml.cast_rows(declared, statement)).to_arrow()
+    rows = dml.select_seen(tx, dml.cast_rows(table.declared, statement)).to_arrow()
+    if statement.conflict is not None:
+        return _insert_or_update(tx, table, rows, statement, statement.conflict)
     tx.add_deep(tx.deep.inserted(table, rows))
+    return int(rows.num_rows)
+
+
+def _insert_or_update(
+    tx: Transaction,
+    table: TableDefinition,
+    rows: pa.Table,
+    statement: Insert,
+    conflict: OnConflict,
+) -> int:
+    """Rows whose keys are not there, and new values for those that are; how many of both."""
+    dml.must_be_in_conflict_by_key(table.declared, statement, conflict)
+    rows = tx.deep.given_once(table, tx.deep.taken(table, rows))
+    there, key = tx.deep.there(table, rows), list(table.key)
+    come = without_keys(rows, there, key)
+    changed = 0
+    if conflict.assignments and there.num_rows:
+        ours, theirs = spark_name(table.name), spark_name(dml.EXCLUDED)
+        same = (f"{ours}.{n} = {theirs}.{n}" for n in map(spark_name, key))
+        source = f"{ours} JOIN {theirs} ON {' AND '.join(same)}"
+        values = _assigned_to_row(table, statement, conflict.assignments)
+        given = {dml.EXCLUDED: (table.declared.columns, there)}
+        changed = _replace(tx, table, source, ours, values, conflict.where, statement.span, given)
+    tx.add_deep(tx.deep.inserted(table, come.drop_columns([WEIGHT])))
+    return int(come.num_rows) + changed
+
+
+def _replace(
+    tx: Transaction,
+    table: TableDefinition,
+    source: str,
+    alias: str,
+    values: Mapping[str, str],
+    where: str | None,
+    span: Span,
+    given: Mapping[str, dml.Given] = dml.NOTHING_GIVEN,
+) -> int:
+    """New values for the rows of an item of FROM that satisfy a condition; how many there are."""
+    types = {each.name: spark_type(each.type) for each in table.declared.columns}
+    keys = [f"{alias}.{spark_name(name)} AS {spark_name(name)}" for name in table.key]
+    fresh = [f"CAST({v} AS {types[name]}) AS {spark_name(name)}" for name, v in values.items()]
+    condition = f" WHERE {where}" if where else ""
+    query = f"SELECT {', '.join([*keys, *fresh])} FROM {source}{condition}"
+    rows = dml.select_seen(tx, query, given).to_arrow()
+    if rows.num_rows:
+        tx.add_deep(tx.deep.replaced(table, rows, tx, span))
     return int(rows.num_rows)
 
 
@@ -88,17 +147,11 @@ def _emptied(tx: Transaction, name: str, statement: Truncate) -> int:
     return dml.apply(tx, replace(statement, tables=(name,)))
 
 
-def _must_be_plain(table: TableDefinition, statement: Update) -> None:
-    """Refuse to UPDATE what labels are made of, and collections."""
-    inner = {each.column.lower() for each in table.dictionaries}
-    for name, _ in statement.assignments:
-        if name.lower() in inner:
-            raise UserError(
-                "C009",
-                f"{name} of {table.name} is a collection, which UPDATE does not replace",
-                span=statement.span,
-                remedy=f"INSERT INTO {table.name}.{name} OF key VALUES …, and DELETE FROM it",
-            )
+def _assigned_to_row(
+    table: TableDefinition, statement: Insert | Update, pairs: tuple[tuple[str, str], ...]
+) -> dict[str, str]:
+    """The columns and collections of a row that are set, with their new values."""
+    for name, _ in pairs:
         if name.lower() in map(str.lower, table.key):
             raise UserError(
                 "C009",
@@ -106,6 +159,7 @@ def _must_be_plain(table: TableDefinition, statement: Update) -> None:
                 span=statement.span,
                 remedy="delete the row and insert it under the other key",
             )
+    return dml.assigned(table.declared, pairs, statement)
 
 
 def _inner(tx: Transaction, statement: Insert | Delete | Update) -> int:
@@ -199,7 +253,7 @@ def _is_plain(query: str, width: int) -> bool:
 def _delete_where(tx: Transaction, inner: Inner, statement: Delete) -> int:
     """The elements that satisfy a condition: all of the collection is read."""
     rows, chosen = _chosen(tx, inner, statement, "")
-    gone = rows.filter(_among(rows[inner.dictionary.digest], chosen))
+    gone = rows.filter(_among(rows, inner.dictionary, chosen))
     tx.add_deep(tx.deep.rows_removed(inner, gone))
     return sum(gone[WEIGHT].to_pylist())
 
@@ -215,11 +269,8 @@ def _update_where(tx: Transaction, inner: Inner, statement: Update) -> int:
         for at, c in enumerate(into.plain)
     ]
     rows, chosen = _chosen(tx, inner, statement, "".join(f", {each}" for each in listed))
-    old = rows.filter(_among(rows[into.digest], chosen))
-    new = chosen.drop_columns([into.digest]).to_pylist()
-    by_digest = dict(zip(chosen[into.digest].to_pylist(), new, strict=True))
-    fresh = [[*by_digest[each].values()] for each in old[into.digest].to_pylist()]
-    tx.add_deep(tx.deep.rows_changed(inner, old, fresh))
+    old = rows.filter(_among(rows, into, chosen))
+    tx.add_deep(tx.deep.rows_changed(inner, old, [chosen[each] for each in _ids(old, into)]))
     return sum(old[WEIGHT].to_pylist())
 
 
@@ -254,9 +305,8 @@ def _assigned(inner: Inner, statement: Update) -> dict[str, str]:
     return found
 
 
-def _among(column: pa.ChunkedArray, chosen: pa.Table) -> pa.Array:
-    digests = {*chosen.column(0).to_pylist()}
-    return pa.array([each in digests for each in column.to_pylist()], pa.bool_())
+def _among(rows: pa.Table, into: Dictionary, chosen: Collection[_Id]) -> pa.Array:
+    return pa.array([each in chosen for each in _ids(rows, into)], pa.bool_())
 
 
 def _alias(statement: Delete | Update) -> str:
@@ -266,18 +316,44 @@ def _alias(statement: Delete | Update) -> str:
 
 def _chosen(
     tx: Transaction, inner: Inner, statement: Delete | Update, more: str
-) -> tuple[pa.Table, pa.Table]:
-    """The rows of a collection, and the digests of those that satisfy a condition, with more.
-
-    Elements with equal plain parts have equal digests, and satisfy the same conditions.
-    """
+) -> tuple[pa.Table, dict[_Id, list[Any]]]:
+    """The rows of a collection, and by id what those are given that satisfy a condition."""
     into, rows = inner.dictionary, tx.deep.elements_of(inner)
-    own = {each.column for each in into.inner}
-    shown = tuple(column for column in into.columns if column.name not in own)
-    query = f"SELECT {spark_name(into.digest)}{more} FROM {spark_name(_PLACE)} AS "
-    query += spark_name(_alias(statement))
-    query += f" WHERE {statement.where}" if statement.where else ""
-    stored: Mapping[str, Stored] = {**tx.snapshot.stored, _PLACE: Stored(shown, ())}
-    snapshot = replace(tx.snapshot, stored=stored)
-    part = rows.select([*names(shown), WEIGHT])
-    return rows, select(tx.engine, query, (_PLACE,), snapshot, {_PLACE: [part]}).to_arrow()
+    labels = {each.column: f"{_LABEL}{each.column}" for each in into.inner}
+    place = _unused(_PLACE, tx.snapshot.stored)
+    columns = tuple(Column(labels.get(c.name, c.name), c.type) for c in into.columns)
+    alias = spark_name(_alias(statement))
+    ids = ", ".join(f"{alias}.{spark_name(name)}" for name in (into.digest, *labels.values()))
+    where = f" WHERE {statement.where}" if statement.where else ""
+    named = _named_in(f"SELECT 1{more} FROM {alias}{where}")
+    arrays = [
+        exp.alias_(array_of(each, [column(place, labels[each.column])]), each.column, quoted=True)
+        for each in into.inner
+        if each.column.lower() in named
+    ]
+    source = exp.select(exp.Star(), *arrays).from_(spark_name(place), dialect=QUERIES)
+    query = f"SELECT {ids}{more} FROM ({source.sql(dialect=QUERIES)}) AS {alias}{where}"
+    given = rows.rename_columns([*names(columns), WEIGHT])
+    found = dml.select_seen(tx, query, {place: (columns, given)}).to_arrow().to_pylist()
+    values = [[*row.values()] for row in found]
+    width = 1 + len(labels)
+    return rows, {tuple(each[:width]): each[width:] for each in values}
+
+
+def _ids(rows: pa.Table, dictionary: Dictionary) -> list[_Id]:
+    """What tells the rows of a dictionary apart: elements with one id are equal."""
+    known = [dictionary.digest, *(each.column for each in dictionary.inner)]
+    return [tuple(each.values()) for each in rows.select(known).to_pylist()]
+
+
+def _named_in(query: str) -> set[str]:
+    """All names of columns in a query, and of parts of columns."""
+    columns = parse_query(query).find_all(exp.Column)
+    return {part.name.lower() for each in columns for part in each.parts}
+
+
+def _unused(name: str, taken: Iterable[str]) -> str:
+    known = {each.lower() for each in taken}
+    while name in known:
+        name += "_"
+    return name

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from datetime import date, datetime
 from decimal import Decimal
 from functools import reduce
+from inspect import Signature
 from itertools import chain
 from types import FunctionType
 from typing import Any
@@ -16,6 +17,7 @@ from typing import Any
 from everview.errors import UserError
 from everview.lang.nested.check import Checker, Context, IllTypedError
 from everview.lang.nested.python_source import MISSING, Source, Unread, source_of, word_of
+from everview.lang.nested.signatures import field_names, of_definition, of_record, takes_any
 from everview.lang.nested.syntax import (
     Aggregate,
     Apply,
@@ -34,7 +36,16 @@ from everview.lang.nested.syntax import (
 from everview.lang.nested.text import print_expr
 from everview.lang.nested.types import Bag, Base, Product, Type, element_type, place
 
-Bound = Expr | FunctionType | ast.FunctionDef
+
+@dataclass(frozen=True, slots=True)
+class Closure:
+    """A function inside another one, and what names stand for where it is written."""
+
+    tree: ast.FunctionDef
+    scope: Scope
+
+
+Bound = Expr | Closure
 Scope = Mapping[str, Bound]
 """What the names of a function stand for: expressions, and functions that are written out."""
 
@@ -162,7 +173,7 @@ class _Function:
                 case ast.Expr(ast.Constant(str())) | ast.Pass():
                     continue
                 case ast.FunctionDef():
-                    inner[statement.name] = statement
+                    inner[statement.name] = Closure(statement, inner)
                 case ast.Assign([ast.Name(name)], value):
                     self._assign(statement, name, value, inner)
                 case ast.AnnAssign(ast.Name(name), _, value) if value is not None:
@@ -215,6 +226,8 @@ class _Function:
                 return _negative(self.expr(operand, scope))
             case ast.UnaryOp(ast.UAdd(), operand):
                 return self.expr(operand, scope)
+            case ast.UnaryOp(operator):
+                raise self.refuse(node, *_no_operator(operator))
             case ast.Compare(left, operators, others):
                 return self._comparisons(node, left, operators, others, scope)
             case ast.IfExp(test, body, otherwise):
@@ -239,7 +252,7 @@ class _Function:
             raise self.source.refusal(node, f"nothing is called {name}", _ONLY_CONSTANTS, "N004")
         if isinstance(found, Unread):
             raise self._unread(node, found)
-        if isinstance(found, FunctionType | ast.FunctionDef | Source) or callable(found):
+        if isinstance(found, FunctionType | Closure | Source) or callable(found):
             raise self.refuse(node, f"{name} is a function, not a value", "call it")
         return found if _is_expr(found) else self._outside(node, found)
 
@@ -326,7 +339,7 @@ class _Function:
                 return Union(a, b)
             return Apply("concat" if Base("string") in types else "+", (a, b))
         if type(operator) not in _OPERATORS:
-            raise self.refuse(node, *_unsupported(node))
+            raise self.refuse(node, *_no_operator(operator))
         return Apply(_OPERATORS[type(operator)], (a, b))
 
     def _comparisons(
@@ -426,9 +439,9 @@ class _Function:
         target = inside if inside is not None else self.source.static(function)
         if isinstance(target, Unread):
             raise self._unread(function, target)
-        if isinstance(target, FunctionType | ast.FunctionDef | Source):
+        if isinstance(target, FunctionType | Closure | Source):
             return self._written_out(node, target, scope)
-        if isinstance(target, type) and _field_names(target) is not None:
+        if isinstance(target, type) and field_names(target) is not None:
             return self._made(node, target, scope)
         if target is chain.from_iterable or _is_flatten(function, target):
             return Flatten(self._only_argument(node, scope))
@@ -516,35 +529,65 @@ class _Function:
 
     def _made(self, node: ast.Call, kind: type, scope: Scope) -> Expr:
         """A data class or a named tuple as a record."""
-        names = _field_names(kind) or ()
-        given = dict(zip(names, node.args, strict=False))
-        given |= {str(each.arg): each.value for each in node.keywords}
-        if len(node.args) > len(names) or {*given} != {*names}:
-            problem = f"{kind.__name__} has the components {', '.join(names)}"
-            raise self.refuse(node, problem, "give each of them once")
-        return Record(tuple((name, self.expr(given[name], scope)) for name in names))
+        signature = of_record(kind)
+        if isinstance(signature, Unread):
+            remedy = "write a data class or named tuple of components alone, or dict(name=…)"
+            raise self.refuse(node, signature.problem, remedy)
+        takes = f"{kind.__name__} has the components {', '.join(signature.parameters)}"
+        given = self._arguments(node, signature, takes, scope)
+        parts = {
+            name: value if _is_expr(value) else self._default(node, value)
+            for name, value in given.items()
+        }
+        return Record(tuple((name, parts[name]) for name in field_names(kind) or ()))
 
     def _written_out(
-        self, node: ast.Call, target: FunctionType | ast.FunctionDef | Source, scope: Scope
+        self, node: ast.Call, target: FunctionType | Closure | Source, scope: Scope
     ) -> Expr:
         """A call of a function that is written in the same way, as its body."""
-        if isinstance(target, FunctionType | Source):
-            source = source_of(target)
-            tree, around = source.tree, dict[str, Bound]()
+        if isinstance(target, Closure):
+            source, tree, around = self.source, target.tree, target.scope
         else:
-            source, tree, around = self.source, target, dict(scope)
+            source = source_of(target)
+            tree, around = source.tree, {}
         if tree.name in self.calls:
             raise self.refuse(node, f"{tree.name} calls itself", "use db.datalog for recursion")
-        names = [each.arg for each in (*tree.args.posonlyargs, *tree.args.args)]
-        given = dict(zip(names, node.args, strict=False))
-        given |= {str(each.arg): each.value for each in node.keywords}
-        plain = not (tree.args.vararg or tree.args.kwarg or tree.args.kwonlyargs)
-        if len(node.args) > len(names) or {*given} != {*names} or not plain:
-            problem = f"{tree.name} takes {', '.join(names) or 'nothing'}"
-            raise self.refuse(node, problem, "give each argument once")
-        bound = {name: self.expr(given[name], scope) for name in names}
-        inner = {name: each for name, each in around.items() if name not in names} | bound
-        return _Function(source, self.compiling, (*self.calls, tree.name)).result(tree, inner)
+        signature = of_definition(tree.args)
+        if isinstance(target, FunctionType):
+            signature = Signature.from_callable(target)
+        takes = f"{tree.name} takes {', '.join(signature.parameters) or 'nothing'}"
+        given = self._arguments(node, signature, takes, scope)
+        inner = _Function(source, self.compiling, (*self.calls, tree.name))
+        bound = {
+            name: value
+            if _is_expr(value)
+            else inner.expr(value, around)
+            if isinstance(value, ast.expr)
+            else self._default(node, value)
+            for name, value in given.items()
+        }
+        return inner.result(tree, {**around, **bound})
+
+    def _arguments(
+        self, node: ast.Call, signature: Signature, takes: str, scope: Scope
+    ) -> dict[str, Any]:
+        """What a call gives for each parameter: an expression, or the default that it has."""
+        named = {str(each.arg): each.value for each in node.keywords}
+        try:
+            bound = signature.bind(*node.args, **named)
+        except TypeError as problem:
+            told = f"{takes}: {problem}"
+            raise self.refuse(node, told, "give each argument once") from None
+        if takes_any(signature):
+            raise self.refuse(node, f"{takes}, any number of them", "name each parameter")
+        given = {name: self.expr(value, scope) for name, value in bound.arguments.items()}
+        defaults = {name: each.default for name, each in signature.parameters.items()}
+        return defaults | given
+
+    def _default(self, node: ast.AST, value: object) -> Expr:
+        if isinstance(value, Unread):
+            raise self.refuse(node, value.problem, "give its value, or make its default a constant")
+        return self._outside(node, value)
 
 
 def _sum_of(bags: list[Expr]) -> Expr:
@@ -582,17 +625,24 @@ def _negative(expr: Expr) -> Expr:
     return Apply("neg", (expr,))
 
 
-def _field_names(kind: type) -> tuple[str, ...] | None:
-    """The components of a data class or a named tuple; None for any other class."""
-    if dataclasses.is_dataclass(kind):
-        return tuple(each.name for each in dataclasses.fields(kind))
-    return getattr(kind, "_fields", None) if issubclass(kind, tuple) else None
-
-
 def _called_remedy(target: object) -> str:
     if target in (set, frozenset):
         return "use a SQL view with SELECT DISTINCT: a collection here keeps its duplicates"
     return _ONLY_FUNCTIONS
+
+
+def _no_operator(operator: ast.AST) -> tuple[str, str]:
+    """What is said of an operator that has no meaning here, and the remedy."""
+    match operator:
+        case ast.Pow():
+            remedy = "multiply: write x * x"
+        case ast.BitAnd() | ast.BitOr() | ast.BitXor() | ast.Invert():
+            remedy = "of conditions write and, or, not; bits are computed in a SQL view"
+        case ast.LShift() | ast.RShift():
+            remedy = "multiply by a power of two, or divide by one with //"
+        case _:
+            remedy = "write sum of the products"
+    return f"{word_of(operator)} has no meaning in a view", remedy
 
 
 def _unsupported(node: ast.AST) -> tuple[str, str]:

@@ -9,7 +9,7 @@ import decimal
 import itertools
 import math
 import operator
-from collections import Counter
+from collections import Counter, namedtuple
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from types import ModuleType
@@ -29,6 +29,10 @@ _MADE: dict[object, Callable[..., Any]] = {
     tuple: tuple,
 }
 """What a constant may be made by."""
+_RECORD_OPTIONS = frozenset({"eq", "frozen", "kw_only", "match_args", "order", "repr", "slots"})
+"""Options of a data class that leave its components what they are given."""
+_MAKING = frozenset({"__init__", "__new__", "__post_init__"})
+_NO_COMPONENTS = ("ClassVar", "InitVar", "KW_ONLY")
 _ARITHMETIC: dict[type[ast.operator], Callable[[Any, Any], Any]] = {
     ast.Add: operator.add,
     ast.Sub: operator.sub,
@@ -114,6 +118,10 @@ class _Module:
                 yield name, self._function(statement)
             case ast.ClassDef(name):
                 yield name, self._record(statement)
+            case ast.Assign([ast.Name(name)], ast.Call(called) as call) if (
+                self._dotted(called) == "collections.namedtuple"
+            ):
+                yield name, self._named_tuple(name, call)
             case ast.Assign([ast.Name(name)], value):
                 yield name, self._folded(name, value)
             case ast.Assign([ast.Tuple(targets)], ast.Tuple(values)) if len(targets) == len(values):
@@ -143,9 +151,41 @@ class _Module:
         is_named_tuple = [*map(self._dotted, tree.bases)] == ["typing.NamedTuple"] and not by
         if not (is_data_class or is_named_tuple):
             return Unread(f"{tree.name} is no data class and no named tuple")
-        targets = (each.target for each in tree.body if isinstance(each, ast.AnnAssign))
-        fields = [each.id for each in targets if isinstance(each, ast.Name)]
-        return dataclasses.make_dataclass(tree.name, fields)
+        calls = (each for each in tree.decorator_list if isinstance(each, ast.Call))
+        options = {each.arg: each.value for call in calls for each in call.keywords}
+        components = [each for each in tree.body if isinstance(each, ast.AnnAssign)]
+        special = any(w in ast.unparse(c.annotation) for c in components for w in _NO_COMPONENTS)
+        methods = {each.name for each in tree.body if isinstance(each, ast.FunctionDef)}
+        if special or methods & _MAKING or {*options} - _RECORD_OPTIONS:
+            return Unread(f"{tree.name} computes its components when one is made, and is not run")
+        try:
+            fields = [(ast.unparse(c.target), object, self._component(c)) for c in components]
+            named_only = "kw_only" in options and bool(self._constant(options["kw_only"]))
+            return dataclasses.make_dataclass(tree.name, fields, kw_only=named_only)
+        except (TypeError, ValueError) as problem:
+            return Unread(f"{tree.name} cannot be read: {problem}")
+
+    def _component(self, component: ast.AnnAssign) -> Any:
+        """A component with its default; one that is computed is no constant, and not known."""
+        name, value = ast.unparse(component.target), component.value
+        if isinstance(value, ast.Call) and self._dotted(value.func) == "dataclasses.field":
+            given = {each.arg: each.value for each in value.keywords}
+            if {*given} - {"default", "default_factory"}:
+                raise ValueError(f"{name} is more than a component and its default")
+            value = given.get("default")
+            if "default_factory" in given:
+                return dataclasses.field(default=Unread(f"the default of {name} is computed"))
+        if value is None:
+            return dataclasses.field()
+        return dataclasses.field(default=self._folded(f"the default of {name}", value))
+
+    def _named_tuple(self, name: str, call: ast.Call) -> object:
+        """What `namedtuple` makes of constants."""
+        try:
+            given = {str(each.arg): self._constant(each.value) for each in call.keywords}
+            return namedtuple(*map(self._constant, call.args), **given)
+        except (TypeError, ValueError) as problem:
+            return Unread(f"{name} is no named tuple of constants: {problem}")
 
     def _dotted(self, node: ast.expr) -> str | None:
         """The dotted name of what is imported; None for anything else."""

@@ -90,7 +90,6 @@ _WORDS = {
     "MatMult": "@",
     "Pow": "**",
     "RShift": ">>",
-    "UnaryOp": "this operator",
 }
 """Constructs whose class in `ast` is not called as Python writes them."""
 
@@ -111,6 +110,12 @@ def source_of(function: object) -> Source:
             "N010",
             f"{shown(function)} is no Python function",
             remedy="write a function with def",
+        )
+    if hasattr(function, "__wrapped__"):
+        raise UserError(
+            "N010",
+            f"{function.__qualname__} is decorated: what it gives is not what is written",
+            remedy="write a function without a decorator",
         )
     try:
         text = textwrap.dedent(inspect.getsource(function))

@@ -1,4 +1,4 @@
-"""Random tables with collections, random deep updates of them, and what plain lists say."""
+"""Random tables with collections, random changes of them, and what plain lists say."""
 
 from __future__ import annotations
 
@@ -8,10 +8,12 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
-from everview_fuzz.nested.comprehensions import canonical
+from everview_fuzz.nested.comprehensions import Kind, World, canonical
 
 HOSTILE = ("plain", "Ünï cöde", "a;b", "x.y", "select", "label", "_digest")
 FIELDS = ("x", "label", "k", "element", "_digest", "T")
+ARRAYS = {"ARRAY<STRING>": (None, [], ["b", "a"]), "STRUCT<x: ARRAY<INT>>": (None, {"x": [1]})}
+"""Columns that are no collections, and values of them."""
 SCALARS = {
     "INT": (None, 0, 1, 2),
     "STRING": (None, "", "a", "it's", "é"),
@@ -51,6 +53,10 @@ class Schema:
     name: str = ""
     key: tuple[str, ...] = ("k",)
     bags: dict[str, Bag] = field(default_factory=dict)
+    plain: str = ""
+    """The type of the column `z`, which there is if it is given."""
+    marked: bool = True
+    """Whether collections are declared one by one, as BAG."""
 
     def __post_init__(self) -> None:
         rng = self.rng
@@ -58,6 +64,8 @@ class Schema:
         self.key = rng.choice((("k",), ("k", "k 2")))
         for name in rng.sample(HOSTILE, rng.randint(1, 2)):
             self.bags[name] = Bag(self._element(rng.randint(0, 2)))
+        self.marked = rng.random() < 0.5
+        self.plain = rng.choice(("", *ARRAYS)) if self.marked else ""
 
     def _element(self, below: int) -> Element:
         rng = self.rng
@@ -73,15 +81,27 @@ class Schema:
         return fields
 
     @property
+    def columns(self) -> dict[str, Element]:
+        """What functions and queries may read of a row, by name."""
+        keys = dict(zip(self.key, ("INT", "STRING"), strict=False))
+        return {**keys, "v": "STRING", **self.bags}
+
+    @property
+    def world(self) -> World:
+        """What comprehensions may range over: the table `T`, and what is inside its rows."""
+        kinds: dict[str, Kind] = {}
+        _add_kind(kinds, "T", self.columns)
+        return kinds
+
+    @property
     def declared(self) -> str:
         """CREATE TABLE."""
-        marked = self.rng.random() < 0.5
-        word, options = ("BAG", "") if marked else ("ARRAY", " WITH (nested = 'shredded')")
+        word, options = ("BAG", "") if self.marked else ("ARRAY", " WITH (nested = 'shredded')")
         columns = [
             f"{quoted(each)} {type_}"
             for each, type_ in zip(self.key, ("INT", "STRING"), strict=False)
         ]
-        columns += ["v STRING"]
+        columns += ["v STRING", *([f"z {self.plain}"] if self.plain else [])]
         columns += [f"{quoted(name)} {bag.declared(word)}" for name, bag in self.bags.items()]
         key = ", ".join(map(quoted, self.key))
         return (
@@ -92,6 +112,7 @@ class Schema:
         """A random row."""
         keys = dict(zip(self.key, (number % 3, "ab"[number % 2]), strict=False))
         found = {**keys, "v": self.rng.choice((None, "p", "q"))}
+        found |= {"z": self.rng.choice(ARRAYS[self.plain])} if self.plain else {}
         return found | {name: self.values(bag) for name, bag in self.bags.items()}
 
     def values(self, bag: Bag) -> list[Any]:
@@ -115,6 +136,20 @@ class Schema:
         for name, bag in self.bags.items():
             loops, heads = _flat(bag, f"t[{name!r}]", 0)
             yield f"[({', '.join(('t[' + repr('v') + ']', *heads))},) for t in T{loops}]"
+
+
+def _add_kind(kinds: dict[str, Kind], name: str, element: Element) -> None:
+    """The kind of elements of a type, and the kinds of the collections inside them."""
+    parts = element if isinstance(element, dict) else {"": element}
+    written = {n: f"{{}}[{n!r}]" if isinstance(element, dict) else "{}" for n in parts}
+    inside = [(n, each.element) for n, each in parts.items() if isinstance(each, Bag)]
+    kinds[name] = Kind(
+        tuple(written[n] for n, each in parts.items() if each == "INT"),
+        tuple(written[n] for n, each in parts.items() if each == "STRING"),
+        tuple((written[n], f"{name}.{n}") for n, _ in inside),
+    )
+    for n, each in inside:
+        _add_kind(kinds, f"{name}.{n}", each)
 
 
 def quoted(name: str) -> str:
@@ -198,6 +233,49 @@ def deep_update(schema: Schema, rows: dict[tuple[Any, ...], dict[str, Any]]) -> 
         del values[next(at for at, each in enumerate(values) if each is gone or same(each, gone))]
     values += insert
     return Deep(key, path, insert, [*delete])
+
+
+@dataclass
+class Call:
+    """A call of a transaction; `error` is the code of what is refused."""
+
+    method: str
+    args: tuple[Any, ...]
+    options: dict[str, Any] = field(default_factory=dict)
+    error: str = ""
+
+    @property
+    def text(self) -> str:
+        """The call as Python."""
+        options = (f"{name}={value!r}" for name, value in self.options.items())
+        refused = f"  # is refused: {self.error}" if self.error else ""
+        return f"tx.{self.method}({', '.join([*map(repr, self.args), *options])}){refused}"
+
+
+def random_call(schema: Schema, rows: dict[tuple[Any, ...], dict[str, Any]]) -> Call:
+    """A random change of the table, which is made in the rows unless it is refused."""
+    rng, row = schema.rng, schema.row(schema.rng.randrange(6))
+    key, kind = tuple(row[name] for name in schema.key), schema.rng.random()
+    if not rows or (key not in rows and kind < 0.3):
+        rows[key] = row
+        return Call("insert", (schema.name, [row]))
+    if kind < 0.2:
+        rows[key] = row
+        return Call("upsert", (schema.name, [row]))
+    if kind < 0.35:
+        key = rng.choice([*rows])
+        del rows[key]
+        return Call("delete", (schema.name,), {"keys": [_one(key)]})
+    if kind < 0.4:
+        return Call("delete", (schema.name, [rows.pop(rng.choice([*rows]))]))
+    deep = deep_update(schema, rows)
+    path = deep.path if len(deep.path) > 1 else deep.path[0]
+    given = {"insert": deep.insert, "delete": deep.delete}
+    return Call("update_inner", (schema.name, _one(deep.key), path), given, deep.error)
+
+
+def _one(key: tuple[Any, ...]) -> Any:
+    return key if len(key) > 1 else key[0]
 
 
 def same(left: Any, right: Any) -> bool:
