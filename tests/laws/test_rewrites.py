@@ -14,7 +14,7 @@ from everview.expr.types import names
 from everview.plan.build import add, distinct, group_by, join, map_, negate, project
 from everview.plan.nodes import Aggregate, Output, Partition, Plan, Window
 from everview.plan.traverse import schema_of, walk
-from everview.program.policy import products_in
+from everview.program.maps import products_in
 from everview.rewrite.distinct import eliminate_distinct
 from everview.rewrite.factorize import factorize
 from everview.rewrite.passes import PASSES, rewrite
