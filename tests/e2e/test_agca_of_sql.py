@@ -158,7 +158,7 @@ REFUSED = {
     "SELECT COUNT(*) AS k FROM o LEFT JOIN cu ON o.c = cu.c": "outer join",
     "SELECT COUNT(*) AS k FROM cu WHERE upper(n) = 'X'": "no place",
     "SELECT COUNT(*) AS k FROM o WHERE d > '2024-01-01'": "cast",
-    "SELECT COUNT(*) AS k FROM o WHERE q > (SELECT MAX(boss) FROM cu)": "is no join",
+    "SELECT COUNT(*) AS k FROM o WHERE q > (SELECT MAX(boss) FROM cu)": "no SUM, COUNT or AVG",
     "SELECT COUNT(*) AS k FROM o WHERE q > (SELECT AVG(boss) FROM cu)": "no place",
 }
 

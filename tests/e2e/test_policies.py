@@ -46,6 +46,9 @@ QUERIES = {
     "product": "SELECT s.g, SUM(r.a) AS total, COUNT(*) AS n FROM r, s GROUP BY s.g",
     "nested": """SELECT s.g, SUM(q.top * t.f) AS total FROM s JOIN t ON s.d = t.d
         JOIN (SELECT b, MAX(a) AS top FROM r GROUP BY b) q ON q.b = s.b GROUP BY s.g""",
+    "listed": """SELECT s.g, SUM(r.a) AS total, COUNT(*) AS n FROM r JOIN s ON r.b = s.b
+        JOIN c ON c.id = s.d WHERE s.b IN (SELECT b FROM r GROUP BY b HAVING SUM(a) > 1)
+        GROUP BY s.g""",
     "having": """SELECT s.d, SUM(r.a * t.f) AS total FROM r JOIN s ON r.b = s.b
         JOIN t ON s.d = t.d GROUP BY s.d HAVING SUM(r.a * t.f) > 3""",
 }
@@ -368,6 +371,15 @@ def test_equal_maps_of_views_with_other_names_are_stored_once(tmp_path):
         other = "SELECT SUM(k.a * l.f) AS x FROM r k JOIN s m ON k.b = m.b JOIN t l ON m.d = l.d"
         declare(db, HIGHER_ORDER, {"other": other})
         assert {each.name for each in db.status() if each.kind == "state"} == before
+
+
+def test_a_subquery_that_aggregates_is_a_factor_of_a_join(tmp_path):
+    with ev.open(str(tmp_path / "store"), engine="duckdb") as db:
+        db.sql(TABLES)
+        declare(db, HIGHER_ORDER, {"listed": QUERIES["listed"]})
+        shown = db.explain("listed", stage="deltas")
+    assert "Δc: reads " in shown
+    assert "can be split" not in shown
 
 
 def test_a_policy_that_does_not_exist_is_refused(tmp_path):

@@ -6,6 +6,8 @@ from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
 
+from sqlglot import exp
+
 from everview.analysis.keys import keys
 from everview.differentiate.product_change import Step, drive, lookups
 from everview.expr import scalar
@@ -139,7 +141,7 @@ class _Estimate:
             found = self._found(step, many)
             read = asking * self._fan_out(step) if self._is_table(step) else found
             self.lookups[step.members, by] = max(read, self.lookups.get((step.members, by), 0))
-            many |= dict.fromkeys(step.members, found)
+            many = _joined(many, step.members, asking, found)
         return max(many.values())
 
     def _asking(self, step: Step, many: Mapping[int, float]) -> float:
@@ -190,7 +192,7 @@ class _Estimate:
         rows = 0.0
         for each in lookups(self.product, [*many], step.members, lambda _: False):
             found = self._found(each, inside)
-            inside |= dict.fromkeys(each.members, found)
+            inside = _joined(inside, each.members, self._asking(each, inside), found)
             if more & {*each.map.keys}:
                 known = more | {theirs for _, theirs in each.on}
                 unique = any(key <= known and key & more for key in keys(each.map.child))
@@ -204,9 +206,28 @@ class _Estimate:
         return many and any(_is_first(step.map.child, column) for column in by)
 
 
+def _joined(
+    many: Mapping[int, float], members: Members, asking: float, found: float
+) -> dict[int, float]:
+    """How many rows of each factor are left once others are joined: of those that find one."""
+    left = min(1, found / asking)
+    return {**{place: rows * left for place, rows in many.items()}, **dict.fromkeys(members, found)}
+
+
+@lru_cache(maxsize=CACHE_SIZE)
 def _share(plan: Plan) -> float:
     """The part of the rows that the filters of a plan are taken to keep."""
-    return 1 / SELECTED if any(isinstance(node, Filter) for node in walk(plan)) else 1
+    predicates = (node.predicate for node in walk(plan) if isinstance(node, Filter))
+    parts = (part for each in predicates for part in scalar.conjuncts(each))
+    return 1 / SELECTED if any(not _is_not_null(part) for part in parts) else 1
+
+
+def _is_not_null(condition: str) -> bool:
+    match scalar.parse(condition):
+        case exp.Not(this=exp.Is(expression=exp.Null())):
+            return True
+        case _:
+            return False
 
 
 def _is_first(plan: Plan, column: str) -> bool:
