@@ -13,7 +13,7 @@ from everview.differentiate.product_change import Step, drive, lookups
 from everview.expr import scalar
 from everview.plan.nodes import Filter, Map, Plan, Source, Totals
 from everview.plan.products import Members, Product, product_of
-from everview.plan.traverse import CACHE_SIZE, sources, walk
+from everview.plan.traverse import CACHE_SIZE, walk
 
 Rows = tuple[tuple[str, int], ...]
 """How many rows relations have, by their names, as far as that is known."""
@@ -178,9 +178,11 @@ class _Estimate:
         return self._size(factor) if frozenset({column}) in keys(factor.child) else 0
 
     def _size(self, factor: Totals) -> int:
-        """How many rows the one relation has that a factor totals; 0 where that is not known."""
-        read = sources(factor)
-        return self.rows.get(read[0].name, 0) if len(read) == 1 else 0
+        """How many rows the relation has that a factor totals; 0 where that is not known."""
+        plan = factor.child
+        while isinstance(plan, Filter | Map):
+            plan = plan.child
+        return self.rows.get(plan.name, 0) if isinstance(plan, Source) else 0
 
     def _found_in_map(self, step: Step, many: Mapping[int, float], more: set[str]) -> float:
         """Rows of a map that differ in keys not given.
