@@ -70,16 +70,14 @@ def read(scale: float) -> dict[str, pa.Table]:
 def program(name: str) -> Any:
     """The triggers of one query; all columns are NOT NULL, as TPC-H says."""
     folder = generated(0.001)
-    tables = [declaration(each, folder / f"{each}.parquet") for each in KEYS]
-    filled = (each.replace(", ", " NOT NULL, ").replace("PRIMARY", "PRIMARY") for each in tables)
-    texts = [_not_null(each) for each in filled]
-    return ev.triggers(f"{'; '.join(texts)}; CREATE VIEW {name} AS {queries()[name]}")
+    tables = (_declared(each, folder / f"{each}.parquet") for each in KEYS)
+    return ev.triggers(f"{'; '.join(tables)}; CREATE VIEW {name} AS {queries()[name]}")
 
 
-def _not_null(text: str) -> str:
-    """A declaration whose key is written as it was."""
-    columns, key = text.split("PRIMARY KEY")
-    return f"{columns}PRIMARY KEY{key.replace(' NOT NULL', '')}"
+def _declared(name: str, file: Path) -> str:
+    """The table in a file as a statement that declares it, with every column NOT NULL."""
+    columns, key = declaration(name, file).split("PRIMARY KEY")
+    return f"{columns.replace(', ', ' NOT NULL, ')}PRIMARY KEY{key}"
 
 
 def events(data: dict[str, pa.Table], seed: int = 1) -> list[tuple[str, int, list[Any]]]:

@@ -119,7 +119,7 @@ def own_files(monkeypatch: pytest.MonkeyPatch) -> None:
 def forced_policy(monkeypatch: pytest.MonkeyPatch) -> None:
     """Every view without a policy of its own is maintained under the one that is asked for."""
     decision = Decision(POLICY or CIRCUIT, reason="all views of this run are")
-    monkeypatch.setattr(compiler, "choose", lambda _plan: decision)
+    monkeypatch.setattr(compiler, "choose", lambda _plan, _rows: decision)
 
 
 settings.register_profile("fast", max_examples=40, deadline=None, print_blob=True)

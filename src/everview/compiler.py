@@ -21,7 +21,7 @@ from everview.program.arrangements import Arrangements, Demand
 from everview.program.constraints import checks, stays_empty
 from everview.program.lowering import Lowering
 from everview.program.materialize import Policies
-from everview.program.policy import CIRCUIT, FIRST_ORDER, Decision, choose, under
+from everview.program.policy import CIRCUIT, FIRST_ORDER, Decision, choose, kept_maps, under
 from everview.program.schedule import schedule
 from everview.program.steps import (
     Add,
@@ -54,6 +54,7 @@ class View:
     """A maintained relation: its rewritten plan and how others read it.
 
     The plan is in the form that its policy maintains; `query` is the one before, if that differs.
+    `maps` are the products of totals that are kept for it, beside its states.
     """
 
     source: Source
@@ -61,6 +62,7 @@ class View:
     plan: Plan
     policy: str = CIRCUIT
     query: Plan | None = None
+    maps: frozenset[Plan] = frozenset()
 
     @property
     def meaning(self) -> tuple[Source, tuple[str, ...], Plan]:
@@ -105,21 +107,23 @@ def compile_view(
     known: Mapping[str, StoredRelation],
     analyze: Analyze,
     decided: Decision | None = None,
+    rows: Mapping[str, int] | None = None,
 ) -> tuple[View, Decision]:
     """text → plan → rewritten plan: a view over the relations it may read.
 
-    Where it is not `decided` under which policy it is maintained, one is chosen. Others read it by
-    its smallest key where it has one, else by its first column.
+    Where it is not `decided` under which policy it is maintained, one is chosen, with so many
+    `rows` in the relations. Others read it by its smallest key where it has one, else by its first
+    column.
     """
     plan = rewrite(lower_view(view, known, analyze))
-    decision = decided or choose(plan)
+    decision = decided or choose(plan, rows or {})
     columns = schema_of(plan)
     smallest = min(keys(plan), key=lambda key: (len(key), sorted(key)), default=frozenset[str]())
     key = tuple(name for name in names(columns) if name in smallest)
     source, sort = Source(view.name, columns, key), key or names(columns)[:1]
     made = under(decision.policy, plan, overflow=decision.declared)
     query = plan if made != plan else None
-    return View(source, sort, made, decision.policy, query), decision
+    return View(source, sort, made, decision.policy, query, kept_maps(made, decision)), decision
 
 
 def compile_arrangements(
@@ -131,7 +135,8 @@ def compile_arrangements(
     gathered until there is no new one.
     """
     relations: Iterable[Table | View] = (*tables.values(), *views)
-    arrangements = Arrangements({each.source.name: each.sort for each in relations})
+    maps = frozenset[Plan]().union(*(view.maps for view in views))
+    arrangements = Arrangements({each.source.name: each.sort for each in relations}, maps)
     for table in tables.values():
         if table.lookup:
             every = frozenset(names(table.source.schema))

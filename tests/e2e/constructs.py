@@ -66,6 +66,8 @@ CONSTRUCTS: dict[str, str] = {
         WHERE s LIKE ANY ('a%', '%b', 'p') OR s ILIKE ANY ('Q') OR s NOT ILIKE ALL ('A%', '%C')""",
     "union_of_whole_tables": """SELECT q.v AS z FROM
         (SELECT * FROM t UNION ALL SELECT * FROM (SELECT * FROM t) AS i WHERE TRUE) AS q""",
+    "wider_of_a_union": """SELECT try_mod(q.x, 6) AS z FROM
+        (SELECT k AS x FROM t UNION ALL SELECT CAST(k AS BIGINT) AS x FROM u) AS q""",
     "natural_then_on": """SELECT * FROM (SELECT * FROM (SELECT k, v FROM t) a
         NATURAL JOIN (SELECT s AS w, k FROM u) b JOIN p ON a.k = p.k) q(a, b, c, d, e, f, g)""",
     "natural_order": """SELECT * FROM (SELECT * FROM (SELECT s, k FROM t) a

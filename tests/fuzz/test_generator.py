@@ -25,7 +25,7 @@ from everview.lang.sql.parse.parser import parse_query
 from everview.lang.sql.parse.statements import HIGHER_ORDER
 from everview.plan.nodes import Change, Empty, Plan, Ref, Restrict, Source
 from everview.plan.traverse import schema_of, walk
-from everview.program.policy import products_in
+from everview.program.maps import products_in
 from everview.rewrite.factorize import factorize
 from everview.rewrite.passes import rewrite
 from everview_fuzz.case import Case, Contents, Table, Transaction, View, reads

@@ -19,6 +19,7 @@ from everview.plan.nodes import Source
 from everview.plan.text import print_plan
 from everview.plan.traverse import schema_of
 from everview.program.explain import explain
+from everview.program.maps import maps_in
 from everview.program.policy import CIRCUIT, HIGHER_ORDER, under
 from everview.rewrite.passes import rewrite
 
@@ -70,7 +71,7 @@ PRODUCTS = """SELECT SUM(r.a * t.f) AS total FROM r JOIN s ON r.b = s.b JOIN t O
 def stages(text: str, known: Mapping[str, Source] = TABLES, policy: str = CIRCUIT) -> str:
     """The way of a view: plan, derivative, states, program."""
     plan = under(policy, rewrite(lower_query(text, known, _unknown)))
-    view = View(Source("v", schema_of(plan)), (), plan, policy)
+    view = View(Source("v", schema_of(plan)), (), plan, policy, maps=maps_in(plan, None))
     tables = {
         name: Table(source, source.key or (source.schema[0].name,))
         for name, source in known.items()

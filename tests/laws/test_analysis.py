@@ -6,17 +6,19 @@ from collections import Counter
 from math import comb, inf
 
 from hypothesis import assume, given
+from hypothesis import strategies as st
 
 from evaluation import evaluate
 from everview.analysis.degree import degree
 from everview.analysis.keys import keys
+from everview.analysis.never_null import never_null
 from everview.analysis.sign import Sign, sign
 from everview.differentiate.derive import derive
 from everview.expr.types import names
-from everview.plan.build import join, map_
+from everview.plan.build import filter_, join, map_
 from everview.plan.nodes import Output
 from everview.plan.traverse import schema_of
-from strategies import POLYNOMIAL, T, plans, total, worlds
+from strategies import POLYNOMIAL, T, plans, predicates, total, worlds
 
 
 @given(plan=plans(), world=worlds())
@@ -29,6 +31,21 @@ def test_keys_are_unique_and_signs_are_sound(plan, world):
         places = [columns.index(name) for name in key]
         seen = [tuple(row[i] for i in places) for row in value.elements()]
         assert len(seen) == len(set(seen))
+
+
+@given(plan=plans(), world=worlds())
+def test_columns_that_are_never_null_hold_values(plan, world):
+    columns = names(schema_of(plan))
+    places = [columns.index(name) for name in never_null(plan)]
+    assert all(row[place] is not None for row in evaluate(plan, world) for place in places)
+
+
+@given(data=st.data(), world=worlds())
+def test_a_condition_demands_values_of_the_columns_that_it_compares(data, world):
+    kept = filter_(T, data.draw(predicates(T.schema)))
+    columns = names(T.schema)
+    places = [columns.index(name) for name in never_null(kept)]
+    assert all(row[place] is not None for row in evaluate(kept, world) for place in places)
 
 
 @given(plan=plans(kinds=POLYNOMIAL), world=worlds())

@@ -12,6 +12,7 @@ from everview.differentiate.derive import derive
 from everview.differentiate.rules import RULES, UNDIFFERENTIATED
 from everview.plan.nodes import Plan
 from everview.plan.text import print_plan
+from everview.program.maps import maps_in
 from everview.rewrite.factorize import factorize
 from strategies import T, U, after, changes, grouped_joins, one_of_each, plans, total, worlds
 
@@ -29,6 +30,16 @@ def test_the_derivative_of_products_is_the_difference_it_stands_for(data, plan, 
     change = data.draw(changes(world))
     made = factorize(plan, overflow=True)
     difference = evaluate(derive(made), world, change)
+    assert evaluate(plan, after(world, change)) == total(evaluate(plan, world), difference)
+
+
+@given(data=st.data(), plan=grouped_joins(), world=worlds())
+def test_the_derivative_of_products_holds_whichever_of_their_maps_are_kept(data, plan, world):
+    change = data.draw(changes(world))
+    made = factorize(plan, overflow=True)
+    every = sorted(maps_in(made, None), key=print_plan)
+    kept = data.draw(st.sets(st.sampled_from(every))) if every else set()
+    difference = evaluate(derive(made, maps=kept), world, change)
     assert evaluate(plan, after(world, change)) == total(evaluate(plan, world), difference)
 
 

@@ -14,6 +14,7 @@ from everview.plan.build import distinct, filter_, join, map_, positive
 from everview.plan.nodes import Empty, Filter, Output, Plan, Source
 from everview.plan.traverse import schema_of, walk
 from everview.program.explain import explain
+from everview.program.maps import Rows, maps_in
 from everview.program.policy import CIRCUIT, FIRST_ORDER, HIGHER_ORDER, POLICIES, under
 from everview.program.steps import Add, Compute, Program, change_name
 from everview.rewrite.passes import rewrite
@@ -32,15 +33,19 @@ from strategies import (
     worlds,
 )
 
+EVERY_MAP, PAYING = None, ()
 
-def _maintenance(*chosen: Plan, policy: str = CIRCUIT) -> Maintenance:
+
+def _maintenance(
+    *chosen: Plan, policy: str = CIRCUIT, maps: Rows | None = EVERY_MAP
+) -> Maintenance:
     tables = {name: Table(source, (source.schema[0].name,)) for name, source in SOURCES.items()}
     views = []
     for number, plan in enumerate(chosen):
         name, made = f"v{number}", under(policy, rewrite(plan), overflow=True)
         schema = schema_of(made)
         sort = tuple(c.name for c in schema[:1])
-        views.append(View(Source(name, schema), sort, made, policy))
+        views.append(View(Source(name, schema), sort, made, policy, maps=maps_in(made, maps)))
     return compile_arrangements(tables, tuple(views))
 
 
@@ -50,9 +55,15 @@ def test_views_and_states_equal_their_queries_after_every_epoch(data, first, sec
 
 
 @pytest.mark.parametrize("policy", [FIRST_ORDER, HIGHER_ORDER])
-@given(data=st.data(), plan=plans(), joined=grouped_joins(), world=worlds())
-def test_views_equal_their_queries_under_each_policy(policy, data, plan, joined, world):
-    _follow(data, _maintenance(plan, joined, policy=policy), world)
+@given(
+    data=st.data(),
+    plan=plans(),
+    joined=grouped_joins(),
+    maps=st.sampled_from((EVERY_MAP, PAYING)),
+    world=worlds(),
+)
+def test_views_equal_their_queries_under_each_policy(policy, data, plan, joined, maps, world):
+    _follow(data, _maintenance(plan, joined, policy=policy, maps=maps), world)
 
 
 @given(data=st.data(), joined=grouped_joins(), other=grouped_joins(), world=worlds())
@@ -62,7 +73,8 @@ def test_views_of_different_policies_live_side_by_side(data, joined, other, worl
     for name, plan, policy in zip("abc", (joined, other, joined), POLICIES, strict=True):
         made = under(policy, rewrite(plan), overflow=True)
         schema = schema_of(made)
-        views.append(View(Source(name, schema), (schema[0].name,), made, policy))
+        maps = maps_in(made, data.draw(st.sampled_from((EVERY_MAP, PAYING))))
+        views.append(View(Source(name, schema), (schema[0].name,), made, policy, maps=maps))
     _follow(data, compile_arrangements(tables, tuple(views)), world)
 
 

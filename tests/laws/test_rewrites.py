@@ -11,13 +11,14 @@ from everview.expr import scalar
 from everview.expr.aggregates import result_type
 from everview.expr.type_inference import type_of
 from everview.expr.types import names
-from everview.plan.build import add, distinct, group_by, join, map_, negate, project
+from everview.plan.build import add, distinct, filter_, group_by, join, map_, negate, project
 from everview.plan.nodes import Aggregate, Output, Partition, Plan, Window
 from everview.plan.traverse import schema_of, walk
-from everview.program.policy import products_in
+from everview.program.maps import products_in
 from everview.rewrite.distinct import eliminate_distinct
 from everview.rewrite.factorize import factorize
 from everview.rewrite.passes import PASSES, rewrite
+from everview.rewrite.plain_equality import plain_equality
 from strategies import (
     EVERY,
     SOURCES,
@@ -27,6 +28,7 @@ from strategies import (
     grouped_joins,
     one_of_each,
     plans,
+    predicates,
     prefixed,
     worlds,
 )
@@ -105,6 +107,23 @@ def test_each_product_of_a_joined_row_is_split_and_keeps_its_meaning(product, re
     split = factorize(plan, overflow=True)
     assert products_in(split)
     assert evaluate(split, world) == evaluate(plan, world)
+
+
+@given(data=st.data(), world=worlds())
+def test_a_null_safe_join_of_values_is_a_plain_one_and_keeps_its_meaning(data, world):
+    left, right = (prefixed(T, prefix) for prefix in "lr")
+    kept = data.draw(predicates(schema_of(left)))
+    plan = join(filter_(left, kept), right, (("l0", "r0"),), nulls=True)
+    assert evaluate(plain_equality(plan), world) == evaluate(plan, world)
+
+
+def test_a_join_is_plain_where_a_side_of_each_pair_is_never_null():
+    left, right = (prefixed(T, prefix) for prefix in "lr")
+    pairs = (("l0", "r0"), ("l1", "r1"))
+    values = filter_(left, "NOT `l0` IS NULL"), filter_(right, "`r1` > 0")
+    assert plain_equality(join(*values, pairs, nulls=True)) == join(*values, pairs)
+    safe = join(values[0], right, pairs, nulls=True)
+    assert plain_equality(safe) == safe
 
 
 @given(world=worlds())

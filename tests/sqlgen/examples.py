@@ -51,7 +51,7 @@ ARITHMETIC = (
       for c, digits in (("n", 1), ("p", 3), ("n", 4), ("q", 1), ("p", 0))),
     *(f"try_{name}({c}, {c}2)" for name in ("add", "subtract", "multiply", "divide", "mod")
       for c in ("ti", "i", "l", "d", "n")), "try_add(i, 1)", "try_divide(n, i2)",
-    "try_divide(i, 0)",
+    "try_divide(i, 0)", "try_mod(CAST(i AS BIGINT), 6)", "try_add(CAST(i AS DECIMAL(12,1)), n)",
 )  # fmt: skip
 
 LOGIC = (

@@ -335,6 +335,7 @@ def _planned_apart(spark: SparkSession, pairs: list[tuple[str, str]]) -> list[tu
         ("get_json_object(s, s2)", "get_json_object with the path 'of a column'"),
         ("to_json(mp)", "to_json(map<string,int>)"),
         ("try_add(i + 1, 2)", "try_add of an expression"),
+        ("try_add(CAST(l AS INT), 2)", "try_add of an expression"),
         ("s RLIKE s2", "rlike with the pattern 'of a column'"),
         ("s RLIKE '\\\\bfoo'", "rlike with the pattern '\\\\bfoo'"),
         ("s RLIKE '(?i)a'", "rlike with the pattern '(?i)a'"),

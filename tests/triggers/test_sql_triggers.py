@@ -151,6 +151,13 @@ def test_programs_of_tpch_read_back_and_loop_over_no_whole_map(name):
     assert not re.search(r"for e\d+, w\d+ in m\d+\.items", running._generated.text)
 
 
+@pytest.mark.parametrize("name", ["01", "03", "05", "10"])
+def test_a_product_that_several_values_begin_with_is_computed_once(name):
+    made = ev.triggers(script(nulls=False, names=views((name,))))._generated
+    for text in (made.rows["lineitem", 1], made.batches["lineitem", 1]):
+        assert len(re.findall(r"r\d+ \* \(1 (?:\* c\d+ )?- r\d+\)", text)) == 1
+
+
 def test_no_map_of_a_program_holds_pairs_of_orders_and_suppliers():
     """TPC-H 5: what is known of an order by its key, and of a supplier by its own, are two maps."""
     running = ev.triggers(script(nulls=False, names=views(("05",))))

@@ -116,7 +116,12 @@ class Handle:
         self._loaded = self._loaded.replaced_by(manifest.catalog, self._load(manifest))
 
     def _load(self, manifest: Manifest) -> Catalog:
-        return load(manifest, self.engine, self.store.folder.shown).compile()
+        catalog = load(manifest, self.engine, self.store.folder.shown)
+        catalog.row_counts = self._row_counts
+        return catalog.compile()
+
+    def _row_counts(self) -> dict[str, int]:
+        return {name: each.rows for name, each in self.store.latest().relations.items()}
 
     def snapshot(self) -> Snapshot:
         """The newest epoch."""

@@ -19,6 +19,9 @@ class Derive(Protocol):
     def partial(self, plan: Plan, changed: Collection[str]) -> Plan:
         """The change of a plan over sources of its own, of which only `changed` change."""
 
+    def keeps(self, plan: Plan, /) -> bool:
+        """Whether a map of some factors of a product is stored, so that a change looks it up."""
+
     def loop(self, change: LoopChange) -> Plan:
         """The change of the relation that a traced loop is asked for, iteration by iteration."""
 

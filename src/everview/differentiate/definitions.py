@@ -47,8 +47,10 @@ class Definitions:
         self.text.append(f"{INDENT * depth}{name} :=\n{print_plan(plan, depth + 1)}")
 
 
-def print_derivative(plan: Plan, changed: Collection[str] | None = None) -> str:
+def print_derivative(
+    plan: Plan, changed: Collection[str] | None = None, maps: Collection[Plan] | None = None
+) -> str:
     """What is lowered to the steps of a program: definitions, and last the derivative itself."""
     definitions = Definitions()
-    derivative = Differentiator(definitions, changed).change(plan)
+    derivative = Differentiator(definitions, changed, maps).change(plan)
     return "\n".join((*definitions.text, print_plan(derivative)))

@@ -19,13 +19,16 @@ from everview.plan.nodes import Empty, Fixpoint, Plan
 from everview.plan.traverse import has_loops, schema_of, sources, walk
 
 
-def derive(plan: Plan, changed: Collection[str] | None = None) -> Plan:
+def derive(
+    plan: Plan, changed: Collection[str] | None = None, maps: Collection[Plan] | None = None
+) -> Plan:
     """Δ`plan` when every source R changes by ΔR; a source not in `changed` changes by nothing.
 
     Q(R + ΔR) = Q(R) + ΔQ(R, ΔR). One plan has no names for what is read more than once, so its
-    text can grow exponentially with its depth. The change of a loop is the difference itself.
+    text can grow exponentially with its depth. The change of a loop is the difference itself. Of
+    the maps that products could look up, it reads those in `maps`, all of them if that is None.
     """
-    return Differentiator(_Inline(), changed).change(plan)
+    return Differentiator(_Inline(), changed, maps).change(plan)
 
 
 class Target(Protocol):
@@ -47,6 +50,7 @@ class Differentiator:
 
     target: Target
     changed: Collection[str] | None = None
+    maps: Collection[Plan] | None = None
     known: dict[Plan, Plan] = field(default_factory=dict)
 
     def change(self, plan: Plan) -> Plan:
@@ -87,6 +91,9 @@ class _Below:
 
     def partial(self, plan: Plan, changed: Collection[str]) -> Plan:
         return derive(plan, changed)
+
+    def keeps(self, plan: Plan, /) -> bool:
+        return self.walk.maps is None or plan in self.walk.maps
 
     def loop(self, change: LoopChange) -> Plan:
         self.walk.known |= self.walk.target.follow(change, self)

@@ -2,12 +2,13 @@
 
 For a change of the factor Tᵢ the other factors fall apart into components that only Tᵢ joins. Each
 is a map by the columns that join it, whose own change is that of a product of fewer factors: so the
-states end where nothing is left to read (ring-of-databases §1.1 and Thm 6.4).
+states end where nothing is left to read (ring-of-databases §1.1 and Thm 6.4). A component whose map
+is not kept is entered: one of its factors is looked up, and what is left falls apart again.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from everview.analysis.keys import keys
@@ -44,7 +45,7 @@ def _term(
     """What the change of one factor does to the map of some."""
     plan = change
     parts: list[Members] = [(place,)]
-    for step in drive(product, members, place):
+    for step in drive(product, members, place, lambda part: d.keeps(product.map_of(part))):
         if len(step.members) == 1:
             (other,) = step.members
             d_map = d(product.factors[other]) if other < place else _nothing(step.map)
@@ -101,20 +102,56 @@ def lookup(product: Product, joined: Sequence[int], members: Members) -> Step:
     return Step(members, looked_up, on)
 
 
-def drive(product: Product, members: Members, place: int) -> list[Step]:
-    """What a change of one factor looks up of the others of some.
+def drive(
+    product: Product, members: Members, place: int, keeps: Callable[[Members], bool]
+) -> list[Step]:
+    """What a change of one factor looks up of the others of some."""
+    return lookups(product, [place], [i for i in members if i != place], keeps)
+
+
+def lookups(
+    product: Product, joined: Sequence[int], left: Sequence[int], keeps: Callable[[Members], bool]
+) -> list[Step]:
+    """What looks up the factors that are left of a product, once others are joined.
 
     A factor that is joined by a unique key is looked up itself, one row of it at most; what is left
     then is looked up as the maps of its components. Columns whose value is known join nothing.
     """
-    joined, left, steps = [place], [i for i in members if i != place], list[Step]()
-    while True:
-        near = (lookup(product, joined, (other,)) for other in left)
-        by_key = next((step for step in near if step.by_key), None)
-        if by_key is None:
-            break
-        steps.append(by_key)
-        joined += by_key.members
-        left = [i for i in left if i not in by_key.members]
+    steps = list[Step]()
+    while left:
+        step = _by_key(product, joined, left) or _component(product, joined, left, keeps)
+        steps.append(step)
+        joined = [*joined, *step.members]
+        left = [i for i in left if i not in step.members]
+    return steps
+
+
+def _by_key(product: Product, joined: Sequence[int], left: Sequence[int]) -> Step | None:
+    """The lookup of one factor by a unique key of it."""
+    found = (lookup(product, joined, (other,)) for other in left)
+    return next((step for step in found if step.by_key), None)
+
+
+def _component(
+    product: Product, joined: Sequence[int], left: Sequence[int], keeps: Callable[[Members], bool]
+) -> Step:
+    """The lookup of the map of a component, or of one of its factors where no map is kept."""
+    parts = product.components(tuple(left), joined)
+    for part in parts:
+        if len(part) == 1 or keeps(part):
+            return lookup(product, joined, part)
+    near = [(i,) for i in parts[0] if product.joined(joined, (i,))] or [(i,) for i in parts[0]]
+    most = min(near, key=lambda own: _unreached(product, [*joined, *own], parts[0], keeps))
+    return lookup(product, joined, most)
+
+
+def _unreached(
+    product: Product, joined: list[int], part: Members, keeps: Callable[[Members], bool]
+) -> int:
+    """How many factors are left when all is looked up that is joined by a key or in a map kept."""
+    left = [i for i in part if i not in joined]
+    while (step := _by_key(product, joined, left)) is not None:
+        joined = [*joined, *step.members]
+        left = [i for i in left if i not in step.members]
     rest = product.components(tuple(left), joined)
-    return steps + [lookup(product, joined, part) for part in rest]
+    return sum(len(each) for each in rest if len(each) > 1 and not keeps(each))

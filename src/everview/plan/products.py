@@ -7,8 +7,8 @@ that can be stored (ring-of-databases §1.1, Ex. 1.3; nested-collections §4.1).
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import lru_cache
 from itertools import combinations
 
@@ -32,6 +32,8 @@ class Product:
     edges: tuple[Edge, ...]
     keys: tuple[str, ...]
     measures: tuple[Measure, ...]
+    places: Mapping[str, int] = field(compare=False)
+    """The factor that each column is of."""
 
     @property
     def members(self) -> Members:
@@ -40,7 +42,7 @@ class Product:
 
     def place(self, column: str) -> int:
         """The factor that a column is of."""
-        return next(i for i in self.members if column in columns_of(self.factors[i]))
+        return self.places[column]
 
     def joined(self, left: Iterable[int], right: Iterable[int]) -> tuple[Edge, ...]:
         """The edges between two sets of factors, as pairs of a left and a right column."""
@@ -168,19 +170,19 @@ def product_of(plan: Plan) -> Product | None:
     if not plan.measures or not _flatten(plan.child, factors, edges) or len(factors) < 2:
         return None
     ordered = tuple(sorted(factors, key=columns_of))
-    return Product(ordered, _closed(ordered, edges), plan.keys, plan.measures)
+    places = {column: at for at, each in enumerate(ordered) for column in columns_of(each)}
+    return Product(ordered, _closed(edges, places), plan.keys, plan.measures, places)
 
 
-def _closed(factors: Sequence[Totals], edges: Sequence[Edge]) -> tuple[Edge, ...]:
+def _closed(edges: Iterable[Edge], places: Mapping[str, int]) -> tuple[Edge, ...]:
     """The edges, and those that follow from them: all pairs of columns that are equal."""
     equal: list[set[str]] = []
     for edge in edges:
         met = [each for each in equal if each & {*edge}]
         equal = [each for each in equal if each not in met]
         equal.append({*edge}.union(*met))
-    place = {column: at for at, each in enumerate(factors) for column in columns_of(each)}
     pairs = (pair for each in equal for pair in combinations(sorted(each), 2))
-    return tuple((a, b) for a, b in pairs if place[a] != place[b])
+    return tuple((a, b) for a, b in pairs if places[a] != places[b])
 
 
 def _flatten(plan: Plan, factors: list[Totals], edges: list[Edge]) -> bool:

@@ -77,6 +77,8 @@ class Arrangements:
 
     sorts: Mapping[str, Columns]
     """The sort order of every table and view."""
+    maps: frozenset[Plan] = frozenset()
+    """The products of totals that are kept for any view: changes look them up where they can."""
     stored: dict[str, State] = field(default_factory=dict)
     _demands: dict[tuple[str, Columns], list[Demand]] = field(default_factory=dict)
     _arranged: dict[tuple[str, Columns], tuple[State, bool]] = field(default_factory=dict)

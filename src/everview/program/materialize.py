@@ -24,7 +24,7 @@ class Materializer:
     ) -> None:
         self._lowering = lowering
         self._stored = stored
-        self._derivatives = Differentiator(self, changed)
+        self._derivatives = Differentiator(self, changed, lowering.arrangements.maps)
 
     def change(self, plan: Plan) -> Plan:
         """Δ`plan` over changes, slices and results, when the relations in `changed` change."""

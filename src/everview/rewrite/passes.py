@@ -9,6 +9,7 @@ from everview.rewrite.distinct import eliminate_distinct
 from everview.rewrite.join_order import order_joins
 from everview.rewrite.loop_normal_form import flatten_loops
 from everview.rewrite.normalize import normalize
+from everview.rewrite.plain_equality import plain_equality
 from everview.rewrite.preaggregate import preaggregate
 from everview.rewrite.prune import prune_columns
 from everview.rewrite.pushdown import push_filters
@@ -22,6 +23,7 @@ PASSES: tuple[Callable[[Plan], Plan], ...] = (
     shorten_orders,
     prune_columns,
     preaggregate,
+    plain_equality,
     flatten_loops,
     normalize,
 )

@@ -8,11 +8,12 @@ from functools import lru_cache
 from sqlglot import exp
 
 from everview.errors import UserError
+from everview.expr.coercion import common
 from everview.expr.quoting import duckdb_name as quoted
 from everview.expr.scalar import parse, text
 from everview.expr.signatures import TRY_OPERATORS
 from everview.expr.type_inference import Typed, annotate
-from everview.expr.types import Schema, Type, decimal_parts
+from everview.expr.types import Schema, Type, decimal_parts, is_exact
 from everview.sqlgen import averages
 from everview.sqlgen.parity.casts import cast, literal_cast
 from everview.sqlgen.parity.decimals import require_fit
@@ -88,8 +89,17 @@ def _unknown(node: Typed) -> str:
 
 
 def _refuse_hidden_errors(name: str, *args: Typed) -> None:
-    if any(arg.name not in ("column", "literal") for arg in args):
+    if not all(map(_has_a_value, args)):
         raise NotAtParity(f"{name} of an expression", "DuckDB's TRY would hide its errors too")
+
+
+def _has_a_value(node: Typed) -> bool:
+    """Whether no row is an error: a column, a literal, or one of these as a wider exact number."""
+    if node.name != "cast":
+        return node.name in ("column", "literal")
+    (value,) = node.args
+    types = (value.type or "", node.type or "")
+    return all(map(is_exact, types)) and common(*types) == node.type and _has_a_value(value)
 
 
 def _applied(node: Typed, result: Type) -> str:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import date
 from decimal import Decimal, getcontext, setcontext
 from itertools import repeat
@@ -27,6 +27,7 @@ from everview.trigger_programs.columns import (
     is_text,
     unscaled_decimal,
 )
+from everview.trigger_programs.common_products import CommonProducts
 from everview.trigger_programs.program import Trigger, TriggerProgram
 from everview.trigger_programs.statement_tree import (
     INDENT,
@@ -254,16 +255,17 @@ def _changes(tree: StatementTree, shared: SharedNames, root: Node) -> list[str]:
         f"{INDENT}a{numbers[id(a)]} = []" for node in nodes if node.in_loop for a in node.added
     ]
 
-    def computed(node: Node, depth: int) -> list[str]:
+    def computed(node: Node, depth: int, products: CommonProducts) -> list[str]:
         indent = INDENT * depth
-        made: list[str] = []
+        products, before, values = products.at(node, (a.value.text for a in node.added))
+        made = [f"{indent}{line}" for line in before]
         known: dict[str, str] = {}
-        for added in node.added:
+        for added, value in zip(node.added, values, strict=True):
             number = numbers[id(added)]
             if node.in_loop:
-                made.append(f"{indent}a{number}.append(({added.key}, {added.value.text}))")
+                made.append(f"{indent}a{number}.append(({added.key}, {value}))")
             else:
-                made.append(f"{indent}d{number} = {added.value.text}")
+                made.append(f"{indent}d{number} = {value}")
                 if added.key not in known:
                     known[added.key] = f"k{number}"
                     made.append(f"{indent}k{number} = {added.key}")
@@ -271,10 +273,10 @@ def _changes(tree: StatementTree, shared: SharedNames, root: Node) -> list[str]:
         if node.added and not node.in_loop and node is not root:
             made.append(f"{indent}l{flags[id(node)]} = True")
         for child in node.children.values():
-            made += _entered(child, depth, computed)
+            made += _entered(child, depth, products, computed)
         return made
 
-    lines += computed(root, 1)
+    lines += computed(root, 1, CommonProducts())
     looped = any(each.in_loop for each in nodes)
     lines += [f"{INDENT}u = []"] * looped + [f"{INDENT}try:"]
     for node in nodes:
@@ -308,12 +310,17 @@ def _changes(tree: StatementTree, shared: SharedNames, root: Node) -> list[str]:
     return lines
 
 
-def _entered(child: Node, depth: int, computed: Callable[[Node, int], list[str]]) -> list[str]:
+def _entered(
+    child: Node,
+    depth: int,
+    products: CommonProducts,
+    computed: Callable[[Node, int, CommonProducts], list[str]],
+) -> list[str]:
     """The lines of a step, and of what is under it."""
     step = child.step
     assert step is not None
     lines = [f"{INDENT * depth}{line}" for line in step.lines]
-    return lines + computed(child, depth + step.opens + step.deeper)
+    return lines + computed(child, depth + step.opens + step.deeper, products)
 
 
 def _stored(
@@ -369,13 +376,14 @@ def _batch_function(at: int, tree: StatementTree, shared: SharedNames) -> list[s
     each_row = f"for {row}, in zip(*columns):" if row else "for _ in range(n):"
     lines.append(f"{INDENT}{each_row}")
 
-    def computed(node: Node, depth: int) -> list[str]:
+    def computed(node: Node, depth: int, products: CommonProducts) -> list[str]:
         indent = INDENT * depth
-        made: list[str] = []
+        products, before, values = products.at(node, (a.value.text for a in node.added))
+        made = [f"{indent}{line}" for line in before]
         keys: dict[str, str] = {}
-        for added in node.added:
+        for added, text in zip(node.added, values, strict=True):
             number, scale = shared.numbers[added.map], scales[added.map]
-            [value, _] = tree.aligned([added.value, Number("0", scale)])
+            [value, _] = tree.aligned([replace(added.value, text=text), Number("0", scale)])
             sign = "+" if added.sign > 0 else "-"
             if not shared.arity[added.map]:
                 made.append(f"{indent}d{number} {sign}= {value}")
@@ -388,10 +396,10 @@ def _batch_function(at: int, tree: StatementTree, shared: SharedNames) -> list[s
                 key = keys[key]
             made.append(f"{indent}d{number}[{key}] = g{number}({key}, 0) {sign} {value}")
         for child in node.children.values():
-            made += _entered(child, depth, computed)
+            made += _entered(child, depth, products, computed)
         return made
 
-    lines += computed(tree.root, 2) or [f"{INDENT * 2}pass"]
+    lines += computed(tree.root, 2, CommonProducts()) or [f"{INDENT * 2}pass"]
     for name in maps:
         number = shared.numbers[name]
         if not shared.arity[name]:

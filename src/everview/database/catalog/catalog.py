@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, TypeAlias
 
 from everview.arguments import did_you_mean, named
 from everview.compiler import (
@@ -76,6 +76,8 @@ from everview.plan.traverse import schema_of, sources
 from everview.runtime.protocol import Stored
 from everview.sqlgen.sql import ring_columns
 
+RowCounts: TypeAlias = Callable[[], Mapping[str, int]]
+
 BEYOND_REACH = ("E011", "E012", "E015", "Q010", "Q023")
 """What is said of a stored view that another engine, or one that is given more, keeps fresh."""
 
@@ -97,6 +99,8 @@ class Catalog:
     """By name. One that is not enforced is also a view of that name, of what violates it."""
     known: Known = field(default_factory=Known)
     """What the store tells of views that were declared before, whoever compiled them."""
+    row_counts: RowCounts = dict
+    """How many rows each relation has now, where that is known: the choice of a policy asks."""
     _beyond: dict[str, UserError] = field(default_factory=dict)
     _compiled: dict[str, View] = field(default_factory=dict)
     _assertions: dict[str, Assertion] = field(default_factory=dict)
@@ -331,8 +335,9 @@ class Catalog:
         assertions = {
             name: each for name, each in self._assertions.items() if same >= {*self.reads(name)}
         }
-        declared = (self.functions, self.constraints, known, beyond, kept, assertions)
-        return Catalog(tables, views, self.analyze, self.describe, *declared)
+        declared = (self.functions, self.constraints, known, self.row_counts)
+        compiled = (beyond, kept, assertions)
+        return Catalog(tables, views, self.analyze, self.describe, *declared, *compiled)
 
     def with_constraint(self, constraint: ConstraintDefinition) -> Catalog:
         """The catalog with one more constraint, compiled; its table is declared already."""
@@ -671,7 +676,8 @@ class Catalog:
             self._must_read_what_is_fresh(name)
             view = self.views[name]
             text, known = self.text_over(name)
-            made, decision = compile_view(text, known, self.analyze, view.decision)
+            rows = self.row_counts() if view.decision is None else {}
+            made, decision = compile_view(text, known, self.analyze, view.decision, rows)
             self._compiled[name] = made
             if view.decision is None:
                 self.views[name] = replace(view, decision=decision)

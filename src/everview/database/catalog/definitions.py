@@ -258,8 +258,9 @@ def view_from(raw: Mapping[str, Any]) -> ViewDefinition:
     name, calls = raw["name"], tuple(raw.get("calls", ()))
     language = raw.get("language", SQL)
     told: Mapping[str, Any] = raw.get("policy", {})
+    rows = tuple((name, count) for name, count in told.get("rows", {}).items())
     decision = Decision(
-        told.get("name", CIRCUIT), told.get("declared", False), told.get("reason", "")
+        told.get("name", CIRCUIT), told.get("declared", False), told.get("reason", ""), rows
     )
     view = ViewDefinition(
         *(name, raw["query"], columns, refresh, raw.get("rest"), parts, calls, language),
@@ -301,6 +302,7 @@ def _decision_json(decision: Decision | None) -> dict[str, Any]:
         return {}
     told: dict[str, Any] = {"name": decision.policy}
     told |= {"declared": True} if decision.declared else {"reason": decision.reason}
+    told |= {"rows": dict(decision.rows)} if decision.rows else {}
     return {"policy": told}
 
 

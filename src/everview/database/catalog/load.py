@@ -100,6 +100,8 @@ def _in_decision(view: ViewDefinition) -> Iterator[str]:
     yield from _not_text((decision.policy, decision.reason))
     if decision.policy not in POLICIES or not isinstance(decision.declared, bool):
         yield f"{view.name!r} has no policy of ours"
+    if any(type(count) is not int or count < 0 for _, count in decision.rows):
+        yield f"{view.name!r} was chosen a policy for relations of no size"
 
 
 def _in_part(part: RecomputedBlock) -> Iterator[str]:

@@ -13,7 +13,8 @@ from everview.plan.products import Members, Product, product_of
 from everview.plan.text import INDENT
 from everview.plan.traverse import sources, walk
 from everview.program.arrangements import Arrangements
-from everview.program.policy import HIGHER_ORDER, Decision, products_in
+from everview.program.maps import products_in
+from everview.program.policy import HIGHER_ORDER, Decision
 
 
 def policy_line(decision: Decision) -> str:
@@ -91,7 +92,7 @@ def _product(
     yield f"{margin}Σ over {_names(product, members)} by {by}: degree {_shown(whole)}{kept}"
     maps: list[Members] = []
     for place in members:
-        steps = drive(product, members, place)
+        steps = drive(product, members, place, lambda part: product.map_of(part) in states.maps)
         read = "; ".join(f"{_names(product, s.members)} by {_by(s)}" for s in steps) or "nothing"
         more = sorted({each for step in steps for each in _more(step)})
         note = f"  -- examines every {', '.join(more)}" if more else "  -- constant work"

@@ -45,7 +45,7 @@ def explain_view(catalog: Catalog, name: str, stage: str, known: FetchCosts) -> 
     if stage == "plan":
         return print_plan(plan)
     if stage == "derivative":
-        return print_derivative(plan)
+        return print_derivative(plan, maps=catalog.maintenance.states.maps)
     program = _program(catalog, name)
     if stage == "program":
         return "\n".join([*_recomputed(catalog, name), explain(program, known.of_fetches())])

@@ -13,6 +13,7 @@ from everview.database.introspect.operators import states_for
 from everview.differentiate.lifting import is_lifted
 from everview.plan.nodes import Fixpoint
 from everview.plan.traverse import walk
+from everview.program.maps import Rows
 from everview.program.policy import Decision
 from everview.runtime.protocol import Held, Local
 from everview.store.manifest import Manifest
@@ -66,6 +67,7 @@ def memory_status(local: Local, store: Store) -> MemoryStatus:
 def status(catalog: Catalog, manifest: Manifest, held: Held, store: Store) -> list[RelationStatus]:
     """Tables, then views, then what is recomputed of them, then states, then constraints."""
     measured = history(store, catalog, EPOCHS)
+    counts = tuple((name, each.rows) for name, each in manifest.relations.items())
     kinds = dict.fromkeys(catalog.tables, "table") | dict.fromkeys(catalog.views, "view")
     kinds |= dict.fromkeys(catalog.parts, "part")
     kinds |= dict.fromkeys(catalog.maintenance.states.stored, "state")
@@ -85,7 +87,7 @@ def status(catalog: Catalog, manifest: Manifest, held: Held, store: Store) -> li
         relations.append(
             RelationStatus(
                 *(name, kind, rows, size, len(segments), read, how, held.bytes_of(name)),
-                *_kept(catalog, name, measured),
+                *_kept(catalog, name, measured, counts),
             )
         )
     enforced = (each for each in catalog.constraints.values() if each.enforced)
@@ -96,14 +98,14 @@ def status(catalog: Catalog, manifest: Manifest, held: Held, store: Store) -> li
 
 
 def _kept(
-    catalog: Catalog, name: str, measured: Sequence[Entry]
+    catalog: Catalog, name: str, measured: Sequence[Entry], counts: Rows
 ) -> tuple[str, tuple[str, ...], str]:
     """The policy of a view, the states that it and they are maintained by, and the advice."""
     if name not in catalog.views or name in catalog.beyond_reach:
         return "", (), ""
     decision, view = catalog.views[name].decision or Decision(), catalog.compiled(name)
     found = states_for(view, catalog.maintenance.states)
-    return policy_line(decision), tuple(sorted(found)), advice(view, measured)
+    return policy_line(decision), tuple(sorted(found)), advice(view, measured, counts)
 
 
 def refresh(catalog: Catalog, view: str) -> str:
