@@ -1,6 +1,6 @@
 """Spark does the work: DataFrames in, nothing held, the first transaction, a bounded driver.
 
-python -m bench.driver [--measure frame,large,unheld,first,memory,stream|all] [--scale S]
+python -m bench.driver [--measure frame,large,unheld,policies,first,memory,stream|all] [--scale S]
                        [--views q01,q06|all] [--changes 1%,10%] [--rounds N] [--memory 1GB]
                        [--transactions N] [--heap 8g] [--out FOLDER] [--data FOLDER] [--fresh]
 """
@@ -25,7 +25,7 @@ import pyarrow.parquet as pq
 import everview as ev
 from bench import driver_rows, resource_usage
 from bench.baseline import Baseline, as_frames
-from bench.driver_rows import Batches, Figure, Phase
+from bench.driver_rows import Batches, Figure, Phase, UnderPolicy
 from bench.measure import Unequal, must_be_equal
 from bench.ours import Committed, Ours, copied, template
 from bench.plain import started
@@ -34,6 +34,7 @@ from bench.refresh import Refresh
 from bench.rows import RESULTS
 from bench.tables import DATA, generated, queries
 from bench.three_views import QUERIES as THREE_VIEWS
+from everview.program.policy import CIRCUIT, HIGHER_ORDER
 from everview.store.manifest import Manifest
 from everview.store.store import Store
 
@@ -42,8 +43,13 @@ if TYPE_CHECKING:
 
 ORDERS = 10
 """How many orders a small DataFrame has: half of them new, half of them deleted."""
-CHANGES = {"large": ("1%", "10%", "50%"), "unheld": ("0.001%", "0.1%"), "memory": ("0.001%",)}
-ROUNDS = {"frame": 10, "large": 2, "unheld": 5, "first": 3, "stream": 50}
+CHANGES = {
+    "large": ("1%", "10%", "50%"),
+    "unheld": ("0.001%", "0.1%"),
+    "policies": ("0.001%", "1%"),
+    "memory": ("0.001%",),
+}
+ROUNDS = {"frame": 10, "large": 2, "unheld": 5, "policies": 3, "first": 3, "stream": 50}
 RECOMPUTED = 3
 """How often the baseline is measured, at most."""
 BATCH_ROWS, FRESH_LINES = 1_000, 100
@@ -81,14 +87,16 @@ class Bench:
         return f"{100 * ORDERS / orders:.6g}%"
 
     @contextmanager
-    def store(self, views: Mapping[str, str], memory: int | str | None) -> Iterator[Ours]:
+    def store(
+        self, views: Mapping[str, str], memory: int | str | None, policy: str | None = None
+    ) -> Iterator[Ours]:
         """A copy of the store with all tables, with views over them."""
         options = self.options
         kept = template(options.data, self.tables, "spark", self.session, fresh=False)
         folder = copied(kept, self.scratch / "store")
         ours = Ours(folder, "spark", self.session, memory)
         try:
-            ours.create(views)
+            ours.create(views, policy)
             yield ours
         finally:
             ours.close()
@@ -143,6 +151,43 @@ def unheld(bench: Bench) -> Iterator[Figure]:
         for view, text in bench.views.items():
             turn = Turn("unheld", view, {view: text}, memory)
             yield from _figures(bench, turn, plan, baseline, plan.load)
+
+
+def policies(bench: Bench) -> Iterator[UnderPolicy]:
+    """Changes with nothing held, each view alone under two policies; the same answers."""
+    changes = bench.options.changes or CHANGES["policies"]
+    plan = bench.plan(changes, bench.rounds("policies"))
+    memory = 0 if bench.options.memory is None else bench.options.memory
+    for view, text in bench.views.items():
+        answers = {}
+        for policy in (CIRCUIT, HIGHER_ORDER):
+            with bench.store({view: text}, memory, policy) as ours:
+                for row in _under_policy(ours, plan):
+                    yield UnderPolicy(
+                        "policies",
+                        bench.options.scale,
+                        row[0],
+                        view,
+                        _told(memory),
+                        policy,
+                        *row[1:],
+                    )
+                answers[policy] = ours.answer(view)
+        must_be_equal(view, answers[CIRCUIT], answers[HIGHER_ORDER])
+
+
+def _under_policy(ours: Ours, plan: Plan) -> Iterator[tuple[Any, ...]]:
+    """Of each size of change the median: what it is, time, rows read, jobs, gear, state bytes."""
+    done = 0
+    for change, numbers in plan.numbers.items():
+        for number in range(done, numbers[0]):
+            ours.commit(plan.load(number))
+        costs = [ours.commit(plan.load(number)) for number in numbers]
+        done = numbers[-1] + 1
+        middle = sorted(costs, key=lambda cost: cost.ms)[(len(costs) - 1) // 2]
+        entry = _entry(ours, middle)
+        shown = round(middle.ms, 1), entry.rows_read, middle.jobs, entry.gear
+        yield change, *shown, ours.state_bytes()
 
 
 def first(bench: Bench) -> Iterator[Figure]:
@@ -266,6 +311,7 @@ MEASURES: dict[str, Callable[[Bench], Iterator[Any]]] = {
     "frame": frame,
     "large": large,
     "unheld": unheld,
+    "policies": policies,
     "first": first,
     "memory": memory,
     "stream": stream,
@@ -314,7 +360,7 @@ def run(options: argparse.Namespace, session: SparkSession) -> list[str]:
 def _measured(measure: str, bench: Bench) -> list[str]:
     """Write the rows of one measure; a view at a time, so that one that fails stops no other."""
     problems = []
-    alone = measure in ("large", "unheld")
+    alone = measure in ("large", "unheld", "policies")
     parts = [[view] for view in bench.options.views] if alone else [bench.options.views]
     for views in parts:
         wanted = argparse.Namespace(**{**vars(bench.options), "views": views})

@@ -115,8 +115,38 @@ class Batches:
         )
 
 
-Measured: TypeAlias = Figure | Phase | Batches
-_MADE: dict[str, type[Any]] = {"memory": Phase, "stream": Batches}
+@dataclass(frozen=True)
+class UnderPolicy:
+    """A transaction under one view that is maintained by a policy; `state_bytes` with the view."""
+
+    measure: str
+    scale: float
+    change: str
+    view: str
+    memory: str
+    policy: str
+    ms: float
+    rows_read: int | None
+    jobs: int
+    gear: str | None
+    state_bytes: int
+
+    @property
+    def key(self) -> tuple[object, ...]:
+        """What the row is about; a later measurement takes its place."""
+        return self.scale, float(self.change.rstrip("%")), self.memory, self.view, self.policy
+
+    @property
+    def told(self) -> str:
+        """One line for whoever waits."""
+        return (
+            f"[{self.measure}, scale {self.scale:g}] {self.view}, {self.change}, {self.policy}: "
+            f"{self.ms:,.0f} ms, {self.jobs} jobs, {self.rows_read:,} rows read"
+        )
+
+
+Measured: TypeAlias = Figure | Phase | Batches | UnderPolicy
+_MADE: dict[str, type[Any]] = {"memory": Phase, "stream": Batches, "policies": UnderPolicy}
 
 
 def read(folder: Path, measure: str) -> list[Measured]:
@@ -130,7 +160,7 @@ def write(folder: Path, row: Measured) -> None:
     """Add a row to its file, in the place of an older one of the same, and write its table."""
     kept = {each.key: each for each in read(folder, row.measure)} | {row.key: row}
     rows = list(kept.values())
-    if isinstance(row, Figure):
+    if isinstance(row, Figure | UnderPolicy):
         rows = [kept[key] for key in sorted(kept, key=str)]
     folder.mkdir(parents=True, exist_ok=True)
     told = ",\n".join(f"  {json.dumps(asdict(each))}" for each in rows)
@@ -147,6 +177,7 @@ def table(folder: Path, measure: str) -> str:
     figures = [row for row in rows if isinstance(row, Figure)]
     phases = [row for row in rows if isinstance(row, Phase)]
     streams = [row for row in rows if isinstance(row, Batches)]
+    policies = [row for row in rows if isinstance(row, UnderPolicy)]
     parts = [head]
     if figures:
         parts += [BASELINE, "\n".join(_summary(figures)), "\n".join(_lines(figures))]
@@ -154,6 +185,8 @@ def table(folder: Path, measure: str) -> str:
         parts += ["\n".join(_phases(phases))]
     if streams:
         parts += ["\n".join(_streams(streams))]
+    if policies:
+        parts += ["\n".join(_policies(policies))]
     return "\n\n".join(parts)
 
 
@@ -161,6 +194,7 @@ TITLES = {
     "frame": "Ten orders as a DataFrame under three views",
     "large": "A part of the orders as a DataFrame, each view alone",
     "unheld": "Small changes with nothing held in the driver, each view alone",
+    "policies": "Changes with nothing held under two policies, each view alone",
     "first": "The first transaction after opening",
     "memory": "Memory of the driver, and what is written",
     "stream": "Batches of a stream by foreachBatch under three views",
@@ -221,6 +255,19 @@ def _streams(rows: Sequence[Batches]) -> list[str]:
     lines += [
         f"| {row.scale:g} | {row.memory} | {row.batches} | {row.rows:,} | {row.jobs:.2f}"
         f" | {row.most_jobs} | {row.ms:,.0f} | {row.most_ms:,.0f} |"
+        for row in rows
+    ]
+    return lines
+
+
+def _policies(rows: Sequence[UnderPolicy]) -> list[str]:
+    lines = [
+        "| scale | change | memory | view | policy | ms | rows read | jobs | gear | state MB |",
+        "|---:|---:|---|---|---|---:|---:|---:|---|---:|",
+    ]
+    lines += [
+        f"| {row.scale:g} | {row.change} | {row.memory} | {row.view} | {row.policy} | {row.ms:,.0f}"
+        f" | {row.rows_read:,} | {row.jobs} | {row.gear} | {row.state_bytes / 1e6:,.1f} |"
         for row in rows
     ]
     return lines

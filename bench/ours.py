@@ -102,11 +102,11 @@ class Ours:
         for name in KEYS:
             self.db.insert(name, self._rows(tables / f"{name}.parquet"))
 
-    def create(self, views: Mapping[str, str]) -> None:
-        """Declare views over what there is, all together."""
-        self.db.sql(
-            ";".join(f"CREATE MATERIALIZED VIEW {name} AS {text}" for name, text in views.items())
-        )
+    def create(self, views: Mapping[str, str], policy: str | None = None) -> None:
+        """Declare views over what there is, all together; without a policy one is chosen."""
+        under = "" if policy is None else f"WITH (policy = '{policy}') "
+        declared = (f"{name} {under}AS {text}" for name, text in views.items())
+        self.db.sql(";".join(f"CREATE MATERIALIZED VIEW {each}" for each in declared))
 
     def apply(self, refresh: Refresh) -> Cost:
         """Commit one transaction, and tell its cost."""

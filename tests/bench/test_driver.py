@@ -53,6 +53,20 @@ def test_a_large_frame_is_measured_for_each_view_and_size(data, tmp_path, spark)
 
 @pytest.mark.slow
 @pytest.mark.spark
+def test_two_policies_stand_beside_each_other(data, tmp_path, spark):
+    rows = measured(data, tmp_path, spark, "policies")
+    assert {(row["change"], row["view"], row["policy"]) for row in rows} == {
+        (change, view, policy)
+        for change in ("0.001%", "1%")
+        for view in ("q06", "q12")
+        for policy in ("circuit", "higher-order")
+    }
+    read = {(row["view"], row["policy"], row["change"]): row["rows_read"] for row in rows}
+    assert read["q12", "higher-order", "1%"] < read["q12", "circuit", "1%"]
+
+
+@pytest.mark.slow
+@pytest.mark.spark
 def test_with_nothing_held_every_view_is_measured(data, tmp_path, spark):
     rows = measured(data, tmp_path, spark, "unheld")
     assert {(row["change"], row["view"], row["memory"]) for row in rows} == {
