@@ -230,9 +230,9 @@ def test_actions_leave_nothing_that_refers_to_a_key_that_went(first, second, kin
             after, done = applied(state, changes)
             added = [("tail", 1, (row[0],)) for table, w, row in done if (table, w) == ("child", 1)]
             after["tail"] += [row for _, _, row in added]
-            good = unique(after["parent"], 0) and unique(after["child"], 0)
             follow(state, after, "parent", "child", 1, first)
             follow(state, after, "child", "tail", 0, second)
+            good = unique(after["parent"], 0) and unique(after["child"], 0)
             after["tail"] = [*{*after["tail"]}] if kind == "set" else after["tail"]
             good = good and refers(after["parent"], after["child"])
             there = {row[0] for row in after["child"]}
