@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import re
 import sys
+from collections import Counter
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -54,6 +56,36 @@ def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool 
     if only_spark and collection_path.name.startswith("test_"):
         return not NEEDS_SPARK.search(collection_path.read_text("utf-8")) or None
     return None
+
+
+SPARK_ONE_IN = 3
+"""Of the tests in a file that run on every engine, so many stand for one on Spark."""
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """What runs on every engine runs on Spark as a sample of each file; all in `make test-all`."""
+    of_file = Counter[Path]()
+    for item in items if not THOROUGH else ():
+        case = getattr(item, "callspec", None)
+        if case is not None and case.params.get("engine") == "spark":
+            if of_file[item.path] % SPARK_ONE_IN:
+                item.add_marker(pytest.mark.slow)
+            of_file[item.path] += 1
+
+
+def pytest_collection_finish() -> None:
+    """Let the collector of garbage pass over all tests: they stay, and take it half a second."""
+    gc.collect()
+    gc.freeze()
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _what_stays_is_passed_over() -> Iterator[None]:
+    """So it is with what a file of tests leaves behind, such as plans that are remembered."""
+    yield
+    gc.collect()
+    gc.freeze()
 
 
 @pytest.fixture(scope="session")

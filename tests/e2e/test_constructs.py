@@ -9,7 +9,6 @@ import duckdb
 import pytest
 
 import everview as ev
-from cases import THOROUGH
 from e2e.constructs import BEYOND_SPARK, CONSTRUCTS
 from e2e.test_views import World
 from everview.analysis.sign import Sign, sign
@@ -32,21 +31,17 @@ def world(open_db, tmp_path):
 
 SOME = 15
 """How many constructs share a world: one question to Spark is asked for all of them."""
-SAMPLED = 3
-"""Every so many of them is kept on Spark in `make test`; `make test-all` has them all."""
 
 
 @pytest.mark.parametrize("first", list(CONSTRUCTS)[::SOME])
 def test_every_construct_equals_recomputation_after_every_transaction(world, first):
     world.transact(0)
-    sampled = world.db.engine.name == "spark" and not THOROUGH
     start = list(CONSTRUCTS).index(first)
     chosen = list(CONSTRUCTS.items())[start : start + SOME]
-    for name, text in chosen[:: SAMPLED if sampled else 1]:
+    for name, text in chosen:
         world.view(f"v_{name}", text)
     world.check()
-    transactions = 2 if sampled else 4
-    for number in range(1, 1 + transactions):
+    for number in range(1, 5):
         world.transact(number)
         world.check()
     assert world.db.audit().ok

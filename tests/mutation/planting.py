@@ -71,6 +71,7 @@ def _codes(code: CodeType) -> dict[tuple[str, int], CodeType]:
 def _functions(module: ModuleType) -> list[FunctionType]:
     """The functions written in a module, wherever they are kept."""
     path = inspect.getfile(module)
+    gc.unfreeze()
     return [
         found
         for found in gc.get_objects()
