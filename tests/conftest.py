@@ -80,6 +80,11 @@ def pytest_collection_finish() -> None:
     gc.freeze()
 
 
+def pytest_unconfigure() -> None:
+    """At the end it looks at everything again, so that libraries see their objects go."""
+    gc.unfreeze()
+
+
 @pytest.fixture(scope="module", autouse=True)
 def _what_stays_is_passed_over() -> Iterator[None]:
     """So it is with what a file of tests leaves behind, such as plans that are remembered."""
