@@ -871,3 +871,27 @@ def test_a_row_takes_what_is_inside_it_along(db: Database) -> None:
     db.compact()
     db.retain(1, grace=0)
     assert rows_of(db, "movies") == in_order(ROWS)
+
+
+HALVES = {
+    "ON CONFLICT": lambda tx: tx.sql(
+        "INSERT INTO v VALUES ('a', 'y', ARRAY(5)), ('b', 'too long', ARRAY(2)) "
+        "ON CONFLICT (name) DO UPDATE SET t = excluded.t"
+    ),
+    "a value": lambda tx: tx.apply("v", deleted=[A_ROW], inserted=[("b", "too long", [2])]),
+    "an element": lambda tx: tx.apply("v", deleted=[A_ROW], inserted=[("b", "y", ["no"])]),
+}
+A_ROW = ("a", "x", [1])
+
+
+@pytest.mark.parametrize("half", HALVES)
+def test_a_call_that_fails_half_way_leaves_nothing_in_its_transaction(tmp_path, half):
+    with ev.open(str(tmp_path / "store"), engine="duckdb") as db:
+        db.sql("CREATE TABLE v (name STRING PRIMARY KEY, t VARCHAR(2), shows BAG<INT>)")
+        db.insert("v", [A_ROW, ("c", "z", [])])
+        with db.transaction() as tx:
+            tx.delete("v", keys=["c"])
+            with pytest.raises(UserError, match="T001"):
+                HALVES[half](tx)
+            assert tx.read("v").rows() == [A_ROW]
+        assert db.read("v").rows() == [A_ROW]

@@ -265,11 +265,16 @@ class Transaction:
         return self._exclusively(reported, self)
 
     def gather(self, work: Callable[[], None]) -> None:
-        """Add to the changes; a transaction that is repeated leaves that out."""
+        """Add to the changes, all or nothing; a transaction that is repeated leaves that out."""
         if self.repeated:
             self._must_be_open()
-        else:
+            return
+        before = self._gathered
+        try:
             self.run(work)
+        except BaseException:
+            self._gathered = before
+            raise
 
     def wait(self, seconds: float) -> None:
         """Return when it has ended, or after `seconds`."""
