@@ -162,32 +162,22 @@ def policies(bench: Bench) -> Iterator[UnderPolicy]:
         answers = {}
         for policy in (CIRCUIT, HIGHER_ORDER):
             with bench.store({view: text}, memory, policy) as ours:
-                for row in _under_policy(ours, plan):
+                for done in _done(ours, plan, plan.load):
                     yield UnderPolicy(
-                        "policies",
-                        bench.options.scale,
-                        row[0],
-                        view,
-                        _told(memory),
-                        policy,
-                        *row[1:],
+                        measure="policies",
+                        scale=bench.options.scale,
+                        change=done.change,
+                        view=view,
+                        memory=_told(memory),
+                        policy=policy,
+                        ms=round(done.middle.ms, 1),
+                        rows_read=_entry(ours, done.middle, view).rows_read,
+                        jobs=done.middle.jobs,
+                        gear=done.entry.gear,
+                        state_bytes=ours.state_bytes(),
                     )
                 answers[policy] = ours.answer(view)
         must_be_equal(view, answers[CIRCUIT], answers[HIGHER_ORDER])
-
-
-def _under_policy(ours: Ours, plan: Plan) -> Iterator[tuple[Any, ...]]:
-    """Of each size of change the median: what it is, time, rows read, jobs, gear, state bytes."""
-    done = 0
-    for change, numbers in plan.numbers.items():
-        for number in range(done, numbers[0]):
-            ours.commit(plan.load(number))
-        costs = [ours.commit(plan.load(number)) for number in numbers]
-        done = numbers[-1] + 1
-        middle = sorted(costs, key=lambda cost: cost.ms)[(len(costs) - 1) // 2]
-        entry = _entry(ours, middle)
-        shown = round(middle.ms, 1), entry.rows_read, middle.jobs, entry.gear
-        yield change, *shown, ours.state_bytes()
 
 
 def first(bench: Bench) -> Iterator[Figure]:
@@ -379,33 +369,53 @@ def _figures(
     bench: Bench, turn: Turn, plan: Plan, baseline: Baseline, made: Callable[[int], Refresh]
 ) -> Iterator[Figure]:
     """The transactions of a plan, those of a size followed by the baseline; answers compared."""
-    done, texts = 0, turn.texts
+    texts = turn.texts
     with bench.store(texts, turn.memory) as ours:
-        for change, numbers in plan.numbers.items():
-            for number in range(done, numbers[0]):
-                ours.commit(made(number))
-            changes = [made(number) for number in numbers]
-            costs = [ours.commit(each) for each in changes]
-            done = numbers[-1] + 1
-            spent = baseline.spent(numbers[-1], texts, min(len(numbers), RECOMPUTED))
-            middle = sorted(costs, key=lambda cost: cost.ms)[(len(costs) - 1) // 2]
-            entry = _entry(ours, middle)
+        for done in _done(ours, plan, made):
+            spent = baseline.spent(done.last, texts, min(len(done.costs), RECOMPUTED))
             yield Figure(
                 measure=turn.measure,
                 scale=bench.options.scale,
-                change=change,
+                change=done.change,
                 view=turn.label,
                 memory=_told(turn.memory),
-                ours_ms=round(median(cost.ms for cost in costs), 1),
+                ours_ms=round(median(cost.ms for cost in done.costs), 1),
                 baseline_ms=round(spent.ms, 1),
                 baseline_write_ms=round(spent.write_ms, 1),
-                jobs=middle.jobs,
-                way=entry.way,
-                gear=entry.gear,
-                rounds=len(costs),
+                jobs=done.middle.jobs,
+                way=done.entry.way,
+                gear=done.entry.gear,
+                rounds=len(done.costs),
             )
         for name in texts:
             must_be_equal(name, baseline.answer(name), ours.answer(name))
+
+
+@dataclass(frozen=True)
+class Done:
+    """The measured transactions of one size, the middle one of them, and what history says of it.
+
+    `last` is the number of the last one in the plan.
+    """
+
+    change: str
+    last: int
+    costs: Sequence[Committed]
+    middle: Committed
+    entry: Any
+
+
+def _done(ours: Ours, plan: Plan, made: Callable[[int], Refresh]) -> Iterator[Done]:
+    """Commit the transactions of a plan, size by size."""
+    first = 0
+    for change, numbers in plan.numbers.items():
+        for number in range(first, numbers[0]):
+            ours.commit(made(number))
+        changes = [made(number) for number in numbers]
+        costs = [ours.commit(each) for each in changes]
+        first = numbers[-1] + 1
+        middle = sorted(costs, key=lambda cost: cost.ms)[(len(costs) - 1) // 2]
+        yield Done(change, numbers[-1], costs, middle, _entry(ours, middle))
 
 
 def _phase(
@@ -436,11 +446,11 @@ def _as_frames(bench: Bench, plan: Plan) -> Callable[[int], Refresh]:
     return lambda number: as_frames(bench.session, plan, number)
 
 
-def _entry(ours: Ours, done: Committed) -> Any:
-    """What the store's own history says about a transaction."""
+def _entry(ours: Ours, done: Committed, view: str | None = None) -> Any:
+    """What the store's own history says about a transaction, or of a view in it."""
     newest = ours.db.epoch - done.before.epoch
     entries = ours.db.history(newest)
-    return next(e for e in entries if e.view is None and e.epoch == done.before.epoch + 1)
+    return next(e for e in entries if e.view == view and e.epoch == done.before.epoch + 1)
 
 
 def _bytes_added(before: Manifest, after: Manifest) -> int:

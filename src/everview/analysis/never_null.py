@@ -67,14 +67,11 @@ def _demanded(predicate: str) -> Columns:
     """The columns without whose values a condition does not hold."""
     found = set[str]()
     for part in scalar.conjuncts(predicate):
+        operands: list[exp.Expr | None] = [scalar.never_null_operand(part)]
         match scalar.parse(part):
-            case exp.Not(this=exp.Is(this=tested, expression=exp.Null())):
-                operands = [tested]
             case exp.Between(this=tested) | exp.In(this=tested):
                 operands = [tested]
             case exp.Expression() as tree if isinstance(tree, _COMPARISONS):
                 operands = [tree.this, tree.expression]
-            case _:
-                operands = []
         found |= {each.name for each in operands if isinstance(each, exp.Column)}
     return frozenset(found)

@@ -212,6 +212,15 @@ def equality(text_: str, *, nulls: bool = False) -> tuple[str, str] | None:
     return (text(tree.this), text(tree.expression)) if isinstance(tree, wanted) else None
 
 
+def never_null_operand(condition: str) -> exp.Expr | None:
+    """What `x IS NOT NULL` looks at; None for any other condition."""
+    match parse(condition):
+        case exp.Not(this=exp.Is(this=exp.Expr() as operand, expression=exp.Null())):
+            return operand
+        case _:
+            return None
+
+
 def whole_number(node: exp.Expr | None) -> int | None:
     """The value of an expression of integer literals, None for any other expression.
 

@@ -6,8 +6,6 @@ from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
 
-from sqlglot import exp
-
 from everview.analysis.keys import keys
 from everview.differentiate.product_change import Step, drive, lookups
 from everview.expr import scalar
@@ -221,19 +219,14 @@ def _share(plan: Plan) -> float:
     """The part of the rows that the filters of a plan are taken to keep."""
     predicates = (node.predicate for node in walk(plan) if isinstance(node, Filter))
     parts = (part for each in predicates for part in scalar.conjuncts(each))
-    return 1 / SELECTED if any(not _is_not_null(part) for part in parts) else 1
-
-
-def _is_not_null(condition: str) -> bool:
-    match scalar.parse(condition):
-        case exp.Not(this=exp.Is(expression=exp.Null())):
-            return True
-        case _:
-            return False
+    return 1 / SELECTED if any(scalar.never_null_operand(part) is None for part in parts) else 1
 
 
 def _is_first(plan: Plan, column: str) -> bool:
-    """Whether a table is looked up itself by a column, the first of its key, and unfiltered."""
+    """Whether a column is the first of a table's key: then rows are looked up in the table itself.
+
+    Those that a filter above it drops are read too.
+    """
     match plan:
         case Source(_, _, key):
             return key[:1] == (column,)

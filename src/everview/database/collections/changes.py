@@ -142,7 +142,7 @@ class DeepChanges:
         return [*removed, *self._shredded(table, fresh)]
 
     def updated_rows(self, table: TableDefinition, values: pa.Table, tx: Seen) -> Changes:
-        """The same of keys that may not be there."""
+        """Rows that get other values, as in `replaced`; a key that no row has is refused."""
         must_all_be_there(values, self.there(table, values), table)
         return self.replaced(table, values, tx)
 
