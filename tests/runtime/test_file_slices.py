@@ -162,6 +162,20 @@ def test_too_many_rows_for_the_driver_are_told(
             whole.read(most_bytes=whole.read().nbytes // 2)
 
 
+def test_rows_that_threads_read_are_all_counted(snapshot: Snapshot) -> None:
+    whole = asked(snapshot, None, pa.table({"x": [1]}), ())
+    parts = sum(len(found.chunks) for found in whole.parquet)
+    most, before = whole.read().nbytes - whole.small_rows().nbytes - 1, sys.getswitchinterval()
+    assert parts > 1
+    sys.setswitchinterval(1e-6)
+    try:
+        for _ in range(50):
+            with pytest.raises(TooManyRows):
+                whole.read(most_bytes=most)
+    finally:
+        sys.setswitchinterval(before)
+
+
 def test_what_tasks_run_needs_nothing_of_ours(snapshot: Snapshot, tmp_path: Path) -> None:
     from pyspark import cloudpickle
 

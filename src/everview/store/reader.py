@@ -8,6 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from math import inf
+from threading import Lock
 from typing import TypeVar
 
 import pyarrow as pa
@@ -113,6 +114,7 @@ class Reader:
         """
         parts = [part for each in found for part in each.chunks]
         kept = size = 0
+        counting = Lock()
 
         def read(part: FileGroups) -> pa.Table:
             nonlocal kept, size
@@ -123,8 +125,9 @@ class Reader:
                 with self.folder.filesystem.open_input_file(path) as source:
                     parquet = checksums.verified(source, part.footer.metadata)
                     rows = read_groups(parquet, part.groups, schema, test, part.file.layout)
-            kept += rows.num_rows
-            size += rows.nbytes
+            with counting:
+                kept += rows.num_rows
+                size += rows.nbytes
             return rows
 
         tables = _map_parallel(read, parts)
