@@ -7,6 +7,7 @@ from random import Random
 
 import pyarrow as pa
 from py4j.protocol import Py4JJavaError  # type: ignore[import-untyped]
+from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 
 from everview.engines.spark import actions
@@ -64,9 +65,10 @@ def text_difference(
                 f"SELECT {listed}, -{WEIGHT}, {WEIGHT} FROM {relations.names['stored']}"
             )
             return _consolidated_difference(session, both, snapshot.stored[name].schema)
-    except Py4JJavaError as problem:
+    except (PySparkException, Py4JJavaError) as problem:
         # Spark's optimizer fails on some texts, like LISTAGG(DISTINCT …) beside COUNT(DISTINCT …),
-        # or a correlated COUNT beside a key of GROUP BY under UNION ALL.
+        # a correlated COUNT beside a key of GROUP BY under UNION ALL, or an IN in ON that compares
+        # columns of both sides.
         # It also ends a recursion that ours does not.
         if ends_early(problem):
             return "Spark ends the recursion at a limit of its own"
@@ -138,7 +140,7 @@ def plan_difference(
         )
         try:
             return _consolidated_difference(session, both, snapshot.stored[name].schema)
-        except Py4JJavaError as problem:
+        except (PySparkException, Py4JJavaError) as problem:
             if not fails_inside(problem):
                 raise
             return None
