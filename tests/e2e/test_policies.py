@@ -373,6 +373,25 @@ def test_equal_maps_of_views_with_other_names_are_stored_once(tmp_path):
         assert {each.name for each in db.status() if each.kind == "state"} == before
 
 
+def test_a_lookup_that_only_a_state_needs_finds_all_its_columns(tmp_path):
+    """The state of `v` looks `t` up by d and g, after `w` has had it arranged by d alone."""
+    with ev.open(str(tmp_path), engine="duckdb") as db:
+        db.sql("""
+            CREATE TABLE t (a INT PRIMARY KEY, d INT, g DECIMAL(5,0));
+            CREATE TABLE u (k INT PRIMARY KEY, c BIGINT);
+            CREATE VIEW v WITH (policy = 'first-order') AS SELECT u.c, SUM(u.c / 4) AS s
+              FROM t JOIN u ON TRUE WHERE (t.d, t.g) IN (SELECT a, g FROM t) GROUP BY 1;
+            CREATE VIEW w AS SELECT u.k FROM u JOIN t ON u.c = t.d;
+            INSERT INTO t VALUES (1, 1, 5), (2, 1, 5), (3, 1, 6), (4, NULL, 5);
+            INSERT INTO u VALUES (1, 1), (2, 3), (3, NULL);
+            UPDATE t SET d = 3 WHERE a = 2; DELETE FROM t WHERE a = 4; DELETE FROM u WHERE k = 3;
+            UPDATE t SET g = 6 WHERE a = 1
+        """)
+        assert sorted(db.read("v").rows()) == [(1, 0.5), (3, 1.5)]
+        assert sorted(db.read("w").rows()) == [(1,), (1,), (2,)]
+        assert db.audit().ok
+
+
 def test_a_subquery_that_aggregates_is_a_factor_of_a_join(tmp_path):
     with ev.open(str(tmp_path / "store"), engine="duckdb") as db:
         db.sql(TABLES)

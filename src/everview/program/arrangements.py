@@ -81,7 +81,7 @@ class Arrangements:
     """The products of totals that are kept for any view: changes look them up where they can."""
     stored: dict[str, State] = field(default_factory=dict)
     _demands: dict[tuple[str, Columns], list[Demand]] = field(default_factory=dict)
-    _arranged: dict[tuple[str, Columns], tuple[State, bool]] = field(default_factory=dict)
+    _arranged: dict[tuple[str, Columns], tuple[State, str | None]] = field(default_factory=dict)
     _wanted: dict[tuple[Plan, Columns], None] = field(default_factory=dict)
 
     def linear_demand(self, plan: Plan, by: Columns) -> Demand | None:
@@ -122,10 +122,13 @@ class Arrangements:
             return Serving(source.name, every, order, filtered=False, whole=True)
         mark = (source.name, demand.order)
         self._demands.setdefault(mark, []).append(demand)
-        state, filtered = self._arranged.get(mark) or self._arrangement(mark)
-        wanted_columns = demand.columns if filtered else demand.all_columns
-        schema = tuple(c for c in schema_of(state.plan) if c.name in wanted_columns | {*demand.by})
-        return Serving(state.name, schema, state.sort, filtered)
+        state, predicate = self._arranged.get(mark) or self._arrangement(mark)
+        if not _holds(state, predicate, demand):
+            # The demand is new since relations were arranged; that is done again.
+            state, predicate = self._arrangement(mark)
+        wanted_columns = _stored_for(demand, predicate)
+        schema = tuple(c for c in schema_of(state.plan) if c.name in wanted_columns)
+        return Serving(state.name, schema, state.sort, predicate is not None)
 
     def arrange(self) -> None:
         """Decide, from all demands gathered so far, what each arrangement holds."""
@@ -139,18 +142,15 @@ class Arrangements:
         for plan, by in self._wanted:
             self.store(plan, by)
 
-    def _arrangement(self, mark: tuple[str, Columns]) -> tuple[State, bool]:
+    def _arrangement(self, mark: tuple[str, Columns]) -> tuple[State, str | None]:
         """The columns anyone wants; the filter too, where all who ask have the same."""
         demands = self._demands[mark]
         source, order = demands[0].source, mark[1]
-        filtered = len({d.predicate for d in demands}) == 1 and demands[0].predicate is not None
-        wanted = frozenset[str]().union(
-            *(d.by for d in demands),
-            *(d.columns if filtered else d.all_columns for d in demands),
-        )
+        predicates = {d.predicate for d in demands}
+        predicate = demands[0].predicate if len(predicates) == 1 else None
+        wanted = frozenset[str]().union(*(_stored_for(d, predicate) for d in demands))
         kept = tuple(c.name for c in source.schema if c.name in wanted)
-        plan = project(filter_(source, demands[0].predicate if filtered else None), kept)
-        return _state(plan, order), filtered
+        return _state(project(filter_(source, predicate), kept), order), predicate
 
     def store(self, plan: Plan, by: Columns) -> State:
         """The state that holds `plan`, made when there is none that can be looked up so."""
@@ -161,6 +161,17 @@ class Arrangements:
         state = _state(plan, by)
         self.stored[state.name] = state
         return state
+
+
+def _stored_for(demand: Demand, predicate: str | None) -> frozenset[str]:
+    """The columns to store for a demand, in an arrangement that has applied a predicate or none."""
+    return (demand.all_columns if predicate is None else demand.columns) | {*demand.by}
+
+
+def _holds(state: State, predicate: str | None, demand: Demand) -> bool:
+    """Whether an arrangement has the rows and the columns of a demand."""
+    columns = {*names(schema_of(state.plan))}
+    return predicate in (None, demand.predicate) and _stored_for(demand, predicate) <= columns
 
 
 def _state(plan: Plan, by: Columns) -> State:
