@@ -58,7 +58,7 @@ def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool 
     return None
 
 
-SPARK_ONE_IN = 5
+SPARK_ONE_IN = 8
 """Of the tests in a file that run on every engine, so many stand for one on Spark."""
 
 

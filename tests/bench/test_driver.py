@@ -104,6 +104,7 @@ def test_batches_of_a_stream_are_one_row_with_their_jobs(data, tmp_path, spark):
 
 
 @pytest.mark.spark
+@pytest.mark.slow
 def test_the_baseline_writes_the_change_and_the_views(data, tmp_path, spark):
     plan = prepared(generated(0.01, data), data, ("0.1%",), 1)
     baseline = Baseline(spark, plan, tmp_path)

@@ -22,6 +22,7 @@ def run(tmp_path):
     return main
 
 
+@pytest.mark.slow
 def test_ours_agrees_with_a_recomputation(run):
     code, rows = run("--only", "everview-duckdb")
     assert code == 0

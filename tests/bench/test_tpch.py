@@ -148,6 +148,7 @@ def test_views_that_take_turns_find_the_same_tables(data, tables, plan, tmp_path
     assert not (tmp_path / "store").exists()
 
 
+@pytest.mark.slow
 def test_tables_of_very_many_rows_are_taken_over(tables, plan, tmp_path, monkeypatch):
     monkeypatch.setattr(ours, "ADOPTED_MIN_ROWS", 0)
     monkeypatch.setattr(ours, "ROWS_PER_FILE", 10_000)
@@ -181,6 +182,7 @@ def test_tables_of_which_much_was_changed_are_loaded_anew(data, tables, tmp_path
     assert found[0][1] == found[1][1]
 
 
+@pytest.mark.slow
 def test_plain_duckdb_commits_a_transaction_and_is_as_before(plan, tmp_path):
     copy = shutil.copy(plan.database, tmp_path / "applied.duckdb")
     plain = PlainDuckDB(copy)

@@ -30,6 +30,7 @@ def test_nothing_of_ours_can_be_imported_inside_a_task(drivers):
     assert all(found == {"everview": False, "pyarrow": True} for found in told["found"])
 
 
+@pytest.mark.slow
 def test_slices_are_fetched_by_executors_that_know_nothing_of_us(drivers, tmp_path):
     name = "slices fetched by jobs"
     plainly(drivers, name, made_store(tmp_path / "store", CASES[name]))

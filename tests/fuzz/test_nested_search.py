@@ -20,7 +20,7 @@ def test_nested_views_are_searched_and_counted() -> None:
     assert "1 cases" in report.text
 
 
-@pytest.mark.parametrize("number", [1, 2])
+@pytest.mark.parametrize("number", [pytest.param(1, marks=pytest.mark.slow), 2])
 def test_tables_with_collections_are_searched_and_counted(number: int) -> None:
     report = search(Settings("duckdb", seed=5, seconds=600, cases=1, first=number))
     assert (report.cases, report.findings) == (1, [])

@@ -8,7 +8,7 @@ from itertools import chain
 
 import pyarrow as pa
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from evaluation import WORKSPACE, calculate, evaluate
@@ -58,6 +58,7 @@ def test_a_careful_query_has_the_same_answer(data, plan, world):
     assert careful == evaluate(derivative, world, change)
 
 
+@settings(max_examples=settings.default.max_examples // 3)
 @given(data=st.data(), plan=grouped_joins(), world=worlds())
 def test_the_sql_of_products_of_totals_computes_their_meaning(data, plan, world):
     change, made = data.draw(changes(world)), factorize(plan, overflow=True)

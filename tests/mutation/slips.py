@@ -129,13 +129,13 @@ SLIPS: dict[ModuleType, tuple[Slip, ...]] = {
     arrangements: (
         (
             "a state is filtered for one of its readers",
-            "len({d.predicate for d in demands}) == 1 and",
-            "",
+            "demands[0].predicate if len(predicates) == 1 else None",
+            "demands[0].predicate",
         ),
         (
             "a state lacks what a filter looks at",
-            "(d.columns if filtered else d.all_columns for d in demands)",
-            "(d.columns for d in demands)",
+            "(demand.all_columns if predicate is None else demand.columns)",
+            "demand.columns",
         ),
         (
             "a table is read without what a filter looks at",

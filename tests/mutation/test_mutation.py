@@ -10,6 +10,7 @@ import pytest
 from everview.differentiate import recursion, rules
 from everview.differentiate.rules import RULES, SPECIAL
 from everview.program import lowering
+from everview.rewrite import factorize, polynomial
 from mutation import named, operators, slips, whole_rules
 from mutation.planting import Fault, source
 from mutation.replay import Law
@@ -92,10 +93,12 @@ law = cache(Law.of)
 
 
 def laws_for(fault: Fault) -> list[tuple[str, str, int]]:
-    """The laws of a fault's layer; of a fault in a loop, those of loops are tried first."""
+    """The laws of a fault's layer; where it is in a loop or a product, those of them first."""
     looped = fault.where in ("Recursive", "Fixpoint")
+    split = fault.module in (factorize, polynomial)
     laws = LAWS[fault.module.__name__.split(".")[1]]
-    return sorted(laws, key=lambda each: looped and each[0] != "test_recursion.py")
+    first = "test_recursion.py" if looped else EACH_PRODUCT if split else None
+    return sorted(laws, key=lambda each: first is not None and first not in each)
 
 
 def breaks_a_law(fault: Fault) -> bool:

@@ -7,7 +7,7 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import everview as ev
@@ -95,6 +95,7 @@ values = st.sampled_from((None, 0, 1, 2, 3, 4))
 
 
 @pytest.mark.parametrize("name", LOOPS)
+@settings(max_examples=settings.default.max_examples // 3)
 @given(edges=st.lists(st.tuples(values, values), max_size=7))
 def test_indexes_and_statements_reach_the_same(name, edges):
     by_sql = reach(LOOPS[name], edges, MAX_FAILURES=-1)
