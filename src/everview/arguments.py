@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from difflib import get_close_matches
 from operator import index
 from typing import Any
@@ -145,18 +146,19 @@ def location(value: object) -> str:
 def shown(value: object) -> str:
     """A value as an error shows it, whatever it is.
 
+    What is in the buffers of Arrow is not printed: they may be why there is an error.
+
     >>> shown("a\\nb"), shown([1] * 99)
     ("'a\\\\nb'", 'a list')
     """
     kind = type(value).__name__
     if value is None:
         return "None"
-    try:
-        printed = (
-            ascii(value) if isinstance(value, str) and not value.isprintable() else repr(value)
-        )
-    except Exception:
-        printed = ""
+    printed = ""
+    if type(value).__module__.partition(".")[0] != "pyarrow":
+        with suppress(Exception):
+            unclear = isinstance(value, str) and not value.isprintable()
+            printed = ascii(value) if unclear else repr(value)
     text_or_number = isinstance(value, str | bytes | int | float)
     if isinstance(value, type):
         return f"the type {value.__name__}"

@@ -156,6 +156,27 @@ STATEMENTS = (
     "COMMENT ON TABLE hidden IS 'x'",
     "DROP TABLE hidden",
     "DROP TABLE default.hidden",
+    # What is computed of rows, or checked.
+    "CREATE TABLE made (a STRING DEFAULT reflect('java.lang.System', 'getenv', 'HOME'))",
+    "CREATE TABLE made (a STRING DEFAULT (SELECT MAX(value) FROM text.`SECRET`))",
+    "CREATE TABLE made (a INT, b STRING GENERATED ALWAYS AS (input_file_name()))",
+    "CREATE TABLE made (a INT, b STRING GENERATED ALWAYS AS "
+    "(java_method('java.lang.System', 'getenv', 'HOME')))",
+    "CREATE TABLE made (a STRING, CHECK (a <> hidden_function(a)))",
+    "CREATE TABLE made (a STRING, CHECK (a IN (SELECT value FROM text.`SECRET`)))",
+    "CREATE ASSERTION made CHECK (NOT EXISTS (SELECT 1 FROM text.`SECRET` WHERE value = 'x'))",
+    "CREATE ASSERTION made CHECK ((SELECT COUNT(*) FROM default.hidden) < 0)",
+    "CREATE ASSERTION made CHECK (reflect('java.lang.System', 'getenv', 'HOME') = 'x')",
+    "CREATE VIEW made AS SELECT id, ARRAY(SELECT value FROM text.`SECRET`) AS x FROM t",
+    "ALTER TABLE t ADD COLUMN x STRING DEFAULT reflect('java.lang.System', 'getenv', 'HOME')",
+    "ALTER TABLE t ADD CONSTRAINT made CHECK (reflect('java.lang.System', 'getenv', 'HOME') = 'x')",
+    "ALTER TABLE t ALTER COLUMN v SET DEFAULT java_method('java.lang.System', 'getenv', 'HOME')",
+    "COPY INTO t FROM 'SECRET' (FORMAT csv, HEADER false)",
+    "COPY (SELECT * FROM text.`SECRET`) TO 'MARKER' (FORMAT csv)",
+    "COPY (SELECT id FROM t) TO 'MARKER' (FORMAT csv)",
+    "INSERT INTO t (id, v) SELECT 9, value FROM text.`SECRET` ON CONFLICT DO NOTHING",
+    "SELECT * FROM information_schema.tables AS i, text.`SECRET`",
+    "SELECT * FROM t VERSION AS OF 1, text.`SECRET`",
 )
 """Each is run as it is."""
 

@@ -240,6 +240,8 @@ BAD_FILES = {
     "empty.parquet": (b"", "empty.parquet"),
     "not.arrow": (b"hello hello hello", "not.arrow"),
     "cut.csv.gz": (gzip.compress(b"id\n1\n" * 9)[:-9], "cut.csv.gz"),
+    "names.csv": (b'id,name""\n1,a\n', "names.csv"),
+    "long.csv": (b"id,name\n1," + b"x" * 9_000_000 + b"\n", "a row is longer than 4 MB"),
 }
 
 
@@ -258,6 +260,49 @@ def test_a_bad_file_is_named_and_nothing_changes(embedded, folder, name):
         assert name in caught.value.problem
     assert embedded.epoch == before
     assert len(embedded.read("t")) == 0
+
+
+def test_lines_before_the_names_change_no_value(embedded, folder):
+    """Arrow passes over empty lines, and what it has no type for it takes for a number."""
+    embedded.sql("CREATE TABLE texts (name STRING, code STRING)")
+    for number, begin in enumerate(("", "\n", "\r\n\r\n", '\n\n"name",')):
+        path = folder / f"{number}.csv"
+        end = "code\n007,1.10\n" if begin.endswith(",") else "name,code\n007,1.10\n"
+        path.write_text(begin + end, newline="")
+        embedded.sql(f"COPY INTO texts FROM '{path}'")
+    assert embedded.read("texts").rows() == [("007", "1.10")] * 4
+    (folder / "lines.csv").write_text("\n\n")
+    assert embedded.sql(f"COPY INTO texts FROM '{folder}/lines.csv'").changed == 0
+
+
+def test_damaged_buffers_of_an_arrow_file_end_no_process(embedded, folder):
+    embedded.sql("CREATE TABLE lists (id INT, l ARRAY<INT>)")
+    offsets = pa.array([0, 10**9, 3], pa.int32()).buffers()[1]  # only the last one is looked at
+    bad = pa.Array.from_buffers(
+        pa.list_(pa.int32()), 2, [None, offsets], children=[pa.array([1, 2, 3], pa.int32())]
+    )
+    rows = pa.table({"id": pa.array([1, 2], pa.int32()), "l": bad})
+    for take in (
+        lambda: embedded.insert("lists", rows),
+        lambda: embedded.insert("lists", iter([rows, rows])),
+        lambda: embedded.delete("lists", keys=rows),
+        lambda: embedded.read("lists", epoch=rows),
+    ):
+        with pytest.raises(ev.UserError):
+            take()
+
+
+@pytest.mark.parametrize("format_", ["csv", "json"])
+def test_a_name_that_ends_with_gz_is_that_of_a_packed_file(db, folder, format_):
+    db.insert("t", ROWS[1:2])
+    path = folder / f"out.{format_}.gz"
+    db.sql(f"COPY (SELECT id, name, day FROM t) TO '{path}'")
+    files = [path] if path.is_file() else sorted(path.glob("part-*"))
+    assert b"".join(gzip.decompress(each.read_bytes()) for each in files)
+    db.sql(f"COPY INTO t FROM '{path}'")
+    assert db.sql("SELECT id, name, day, COUNT(*) AS n FROM t GROUP BY ALL").rows() == [
+        (*ROWS[1][:1], "", date(1, 1, 1), 2)
+    ]
 
 
 def test_digits_of_columns_are_not_lost(embedded, folder):
@@ -291,6 +336,9 @@ BAD_STATEMENTS = [
     ("COPY INTO t (id, ID) FROM '{folder}/a.txt' (FORMAT csv)", "Q007"),
     ("COPY (SELECT 1 AS a) TO '/tmp/everview-not-allowed.csv'", "F003"),
     ("COPY (SELECT 1 AS a) TO '{folder}/out/a.csv'", "F003"),
+    ("COPY (SELECT 1 AS a) TO '{folder}/out/*.csv'", "F003"),
+    ("COPY (SELECT 1 AS a) TO '{folder}/out/a?.csv'", "F003"),
+    ("COPY (SELECT 1 AS a) TO '{folder}/a.parquet.gz'", "F001"),
     ("COPY (SELECT 1 AS a) TO '{folder}/a.txt' (FORMAT csv)", "F004"),
     ("COPY (SELECT 1 AS a) TO '{folder}/none/a.csv'", "F004"),
     ("COPY (SELECT 1 AS a) TO '{folder}/a'", "F001"),

@@ -229,6 +229,27 @@ BAD = {
         "N004",
         5,
     ),
+    "name that a module has not": (
+        "from math import nothing\n@ev.nested\ndef f(M):\n    return [nothing for m in M]",
+        "N004",
+        5,
+    ),
+    "what a module needs itself": (
+        "import datetime as d\n@ev.nested\ndef f(M):\n    return [d.sys.executable for m in M]",
+        "N010",
+        5,
+    ),
+    "file of a module": (
+        "from math import __name__ as n\nimport decimal as d\n"
+        "@ev.nested\ndef f(M):\n    return [d.__file__ for m in M]",
+        "N010",
+        6,
+    ),
+    "nested too deep": (
+        f"@ev.nested\ndef f(M):\n    return [{'-' * 900}1 for m in M]",
+        "N001",
+        3,
+    ),
     "decorated": ("@ev.nested\n@cache\ndef f(M):\n    return [m.name for m in M]", "N010", 4),
     "decorated helper": (
         "@cache\ndef h(x):\n    return x\n@ev.nested\ndef f(M):\n    return [h(m.name) for m in M]",

@@ -268,6 +268,13 @@ def test_a_text_is_refused_with_its_place(db: Database, text: str) -> None:
     assert refused.value.span is not None
 
 
+class _Unhashable:
+    __hash__ = None  # type: ignore[assignment]
+
+    def __call__(self, rows: Any) -> Any:
+        return rows
+
+
 def test_arguments_are_checked(db: Database, tmp_path: Path) -> None:
     def good(A: Any) -> Any:
         return [a.a for a in A]
@@ -275,8 +282,18 @@ def test_arguments_are_checked(db: Database, tmp_path: Path) -> None:
     def with_default(A: Any = 1) -> Any:
         return [a.a for a in A]
 
+    constant, unhashable = ([1],), _Unhashable()
+
+    def calls_a_constant(A: Any) -> Any:
+        return constant(A)  # type: ignore[operator]
+
+    def calls_an_object(A: Any) -> Any:
+        return unhashable(A)
+
     for query, options in (
         (3, {}),
+        (calls_a_constant, {}),
+        (calls_an_object, {}),
         (len, {}),
         (lambda A: A, {}),
         (with_default, {}),

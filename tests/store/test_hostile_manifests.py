@@ -10,6 +10,8 @@ from __future__ import annotations
 import json
 import os
 import random
+import struct
+from base64 import b64decode, b64encode
 from collections import Counter
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -19,6 +21,7 @@ from typing import Any
 import pytest
 
 import everview as ev
+from cases import check_each
 from everview.errors import UserError
 from everview.store.lock import WriterLock
 from everview.store.manifest import FORMAT
@@ -259,6 +262,104 @@ def test_what_cannot_be_is_refused_by_name(
     for read_only in (True, False):
         with pytest.raises(UserError, match=message):
             ev.open(str(tmp_path / "shop"), engine="duckdb", read_only=read_only)
+
+
+@pytest.fixture(scope="module")
+def constrained(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A store with constraints, a table that was altered, and one with collections."""
+    at = tmp_path_factory.mktemp("constrained") / "shop"
+    with ev.open(str(at), engine="duckdb") as db:
+        db.sql("""
+            CREATE TABLE kind (id INT PRIMARY KEY, name VARCHAR(5), UNIQUE (name));
+            CREATE TABLE item (id INT PRIMARY KEY, kind INT REFERENCES kind ON DELETE CASCADE,
+                CONSTRAINT positive CHECK (id > 0));
+            CREATE ASSERTION few CHECK ((SELECT COUNT(*) FROM item) <= 9);
+            CREATE TABLE box (id INT PRIMARY KEY, things BAG<STRUCT<x: INT, y: STRING>>)
+        """)
+        db.insert("kind", [(1, "a")])
+        db.sql("ALTER TABLE kind ADD COLUMN more STRING DEFAULT 'x'")
+    whole(at)
+    return at
+
+
+def of_table(name: str, **told: Any) -> Callable[[Any], None]:
+    def change(body: Any) -> None:
+        [table] = (each for each in body["catalog"]["tables"] if each["name"] == name)
+        table.update(told)
+
+    return change
+
+
+def of_constraint(kind: str, **told: Any) -> Callable[[Any], None]:
+    def change(body: Any) -> None:
+        [found] = (each for each in body["catalog"]["constraints"] if each["kind"] == kind)
+        found.update(told)
+
+    return change
+
+
+def no_such_table(name: str) -> Callable[[Any], None]:
+    def change(body: Any) -> None:
+        tables = body["catalog"]["tables"]
+        body["catalog"]["tables"] = [each for each in tables if each["name"] != name]
+
+    return change
+
+
+def damaged_fill(body: Any) -> None:
+    """A default whose text would begin beyond the bytes that are there."""
+    evolution = next(e["evolution"] for e in body["catalog"]["tables"] if e["name"] == "kind")
+    [[number, fill]] = evolution["fills"]
+    content = b64decode(fill)
+    at = content.rindex(struct.pack("<ii", 0, 1))
+    changed = content[:at] + struct.pack("<ii", 10**9, 1) + content[at + 8 :]
+    evolution["fills"] = [[number, b64encode(changed).decode()]]
+
+
+THINGS = [["id", "int"], ["things", "array<struct<x:int,y:string>>"]]
+UNDECLARED: dict[str, Callable[[Any], None]] = {
+    "a key that names a column twice": of_table("kind", key=["id", "id"]),
+    "a length of a number": of_table("kind", lengths=[["id", 5]]),
+    "a length of nothing": of_table("kind", lengths=[["name", 0]]),
+    "a default that is no value": damaged_fill,
+    "a foreign key of another number of columns": of_constraint(
+        "foreign key", references=["kind", ["id", "id"], "cascade"]
+    ),
+    "a foreign key of no column": of_constraint("foreign key", columns=["nope"]),
+    "a foreign key to no key": of_constraint("foreign key", references=["box", ["nope"], ""]),
+    "a check of no column": of_constraint("check", condition="nope > 1"),
+    "an assertion without a text": of_constraint("assertion", condition=""),
+    "an assertion of two texts": of_constraint("assertion", condition="1 = 1; 2 = 2"),
+    "collections without their table": no_such_table("box.things"),
+    "a table of collections without them": no_such_table("box"),
+    "a collection of another table": of_table("box.things", inside="kind"),
+    "a collection inside a list": of_table("box.things", inside=["box"]),
+    "a collection with other columns": of_table("box.things", columns=[["box_id", "int"]]),
+    "a collection that is none": of_table(
+        "box", collections={"columns": THINGS, "paths": ["id", "things"]}
+    ),
+    "a collection that is not there": of_table(
+        "box", collections={"columns": THINGS, "paths": ["things", "others"]}
+    ),
+}
+
+
+def test_what_no_declaration_makes_is_refused(constrained: Path, tmp_path: Path) -> None:
+    path = newest(constrained)
+    right = body_of(path)
+
+    def check(name: str) -> None:
+        at = tmp_path / name.replace(" ", "-")
+        copytree(constrained, at)
+        body = json.loads(json.dumps(right))
+        UNDECLARED[name](body)
+        put(newest(at), body)
+        with pytest.raises(UserError, match="S013"):
+            ev.open(str(at), engine="duckdb", read_only=True)
+
+    with ev.open(str(constrained), engine="duckdb", read_only=True) as db:
+        assert db.audit().ok
+    check_each(UNDECLARED, check)
 
 
 def refers_to(epoch: int) -> Callable[[Any], Any]:

@@ -436,6 +436,18 @@ def test_a_view_without_triggers_is_named_with_what_is_in_the_way(query):
         ev.triggers(f"{tables} CREATE VIEW q AS {query}")
 
 
+def test_comments_before_a_text_take_no_time():
+    """A comment ends at its first end, so there is one way to read many of them."""
+    comments = "/* a */ " * 60
+    agca = ev.triggers(f"{comments} q[] := Sum(r(x) * x)")
+    sql = ev.triggers(
+        f"{comments} CREATE TABLE r (x INT); CREATE VIEW q AS SELECT SUM(x) AS s FROM r"
+    )
+    for each in (agca, sql):
+        each.insert("r", [(2,), (3,)])
+        assert each.result() == [(5,)]
+
+
 def test_a_view_may_read_a_view_before_it():
     running = ev.triggers(
         "CREATE TABLE t (a INT, b INT); "

@@ -120,6 +120,9 @@ def _by_function(name: str, function: object, given: Mapping[str, str], mode: st
     """
     source = source_of(function)
     reads = {each: given.get(each, each) for each in parameters(function)}
+    too_deep = UserError(
+        "N001", f"the function {name} is nested too deep", remedy="split it into several functions"
+    )
 
     def join(catalog: Catalog) -> Catalog:
         try:
@@ -129,6 +132,8 @@ def _by_function(name: str, function: object, given: Mapping[str, str], mode: st
             read = {each for query in tables.values() for each in relations(query)}
             rows = {each: known.element(each) for each in sorted(read)}
             return _with_view(catalog, name, compile_function(function, tables, rows), mode)
+        except RecursionError:
+            raise placed(too_deep) from None
         except UserError as problem:
             if problem.span is not None:
                 raise

@@ -17,7 +17,7 @@ from everview.plan.nodes import Plan, Source
 from everview.plan.traverse import schema_of, sources, transform
 from everview.rewrite.passes import rewrite
 
-_SQL = re.compile(r"(\s|--[^\n]*\n|/\*.*?\*/)*CREATE\s+\w", re.IGNORECASE | re.DOTALL)
+_SQL = re.compile(r"(?:\s|--[^\n]*\n|/\*(?:(?!\*/).)*\*/)*+CREATE\s+\w", re.IGNORECASE | re.DOTALL)
 
 
 def is_sql(text: str) -> bool:

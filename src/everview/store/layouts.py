@@ -77,8 +77,10 @@ def packed_value(value: pa.Scalar) -> bytes:
 
 
 def unpacked_value(content: bytes) -> pa.Scalar:
-    """The value that `packed_value` was given."""
-    return pa.ipc.open_stream(content).read_all()["value"][0]
+    """The value that `packed_value` was given; ArrowInvalid for what it never gave."""
+    values = pa.ipc.open_stream(content).read_all()["value"]
+    values.validate(full=True)
+    return values[0]
 
 
 def _fill(field: pa.Field) -> pa.Scalar:

@@ -207,8 +207,10 @@ def constraint_from(raw: Mapping[str, Any]) -> Constraint:
     )
 
 
-def problems_in(constraint: Constraint, tables: Tables, views: Collection[str]) -> Iterator[str]:
-    """Why a stored constraint cannot be one that a user declared."""
+def problems_in(
+    constraint: Constraint, tables: Tables, views: Collection[str], known: Iterable[Constraint]
+) -> Iterator[str]:
+    """Why a stored constraint cannot be one that a user declared, beside others that are known."""
     to = constraint.references or Reference("")
     texts: tuple[Any, ...] = (constraint.name, constraint.kind, constraint.table)
     texts += (constraint.condition, *constraint.columns, *constraint.calls, to.table, *to.columns)
@@ -232,3 +234,7 @@ def problems_in(constraint: Constraint, tables: Tables, views: Collection[str]) 
         yield f"{called} has no view of its violations, or one too many"
     if constraint.kind in (UNIQUE, FOREIGN_KEY) and not constraint.columns:
         yield f"{called} names no columns"
+        return
+    if resolved(constraint, tables, known) != constraint:
+        yield f"{called} does not name what there is"
+    violating_queries_of(constraint, tables)

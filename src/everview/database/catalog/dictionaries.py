@@ -123,7 +123,8 @@ def _dictionary(
     declared: Collections,
 ) -> Dictionary:
     element = element_of(column.type)
-    assert element is not None, "a collection is an array"
+    if element is None:
+        raise ValueError(f"the collection {path} is no array")
     taken = {each.name.lower() for each in parts(element)}
     labels = []
     for each in label:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
 from functools import partial
 from itertools import chain
 from typing import Any
@@ -11,8 +12,9 @@ from everview.database.catalog.catalog import Catalog
 from everview.database.catalog.constraints import problems_in
 from everview.database.catalog.definitions import TableDefinition, ViewDefinition
 from everview.database.catalog.evolution import evolution_problems
+from everview.database.collections.declare import with_collections
 from everview.database.queries import describe
-from everview.errors import UserError
+from everview.errors import Span, UserError
 from everview.expr.types import Schema, names, storable_type, unusable_name
 from everview.lang.front_end import LANGUAGES
 from everview.lang.sql.parse.statements import AUTO, POLICIES, STRICT
@@ -54,7 +56,9 @@ def _problems(catalog: Catalog, stored: Mapping[str, object]) -> Iterator[str]:
     for view in catalog.views.values():
         yield from _in_view(view)
     for constraint in catalog.constraints.values():
-        yield from problems_in(constraint, catalog.tables, catalog.views)
+        others = catalog.constraints.values()
+        yield from problems_in(constraint, catalog.tables, catalog.views, others)
+    yield from _in_collections(catalog.tables)
     for source in catalog.known.sources.values():
         yield from _in_columns(source.name, source.schema)
         if not source.schema or {*source.key} - {*names(source.schema)}:
@@ -75,7 +79,40 @@ def _in_table(table: TableDefinition) -> Iterator[str]:
     for layout in table.evolution.layouts:
         yield from _in_columns(table.name, layout.columns)
     yield from evolution_problems(table.evolution, table.columns)
+    yield from _not_text((table.inside,))
+    yield from _twice(table.key)
+    yield from _in_lengths(table)
     yield from _in_names_and_comments(table)
+
+
+def _in_lengths(table: TableDefinition) -> Iterator[str]:
+    types = {column.name: column.type for column in table.columns}
+    for name, length in table.lengths:
+        if types.get(name) != "string" or length < 1:
+            yield f"{table.name!r} has no texts of at most {length} characters in {name!r:.40}"
+
+
+def _in_collections(tables: Mapping[str, TableDefinition]) -> Iterator[str]:
+    """Tables with collections are those that a declaration makes, and so are their dictionaries."""
+    made: dict[str, TableDefinition] = {}
+    for table in tables.values():
+        if table.collections is None:
+            continue
+        paths, columns = table.collections.paths, table.collections.columns
+        if {*paths} != {each.path for top in table.dictionaries for each in top.walk()}:
+            yield f"{table.name!r} has no such collections"
+        whole = replace(table, columns=columns, collections=None)
+        text = Span(table.name, 0, 0)
+        made |= {each.name: each for each in with_collections(whole, paths, text)}
+    for name in sorted(made.keys() - tables.keys()):
+        yield f"the collection {name!r} is no table"
+    for table in tables.values():
+        wanted = made.get(table.name)
+        if wanted is None:
+            if table.inside:
+                yield f"{table.name!r} is inside no table"
+        elif wanted != replace(table, comments=wanted.comments, formerly=wanted.formerly):
+            yield f"{table.name!r} is not what its collections make of it"
 
 
 def _in_names_and_comments(each: TableDefinition | ViewDefinition) -> Iterator[str]:

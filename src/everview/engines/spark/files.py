@@ -17,7 +17,15 @@ from everview.errors import UserError
 from everview.expr.quoting import spark_name
 from everview.expr.types import FLOATS, names
 from everview.expr.types import Column as TableColumn
-from everview.runtime.files.formats import ARROW, CSV, JSON, FileOptions, must_be_writable
+from everview.runtime.files.formats import (
+    ARROW,
+    CSV,
+    JSON,
+    TEXTS,
+    FileOptions,
+    is_compressed,
+    must_be_writable,
+)
 from everview.runtime.files.paths import is_remote
 from everview.runtime.files.reading import FileRows, must_be_columns
 from everview.runtime.files.text_values import INFINITE, ZONED, text_form, whole
@@ -93,6 +101,8 @@ class SparkFiles:
             written = {**_QUOTING, "header": header, "sep": options.delimiter}
         elif format_ == JSON:
             frame, written = _moments_as_text(frame), {"ignoreNullFields": "false"}
+        if format_ in TEXTS and is_compressed(path):
+            written["compression"] = "gzip"
         with explained():
             if is_remote(path):
                 return actions.write_files(frame, path, format_, written)

@@ -447,7 +447,7 @@ class _Function:
             return Flatten(self._only_argument(node, scope))
         if isinstance(function, ast.Attribute) and target is MISSING:
             return self._method(node, function, scope)
-        build = self._builtins().get(target) if _is_hashable(target) else None
+        build = next((b for known, b in self._builtins().items() if known is target), None)
         if build is None:
             name = ast.unparse(function)
             if target is MISSING:
@@ -610,10 +610,6 @@ def _is_expr(value: object) -> bool:
     return type(value).__module__ == Const.__module__ and dataclasses.is_dataclass(value)
 
 
-def _is_hashable(value: object) -> bool:
-    return type(value).__hash__ is not None
-
-
 def _is_flatten(function: ast.expr, target: object) -> bool:
     return target is MISSING and isinstance(function, ast.Name) and function.id == "flatten"
 
@@ -626,7 +622,7 @@ def _negative(expr: Expr) -> Expr:
 
 
 def _called_remedy(target: object) -> str:
-    if target in (set, frozenset):
+    if target is set or target is frozenset:
         return "use a SQL view with SELECT DISTINCT: a collection here keeps its duplicates"
     return _ONLY_FUNCTIONS
 

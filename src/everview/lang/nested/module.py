@@ -20,7 +20,17 @@ from everview.lang.nested.python_source import MISSING, Source, Unread
 
 MARK = "everview.nested"
 """The decorator of the functions that are views."""
-_MODULES = {each.__name__: each for each in (datetime, decimal, itertools, math)}
+
+
+def _public(module: ModuleType) -> ModuleType:
+    """A module with what it has for others, and not what it needs itself."""
+    found = ModuleType(module.__name__)
+    own = {name: each for name, each in vars(module).items() if not name.startswith("_")}
+    vars(found).update((n, each) for n, each in own.items() if not isinstance(each, ModuleType))
+    return found
+
+
+_MODULES = {each.__name__: _public(each) for each in (datetime, decimal, itertools, math)}
 """What a module may import values from: they are part of Python, and do nothing."""
 _MADE: dict[object, Callable[..., Any]] = {
     datetime.date: datetime.date,
@@ -135,7 +145,8 @@ class _Module:
         self.imports[name] = dotted
         module, _, attribute = dotted.partition(".")
         if module in _MODULES:
-            return getattr(_MODULES[module], attribute) if attribute else _MODULES[module]
+            found = getattr(_MODULES[module], attribute, MISSING) if attribute else _MODULES[module]
+            return Unread(f"there is no {dotted}") if found is MISSING else found
         return Unread(f"{name} is imported, and {dotted.rpartition('.')[0] or dotted} is not read")
 
     def _function(self, tree: ast.FunctionDef) -> object:

@@ -24,7 +24,7 @@ _ENDINGS = {
     ".feather": ARROW,
     ".ipc": ARROW,
 }
-_COMPRESSED = (".gz",)
+_COMPRESSED = ".gz"
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,15 +63,20 @@ def known_format(name: str) -> str:
 
 
 def ending(path: str) -> str | None:
-    """The format that the name of a file tells, None if none.
+    """The format that the name of a file tells, None if none; texts alone may be compressed.
 
-    >>> ending("a/b.csv.gz"), ending("b.NDJSON"), ending("b")
-    ('csv', 'json', None)
+    >>> ending("a/b.csv.gz"), ending("b.NDJSON"), ending("b"), ending("b.parquet.gz")
+    ('csv', 'json', None, None)
     """
     suffixes = [each.lower() for each in PurePath(path).suffixes]
-    if suffixes and suffixes[-1] in _COMPRESSED:
-        suffixes.pop()
-    return _ENDINGS.get(suffixes[-1]) if suffixes else None
+    compressed = is_compressed(path) and suffixes.pop()
+    found = _ENDINGS.get(suffixes[-1]) if suffixes else None
+    return None if compressed and found not in TEXTS else found
+
+
+def is_compressed(path: str) -> bool:
+    """Whether a file of texts is compressed, by its name."""
+    return path.lower().endswith(_COMPRESSED)
 
 
 def must_be_writable(schema: Schema, format_: str) -> None:

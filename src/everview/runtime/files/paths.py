@@ -28,9 +28,11 @@ def local(path: str) -> str:
 def must_be_allowed(path: str, allow: Allow, *, writing: bool = False) -> None:
     """Refuse a path that whoever opened the store did not name, links followed."""
     inside = allow.reaches(path)
-    if inside and not is_remote(path) and not has_magic(path):
-        real = _real_parent(path) if writing else os.path.realpath(local(path))
-        inside = _lies_inside(real, allow)
+    if inside and not is_remote(path):
+        if writing:  # such a name is no pattern
+            inside = _lies_inside(_real_parent(path), allow)
+        elif not has_magic(path):
+            inside = _lies_inside(os.path.realpath(local(path)), allow)
     if not inside:
         raise UserError(
             "F003",

@@ -70,14 +70,21 @@ class FileRows:
                 quoted_strings_can_be_null=False,
             ),
         )
+        if reader.schema.names != header:  # a column of another name would not be read as text
+            raise UserError(
+                "F005",
+                f"the names of the columns of {path} are not clear",
+                remedy="write them in the first line, in quotes where they hold quotes",
+            )
         yield from self._typed(path, (pa.Table.from_batches([batch]) for batch in reader))
 
     def _header(self, path: str) -> list[str] | None:
-        """The names of the columns of a CSV file, None if it is empty."""
+        """The names of the columns of a CSV file, None if it has none; empty lines say nothing."""
         if not self.options.header:
             return list(names(self.columns))
         with io.TextIOWrapper(pa.input_stream(path), encoding="utf-8-sig", newline="") as file:
-            found = next(csv.reader(file, delimiter=self.options.delimiter), None)
+            records = csv.reader(file, delimiter=self.options.delimiter)
+            found = next((record for record in records if record), None)
         if found is not None:
             must_be_columns(path, found, self.columns)
         return found
@@ -208,6 +215,8 @@ def _readable(path: str) -> Iterator[None]:
         yield
     except (pa.ArrowException, OSError, UnicodeError, csv.Error, EOFError) as problem:
         reason = str(problem).partition("\n")[0]
+        if "straddl" in reason:  # what Arrow says of a row that is longer than a block
+            reason = f"a row is longer than {_BLOCK_BYTES >> 20} MB"
         raise UserError(
             "F005", f"{path} cannot be read: {reason}", remedy="check the file, and its FORMAT"
         ) from problem

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 import math
 import os
@@ -19,7 +20,15 @@ import pyarrow.parquet as pq
 
 from everview.arguments import shown
 from everview.errors import UserError
-from everview.runtime.files.formats import ARROW, CSV, JSON, PARQUET, TEXTS, FileOptions
+from everview.runtime.files.formats import (
+    ARROW,
+    CSV,
+    JSON,
+    PARQUET,
+    TEXTS,
+    FileOptions,
+    is_compressed,
+)
 from everview.runtime.files.paths import local
 from everview.runtime.results import Result
 
@@ -39,7 +48,8 @@ def write_file(
     _must_hold(reader.schema, format_)
     count = 0
     with fresh_name(path) as temporary:
-        writer = _writer(temporary, reader.schema, format_, options)
+        compression = "gzip" if format_ in TEXTS and is_compressed(path) else None
+        writer = _writer(temporary, reader.schema, format_, options, compression)
         try:
             for batch in reader:
                 if format_ == CSV and batch.num_columns == 1 and batch.column(0).null_count:
@@ -74,13 +84,18 @@ def fresh_name(path: str) -> Iterator[str]:
     except OSError as problem:
         raise UserError(
             "F004",
-            f"{shown(path)} cannot be written: {problem.strerror}",
+            f"{shown(path)} cannot be written: {_reason(problem)}",
             remedy="check that the folder is there and can be written",
         ) from problem
     finally:
         with suppress(OSError):
             os.unlink(temporary)
         rmtree(temporary, ignore_errors=True)
+
+
+def _reason(problem: OSError) -> str:
+    """What the system says; Arrow's words name the file under the name that it is written to."""
+    return str(problem) if problem.errno is None else os.strerror(problem.errno)
 
 
 def must_be_free(path: str) -> None:
@@ -107,26 +122,28 @@ def _must_hold(schema: pa.Schema, format_: str) -> None:
         raise UserError("F002", "two columns have one name", remedy="rename one of them with AS")
 
 
-def _writer(path: str, schema: pa.Schema, format_: str, options: FileOptions) -> _Writer:
+def _writer(
+    path: str, schema: pa.Schema, format_: str, options: FileOptions, compression: str | None
+) -> _Writer:
     writer: _Writer
     if format_ == PARQUET:
         writer = pq.ParquetWriter(path, schema)
         return writer
     if format_ == ARROW:
-        return _IpcWriter(path, schema)
+        file = pa.OSFile(path, "wb")
+        return _FileWriter(file, pa.ipc.new_file(file, schema))
     if format_ == CSV:
         written = arrow_csv.WriteOptions(include_header=options.header, delimiter=options.delimiter)
-        writer = arrow_csv.CSVWriter(path, schema, write_options=written)
-        return writer
-    return _JsonWriter(path)
+        file = pa.output_stream(path, compression)
+        return _FileWriter(file, arrow_csv.CSVWriter(file, schema, write_options=written))
+    return _JsonWriter(path, compression)
 
 
-class _IpcWriter:
-    """An Arrow file."""
+class _FileWriter:
+    """Arrow's writer of a format, with the file that it writes to."""
 
-    def __init__(self, path: str, schema: pa.Schema) -> None:
-        self._file = pa.OSFile(path, "wb")
-        self._writer = pa.ipc.new_file(self._file, schema)
+    def __init__(self, file: pa.NativeFile, writer: _Writer) -> None:
+        self._file, self._writer = file, writer
 
     def write_batch(self, batch: pa.RecordBatch) -> None:
         """Add rows."""
@@ -141,8 +158,8 @@ class _IpcWriter:
 class _JsonWriter:
     """One object per line; a decimal is a number with all of its digits."""
 
-    def __init__(self, path: str) -> None:
-        self._file = open(path, "w", encoding="utf-8")  # noqa: SIM115
+    def __init__(self, path: str, compression: str | None) -> None:
+        self._file = io.TextIOWrapper(pa.output_stream(path, compression), encoding="utf-8")
 
     def write_batch(self, batch: pa.RecordBatch) -> None:
         """Add rows."""
