@@ -7,7 +7,7 @@ import math
 import re
 from collections import Counter
 from datetime import date, datetime
-from decimal import Decimal
+from decimal import Context, Decimal, localcontext
 from fractions import Fraction
 from typing import Any
 
@@ -396,6 +396,29 @@ def test_batches_subtract_decimals_of_different_scales():
     running.delete("t", gone)
     exact = [(b - a, b * (c - a), -a - b, c - (a - b)) for a, b, c in kept]
     assert running.result() == [tuple(map(sum, zip(*exact, strict=True)))]
+
+
+BIG, WIDE = Decimal("9999999999999999.99"), Decimal("123456789012345678901234567890123456.78")
+EXACTLY = {
+    "SELECT COUNT(*) AS n FROM t WHERE a * a = 99999999999999999800000000000000.0001": [(1,)],
+    "SELECT COUNT(*) AS n FROM t WHERE d = 1234.5 - 0.01": [(1,)],
+    f"SELECT COUNT(*) AS n FROM t WHERE -a < 0.5 - {BIG}": [(1,)],
+    "SELECT k, SUM(k) AS s FROM t GROUP BY k": [(WIDE, WIDE)],
+}
+
+
+@pytest.mark.parametrize("digits", [28, 2])
+@pytest.mark.parametrize("query", EXACTLY)
+def test_no_digit_is_lost_whatever_the_context_of_the_user(query, digits):
+    row = (BIG, WIDE, Decimal("1234.49"))
+    types = [pa.decimal128(18, 2), pa.decimal128(38, 2), pa.decimal128(6, 2)]
+    columns = [pa.array([value], type_) for value, type_ in zip(row, types, strict=True)]
+    for given in ([row], (row,), pa.table(columns, ["a", "k", "d"])):
+        with localcontext(Context(prec=digits)):
+            table = "CREATE TABLE t (a DECIMAL(18,2), k DECIMAL(38,2), d DECIMAL(6,2))"
+            running = ev.triggers(f"{table}; CREATE VIEW v AS {query}")
+            running.insert("t", given)
+            assert running.result() == EXACTLY[query]
 
 
 REFUSED = {
