@@ -18,6 +18,7 @@ import pytest
 import everview as ev
 from everview.errors import UserError
 from everview.trigger_programs.program import parse_program, print_program
+from everview.trigger_programs.running import checksum_of
 from triggers.tpch_events import COLUMNS, Events, declarations, views
 
 
@@ -279,6 +280,12 @@ SNAPSHOTS = {
     "an entry without a value": lambda kept: changed(kept, lambda key, value: [key]),
     "a key that is too long": lambda kept: changed(kept, lambda key, value: [[*key, 1], value]),
     "a value that is a text": lambda kept: changed(kept, lambda key, value: [key, "x"]),
+    "a value that is 0": lambda kept: changed(kept, lambda key, value: [key, 0]),
+    "a value that is no number": lambda kept: changed(kept, lambda k, v: [k, {"decimal": "NaN"}]),
+    "a key that is a flag": lambda kept: changed(kept, lambda key, value: [[True] * len(key), 1]),
+    "an entry twice": lambda kept: {**kept, "maps": {n: e * 2 for n, e in kept["maps"].items()}},
+    "a digit": lambda kept: json.dumps(kept).replace("1.50", "1.51"),
+    "an entry less": lambda kept: json.dumps({**kept, "maps": {**kept["maps"], "m1": []}}),
 }
 
 
@@ -292,8 +299,10 @@ def test_a_snapshot_that_is_damaged_changes_nothing(name):
     running = shop()
     before = running.snapshot()
     given = SNAPSHOTS[name](json.loads(before))
+    if isinstance(given, dict):  # with a checksum that fits
+        given = json.dumps({**given, "checksum": checksum_of(given["maps"])})
     with pytest.raises(UserError) as refused:
-        running.restore(json.dumps(given) if isinstance(given, dict) else given)
+        running.restore(given)
     assert refused.value.code == "G008"
     assert running.snapshot() == before
 
