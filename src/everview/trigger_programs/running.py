@@ -85,9 +85,8 @@ class Triggers:
     def insert(self, relation: str, rows: Any) -> None:
         """Insert rows: tuples, or an Arrow table or batch."""
         try:
-            run = self._inserting.get(relation) if type(rows) is list and len(rows) == 1 else None
-            if run is not None:
-                run(rows[0])
+            if type(rows) is list and len(rows) == 1:
+                self._inserting[relation](rows[0])
                 return
         except _FAILURES as problem:
             raise self._failed(relation, 1, rows) from problem
@@ -96,9 +95,8 @@ class Triggers:
     def delete(self, relation: str, rows: Any) -> None:
         """Delete rows: tuples, or an Arrow table or batch."""
         try:
-            run = self._deleting.get(relation) if type(rows) is list and len(rows) == 1 else None
-            if run is not None:
-                run(rows[0])
+            if type(rows) is list and len(rows) == 1:
+                self._deleting[relation](rows[0])
                 return
         except _FAILURES as problem:
             raise self._failed(relation, -1, rows) from problem
@@ -218,13 +216,15 @@ class Triggers:
                 entries.setdefault(part, {})[key] = None
         functions = self._generated.functions(self._program, maps, indexes, self._checked)
         restore = restoring(self._program, maps, indexes)
-        known = () if self._columns is None else self._columns.schemas
+        known = self._widths if self._columns is None else self._columns.schemas
         self._inserting = {each: self._single(each, 1) for each in known}
         self._deleting = {each: self._single(each, -1) for each in known}
         self._maps, self._functions, self._restore_entry = maps, functions, restore
 
     def _single(self, relation: str, sign: int) -> Callable[[Any], None]:
         """What one row does, which it checks; it is compiled when it is first called."""
+        if self._columns is None:
+            return lambda row: self._change(relation, sign, [row])
 
         def first(row: Any) -> None:
             if relation in self._widths:
