@@ -39,10 +39,10 @@ bench-choosing: setup ## large changes as they are chosen to be followed, and in
 	@$(WITH_JAVA) $(PY) -m bench.choosing --engine spark
 
 bench-driver: setup ## DataFrames in, nothing held, the first transaction, a bounded driver; on Spark
-	@$(WITH_JAVA) $(PY) -m bench.driver --measure frame,large,first,unheld,policies,stream --scale 1
+	@$(WITH_JAVA) $(PY) -m bench.driver --measure frame,large,first,unheld,stream --scale 1
 	@$(WITH_JAVA) $(PY) -m bench.driver --measure first --scale 3
 	@$(WITH_JAVA) $(PY) -m bench.driver --measure memory --scale 3 --memory 1GB --heap 4g
-	@$(WITH_JAVA) $(PY) -m bench.driver --measure unheld --scale 10
+	@$(WITH_JAVA) $(PY) -m bench.driver --measure unheld,policies --scale 10
 
 bench-embedded: setup ## measure a transaction on DuckDB against one written by hand
 	@$(PY) -m bench.embedded

@@ -137,11 +137,16 @@ class UnderPolicy:
         return self.scale, float(self.change.rstrip("%")), self.memory, self.view, self.policy
 
     @property
+    def rows(self) -> str:
+        """How many rows were read, where that is counted."""
+        return "–" if self.rows_read is None else f"{self.rows_read:,}"
+
+    @property
     def told(self) -> str:
         """One line for whoever waits."""
         return (
             f"[{self.measure}, scale {self.scale:g}] {self.view}, {self.change}, {self.policy}: "
-            f"{self.ms:,.0f} ms, {self.jobs} jobs, {self.rows_read:,} rows read"
+            f"{self.ms:,.0f} ms, {self.jobs} jobs, {self.rows} rows read"
         )
 
 
@@ -267,7 +272,7 @@ def _policies(rows: Sequence[UnderPolicy]) -> list[str]:
     ]
     lines += [
         f"| {row.scale:g} | {row.change} | {row.memory} | {row.view} | {row.policy} | {row.ms:,.0f}"
-        f" | {row.rows_read:,} | {row.jobs} | {row.gear} | {row.state_bytes / 1e6:,.1f} |"
+        f" | {row.rows} | {row.jobs} | {row.gear} | {row.state_bytes / 1e6:,.1f} |"
         for row in rows
     ]
     return lines

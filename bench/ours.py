@@ -188,6 +188,10 @@ class Ours:
         """What is stored beside the tables: views, and states for them."""
         return sum(each.bytes for each in self.db.status() if each.kind != "table")
 
+    def policy(self, view: str) -> str:
+        """The policy of a view, without the reason for it."""
+        return next(e.policy for e in self.db.status() if e.name == view).split()[0]
+
     def answer(self, view: str) -> list[Row]:
         """The rows of a view."""
         return self.db.read(view).rows()

@@ -7,7 +7,7 @@ import math
 import re
 from collections import Counter
 from datetime import date, datetime
-from decimal import Decimal
+from decimal import Context, Decimal, localcontext
 from fractions import Fraction
 from typing import Any
 
@@ -18,6 +18,7 @@ import pytest
 import everview as ev
 from everview.errors import UserError
 from everview.trigger_programs.program import parse_program, print_program
+from everview.trigger_programs.running import checksum_of
 from triggers.tpch_events import COLUMNS, Events, declarations, views
 
 
@@ -279,6 +280,12 @@ SNAPSHOTS = {
     "an entry without a value": lambda kept: changed(kept, lambda key, value: [key]),
     "a key that is too long": lambda kept: changed(kept, lambda key, value: [[*key, 1], value]),
     "a value that is a text": lambda kept: changed(kept, lambda key, value: [key, "x"]),
+    "a value that is 0": lambda kept: changed(kept, lambda key, value: [key, 0]),
+    "a value that is no number": lambda kept: changed(kept, lambda k, v: [k, {"decimal": "NaN"}]),
+    "a key that is a flag": lambda kept: changed(kept, lambda key, value: [[True] * len(key), 1]),
+    "an entry twice": lambda kept: {**kept, "maps": {n: e * 2 for n, e in kept["maps"].items()}},
+    "a digit": lambda kept: json.dumps(kept).replace("1.50", "1.51"),
+    "an entry less": lambda kept: json.dumps({**kept, "maps": {**kept["maps"], "m1": []}}),
 }
 
 
@@ -292,8 +299,10 @@ def test_a_snapshot_that_is_damaged_changes_nothing(name):
     running = shop()
     before = running.snapshot()
     given = SNAPSHOTS[name](json.loads(before))
+    if isinstance(given, dict):  # with a checksum that fits
+        given = json.dumps({**given, "checksum": checksum_of(given["maps"])})
     with pytest.raises(UserError) as refused:
-        running.restore(json.dumps(given) if isinstance(given, dict) else given)
+        running.restore(given)
     assert refused.value.code == "G008"
     assert running.snapshot() == before
 
@@ -396,6 +405,29 @@ def test_batches_subtract_decimals_of_different_scales():
     running.delete("t", gone)
     exact = [(b - a, b * (c - a), -a - b, c - (a - b)) for a, b, c in kept]
     assert running.result() == [tuple(map(sum, zip(*exact, strict=True)))]
+
+
+BIG, WIDE = Decimal("9999999999999999.99"), Decimal("123456789012345678901234567890123456.78")
+EXACTLY = {
+    "SELECT COUNT(*) AS n FROM t WHERE a * a = 99999999999999999800000000000000.0001": [(1,)],
+    "SELECT COUNT(*) AS n FROM t WHERE d = 1234.5 - 0.01": [(1,)],
+    f"SELECT COUNT(*) AS n FROM t WHERE -a < 0.5 - {BIG}": [(1,)],
+    "SELECT k, SUM(k) AS s FROM t GROUP BY k": [(WIDE, WIDE)],
+}
+
+
+@pytest.mark.parametrize("digits", [28, 2])
+@pytest.mark.parametrize("query", EXACTLY)
+def test_no_digit_is_lost_whatever_the_context_of_the_user(query, digits):
+    row = (BIG, WIDE, Decimal("1234.49"))
+    types = [pa.decimal128(18, 2), pa.decimal128(38, 2), pa.decimal128(6, 2)]
+    columns = [pa.array([value], type_) for value, type_ in zip(row, types, strict=True)]
+    for given in ([row], (row,), pa.table(columns, ["a", "k", "d"])):
+        with localcontext(Context(prec=digits)):
+            table = "CREATE TABLE t (a DECIMAL(18,2), k DECIMAL(38,2), d DECIMAL(6,2))"
+            running = ev.triggers(f"{table}; CREATE VIEW v AS {query}")
+            running.insert("t", given)
+            assert running.result() == EXACTLY[query]
 
 
 REFUSED = {

@@ -260,7 +260,7 @@ BAD = {
     "no snapshot": lambda t: t.restore("{}"),
     "the snapshot of another program": lambda t: t.restore(ev.triggers(CHAIN).snapshot()),
     "a damaged snapshot": lambda t: t.restore(t.snapshot().replace("[[[0]", "[[[{}]")),
-    "another version": lambda t: t.restore(t.snapshot().replace('"version": 1', '"version": 2')),
+    "another version": lambda t: t.restore(t.snapshot().replace('"version": 2', '"version": 1')),
 }
 
 

@@ -213,10 +213,11 @@ def _row_function(at: int, tree: StatementTree, shared: SharedNames, relation: i
     # What all statements need first: a row without it is left at once.
     while not root.added and len(root.children) == 1:
         [child] = root.children.values()
-        if child.step is None or not child.step.opens or child.step.is_loop:
+        step = child.step
+        if step is None or not step.opens or step.is_loop or step.computes:
             break
-        *before, test = child.step.lines
-        lines += loaded(int(each) for line in child.step.lines for each in _ROW.findall(line))
+        *before, test = step.lines
+        lines += loaded(int(each) for line in step.lines for each in _ROW.findall(line))
         lines += [f"{INDENT}{line}" for line in before]
         lines += [f"{INDENT}if not ({test[3:-1]}):", f"{INDENT * 2}return"]
         root = child

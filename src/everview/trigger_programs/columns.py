@@ -157,7 +157,7 @@ class Columns:
 
     def units(self, relation: str, at: int, bound: Expr) -> int | None:
         """A constant in the units of a column; None if it is not a whole number of them."""
-        value = _folded(bound)
+        value = constant_value(bound)
         if isinstance(value, date):
             return days(value) if self.is_date(relation, at) else None
         if value is None or self.is_date(relation, at):
@@ -314,14 +314,14 @@ def values(column: pa.Array) -> list[Any]:
         return listed
     if pa.types.is_decimal(column.type):
         scale = column.type.scale
-        return [None if v is None else int(v.scaleb(scale)) for v in column.to_pylist()]
+        return [None if v is None else int(v.scaleb(scale, EXACT)) for v in column.to_pylist()]
     if pa.types.is_date32(column.type):
         column = column.view(pa.int32())
     plain: list[Any] = column.to_pylist()
     return plain
 
 
-def _folded(query: Expr) -> Fraction | date | None:
+def constant_value(query: Expr) -> Fraction | date | None:
     """The value of an expression of constants."""
     match query:
         case Constant(int() | Decimal() as value):
@@ -329,10 +329,10 @@ def _folded(query: Expr) -> Fraction | date | None:
         case Constant(date() as value):
             return value
         case Negate(body):
-            inner = _folded(body)
+            inner = constant_value(body)
             return -inner if isinstance(inner, Fraction) else None
         case Add(parts) | Product(parts):
-            found = [_folded(each) for each in parts]
+            found = [constant_value(each) for each in parts]
             total = Fraction(0 if isinstance(query, Add) else 1)
             for each in found:
                 if not isinstance(each, Fraction):

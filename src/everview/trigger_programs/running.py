@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from datetime import date, datetime
 from decimal import Decimal, localcontext
 from fractions import Fraction
+from hashlib import sha256
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -22,6 +23,7 @@ from everview.lang.agca.factorize import eliminated
 from everview.lang.agca.normal_form import constant, monomials, normal_form
 from everview.lang.agca.syntax import (
     Assignment,
+    Atom,
     Comparison,
     Definition,
     Expr,
@@ -29,6 +31,7 @@ from everview.lang.agca.syntax import (
     Variable,
     children,
     names_in,
+    walk,
 )
 from everview.trigger_programs.codegen import Batch, Key, generate, restoring
 from everview.trigger_programs.columns import (
@@ -43,8 +46,8 @@ from everview.trigger_programs.columns import (
 from everview.trigger_programs.program import TriggerProgram, print_program
 from everview.trigger_programs.statement_tree import Index
 
-SNAPSHOT_VERSION = 1
-"""The version of the text of snapshots."""
+SNAPSHOT_VERSION = 2
+"""The version of the text of snapshots: from 2 on they have a checksum."""
 Row: TypeAlias = tuple[Any, ...]
 Maps: TypeAlias = dict[str, dict[Key, Any]]
 Indexes: TypeAlias = dict[Index, dict[Key, dict[Key, None]]]
@@ -82,9 +85,8 @@ class Triggers:
     def insert(self, relation: str, rows: Any) -> None:
         """Insert rows: tuples, or an Arrow table or batch."""
         try:
-            run = self._inserting.get(relation) if type(rows) is list and len(rows) == 1 else None
-            if run is not None:
-                run(rows[0])
+            if type(rows) is list and len(rows) == 1:
+                self._inserting[relation](rows[0])
                 return
         except _FAILURES as problem:
             raise self._failed(relation, 1, rows) from problem
@@ -93,9 +95,8 @@ class Triggers:
     def delete(self, relation: str, rows: Any) -> None:
         """Delete rows: tuples, or an Arrow table or batch."""
         try:
-            run = self._deleting.get(relation) if type(rows) is list and len(rows) == 1 else None
-            if run is not None:
-                run(rows[0])
+            if type(rows) is list and len(rows) == 1:
+                self._deleting[relation](rows[0])
                 return
         except _FAILURES as problem:
             raise self._failed(relation, -1, rows) from problem
@@ -159,7 +160,8 @@ class Triggers:
             name: [[[_written(k) for k in _parts(key)], _written(v)] for key, v in entries.items()]
             for name, entries in self._maps.items()
         }
-        return json.dumps({"version": SNAPSHOT_VERSION, "program": self.text, "maps": maps})
+        kept = {"version": SNAPSHOT_VERSION, "program": self.text, "checksum": checksum_of(maps)}
+        return json.dumps({**kept, "maps": maps})
 
     def restore(self, snapshot: str) -> None:
         """Take over the state of a snapshot, which must be one of the same program."""
@@ -174,13 +176,33 @@ class Triggers:
                 problem or "the snapshot is of another program", "restore it where it was taken"
             )
         try:
+            if raw["checksum"] != checksum_of(listed):
+                raise ValueError(listed)
             maps = {
-                each.name: dict(_entry(each, *entry) for entry in listed[each.name])
+                each.name: _entries(each, self._key_checks(each), listed[each.name])
                 for each in self._program.maps
             }
         except (ValueError, LookupError, TypeError, ArithmeticError):
             raise _refused("the snapshot is damaged", "take it again") from None
         self._install(maps)
+
+    def _key_checks(self, map_: Definition) -> list[Callable[[Any], Any]]:
+        """What reads each part of a key of a map, as a value of the column that it is from."""
+        columns = self._columns
+        if columns is None:
+            return [_read] * len(map_.keys)
+        places = {
+            argument.name: (atom.relation, at)
+            for atom in walk(map_.body)
+            if isinstance(atom, Atom)
+            for at, argument in enumerate(atom.arguments)
+            if isinstance(argument, Variable)
+        }
+
+        def reading(relation: str, at: int) -> Callable[[Any], Any]:
+            return lambda value: columns.checked(relation, at, _read(value))
+
+        return [reading(*places[k]) if k in places else _read for k in map_.key_names]
 
     # State
 
@@ -194,13 +216,15 @@ class Triggers:
                 entries.setdefault(part, {})[key] = None
         functions = self._generated.functions(self._program, maps, indexes, self._checked)
         restore = restoring(self._program, maps, indexes)
-        known = () if self._columns is None else self._columns.schemas
+        known = self._widths if self._columns is None else self._columns.schemas
         self._inserting = {each: self._single(each, 1) for each in known}
         self._deleting = {each: self._single(each, -1) for each in known}
         self._maps, self._functions, self._restore_entry = maps, functions, restore
 
     def _single(self, relation: str, sign: int) -> Callable[[Any], None]:
         """What one row does, which it checks; it is compiled when it is first called."""
+        if self._columns is None:
+            return lambda row: self._change(relation, sign, [row])
 
         def first(row: Any) -> None:
             if relation in self._widths:
@@ -487,12 +511,24 @@ def _check_column(relation: str, at: int, column: list[Any], allowed: tuple[type
         raise _refused(f"column {at + 1} of {relation} has {what}", f"give {good} or None")
 
 
-def _entry(map_: Definition, key: list[Any], value: Any) -> tuple[Key, int | Decimal]:
-    """An entry of a map from a snapshot."""
-    number = _read(value)
-    if len(key) != len(map_.keys) or type(number) not in (int, Decimal):
-        raise ValueError(key)
-    return _key([_read(part) for part in key]), number
+def _entries(
+    map_: Definition, checks: list[Callable[[Any], Any]], listed: Any
+) -> dict[Key, int | Decimal]:
+    """The entries of a map from a snapshot: numbers other than 0, each with a key of its own."""
+    found: dict[Key, int | Decimal] = {}
+    for parts, value in listed:
+        number = _read(value)
+        if type(number) not in (int, Decimal) or not number or not Decimal(number).is_finite():
+            raise ValueError(map_.name)
+        found[_key([check(part) for check, part in zip(checks, parts, strict=True)])] = number
+    if len(found) < len(listed):
+        raise ValueError(map_.name)
+    return found
+
+
+def checksum_of(maps: Any) -> str:
+    """What tells the entries of a snapshot from damaged ones."""
+    return sha256(json.dumps(maps).encode()).hexdigest()
 
 
 def _parts(key: Key) -> Row:

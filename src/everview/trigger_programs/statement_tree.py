@@ -12,8 +12,10 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import date
 from decimal import Decimal
+from fractions import Fraction
 from typing import Any
 
+from everview.lang.agca.normal_form import constant
 from everview.lang.agca.scope import needs
 from everview.lang.agca.syntax import (
     Add,
@@ -27,12 +29,11 @@ from everview.lang.agca.syntax import (
     Product,
     Sum,
     Variable,
+    children,
     names_in,
+    rebuilt,
 )
-from everview.trigger_programs.columns import (
-    Columns,
-    days,
-)
+from everview.trigger_programs.columns import EXACT, Columns, constant_value, days
 from everview.trigger_programs.program import Statement, Trigger
 
 INDENT = "    "
@@ -118,6 +119,8 @@ class Step:
     opens: bool
     is_loop: bool = False
     deeper: int = 0
+    computes: bool = False
+    """Whether it adds or multiplies numbers, which is exact in the context for that only."""
 
 
 @dataclass(slots=True)
@@ -242,6 +245,7 @@ class StatementTree:
         ]
         left = [each for each in factors if each not in filtered]
         left.sort(key=lambda each: -counted[each])
+        left = [folded(each) for each in left]
         numbers: list[Number] = []
         while left:
             factor = min(left, key=lambda each: self._rank(each, bound))
@@ -278,13 +282,14 @@ class StatementTree:
                 return self._lookup(factor, bound, nullable, numbers, loops)
             case Comparison():
                 condition = self._condition(factor, bound, nullable)
-                return Step((f"if {condition}:",), opens=True)
+                return Step((f"if {condition}:",), opens=True, computes=_computes(factor))
             case Assignment(variable, value):
                 text = native(self._value(value, bound, nullable))
                 there = self._is_there(value, bound, nullable)
                 if variable.name in bound:
                     equal = f"{bound[variable.name]} == {text}"
-                    return Step((f"if {' and '.join(filter(None, (there, equal)))}:",), opens=True)
+                    line = f"if {' and '.join(filter(None, (there, equal)))}:"
+                    return Step((line,), opens=True, computes=_computes(value))
                 if there:
                     text = f"{text} if {there} else None"
                     nullable.add(variable.name)
@@ -395,7 +400,7 @@ class StatementTree:
                 exponent = value.as_tuple().exponent
                 assert isinstance(exponent, int)
                 scale = max(0, -exponent)
-                units = int(value.scaleb(scale)) if scale else int(value)
+                units = int(value.scaleb(scale, EXACT)) if scale else int(value)
                 return Number(self.shared.constant(units), scale)
             case Constant(date() as value) if self.typed:
                 return Number(self.shared.constant(days(value)), DAYS)
@@ -461,6 +466,36 @@ class StatementTree:
             scale = sum(each.scale for each in units)
             texts.append(f"E({' * '.join(each.text for each in units)}, {scale})")
         return Number(" * ".join(texts), NATIVE)
+
+
+def folded(query: Expr) -> Expr:
+    """An expression with what is computed of constants as one, with all of its digits."""
+    value = constant_value(query)
+    if isinstance(query, Constant) or value is None:
+        return rebuilt(query, folded)
+    return constant(value) if isinstance(value, Fraction) else Constant(value)
+
+
+def _computes(query: Expr) -> bool:
+    """Whether an expression adds or multiplies numbers other than the 1 and 0 of conditions."""
+    match query:
+        case Add() | Product() | Negate():
+            return not _is_whole(query)
+        case _:
+            return any(map(_computes, children(query)))
+
+
+def _is_whole(query: Expr) -> bool:
+    """Whether an expression is computed of conditions and whole constants alone."""
+    match query:
+        case Comparison():
+            return not _computes(query)
+        case Constant(value):
+            return isinstance(value, int)
+        case Add() | Product() | Negate():
+            return all(map(_is_whole, children(query)))
+        case _:
+            return False
 
 
 def native(number: Number) -> str:
