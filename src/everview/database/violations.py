@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import pyarrow as pa
@@ -18,15 +18,22 @@ from everview.runtime.protocol import Engine, Snapshot
 
 MAX_ROWS_SHOWN = 20
 """How many of the offending rows an error shows."""
+_VALUE_MAX_SHOWN = 200
+"""How many characters of a value an error shows."""
 
 
-def shown_row(row: Mapping[str, Any]) -> str:
+def shown_row(row: Mapping[str, Any], show: Callable[[object], str] = repr) -> str:
     """A row as text.
 
     >>> shown_row({"id": 1, "name": None})
     '(id=1, name=None)'
     """
-    return "(" + ", ".join(f"{name}={value!r}" for name, value in row.items()) + ")"
+    return "(" + ", ".join(f"{name}={show(value)}" for name, value in row.items()) + ")"
+
+
+def _cut(value: object) -> str:
+    text = repr(value)
+    return text if len(text) <= _VALUE_MAX_SHOWN else f"{text[:_VALUE_MAX_SHOWN]}…"
 
 
 def violation(check: Check, rows: pa.Table) -> UserError:
@@ -34,9 +41,9 @@ def violation(check: Check, rows: pa.Table) -> UserError:
     columns = [name for name in rows.column_names if name != WEIGHT]
     if check.rule == DUPLICATE_KEY:
         columns = list(check.columns)
-    shown = map(shown_row, rows.select(columns).slice(0, MAX_ROWS_SHOWN).to_pylist())
+    first = rows.select(columns).slice(0, MAX_ROWS_SHOWN).to_pylist()
     more = f" and {rows.num_rows - MAX_ROWS_SHOWN} more" if rows.num_rows > MAX_ROWS_SHOWN else ""
-    listed = ", ".join(shown) + more
+    listed = ", ".join(shown_row(row, _cut) for row in first) + more
     if check.rule == ASSERTION:
         return UserError(
             "T014",
