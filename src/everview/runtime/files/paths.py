@@ -47,7 +47,7 @@ def files_at(path: str, allow: Allow | None) -> list[str]:
     given = local(path)
     found = sorted(
         os.path.realpath(each)
-        for named in (glob(given, recursive=True) if has_magic(given) else [given])
+        for named in (_matching(given) if has_magic(given) else [given])
         for each in _below(named)
     )
     if not found:
@@ -64,6 +64,12 @@ def files_at(path: str, allow: Allow | None) -> list[str]:
                 remedy="leave out links that lead elsewhere, or allow that folder too",
             )
     return found
+
+
+def _matching(pattern: str) -> list[str]:
+    """What a pattern matches, without names that are no rows."""
+    named = glob(pattern, recursive=True)
+    return [each for each in named if not os.path.basename(each).startswith(("_", "."))]
 
 
 def _below(path: str) -> Iterator[str]:

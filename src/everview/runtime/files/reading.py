@@ -73,14 +73,15 @@ class FileRows:
         yield from self._typed(path, (pa.Table.from_batches([batch]) for batch in reader))
 
     def _header(self, path: str) -> list[str] | None:
-        """The names of the columns of a CSV file, None if it is empty."""
+        """The names of the columns of a CSV file, None if nothing stands below them."""
         if not self.options.header:
             return list(names(self.columns))
         with io.TextIOWrapper(pa.input_stream(path), encoding="utf-8-sig", newline="") as file:
             found = next(csv.reader(file, delimiter=self.options.delimiter), None)
+            is_empty = not file.read(1)
         if found is not None:
             must_be_columns(path, found, self.columns)
-        return found
+        return None if is_empty else found
 
     def _json(self, path: str) -> Iterator[pa.Table]:
         known = {name.lower(): name for name in names(self.columns)}
