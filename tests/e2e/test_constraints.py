@@ -190,6 +190,14 @@ def test_a_constraint_is_declared_again_enforced_or_not_in_one_statement(db):
     assert [row[0] for row in db.read("dear").rows()] == [10]
 
 
+def test_a_column_that_a_key_sets_to_null_may_be_null(db):
+    db.sql("CREATE TABLE x (a BIGINT CONSTRAINT k REFERENCES customer ON DELETE SET NULL)")
+    error = refused(db, "ALTER TABLE x ALTER COLUMN a SET NOT NULL")
+    assert (error.code, "k makes a NULL" in error.problem) == ("C009", True)
+    db.sql("ALTER TABLE x DROP CONSTRAINT k, ALTER COLUMN a SET NOT NULL")
+    assert refused(db, "INSERT INTO x VALUES (NULL)").code == "T012"
+
+
 CONDITIONS = {
     "1 = ANY (SELECT id FROM customer)": "DELETE FROM customer WHERE id = 1",
     "(SELECT BOOL_AND(id < 4) FROM customer)": "INSERT INTO customer VALUES (4, NULL, 1)",
