@@ -48,4 +48,4 @@ def validate(
         if known and old.assertion(assertion.name) == assertion and not {*reads} & {*stale}:
             continue
         with at_statement(assertion.name):
-            must_hold(assertion, new, engine, after)
+            must_hold(assertion, engine, after)

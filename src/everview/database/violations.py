@@ -8,13 +8,15 @@ from typing import Any
 import pyarrow as pa
 
 from everview.compiler import Assertion
-from everview.database.catalog.catalog import Catalog
+from everview.database.audit_query import declared
 from everview.database.queries import select
 from everview.errors import UserError
 from everview.expr.types import WEIGHT
+from everview.lang.sql.lower.top_level_query import lower_ordered
 from everview.program.constraints import ASSERTION, DUPLICATE_KEY, MISSING_ROW
 from everview.program.steps import Check
 from everview.runtime.protocol import Engine, Snapshot
+from everview.runtime.results import Result
 
 MAX_ROWS_SHOWN = 20
 """How many of the offending rows an error shows."""
@@ -70,17 +72,28 @@ def violation(check: Check, rows: pa.Table) -> UserError:
     )
 
 
-def must_hold(assertion: Assertion, catalog: Catalog, engine: Engine, after: Snapshot) -> None:
-    """Refuse an epoch in which rows violate an assertion, which is evaluated as a whole."""
+def must_hold(assertion: Assertion, engine: Engine, after: Snapshot) -> None:
+    """Refuse an epoch in which rows violate an assertion, which is evaluated as a whole.
+
+    It is read as for its program: Spark itself does not read every condition.
+    """
     check = Check(ASSERTION, assertion.name, (), assertion.plan, assertion.text)
-    must_be_empty(check, assertion.query, catalog.reads(assertion.name), engine, after)
+    query = lower_ordered(_some(assertion.query), declared(after), engine.analyze)
+    _must_have_none(check, engine.select(query, after, {}))
 
 
 def must_be_empty(
     check: Check, query: str, reads: tuple[str, ...], engine: Engine, after: Snapshot
 ) -> None:
     """Refuse an epoch in which a query has rows, which violate a check."""
-    some = f"SELECT * FROM ({query}) AS violating LIMIT {MAX_ROWS_SHOWN + 1}"
-    rows: pa.Table = select(engine, some, reads, after, {}).to_arrow()
+    _must_have_none(check, select(engine, _some(query), reads, after, {}))
+
+
+def _some(query: str) -> str:
+    return f"SELECT * FROM ({query}) AS violating LIMIT {MAX_ROWS_SHOWN + 1}"
+
+
+def _must_have_none(check: Check, found: Result) -> None:
+    rows: pa.Table = found.to_arrow()
     if rows.num_rows:
         raise violation(check, rows)
