@@ -159,6 +159,8 @@ def test_a_csv_file_of_names_alone_has_no_rows(db, folder):
     for n, text in enumerate(("", "id", "id\n", "id,name\n\n\n")):
         (folder / f"{n}.csv").write_text(text)
         assert db.sql(f"COPY INTO t FROM '{folder}/{n}.csv'").changed == 0
+    (folder / "9.csv").write_text("id\n7\n")
+    assert db.sql(f"COPY INTO t FROM '{folder}/?.csv'").changed == 1
 
 
 def test_a_day_beyond_the_calendar_is_named(tmp_path, folder):
@@ -181,6 +183,8 @@ def test_folders_patterns_and_compressed_files_are_read(db, folder):
     (folder / "in" / "3.csv.gz").write_bytes(gzip.compress(b"id\n3\n"))
     assert db.sql(f"COPY INTO t FROM '{folder}/in'").changed == 4
     assert db.sql(f"COPY INTO t FROM '{folder}/in/*.csv'").changed == 3
+    with pytest.raises(ev.UserError, match="F004"):
+        db.sql(f"COPY INTO t FROM '{folder}/in/_temporary.csv'")
     assert db.sql("SELECT COUNT(*) AS n FROM t WHERE id < 3").rows() == [(6,)]
 
 
@@ -258,6 +262,24 @@ BAD_FILES = {
     "not.arrow": (b"hello hello hello", "not.arrow"),
     "cut.csv.gz": (gzip.compress(b"id\n1\n" * 9)[:-9], "cut.csv.gz"),
 }
+
+
+def test_every_engine_names_the_file_that_it_cannot_read(db, folder):
+    before = db.epoch
+    for name in ("ragged.csv", "twice.csv", "bytes.csv", "cut.csv.gz", "no.json", "not.parquet"):
+        (folder / name).write_bytes(BAD_FILES[name][0])
+        with pytest.raises(ev.UserError, match="F005") as caught:
+            db.sql(f"COPY INTO t FROM '{folder / name}'")
+        assert name in caught.value.problem
+    assert db.epoch == before
+
+
+def test_each_csv_file_of_a_folder_has_its_columns_in_its_own_order(db, folder):
+    (folder / "in").mkdir()
+    for name, text in {"a": "id,name\n1,x\n", "b": "NAME,id\ny,2\n", "c": ""}.items():
+        (folder / "in" / f"{name}.csv").write_text(text)
+    assert db.sql(f"COPY INTO t FROM '{folder}/in'").changed == 2
+    assert bag(db.sql("SELECT id, name FROM t")) == Counter([(1, "x"), (2, "y")])
 
 
 @pytest.mark.parametrize("name", BAD_FILES)
