@@ -155,15 +155,36 @@ def test_columns_are_found_by_name_and_missing_ones_are_null(db, folder):
     )
 
 
+def test_a_csv_file_of_names_alone_has_no_rows(db, folder):
+    for n, text in enumerate(("", "id", "id\n", "id,name\n\n\n")):
+        (folder / f"{n}.csv").write_text(text)
+        assert db.sql(f"COPY INTO t FROM '{folder}/{n}.csv'").changed == 0
+    (folder / "9.csv").write_text("id\n7\n")
+    assert db.sql(f"COPY INTO t FROM '{folder}/?.csv'").changed == 1
+
+
+def test_a_day_beyond_the_calendar_is_named(tmp_path, folder):
+    (folder / "day.csv").write_text("id,day\n1,2024-01-01\n2,0000-01-01\n")
+    (folder / "zone.csv").write_text("id,at\n1,9999-12-31 23:00:00-05:00\n")
+    with ev.open(tmp_path / "e", engine="duckdb") as db:
+        db.sql("CREATE TABLE t (id INT, day DATE, at TIMESTAMP)")
+        for name, problem in {"day": "row 2 has '0000-01-01' in day", "zone": "in at"}.items():
+            with pytest.raises(ev.UserError, match=rf"{name}.csv: .*{problem}"):
+                db.insert("t", folder / f"{name}.csv")
+
+
 def test_folders_patterns_and_compressed_files_are_read(db, folder):
     (folder / "in").mkdir()
     for n in range(3):
         (folder / "in" / f"{n}.csv").write_text(f"id\n{n}\n")
     (folder / "in" / "_SUCCESS").write_text("")
     (folder / "in" / ".hidden.csv").write_text("nonsense")
+    (folder / "in" / "_temporary.csv").write_text("nonsense")
     (folder / "in" / "3.csv.gz").write_bytes(gzip.compress(b"id\n3\n"))
     assert db.sql(f"COPY INTO t FROM '{folder}/in'").changed == 4
     assert db.sql(f"COPY INTO t FROM '{folder}/in/*.csv'").changed == 3
+    with pytest.raises(ev.UserError, match="F004"):
+        db.sql(f"COPY INTO t FROM '{folder}/in/_temporary.csv'")
     assert db.sql("SELECT COUNT(*) AS n FROM t WHERE id < 3").rows() == [(6,)]
 
 
@@ -243,6 +264,24 @@ BAD_FILES = {
     "names.csv": (b'id,name""\n1,a\n', "names.csv"),
     "long.csv": (b"id,name\n1," + b"x" * 9_000_000 + b"\n", "a row is longer than 4 MB"),
 }
+
+
+def test_every_engine_names_the_file_that_it_cannot_read(db, folder):
+    before = db.epoch
+    for name in ("ragged.csv", "twice.csv", "bytes.csv", "cut.csv.gz", "no.json", "not.parquet"):
+        (folder / name).write_bytes(BAD_FILES[name][0])
+        with pytest.raises(ev.UserError, match="F005") as caught:
+            db.sql(f"COPY INTO t FROM '{folder / name}'")
+        assert name in caught.value.problem
+    assert db.epoch == before
+
+
+def test_each_csv_file_of_a_folder_has_its_columns_in_its_own_order(db, folder):
+    (folder / "in").mkdir()
+    for name, text in {"a": "id,name\n1,x\n", "b": "NAME,id\ny,2\n", "c": ""}.items():
+        (folder / "in" / f"{name}.csv").write_text(text)
+    assert db.sql(f"COPY INTO t FROM '{folder}/in'").changed == 2
+    assert bag(db.sql("SELECT id, name FROM t")) == Counter([(1, "x"), (2, "y")])
 
 
 @pytest.mark.parametrize("name", BAD_FILES)

@@ -200,6 +200,18 @@ def test_a_set_of_nested_values_alone_is_minimized(db):
     assert db.read("n").rows() == [([1],)]
 
 
+@pytest.mark.parametrize("columns", ["x DOUBLE", "x FLOAT, i INT", "x DOUBLE, a ARRAY<INT>"])
+def test_both_zeros_are_one_row_of_a_set(tmp_path, columns):
+    rest = () if "," not in columns else (1,) if "i INT" in columns else ([1],)
+    with ev.open(tmp_path / "store", engine="duckdb") as db:
+        db.sql(f"CREATE TABLE z ({columns}) WITH (kind = 'set')")
+        for x in (0.0, -0.0, float("nan"), float("nan")):
+            db.insert("z", [(x, *rest)])
+        assert len(db.read("z").rows()) == 2
+        db.delete("z", [(-0.0, *rest)])
+        assert len(db.read("z").rows()) == 1
+
+
 def test_a_key_is_still_a_key(db):
     db.upsert("keyed", [(1, "a")])
     db.insert("keyed", [(1, "a")])
@@ -262,7 +274,11 @@ def test_conflicts_with_columns_named_and_rows_of_a_query(db):
         "INSERT INTO keyed (y, x) SELECT UPPER(y), x FROM keyed ON CONFLICT (X) DO UPDATE "
         "SET y = excluded.y; INSERT INTO keyed (x) VALUES (3), (1) ON CONFLICT DO NOTHING; COMMIT"
     )
-    assert bag(db.read("keyed")) == Counter([(1, "A"), (2, "B"), (3, None)])
+    db.sql(
+        "INSERT INTO keyed AS k (x, y) VALUES (1, 'b') ON CONFLICT (x) DO UPDATE "
+        "SET (y, x) = (CONCAT(k.y, excluded.y), k.x + 3) WHERE k.x = 1"
+    )
+    assert bag(db.read("keyed")) == Counter([(4, "Ab"), (2, "B"), (3, None)])
 
 
 def test_a_set_is_shown_as_one_and_keeps_the_columns_that_make_its_rows_differ(tmp_path):
@@ -296,7 +312,10 @@ BAD = {
     "INSERT INTO keyed VALUES (1, 'a') ON CONFLICT ON CONSTRAINT c DO NOTHING": "Q003",
     "INSERT INTO keyed VALUES (1, 'a') ON CONFLICT (x + 1) DO NOTHING": "Q003",
     "INSERT INTO keyed VALUES (1, 'a') ON DUPLICATE KEY UPDATE y = 'b'": "Q003",
+    "INSERT INTO keyed VALUES (1, 'a') ON CONFLICT (x) DO UPDATE SET (x, y) = (1, 'b', 2)": "Q012",
     "CREATE TABLE q (x INT) WITH (kind = 'heap')": "Q003",
+    "CREATE TABLE q (x INT) WITH (kinds = 'set')": "Q003",
+    "CREATE TABLE q (x INT) WITH (kind = 'set', rows = 'few')": "Q003",
     "CREATE TABLE q (x INT) WITH (kind = 'set', kind = 'bag')": "Q003",
     "CREATE TABLE q WITH (kind = 'set') AS SELECT 1 AS x": "Q004",
 }

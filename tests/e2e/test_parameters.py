@@ -5,6 +5,7 @@ from __future__ import annotations
 from datetime import UTC, date, datetime, timedelta, timezone
 from decimal import Decimal
 
+import pandas as pd
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -132,6 +133,9 @@ BAD = [
     ("SELECT ? AS x", [timedelta(1)], "cannot have the value"),
     ("SELECT ? AS x", [Decimal("NaN")], "cannot have the value"),
     ("SELECT ? AS x", [10**38], "cannot have the value"),
+    ("SELECT ? AS x", [datetime.min.replace(tzinfo=timezone(timedelta(hours=5)))], "cannot have"),
+    ("SELECT ? AS x", [pd.NaT], "cannot have the value"),
+    ("SELECT ? AS x", [pd.Timestamp("2024-01-01 00:00:00.123456789")], "cannot have the value"),
     ("SELECT ? AS x", ["\ud800"], "surrogate"),
     ("SELECT * FROM ?", ["t"], "where a name is expected"),
     ("SELECT id FROM t ORDER BY ?", [1], "where a name is expected"),

@@ -71,6 +71,22 @@ def test_a_new_column_is_not_joined_by_an_older_view(tmp_path):
         assert db.audit().ok
 
 
+def test_a_column_that_a_view_does_not_read_is_dropped_after_a_rename(tmp_path):
+    with ev.open(tmp_path / "store", engine="duckdb") as db:
+        db.sql(SETUP)
+        db.relalg("some", "Π[b](σ[k > 1](Π[k](r) ⋈ s)) ∪ Π[b](σ[a = 3](r × Π[b](s)))")
+        db.relalg("every", "r − r")
+        db.sql("ALTER TABLE r RENAME COLUMN k TO key")
+        with pytest.raises(ev.UserError, match="every would break"):
+            db.sql("ALTER TABLE r DROP COLUMN t")
+        db.sql("DROP VIEW every; ALTER TABLE r DROP COLUMN t")
+        with pytest.raises(ev.UserError, match="some would break"):
+            db.sql("ALTER TABLE r DROP COLUMN a")
+        db.insert("r", [(1, 3)])
+        assert Counter(db.read("some").rows()) == Counter([(5,), (6,)])
+        assert db.audit().ok
+
+
 @pytest.mark.parametrize("to", ["r RENAME TO q", "r RENAME COLUMN a TO q"])
 def test_what_cannot_follow_is_named_and_nothing_happens(tmp_path, to):
     with ev.open(tmp_path / "store", engine="duckdb") as db:

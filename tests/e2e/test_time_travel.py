@@ -56,6 +56,8 @@ def test_a_moment_is_the_newest_epoch_before_it(db):
         for asked in (moment, moment + timedelta(microseconds=1)):
             text = f"SELECT COUNT(*) AS n FROM t TIMESTAMP AS OF '{asked.isoformat(' ')}'"
             assert db.sql(text).rows() == [(rows,)]
+            standard = text.replace("TIMESTAMP AS OF", "FOR SYSTEM_TIME AS OF")
+            assert db.sql(standard).rows() == [(rows,)]
     later = datetime.now(UTC) + timedelta(days=1)
     assert db.sql("SELECT COUNT(*) AS n FROM t TIMESTAMP AS OF ?", [later]).rows() == [(4,)]
     before = min(moments).replace(tzinfo=None) - timedelta(days=400)

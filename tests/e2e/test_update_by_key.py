@@ -60,6 +60,26 @@ def test_a_row_changed_twice_in_a_transaction_has_the_last_values(db):
     assert db.read("total").rows() == [(24,)]
 
 
+@pytest.mark.parametrize("kind", ["DOUBLE", "FLOAT"])
+def test_a_key_of_floats_is_found_by_either_zero_and_by_nan(tmp_path, kind):
+    with ev.open(tmp_path / "s", engine="duckdb") as db:
+        db.sql(f"CREATE TABLE f (x {kind} PRIMARY KEY, v INT, i INT, UNIQUE (i, x))")
+        db.sql(f"CREATE TABLE c (i INT, x {kind}, n INT)")
+        db.sql("ALTER TABLE c ADD FOREIGN KEY (i, x) REFERENCES f (i, x) ON DELETE CASCADE")
+        db.insert("f", [(0.0, 1, 1), (float("nan"), 2, 1), (1.5, 3, 1)])
+        db.insert("c", [(1, -0.0, 7)])
+        db.update("f", {-0.0: {"v": 4}})
+        db.upsert("f", [(0.0, 8, 1), (-0.0, 5, 1)])
+        db.upsert("f", [(0.0, 6, 1)])
+        assert db.read("c").rows() == [(1, 0.0, 7)]
+        with pytest.raises(ev.UserError, match="T010"):
+            db.update("f", [{"x": 0.0, "v": 1}, {"x": -0.0, "v": 2}])
+        assert {row[1] for row in db.read("f").rows()} == {6, 2, 3}
+        db.delete("f", keys=[-0.0, float("nan"), 0.0])
+        assert db.read("f").rows() == [(1.5, 3, 1)]
+        assert db.read("c").rows() == []
+
+
 def test_a_row_without_its_key_is_changed_until_the_commit_refuses_it(db):
     for key, row in (((1, None), (1, None, 3)), ((None, "a"), (None, "a", 3))):
         tx = db.transaction()

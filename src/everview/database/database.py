@@ -244,7 +244,7 @@ class Database:
     ) -> Result | None:
         """Run one or more statements, and return the rows of the last one, if it has any.
 
-        Declarations that stand next to each other are one step: all of them are made, in one
+        CREATEs that stand next to each other are one step, and so are DROPs: all are made, in one
         epoch, or none. `params` are values for `?`, in a list, or for `:name`, in a dict. `dialect`
         reads a text of another database, such as `"postgres"`. INSERT, UPDATE, DELETE and MERGE
         say how many rows they changed.

@@ -14,7 +14,7 @@ from everview.errors import Span, UserError
 from everview.expr.quoting import spark_name, spark_type
 from everview.expr.types import Column
 from everview.lang.sql.parse.alterations import AddColumn
-from everview.lang.sql.parse.constraints import ASSERTION, CHECK, Constraint
+from everview.lang.sql.parse.constraints import ASSERTION, CHECK, SET_NULL, Constraint
 from everview.lang.sql.parse.statements import Alter, AlterConstraints, CreateTable, Drop
 from everview.lang.sql.violating_query import problem_in_expression
 from everview.runtime.arrow_types import arrow_type
@@ -114,6 +114,8 @@ def alter_constraints(statement: AlterConstraints, catalog: Catalog) -> Catalog:
             raise UserError(
                 "C009", f"{column} is part of the primary key", span=statement.span, remedy=remedy
             )
+        if not_null:
+            _must_not_become_null(column, table, statement, catalog)
         others = tuple(each for each in table.not_null if each != column)
         table = replace(table, not_null=(*others, column) if not_null else others)
         catalog = catalog.with_definitions({**catalog.tables, table.name: table}, catalog.views)
@@ -136,6 +138,20 @@ def alter_constraints(statement: AlterConstraints, catalog: Catalog) -> Catalog:
         must_keep_collections(table, added.references)
         catalog = catalog.with_constraint(replace(added, table=table.name))
     return catalog
+
+
+def _must_not_become_null(
+    column: str, table: TableDefinition, statement: AlterConstraints, catalog: Catalog
+) -> None:
+    """Refuse NOT NULL of a column that a foreign key sets to NULL, unless that is dropped too."""
+    dropped = {name.lower() for name, _ in statement.dropped}
+    for each in catalog.constraints.values():
+        nulls = each.references is not None and each.references.on_delete == SET_NULL
+        mine = each.table == table.name and column in each.columns
+        if nulls and mine and each.name.lower() not in dropped:
+            problem = f"{each.name} makes {column} NULL where a row goes that it refers to"
+            remedy = f"DROP CONSTRAINT {each.name} first, or declare it ON DELETE CASCADE"
+            raise UserError("C009", problem, span=statement.span, remedy=remedy)
 
 
 def with_added_constraints(statement: Alter, before: Catalog, after: Catalog) -> Catalog:

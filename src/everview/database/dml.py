@@ -86,12 +86,13 @@ def _insert_or_update(
     must_be_in_conflict_by_key(table, statement, conflict)
     source = f"(SELECT DISTINCT * FROM ({given}) AS g) AS {EXCLUDED}"
     _must_be_given_once(tx, table, source, statement)
-    on = " AND ".join(f"{_of(table.name, name)} = {_of(EXCLUDED, name)}" for name in table.key)
+    own = conflict.alias
+    on = " AND ".join(f"{_of(own, name)} = {_of(EXCLUDED, name)}" for name in table.key)
     clauses = [MergeClause(False, None, "insert", (), ())]
     if conflict.assignments:
         columns, values = zip(*conflict.assignments, strict=True)
         clauses.append(MergeClause(True, conflict.where, "update", columns, values))
-    merged = Merge(table.name, table.name, source, on, tuple(clauses), statement.span)
+    merged = Merge(table.name, own, source, on, tuple(clauses), statement.span)
     return merge(tx, merged)
 
 

@@ -223,7 +223,7 @@ class Maintainer:
             writes = rebuild(self.catalog, compiled.shares, outcome.segments, self.engine, snapshot)
             after = replace(snapshot, manifest=writes.advance(snapshot.manifest))
             for assertion in maintenance.assertions if left else ():
-                must_hold(assertion, self.catalog, self.engine, after)
+                must_hold(assertion, self.engine, after)
         written = writes.changes | writes.bases
         outcome.segments |= {name: written[name] for name in compiled.shares}
         outcome.published = {n: written[n].rows for n in compiled.shares if n in self.catalog.views}

@@ -14,8 +14,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from everview.database.catalog.definitions import TableDefinition
-from everview.expr.types import WEIGHT, Column, is_nested, names
-from everview.plan.nodes import Source
+from everview.expr.types import WEIGHT, Column, names, searchable
 from everview.runtime.protocol import Engine, Part, Snapshot, Stored, TooLarge, in_memory
 
 _COUNTS = (Column("__deleted", "bigint"), Column("__inserted", "bigint"))
@@ -44,11 +43,9 @@ def _minimized_here(
     before: Sequence[pa.Table],
 ) -> pa.Table:
     """The same for changes in memory, over the rows that are looked up for them."""
-    by = next((c.name for c in table.columns if not is_nested(c.type)), None)
-    if by is None:
-        stored = engine.evaluate(Source(table.name, table.columns), snapshot, {})
-    else:
-        stored = engine.lookup(table.name, (by,), given, snapshot)
+    columns = names(table.columns)
+    by = searchable(table.columns, columns)[:1] or columns
+    stored = engine.lookup(table.name, by, given, snapshot)
     zero = pa.scalar(0, pa.int64())
     weights = given.column(WEIGHT)
     counts = [pc.max_element_wise(pc.negate(weights), zero), pc.max_element_wise(weights, zero)]
@@ -61,7 +58,7 @@ def _minimized_here(
     schema, sort = (*table.columns, *_COUNTS), (table.columns[0].name,)
     accumulators = Stored(schema, sort, tuple(c.name for c in _COUNTS))
     total = engine.local.consolidate(pa.concat_tables([*present, changed]), accumulators)
-    return _effect(total, names(table.columns), once=table.is_set)
+    return _effect(total, columns, once=table.is_set)
 
 
 def _counted(rows: pa.Table, counts: Sequence[pa.ChunkedArray]) -> pa.Table:

@@ -21,6 +21,7 @@ from everview.expr.types import FLOATS, WEIGHT, names
 from everview.lang.sql.parse.constraints import CASCADE, SET_NULL, Constraint
 from everview.plan.build import restrict_to_keys
 from everview.plan.nodes import Ref
+from everview.runtime.arrow_types import keys_of
 from everview.runtime.protocol import (
     SIGN,
     Changes,
@@ -239,7 +240,8 @@ def _keys_gone(key: Constraint, parts: Sequence[pa.Table]) -> pa.Table:
     """The keys whose weights in a change add up to less than none, as the columns that refer."""
     assert key.references is not None
     theirs = list(key.references.columns)
-    changed = pa.concat_tables([part.select([*theirs, WEIGHT]) for part in parts])
+    together = pa.concat_tables([part.select([*theirs, WEIGHT]) for part in parts])
+    changed = keys_of(together, theirs).append_column(WEIGHT, together.column(WEIGHT))
     totals = changed.group_by(theirs).aggregate([(WEIGHT, "sum")])
     less = totals.filter(pc.less(totals.column(f"{WEIGHT}_sum"), 0)).select(theirs).drop_null()
     return _as_keys(key, less)

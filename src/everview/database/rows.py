@@ -18,7 +18,12 @@ from everview.arguments import did_you_mean, named, shown
 from everview.database.values import convert
 from everview.errors import UserError
 from everview.expr.types import WEIGHT, Column, Schema, names
-from everview.runtime.arrow_types import arrow_schema, arrow_type, must_have_sound_maps
+from everview.runtime.arrow_types import (
+    arrow_schema,
+    arrow_type,
+    keys_of,
+    must_have_sound_maps,
+)
 from everview.runtime.calendar import must_be_in_calendar
 from everview.runtime.files.formats import FileOptions
 from everview.runtime.files.paths import files_at
@@ -73,8 +78,9 @@ def keys(given: Any, table: str, key: Schema) -> pa.Table:
     if len(key) == 1 and isinstance(given, Sequence) and not isinstance(given, str | bytes):
         bare = (row if isinstance(row, Sequence | Mapping) else (row,) for row in given)
         given = [(row,) if isinstance(row, str | bytes) else row for row in bare]
-    rows = weighted(given, table, key, 1)
     columns = list(names(key))
+    rows = weighted(given, table, key, 1)
+    rows = keys_of(rows, columns).append_column(WEIGHT, rows.column(WEIGHT))
     return rows.group_by(columns).aggregate([(WEIGHT, "max")]).rename_columns([*columns, WEIGHT])
 
 

@@ -16,10 +16,10 @@ from everview.database.catalog.definitions import TableDefinition
 from everview.database.computed_columns import completed, must_not_be_generated
 from everview.database.referential_actions import Seen, must_keep_keys
 from everview.errors import UserError
-from everview.expr.types import FLOATS, WEIGHT, Column, names
+from everview.expr.types import WEIGHT, Column, names
 from everview.plan.build import restrict_to_keys
 from everview.plan.nodes import Ref
-from everview.runtime.arrow_types import arrow_schema
+from everview.runtime.arrow_types import arrow_schema, keys_of, with_one_zero
 from everview.runtime.protocol import Engine, Part, Snapshot, Staged, TooLarge, in_memory, row_count
 
 _OURS, _THEIRS = "__ours", "__theirs"
@@ -48,10 +48,7 @@ def _removal_here(
     """The same for keys in memory, over the rows that are looked up for them."""
     key_columns = tuple(c for c in table.columns if c.name in like.column_names)
     plan = restrict_to_keys(Ref("current", table.columns), Ref("keys", key_columns), table.key)
-    first, *others = table.key
-    exact = [column.name for column in key_columns if column.type not in FLOATS]
-    by = [first, *(name for name in others if name in exact)]
-    stored = engine.lookup(table.name, by, like, snapshot)
+    stored = engine.lookup(table.name, table.key, like, snapshot)
     current = pa.concat_tables([stored, *before])
     old = engine.local.evaluate(plan, {"current": current, "keys": like})
     place, negative = old.schema.get_field_index(WEIGHT), pc.negate(old.column(WEIGHT))
@@ -92,13 +89,14 @@ def _joined(ours: pa.Table, theirs: pa.Table, key: Sequence[str], how: JoinType)
 def _codes(ours: pa.ChunkedArray, theirs: pa.ChunkedArray) -> tuple[pa.Array, pa.Array]:
     """A number for each value of two columns."""
     both = pa.chunked_array([*ours.chunks, *theirs.chunks], ours.type).combine_chunks()
+    both = with_one_zero(both)
     codes = both.dictionary_encode(null_encoding="encode").indices
     return codes[: len(ours)], codes[len(ours) :]
 
 
 def last_of_each_key(rows: pa.Table, key: tuple[str, ...]) -> pa.Table:
     """Of several rows with one key, the last given."""
-    numbered = rows.append_column("__n", pa.array(range(rows.num_rows), pa.int64()))
+    numbered = keys_of(rows, key).append_column("__n", pa.array(range(rows.num_rows), pa.int64()))
     last = numbered.group_by(list(key)).aggregate([("__n", "max")]).column("__n_max")
     return rows.take(last.sort())
 
@@ -107,7 +105,8 @@ def must_have_each_key_once(fresh: Staged, table: TableDefinition) -> None:
     """Refuse a frame with two rows of one key; of one that is only in files the commit does so."""
     if fresh.rows is None:
         return
-    counted = fresh.rows.group_by(list(table.key)).aggregate([([], "count_all")])
+    by_key = keys_of(fresh.rows, table.key).group_by(list(table.key))
+    counted = by_key.aggregate([([], "count_all")])
     twice = counted.filter(pc.greater(counted.column("count_all"), 1))
     if twice.num_rows:
         key = twice.select(list(table.key)).slice(0, 1).to_pylist()[0]
@@ -288,7 +287,8 @@ def _assigned(table: TableDefinition, named: Any) -> tuple[Column, ...]:
 
 def _must_be_once(rows: pa.Table, table: TableDefinition) -> None:
     """Refuse two rows with one key: neither is the last."""
-    counted = rows.group_by(list(table.key)).aggregate([([], "count_all")])
+    by_key = keys_of(rows, table.key).group_by(list(table.key))
+    counted = by_key.aggregate([([], "count_all")])
     twice = [row for row in counted.to_pylist() if row.pop("count_all") > 1]
     if twice:
         raise UserError(

@@ -42,9 +42,10 @@ def validate(
             with at_statement(name):
                 must_be_empty(check, query, (name,), engine, after)
     for assertion in new.maintenance.assertions:
-        known = assertion.name in old.constraints and assertion.name not in old.beyond_reach
+        former = old.constraints.get(assertion.name)
+        known = former is not None and former.enforced and former.name not in old.beyond_reach
         reads = new.reads(assertion.name)
         if known and old.assertion(assertion.name) == assertion and not {*reads} & {*stale}:
             continue
         with at_statement(assertion.name):
-            must_hold(assertion, new, engine, after)
+            must_hold(assertion, engine, after)

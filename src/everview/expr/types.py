@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
 
@@ -142,6 +142,16 @@ def names(schema: Schema) -> tuple[str, ...]:
 def type_in(schema: Schema, name: str) -> Type:
     """The type of the column called `name`."""
     return next(column.type for column in schema if column.name == name)
+
+
+def searchable(schema: Schema, by: Sequence[str]) -> tuple[str, ...]:
+    """Those of some columns that rows are looked up by; never a float.
+
+    Floats that are equal can differ in their bits (0.0 and -0.0), and files are searched by bits;
+    nested values cannot be searched for at all.
+    """
+    types = {name: type_in(schema, name) for name in by}
+    return tuple(n for n in by if types[n] not in FLOATS and not is_nested(types[n]))
 
 
 _STORABLE = {

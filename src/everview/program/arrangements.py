@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from everview.expr import scalar
-from everview.expr.types import FLOATS, Schema, is_nested, names, type_in
+from everview.expr.types import Schema, names, searchable
 from everview.plan.build import filter_, project
 from everview.plan.nodes import Filter, Map, Plan, Source
 from everview.plan.text import digest, print_plan
@@ -61,13 +61,8 @@ class Serving:
 
 
 def lookup_column(schema: Schema, sort: Columns, by: Columns) -> str | None:
-    """The column of `by` to look up by: the first in the sort order, else any; never a float.
-
-    Floats that are equal can differ in their bits (0.0 and -0.0), and files are searched by bits;
-    nested values cannot be searched for at all.
-    """
-    types = {name: type_in(schema, name) for name in by}
-    usable = [name for name in by if types[name] not in FLOATS and not is_nested(types[name])]
+    """The column of `by` to look up by: the first in the sort order, else any."""
+    usable = searchable(schema, by)
     return next((name for name in sort if name in usable), usable[0] if usable else None)
 
 

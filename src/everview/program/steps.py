@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from typing import TypeAlias
 
 from everview.differentiate.lifting import MAX_ITERATIONS
-from everview.expr.types import ITERATION, Column, Schema
+from everview.expr.types import ITERATION, Column, Schema, searchable
 from everview.plan.nodes import Plan
 from everview.plan.traverse import referred
 
@@ -84,6 +84,13 @@ class Fetch:
     def reads_by(self) -> str | None:
         """How the relation is looked up, in words; None if the whole of it is read."""
         return ranges_of(column) if (column := self.ranged_by) else self.by
+
+
+def lookup_step(result: str, relation: str, schema: Schema, by: Sequence[str], keys: str) -> Fetch:
+    """The step that brings the rows which agree with keys of the same names in some columns."""
+    first, *others = searchable(schema, by) or ("",)
+    keyset = KeySet(keys, first, tuple((each, each) for each in others))
+    return Fetch(result, relation, schema, first or None, (keyset,))
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import lru_cache
 from math import isnan
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from everview.errors import UserError
 from everview.expr.types import (
@@ -57,6 +59,17 @@ def arrow_type(type_: Type) -> pa.DataType | None:
             return pa.struct([pa.field(name, arrow_type(each)) for name, each in fields_of(type_)])
         case _:
             return _PLAIN.get(type_)
+
+
+def with_one_zero(column: pa.Array | pa.ChunkedArray) -> pa.Array | pa.ChunkedArray:
+    """A column in which 0.0 stands for -0.0: one value, which Arrow takes for two."""
+    is_float = pa.types.is_floating(column.type)
+    return pc.add(column, pa.scalar(0, column.type)) if is_float else column
+
+
+def keys_of(rows: pa.Table, key: Sequence[str]) -> pa.Table:
+    """Some columns of rows, equal for Arrow where SQL takes them for equal."""
+    return pa.table({name: with_one_zero(rows.column(name)) for name in key})
 
 
 @lru_cache(maxsize=4096)

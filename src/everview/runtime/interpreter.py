@@ -17,12 +17,12 @@ from everview.program.steps import (
     Check,
     Compute,
     Fetch,
-    KeySet,
     Loop,
     Program,
     Publish,
     Step,
     change_name,
+    lookup_step,
 )
 from everview.runtime.cache.loader import Loader
 from everview.runtime.cache.relation_cache import RelationCache
@@ -133,11 +133,11 @@ class InProcess:
     ) -> pa.Table:
         """The weighted rows of a relation that agree with one of `keys` in the columns `by`.
 
-        There may be more rows, which agree in the first of these columns.
+        There may be more rows, which agree in the first of these columns that is searched by, or
+        in none where none is.
         """
-        schema, (first, *others) = snapshot.stored[name].schema, by
-        keyset = KeySet("wanted", first, tuple((each, each) for each in others))
-        wanted = Fetch("slice", name, schema, first, (keyset,))
+        schema = snapshot.stored[name].schema
+        wanted = lookup_step("slice", name, schema, by, "wanted")
         with self._busy:
             try:
                 self.workspace.register("wanted", keys.select(list(by)))

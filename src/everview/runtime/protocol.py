@@ -400,7 +400,8 @@ class Engine(Protocol):
     def lookup(self, name: str, by: Sequence[str], keys: pa.Table, snapshot: Snapshot) -> pa.Table:
         """The weighted rows of a relation that agree with one of `keys` in the columns `by`.
 
-        There may be more rows, which agree in the first of these columns.
+        There may be more rows: floats and nested columns are not searched by, and of the others
+        the first counts.
 
         More than this process should hold raise `TooLarge`, where there are executors.
         """

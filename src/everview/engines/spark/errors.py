@@ -69,6 +69,25 @@ def innermost(problem: Py4JJavaError) -> Exception:
     return found
 
 
+def is_unreadable(problem: Py4JJavaError) -> bool:
+    """Whether Spark gave up on a file that is not what it should be."""
+    return any(words in str(problem.java_exception) for words in ("FAILED_READ_FILE", "MALFORMED_"))
+
+
+def in_words_of_java(problem: Py4JJavaError) -> str:
+    """What Spark says of a job that failed, and of what first went wrong, without its codes."""
+    outer = inner = problem.java_exception
+    while inner.getCause() is not None:
+        inner = inner.getCause()
+    told = (_without_codes(each.getMessage() or "") for each in (outer, inner))
+    return " ".join(dict.fromkeys(each for each in told if each))
+
+
+def _without_codes(message: str) -> str:
+    line = message.strip().partition("\n")[0]
+    return re.sub(r"^\[[A-Z_.]+\] ", "", line).split(" SQLSTATE:")[0].strip()
+
+
 def ends_early(problem: Exception) -> bool:
     """Whether Spark ended a recursion at a limit of its own."""
     return any(words in str(problem) for words in ("RECURSION_LEVEL_LIMIT", "RECURSION_ROW_LIMIT"))
@@ -82,7 +101,7 @@ def fails_inside(problem: Exception) -> bool:
 def in_words(problem: PySparkException) -> str:
     """What Spark says, without its codes."""
     condition = problem.getCondition() or ""
-    line = str(problem).splitlines()[0]
+    line = str(problem).strip().partition("\n")[0]
     return line.removeprefix(f"[{condition}] ").split(" SQLSTATE:")[0].strip()
 
 

@@ -3,16 +3,24 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import reduce
 from typing import Any
 
+from py4j.protocol import Py4JJavaError  # type: ignore[import-untyped]
 from pyspark.errors import PySparkException
-from pyspark.sql import Column, DataFrame, SparkSession, functions
+from pyspark.sql import Column, DataFrame, DataFrameReader, SparkSession, functions
 
 from everview.engines.spark import actions
-from everview.engines.spark.errors import explained, in_words, not_accepted
+from everview.engines.spark.errors import (
+    explained,
+    in_words,
+    in_words_of_java,
+    is_unreadable,
+)
+from everview.engines.spark.relations import ddl
 from everview.errors import UserError
 from everview.expr.quoting import spark_name
 from everview.expr.types import FLOATS, names
@@ -61,15 +69,12 @@ class SparkFiles:
         if format_ == ARROW:
             return (table for _, table in rows.tables())
         paths = [_for_spark(path) for path in rows.paths]
-        try:
-            if format_ == CSV:
-                return self._csv(rows, paths)
-            if format_ == JSON:
-                return self._json(rows, paths)
-            frame = self.session().read.option("mergeSchema", "true").parquet(*paths)
-            must_be_columns(rows.paths[0], frame.columns, rows.columns)
-        except PySparkException as problem:
-            raise not_accepted(problem) from None
+        if format_ == CSV:
+            return self._csv(rows, paths)
+        if format_ == JSON:
+            return self._json(rows, paths)
+        frame = self.session().read.option("mergeSchema", "true").parquet(*paths)
+        must_be_columns(rows.paths[0], frame.columns, rows.columns)
         return frame
 
     @contextmanager
@@ -77,8 +82,15 @@ class SparkFiles:
         """Say which files cannot be read where Spark gives up on one."""
         try:
             yield
-        except (PySparkException, CalculationError) as problem:
-            told = problem.problem if isinstance(problem, CalculationError) else in_words(problem)
+        except (PySparkException, CalculationError, Py4JJavaError) as problem:
+            if isinstance(problem, CalculationError):
+                told = problem.problem
+            elif isinstance(problem, PySparkException):
+                told = in_words(problem)
+            elif is_unreadable(problem):
+                told = in_words_of_java(problem)
+            else:
+                raise
             named = "" if "file:" in told else f"{', '.join(rows.paths[:3])}: "
             raise UserError(
                 "F005",
@@ -110,17 +122,24 @@ class SparkFiles:
                 return actions.write_files(frame, f"file:{temporary}", format_, written)
 
     def _csv(self, rows: FileRows, paths: list[str]) -> DataFrame:
+        """The rows of CSV files; the columns of each are found by the names in its first line."""
         reader = self.session().read.options(**_QUOTING, sep=rows.options.delimiter)
         reader = reader.options(header=rows.options.header, nullValue=_NO_TEXT, mode="FAILFAST")
-        found = list(names(rows.columns))
-        if rows.options.header:
-            found = reader.csv(paths[:1]).columns
+        if not rows.options.header:
+            return _of_texts(reader, names(rows.columns), paths, rows)
+        if is_remote(rows.paths[0]):
+            found = reader.csv(paths).columns
             must_be_columns(rows.paths[0], found, rows.columns)
-        text = ", ".join(f"{spark_name(name)} STRING" for name in found)
-        frame = reader.option("enforceSchema", "false").schema(text).csv(paths)
-        known = {column.name.lower(): column for column in rows.columns}
-        typed = [_typed(functions.col(spark_name(n)), known[n.lower()]) for n in found]
-        return frame.select(*typed)
+            return _of_texts(reader.option("enforceSchema", "false"), found, paths, rows)
+        by_header: dict[tuple[str, ...], list[str]] = {}
+        for own, path in zip(rows.paths, paths, strict=True):
+            if (header := rows.header(own)) is not None:
+                by_header.setdefault(tuple(header), []).append(path)
+                _must_have_one_set(by_header, own)
+        if not by_header:
+            return self.session().createDataFrame([], ddl(rows.columns))
+        frames = (_of_texts(reader, *each, rows) for each in by_header.items())
+        return reduce(DataFrame.unionByName, frames)
 
     def _json(self, rows: FileRows, paths: list[str]) -> DataFrame:
         """One object per line, read as a map of texts: no name of it is overlooked."""
@@ -136,6 +155,26 @@ class SparkFiles:
         object_ = functions.when(by_name.isNull(), no_object).otherwise(checked)
         frame = lines.select(object_.alias("m"))
         return frame.select(*(_typed(functions.col("m")[c.name.lower()], c) for c in rows.columns))
+
+
+def _of_texts(
+    reader: DataFrameReader, found: Sequence[str], paths: list[str], rows: FileRows
+) -> DataFrame:
+    """CSV files with the same columns, read as texts and then as values."""
+    text = ", ".join(f"{spark_name(name)} STRING" for name in found)
+    known = {column.name.lower(): column for column in rows.columns}
+    typed = [_typed(functions.col(spark_name(n)), known[n.lower()]) for n in found]
+    return reader.schema(text).csv(paths).select(*typed)
+
+
+def _must_have_one_set(headers: Iterable[tuple[str, ...]], path: str) -> None:
+    """Refuse files of which one has columns that another has not: those would have no default."""
+    if len({frozenset(map(str.lower, each)) for each in headers}) > 1:
+        raise UserError(
+            "F005",
+            f"{path} has other columns than the files before it",
+            remedy="on Spark, copy files with other columns in a statement of their own",
+        )
 
 
 def _typed(text: Column, column: TableColumn) -> Column:

@@ -78,8 +78,8 @@ def _of_assertion(condition: str) -> tuple[str, ...]:
 
 def _is_value(node: exp.Subquery) -> bool:
     """Whether a subquery stands for a value, and in no other query."""
-    inside_query = node.find_ancestor(exp.Query, exp.In, exp.Exists) is not None
-    return not inside_query and isinstance(node.this, exp.Query)
+    many = node.find_ancestor(exp.Query, exp.In, exp.Exists, exp.Any, exp.All)
+    return many is None and isinstance(node.this, exp.Query)
 
 
 def problem_in_expression(text: str, schema: Schema | None) -> str | None:

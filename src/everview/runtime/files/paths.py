@@ -49,14 +49,14 @@ def files_at(path: str, allow: Allow | None) -> list[str]:
     given = local(path)
     found = sorted(
         os.path.realpath(each)
-        for named in (glob(given, recursive=True) if has_magic(given) else [given])
+        for named in (_matching(given) if has_magic(given) else [given])
         for each in _below(named)
     )
     if not found:
         raise UserError(
             "F004",
             f"there is no file {shown(path)}",
-            remedy="check the path, and that it can be read",
+            remedy="check the path; names that begin with _ or . are left out",
         )
     for each in found:
         if allow is not None and not _lies_inside(each, allow):
@@ -68,12 +68,22 @@ def files_at(path: str, allow: Allow | None) -> list[str]:
     return found
 
 
+def _matching(pattern: str) -> list[str]:
+    """What a pattern matches, without names that are no rows."""
+    named = glob(pattern, recursive=True)
+    return [each for each in named if not _is_hidden(os.path.basename(each))]
+
+
 def _below(path: str) -> Iterator[str]:
-    if os.path.isfile(path):
+    if os.path.isfile(path) and not _is_hidden(os.path.basename(path)):
         yield path
     for folder, folders, names in os.walk(path):
-        folders[:] = sorted(each for each in folders if not each.startswith(("_", ".")))
-        yield from (os.path.join(folder, n) for n in names if not n.startswith(("_", ".")))
+        folders[:] = sorted(each for each in folders if not _is_hidden(each))
+        yield from (os.path.join(folder, name) for name in names if not _is_hidden(name))
+
+
+def _is_hidden(name: str) -> bool:
+    return name.startswith(("_", "."))
 
 
 def _lies_inside(real: str, allow: Allow) -> bool:

@@ -8,6 +8,7 @@ import json
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from itertools import islice
 from typing import Any
 
@@ -23,6 +24,7 @@ from everview.runtime.files.text_values import from_text
 
 BATCH_ROWS = 32_768
 _BLOCK_BYTES = 4 << 20
+_LINES_CHARS = 4096
 
 OnProgress = Callable[[str], None]
 
@@ -51,7 +53,7 @@ class FileRows:
                     yield path, table
 
     def _csv(self, path: str) -> Iterator[pa.Table]:
-        header = self._header(path)
+        header = self.header(path)
         if header is None:
             return
         text = dict.fromkeys(header, pa.string())
@@ -78,16 +80,22 @@ class FileRows:
             )
         yield from self._typed(path, (pa.Table.from_batches([batch]) for batch in reader))
 
-    def _header(self, path: str) -> list[str] | None:
-        """The names of the columns of a CSV file, None if it has none; empty lines say nothing."""
+    def header(self, path: str) -> list[str] | None:
+        """The names of the columns of a CSV file, None if nothing stands below them.
+
+        Empty lines say nothing.
+        """
         if not self.options.header:
             return list(names(self.columns))
-        with io.TextIOWrapper(pa.input_stream(path), encoding="utf-8-sig", newline="") as file:
+        stream = partial(io.TextIOWrapper, encoding="utf-8-sig", newline="")
+        with _readable(path), stream(pa.input_stream(path)) as file:
             records = csv.reader(file, delimiter=self.options.delimiter)
             found = next((record for record in records if record), None)
+            below = iter(partial(file.read, _LINES_CHARS), "")
+            is_empty = not any(part.strip("\r\n") for part in below)
         if found is not None:
             must_be_columns(path, found, self.columns)
-        return found
+        return None if is_empty else found
 
     def _json(self, path: str) -> Iterator[pa.Table]:
         known = {name.lower(): name for name in names(self.columns)}

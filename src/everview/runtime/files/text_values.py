@@ -68,7 +68,14 @@ def from_text(texts: pa.Array, type_: Type) -> tuple[pa.Array | None, int]:
         beyond = pc.fill_null(beyond, False)
         if pc.any(beyond, min_count=0).as_py():
             return None, pc.index(beyond, True).as_py()
+    if type_ in _CALENDAR:
+        kept = pc.is_in(pc.fill_null(pc.year(values), 1), value_set=_YEARS)
+        if not pc.all(kept, min_count=0).as_py():
+            return None, pc.index(kept, False).as_py()
     return values, -1
+
+
+_CALENDAR, _YEARS = ("date", "timestamp", "timestamp_ntz"), pa.array(range(1, 10_000), pa.int64())
 
 
 def _first_bad(texts: pa.Array, type_: Type) -> int:

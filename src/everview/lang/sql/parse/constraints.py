@@ -186,8 +186,7 @@ def read_assertion(tokens: list[Token], text: str, span: Span) -> Constraint | N
     if words[:2] != ["CREATE", "ASSERTION"]:
         return None
     remedy = "write CREATE ASSERTION name CHECK (condition)"
-    enforced = words[-2:] != ["NOT", "ENFORCED"]
-    body = tokens[4:] if enforced else tokens[4:-2]
+    enforced, body = _enforced(tokens[4:])
     kinds = [token.token_type for token in body]
     if len(tokens) > 2 and (problem := unusable_name(tokens[2].text)):
         raise UserError("Q011", problem, span=span, remedy=PLAIN_NAME)
@@ -195,13 +194,28 @@ def read_assertion(tokens: list[Token], text: str, span: Span) -> Constraint | N
         raise UserError("Q001", "syntax error in CREATE ASSERTION", span=span, remedy=remedy)
     inner = body[1:-1]
     tree = read_tree(inner, text)
-    if not isinstance(tree, exp.Condition | exp.Paren | exp.Not) or isinstance(tree, exp.Query):
+    value = isinstance(tree, exp.Subquery) and not tree.alias
+    if not value and (not isinstance(tree, exp.Condition) or isinstance(tree, exp.Query)):
         place = Span(text, inner[0].start, inner[-1].end + 1)
         remedy = "write a condition, such as NOT EXISTS (SELECT …)"
         raise UserError("Q001", "an assertion needs a condition", span=place, remedy=remedy)
     refuse_versions(tree, text)
     condition = text[inner[0].start : inner[-1].end + 1]
     return Constraint(ASSERTION, tokens[2].text, condition=condition, enforced=enforced)
+
+
+def _enforced(tokens: list[Token]) -> tuple[bool, list[Token]]:
+    """Whether an assertion is enforced, and its tokens before the words that say so.
+
+    An assertion is verified at commit, so it may be called deferred.
+    """
+    words = [token.text.upper() for token in tokens]
+    if words[-2:] == ["NOT", "ENFORCED"]:
+        return False, tokens[:-2]
+    for ending in (["ENFORCED"], ["INITIALLY", "DEFERRED"], ["DEFERRABLE"]):
+        if words[-len(ending) :] == ending:
+            tokens, words = tokens[: -len(ending)], words[: -len(ending)]
+    return True, tokens
 
 
 def _is_wrapped(kinds: Sequence[TokenType]) -> bool:

@@ -170,11 +170,12 @@ def literal(value: object, name: str, span: Span | None) -> exp.Expr:
             precision = max(len(digits) + max(int(exponent), 0), scale, 1)
             if precision <= _DECIMAL_DIGITS:
                 return _cast(f"{value:f}", f"DECIMAL({precision}, {scale})")
+        case datetime() if (moment := _moment(value)) is not None:
+            zone = "" if value.tzinfo is None else "+00:00"
+            type_ = "TIMESTAMP_NTZ" if value.tzinfo is None else "TIMESTAMP"
+            return _cast(f"{moment.isoformat(' ')}{zone}", type_)
         case datetime():
-            if value.tzinfo is None:
-                return _cast(value.isoformat(" "), "TIMESTAMP_NTZ")
-            moment = value.astimezone(UTC).replace(tzinfo=None)
-            return _cast(f"{moment.isoformat(' ')}+00:00", "TIMESTAMP")
+            pass
         case date():
             return _cast(value.isoformat(), "DATE")
         case _:
@@ -203,6 +204,16 @@ def _whole(value: object) -> exp.Expr | None:
     if abs(number) < 10**_DECIMAL_DIGITS:
         return _cast(str(number), f"DECIMAL({len(str(abs(number)))}, 0)")
     return None
+
+
+def _moment(value: datetime) -> datetime | None:
+    """A moment in UTC, or without a zone as it is; None beyond the calendar and microseconds."""
+    try:
+        moment = value if value.tzinfo is None else value.astimezone(UTC).replace(tzinfo=None)
+    except OverflowError:
+        return None
+    # pandas has a moment that is none, and nanoseconds.
+    return moment if moment == moment and not getattr(moment, "nanosecond", 0) else None
 
 
 def _float_text(value: float) -> str:

@@ -205,8 +205,8 @@ def _insert(tree: exp.Expr, source: _Source) -> Statement:
         query = query.copy()
         query.set("with_", tree.args["with_"].copy())
     text = query.sql(dialect=QUERIES)
-    table = table_name(target, source.text)
-    conflict, of = _conflict(tree, table, source), _place_of(target)
+    table, alias = _target(target, source.text)
+    conflict, of = _conflict(tree, (table, alias), source), _place_of(target)
     if of and conflict is not None:
         remedy = "leave ON CONFLICT out: elements have no keys"
         raise _not_in_language("INSERT … OF … ON CONFLICT", source.span, remedy)
@@ -218,7 +218,7 @@ def _place_of(target: exp.Expr) -> tuple[str, ...]:
     return tuple(each.sql(dialect=QUERIES) for each in target.args.get("of") or ())
 
 
-def _conflict(tree: exp.Expr, table: str, source: _Source) -> OnConflict | None:
+def _conflict(tree: exp.Expr, own: tuple[str, str], source: _Source) -> OnConflict | None:
     """ON CONFLICT [(columns)] DO NOTHING, or DO UPDATE SET … [WHERE …]."""
     conflict = tree.args.get("conflict")
     if conflict is None:
@@ -236,8 +236,8 @@ def _conflict(tree: exp.Expr, table: str, source: _Source) -> OnConflict | None:
             span_of(conflict, source.text) or source.span,
             "write ON CONFLICT (key) DO NOTHING, or DO UPDATE SET column = value",
         )
-    pairs = tuple(_assignment(each, (table, table), source.span) for each in conflict.expressions)
-    return OnConflict(tuple(key.name for key in keys), pairs, _where(conflict))
+    pairs = tuple(_assignment(each, own, source.span) for each in conflict.expressions)
+    return OnConflict(own[1], tuple(key.name for key in keys), pairs, _where(conflict))
 
 
 def _merge(tree: exp.Expr, source: _Source) -> Statement:

@@ -30,7 +30,7 @@ def without_row_values(tree: exp.Expr, text: str) -> exp.Expr:
     """The tree with every comparison of row values written out; others are left as they are."""
     if tree.find(exp.Tuple) is None:
         return tree
-    for update in list(tree.find_all(exp.Update)):
+    for update in list(tree.find_all(exp.Update, exp.OnConflict)):
         pairs = [each for pair in update.expressions for each in _assignments(pair, text)]
         update.set("expressions", pairs)
     for node in reversed(list(tree.walk())):  # a row value may hold others

@@ -150,8 +150,11 @@ class Comment:
 class OnConflict:
     """ON CONFLICT of an INSERT: what happens to a row whose key is there already.
 
-    Nothing, where there are no `assignments`; else these, to rows that satisfy the condition.
+    Nothing, where there are no `assignments`; else these, to rows that satisfy the condition. Both
+    call the row that is there by the `alias` of its table.
     """
+
+    alias: str
 
     columns: tuple[str, ...] = ()
     assignments: tuple[tuple[str, str], ...] = ()

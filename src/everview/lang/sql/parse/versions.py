@@ -11,7 +11,7 @@ from everview.errors import UserError
 from everview.lang.sql.parse.ctes import cte_of
 from everview.lang.sql.parse.span import span_of
 
-_AS_OF = re.compile(r"\b(VERSION|TIMESTAMP)\s+AS\s+OF\b", re.IGNORECASE)
+_AS_OF = re.compile(r"\b(VERSION|TIMESTAMP|SYSTEM_TIME)\s+AS\s+OF\b", re.IGNORECASE)
 
 
 def names_version(text: str) -> bool:
