@@ -144,7 +144,7 @@ SLIPS: dict[ModuleType, tuple[Slip, ...]] = {
         ),
         ("a state holds another plan", "state.plan == plan and", ""),
         ("states of one key have one name", "{by}\\n{content}", "{by}"),
-        ("floats are looked up by their bits", "not in FLOATS", "not in ()"),
+        ("floats are looked up by their bits", "usable = searchable(schema, by)", "usable = by"),
         (
             "the first reader decides for all",
             "self._demands.setdefault(mark, []).append(demand)",
