@@ -37,6 +37,8 @@ from everview_fuzz.temporary_folder import temporary_folder
 Rows: TypeAlias = dict[str, list[tuple[Any, ...]]]
 Engine: TypeAlias = Literal["duckdb", "spark", "both"]
 LEVELS_MAX, TURNS = 3, 4
+MODES: tuple[Literal["auto", "shredded", "inline"], ...] = ("auto", "auto", "shredded", "inline")
+"""How the collections of a view are kept."""
 SPARK_EVERY = 8
 """Where both engines are searched, one case in this many runs on Spark, which takes longer."""
 
@@ -147,7 +149,9 @@ def flat_tables(
     db.sql(DECLARED)
     for level, text in enumerate(functions):
         under = {"v": f"v{level - 1}"} if level else {}
-        db.nested(defined(text), name=f"v{level}", tables=under)
+        mode = rng.choice(MODES)
+        script.append(f"# v{level} is kept as {mode!r}")
+        db.nested(defined(text), name=f"v{level}", tables=under, nested=mode)
         report.views += 1
     tables: Rows = {name: [] for name in TABLES}
     for turn in range(TURNS):
