@@ -292,6 +292,30 @@ def test_the_second_delta_of_example_4_reads_the_updates_alone() -> None:
     assert relations(delta(first, "R")) == ("ΔR",)
 
 
+def test_the_hierarchy_of_example_4_is_maintained_by_its_deltas() -> None:
+    """H₀ is maintained by H₁ of the update, and H₁ by the second delta, which reads no relation."""
+    expr = parse_expr("flatten(R) × flatten(R)")
+    first = delta(expr, "R")
+
+    def bag(*names: str) -> ZSet[Any]:
+        return ZSet.bag([frozenset((name, 1) for name in names)])
+
+    old, update, other = bag("a", "b"), bag("b", "c"), bag("c")
+    total = evaluate(expr, {"R": old})
+    by_update = evaluate(first, {"R": old, "ΔR": update})
+    by_other = evaluate(first, {"R": old, "ΔR": other})
+    total += by_update
+    second = delta(first, "R")
+    assert relations(second) == ("ΔR",), "it takes both updates by that name"
+    crossed = parse_expr("flatten(V) × flatten(U) ⊎ flatten(U) × flatten(V)")
+    by_other += evaluate(crossed, {"U": update, "V": other})
+    total += by_other
+    assert total == evaluate(expr, {"R": old + update + other})
+    assert len(evaluate(crossed, {"U": update, "V": other})) == 3
+    both = evaluate(delta(expr, "R"), {"R": old + update, "ΔR": other})
+    assert by_other == both
+
+
 @pytest.mark.parametrize(
     "text",
     ["sng(R)", "for x in S union sng(⟨x, R⟩)", "let X := R in sng(X)", "sng(len(R))", RELATED],
