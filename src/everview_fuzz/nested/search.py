@@ -31,7 +31,7 @@ from everview_fuzz.nested.comprehensions import (
     random_row,
     record,
 )
-from everview_fuzz.nested.queries import Queries, Value, counted
+from everview_fuzz.nested.queries import Queries, Value, grouped
 from everview_fuzz.temporary_folder import temporary_folder
 
 Rows: TypeAlias = dict[str, list[tuple[Any, ...]]]
@@ -204,7 +204,7 @@ def collections(
     yield from _audited(db)
 
 
-AROUND = {"Row": Row, "MISSING": MISSING, "counted": counted, **AGGREGATES}
+AROUND = {"Row": Row, "MISSING": MISSING, "grouped": grouped, **AGGREGATES}
 
 
 def _views_of(
@@ -224,7 +224,7 @@ def _views_of(
     queries.add("T", schema.name, schema.columns)
     for _ in range(3):
         name, query = f"q{len(found)}", queries.query()
-        mode = schema.rng.choice(("", "", " WITH (nested = 'inline')"))
+        mode = schema.rng.choice(("", "", *(f" WITH (nested = '{each}')" for each in MODES[2:])))
         text = f"CREATE VIEW {name}{mode} AS {query.sql}"
         script += [f"# {query.python}".replace("\n", "\n# "), f"db.sql({text!r})"]
         if _is_taken(partial(db.sql, text), report):
