@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import ast
 import dataclasses
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from datetime import date, datetime
 from decimal import Decimal
 from functools import reduce
@@ -16,7 +15,8 @@ from types import FunctionType
 from typing import Any
 
 from everview.errors import UserError
-from everview.lang.nested.check import Checker, Context, IllTypedError
+from everview.lang.nested.check import Checker
+from everview.lang.nested.compilation import Compilation
 from everview.lang.nested.primitives import PRIMITIVES
 from everview.lang.nested.python_source import MISSING, Source, Unread, source_of, word_of
 from everview.lang.nested.signatures import field_names, of_definition, of_record, takes_any
@@ -33,10 +33,7 @@ from everview.lang.nested.syntax import (
     Record,
     Sng,
     Union,
-    Var,
-    children,
 )
-from everview.lang.nested.text import print_expr
 from everview.lang.nested.types import Bag, Base, Product, Type, element_type, place
 
 
@@ -73,8 +70,6 @@ _METHODS = {
 }
 _FEW = 8
 """So many parts are put together one after the other."""
-_DEPTH_MAX, _SIZE_MAX = 100, 10_000
-"""How deep a query may be nested and how many parts it may have, with its functions written out."""
 _STATEMENT = "write assignments of new names and one return; loops are comprehensions"
 _ONLY_FUNCTIONS = (
     "sum, len, min, max, any, all, sorted, list, tuple, dict, abs, str, flatten, data classes, "
@@ -91,7 +86,7 @@ def compile_function(
     `tables` are what its parameters stand for, over relations with rows of the types in `rows`.
     """
     source = source_of(function)
-    compiling = _Compiling(Checker(rows), {*rows})
+    compiling = Compilation(Checker(rows), {*rows})
     body = _Function(source, compiling, (source.tree.name,))
     found = body.result(source.tree, tables)
     compiling.type_of(found)
@@ -108,90 +103,12 @@ def parameters(function: object) -> tuple[str, ...]:
     return tuple(each.arg for each in (*given.posonlyargs, *given.args))
 
 
-@dataclass(slots=True)
-class _Compiling:
-    """One compilation: the variables in use with their types, and where expressions stand."""
-
-    checker: Checker
-    taken: set[str]
-    types: dict[str, Type] = field(default_factory=dict)
-    places: dict[int, tuple[Expr, Source, ast.AST]] = field(default_factory=dict)
-    measured: dict[int, tuple[Expr, int, int]] = field(default_factory=dict)
-    depth: int = 0
-
-    def placed(self, expr: Expr, source: Source, node: ast.AST) -> Expr:
-        self.places.setdefault(id(expr), (expr, source, node))
-        size, depth = self.measure(expr)
-        if size > _SIZE_MAX or depth > _DEPTH_MAX:
-            raise self.too_large(source, node)
-        return expr
-
-    def measure(self, expr: Expr) -> tuple[int, int]:
-        """How many parts an expression has, and how deep they are nested."""
-        if id(expr) not in self.measured:
-            below = [self.measure(each) for each in children(expr)]
-            size = 1 + sum(each for each, _ in below)
-            depth = 1 + max((each for _, each in below), default=0)
-            self.measured[id(expr)] = (expr, size, depth)
-        return self.measured[id(expr)][1:]
-
-    @contextmanager
-    def deeper(self, source: Source, node: ast.AST) -> Iterator[None]:
-        """Refuse a source that is nested too deep to be read."""
-        self.depth += 1
-        try:
-            if self.depth > _DEPTH_MAX:
-                raise self.too_large(source, node)
-            yield
-        finally:
-            self.depth -= 1
-
-    def too_large(self, source: Source, node: ast.AST) -> UserError:
-        remedy = "make a part of it a view of its own, and long lists of constants tables"
-        return source.refusal(node, "this is too large, with all that it calls written out", remedy)
-
-    def type_of(self, expr: Expr) -> Type:
-        """The type of an expression; an error says where it stands."""
-        return self._checked_at(expr, self.checker.type)
-
-    def _checked_at(self, expr: Expr, check: Callable[[Expr, Context], Type]) -> Type:
-        try:
-            return check(expr, self.types)
-        except IllTypedError as problem:
-            found = self.places.get(id(problem.expr)) or self.places.get(id(expr))
-            if found is None:
-                raise
-            _, source, node = found
-            written = problem.problem
-            if id(problem.expr) in self.places and isinstance(node, ast.expr):
-                # The function is quoted as it is written, and not as what it is compiled to.
-                meant, said = print_expr(problem.expr), ast.unparse(node)
-                written = (
-                    said + written.removeprefix(meant) if written.startswith(meant) else written
-                )
-            raise source.refusal(node, written, problem.remedy, problem.code) from None
-
-    def element_of(self, expr: Expr) -> Type:
-        """The type of the elements of a collection."""
-        return self._checked_at(expr, self.checker.bag)
-
-    def variable(self, name: str, type_: Type) -> Var:
-        """A variable that no other has the name of, so that writing out a call captures none."""
-        fresh, count = name, 1
-        while fresh in self.taken:
-            count += 1
-            fresh = f"{name}_{count}"
-        self.taken.add(fresh)
-        self.types[fresh] = type_
-        return Var(fresh)
-
-
 @dataclass(frozen=True, slots=True)
 class _Function:
     """Compiles the body of one function; `calls` are the functions being written out."""
 
     source: Source
-    compiling: _Compiling
+    compiling: Compilation
     calls: tuple[str, ...]
 
     def refuse(self, node: ast.AST, problem: str, remedy: str) -> UserError:
