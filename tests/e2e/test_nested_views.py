@@ -489,6 +489,7 @@ def test_arrays_of_tables_are_collections_to_operators(db: Database, mode: Any) 
     for number, wanted in enumerate(ARRAYS.values()):
         found = db.read(f"v{number}").rows()
         assert canonical(found) == canonical(wanted), [*ARRAYS][number]
+        assert "-- cost" in db.explain(f"v{number}", "shredded")
         if number == 2:
             assert ("a", "b") in [(*each[0],) for each in found], "sorted gives an order"
     assert db.audit().ok

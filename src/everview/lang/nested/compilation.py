@@ -14,7 +14,7 @@ from everview.lang.nested.syntax import Expr, Var, children
 from everview.lang.nested.text import print_expr
 from everview.lang.nested.types import Type
 
-_DEPTH_MAX, _SIZE_MAX = 100, 10_000
+_DEPTH_MAX, _SIZE_MAX = 200, 10_000
 """How deep a query may be nested and how many parts it may have, with its functions written out."""
 
 
