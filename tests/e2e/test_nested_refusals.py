@@ -73,6 +73,19 @@ FUNCTIONS = {
     "nothing at all": ("N005", "[]"),
     "tuple of nothing": ("N005", "[() for a in A]"),
     "odd name": ("N006", "[a for a in A]"),
+    "name of the weight": ("N006", "[dict(_w=a.a) for a in A]"),
+    "name of the epoch": ("N006", "[(a.a, [dict(_Epoch=b.a) for b in A]) for a in A]"),
+    "no name": ("N010", "[{'': a.a} for a in A]"),
+    "half a character": ("N010", "[(a.a, '\\ud800') for a in A]"),
+    "part of a class": ("N010", "[str.maketrans for a in A]"),
+    "list by place": ("N003", "[a.a for a in A][0]"),
+    "long sum": ("N010", f"[{' + '.join(['a.a'] * 500)} for a in A]"),
+    "many conditions": ("N010", f"[{' + '.join(['(a.a if a.b else 1)'] * 300)} for a in A]"),
+    "deep choices": (
+        "N010",
+        f"[{' '.join(f'{n} if a.a == {n} else' for n in range(99))} 0 for a in A]",
+    ),
+    "many constants": ("N010", f"[a.a for a in A if a.a in {[*range(6000)]}]"),
     "equal names": ("N006", "[dict(x=a.a, X=a.b) for a in A]"),
     "names twice": ("N010", "[{'x': a.a, 'x': a.b} for a in A]"),
     "computed name": ("N010", "[{a.b: 1} for a in A]"),
@@ -204,6 +217,9 @@ STATEMENTS = {
     "delete": "del A",
     "recursion": "return [query(A) for a in A]",
     "inner recursion": "def f(x):\n        return f(x)\n    return [f(a.a) for a in A]",
+    "written out twice, and again": "x = [1]\n    "
+    + "\n    ".join(f"x{n} = x{n - 1} + x{n - 1}" for n in range(1, 30)).replace("x0", "x")
+    + "\n    return x29",
     "wrong arguments": "def f(x):\n        return x\n    return [f() for a in A]",
 }
 
@@ -217,7 +233,7 @@ def test_a_statement_is_refused_with_its_place(db: Database, case: str) -> None:
     assert refused.value.span is not None
     assert internals(refused.value, text) == []
     assert refused.value.remedy
-    assert re.match(r"<comprehension \d+>:[1-9]: ", refused.value.problem)
+    assert re.match(r"<comprehension \d+>:[1-9]\d?: ", refused.value.problem)
     for word in ("While", "AugAssign", "ImportFrom", "Global", "ClassDef"):
         assert word not in refused.value.problem
 

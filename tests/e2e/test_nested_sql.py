@@ -396,6 +396,9 @@ REFUSED = {
     "SELECT ARRAY(SELECT nothing FROM m) AS x FROM m": ("Q007", "name, gen, dir"),
     "SELECT ARRAY(SELECT name AS a, gen AS a FROM m) AS x FROM m": ("N006", "AS"),
     "SELECT ARRAY(SELECT name FROM m) AS `a b` FROM m": ("N006", "AS"),
+    "SELECT ARRAY(SELECT name AS _w, gen FROM m) AS x FROM m": ("N006", "AS"),
+    "SELECT name, ARRAY(SELECT dir AS _w FROM m) AS x FROM m": ("N006", "AS"),
+    "SELECT name, ARRAY(SELECT dir FROM m) AS _epoch FROM m": ("N006", "AS"),
     "SELECT name AS `a.b`, ARRAY(SELECT name FROM m) AS x FROM m": ("N006", "AS"),
 }
 """What no view may say, with a word of the remedy."""

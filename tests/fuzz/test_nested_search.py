@@ -41,12 +41,12 @@ def test_a_fault_in_deep_updates_is_found(monkeypatch: pytest.MonkeyPatch) -> No
 def test_a_planted_fault_is_found_and_can_be_found_again(monkeypatch: pytest.MonkeyPatch) -> None:
     """A label that is counted as often as it is used gives its collection too many elements."""
     monkeypatch.setattr(dictionaries, "distinct", lambda plan: plan)
-    report = search(Settings("duckdb", seed=5, seconds=600, cases=3))
+    report = search(Settings("duckdb", seed=6, seconds=600, cases=10))
     (found,) = report.findings
     assert "CPython makes" in found.reason
-    number = ["--seed", "5", "--case", str(found.number)]
+    number = ["--seed", "6", "--case", str(found.number)]
     result = CliRunner().invoke(main, ["fuzz", "--nested", "--engine", "duckdb", *number])
     assert result.exit_code == 3
     assert found.reason in result.output.replace("\n# ", "\n")
     assert "def query(" in result.output
-    assert f"--seed 5 --case {found.number}" in result.output
+    assert f"--seed 6 --case {found.number}" in result.output

@@ -42,6 +42,10 @@ LINES = Source(
 R = Source("r", (Column("a", "decimal(10,2)"), Column("b", "bigint")))
 S = Source("s", (Column("b", "bigint"), Column("d", "bigint")))
 T = Source("t", (Column("d", "bigint"), Column("f", "int")))
+MOVIES = Source("movies", (Column("movie", "string"), Column("genre", "string")))
+SHOWTIMES = Source(
+    "showtimes", (Column("movie", "string"), Column("loc", "string"), Column("time", "int"))
+)
 TABLES = {source.name: source for source in (ORDERS, LINES)}
 
 VIEWS = {
@@ -65,6 +69,9 @@ VIEWS = {
 }
 
 
+DRAMAS_IN_OZ = """SELECT m.movie FROM (SELECT * FROM showtimes WHERE loc = 'Oz') sh
+    JOIN (SELECT * FROM movies WHERE genre = 'Drama') m ON sh.movie = m.movie"""
+"""Example 8 of nested-collections: its delta has three terms, of which two share the new value."""
 PRODUCTS = """SELECT SUM(r.a * t.f) AS total FROM r JOIN s ON r.b = s.b JOIN t ON s.d = t.d"""
 
 
@@ -101,6 +108,11 @@ def test_the_way_of_a_view_is_the_one_reviewed(name):
 def test_the_way_of_products_of_totals_is_the_one_reviewed():
     known = {source.name: source for source in (R, S, T)}
     _must_be_reviewed("products", stages(PRODUCTS, known, HIGHER_ORDER))
+
+
+def test_the_way_of_dramas_in_oz_is_the_one_reviewed():
+    known = {source.name: source for source in (SHOWTIMES, MOVIES)}
+    _must_be_reviewed("dramas_in_oz", stages(DRAMAS_IN_OZ, known))
 
 
 def _must_be_reviewed(name: str, found: str) -> None:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import random
+from collections.abc import Iterator
+from itertools import product
 from math import inf
 from typing import Any
 
@@ -35,6 +37,8 @@ from everview.lang.nested.labels import (
     add_dictionaries,
     evaluate_shredded,
     label_union,
+    must_be_consistent,
+    must_keep_consistency,
     nest,
     shred_value,
     undefined_labels,
@@ -56,6 +60,10 @@ RELATED = (
     "for m in M union sng(⟨m.name, for m2 in M "
     "where m2.name != m.name and (m2.gen == m.gen or m2.dir == m.dir) union sng(m2.name)⟩)"
 )
+
+
+Shredded = dict[str, tuple[ZSet[Any], dict[Label, Any]]]
+"""Shredded relations by name."""
 
 
 def query(seed: int, *, nests: bool) -> tuple[Generator, Expr, Type]:
@@ -156,12 +164,108 @@ def test_a_shredded_query_means_the_query(seed: int) -> None:
     generator, expr, element = query(seed, nests=True)
     relations = generator.relations(change=seed % 2 == 0)
     shredded = {n: shred_value(bag, ROWS[n], n) for n, bag in relations.items()}
+    must_be_consistent([*shredded.values()])
+    flat, found = answer(expr, shredded)
+    must_be_consistent([(flat, found)])
+    assert nest(flat, element, found) == evaluate(expr, relations)
+
+
+def answer(expr: Expr, shredded: Shredded) -> tuple[ZSet[Any], dict[Label, Any]]:
+    """A query over shredded relations."""
     dictionary: dict[Label, Any] = {}
     for _, each in shredded.values():
         dictionary = label_union(dictionary, each)
-    flat, found = evaluate_shredded(expr, {n: f for n, (f, _) in shredded.items()}, dictionary)
-    assert not undefined_labels(flat, found)
-    assert nest(flat, element, found) == evaluate(expr, relations)
+    return evaluate_shredded(expr, {n: f for n, (f, _) in shredded.items()}, dictionary)
+
+
+@given(SEEDS)
+def test_a_shredded_query_follows_deep_updates(seed: int) -> None:
+    """Lemmas 12 and 13, and Thm 8 after an update of inner bags, which copies none of them."""
+    generator, expr, element = query(seed, nests=True)
+    rng = generator.rng
+    old = {n: shred_value(bag, ROWS[n], n) for n, bag in generator.relations().items()}
+    updates: Shredded = {}
+    for name, (flat, dictionary) in old.items():
+        came, fresh = shred_value(generator.value(Bag(ROWS[name])), ROWS[name], f"new {name}")
+        goes = [(row, -1) for row, _ in flat if rng.random() < 0.3]
+        deep = {
+            label: frozenset(ZSet([*((v, -w) for v, w in bag if rng.random() < 0.5)]))
+            for label, bag in dictionary.items()
+        }
+        deep |= {label: _more(rng, bag) for label, bag in deep.items() if not _has_labels(label)}
+        updates[name] = came + ZSet(goes), {**deep, **fresh}
+    must_keep_consistency([*updates.values()], [*old.values()])
+    new = {
+        n: (flat + updates[n][0], add_dictionaries(dictionary, updates[n][1]))
+        for n, (flat, dictionary) in old.items()
+    }
+    must_be_consistent([*new.values()])
+    nested = {n: nest(flat, ROWS[n], dictionary) for n, (flat, dictionary) in new.items()}
+    flat, found = answer(expr, new)
+    assert nest(flat, element, found) == evaluate(expr, nested)
+    before, known = answer(expr, old)
+    change = {
+        each: add_dictionaries({each: found.get(each, NO_ROWS)}, {each: _minus(known, each)})[each]
+        for each in {*found, *known}
+    }
+    must_keep_consistency([(flat - before, change)], [(before, known)])
+
+
+NO_ROWS: frozenset[Any] = frozenset()
+
+
+def _minus(dictionary: dict[Label, Any], label: Label) -> frozenset[Any]:
+    return frozenset((v, -w) for v, w in dictionary.get(label, NO_ROWS))
+
+
+def _has_labels(label: Label) -> bool:
+    """Whether the elements of a stored bag have bags inside them."""
+    return label.index == "R.e"
+
+
+def _more(rng: random.Random, bag: frozenset[Any]) -> frozenset[Any]:
+    """A change with a number or two more."""
+    return frozenset(ZSet([*bag, *((rng.randint(0, 2), 1) for _ in range(rng.randint(0, 2)))]))
+
+
+SUPPORTS = [*product((False, True), repeat=4)]
+
+
+def is_consistent(old: bool, change: bool, other: bool, other_change: bool) -> bool:
+    """What C.4 says of a label: in which dictionaries of two bags and their updates it may be."""
+    if old and other:
+        return change == other_change
+    return not (change and other and not old) and not (other_change and old and not other)
+
+
+@pytest.mark.parametrize("support", SUPPORTS)
+def test_label_union_adds_up_in_each_case_of_support_that_is_consistent(
+    support: tuple[bool, bool, bool, bool],
+) -> None:
+    """The 16 cases of C.4: δ(e ∪ e') = δ(e) ∪ δ(e'), or the update is refused."""
+    label = Label("l", (1,))
+    bags = (frozenset([("b", 1)]), frozenset([("b", -1), ("c", 2)])) * 2
+    old, change, other, other_change = (
+        {label: bag} if there else {} for bag, there in zip(bags, support, strict=True)
+    )
+    flat: ZSet[Any] = ZSet()
+    updates, stored = [(flat, change), (flat, other_change)], [(flat, old), (flat, other)]
+    assert sum(not is_consistent(*each) for each in SUPPORTS) == 6
+    if not is_consistent(*support):
+        with pytest.raises(UserError, match="N009"):
+            must_keep_consistency(updates, stored)
+        return
+    must_keep_consistency(updates, stored)
+    new = label_union(add_dictionaries(old, change), add_dictionaries(other, other_change))
+    assert new == add_dictionaries(label_union(old, other), label_union(change, other_change))
+
+
+def test_a_bag_whose_label_is_not_defined_or_defined_twice_is_inconsistent() -> None:
+    one, bag = Label("l", (1,)), frozenset([("b", 1)])
+    for bags in ([(ZSet.bag([one]), {})], [(ZSet(), {one: bag}), (ZSet(), {one: NO_ROWS})]):
+        with pytest.raises(UserError, match="N009"):
+            must_be_consistent(bags)
+    must_be_consistent([(ZSet.bag([one]), {one: NO_ROWS})])
 
 
 def test_let_has_its_mixed_term() -> None:
@@ -186,6 +290,30 @@ def test_the_second_delta_of_example_4_reads_the_updates_alone() -> None:
     assert degree(first, CHANGING) == 1
     assert degree(delta(first, "R"), CHANGING) == 0
     assert relations(delta(first, "R")) == ("ΔR",)
+
+
+def test_the_hierarchy_of_example_4_is_maintained_by_its_deltas() -> None:
+    """H₀ is maintained by H₁ of the update, and H₁ by the second delta, which reads no relation."""
+    expr = parse_expr("flatten(R) × flatten(R)")
+    first = delta(expr, "R")
+
+    def bag(*names: str) -> ZSet[Any]:
+        return ZSet.bag([frozenset((name, 1) for name in names)])
+
+    old, update, other = bag("a", "b"), bag("b", "c"), bag("c")
+    total = evaluate(expr, {"R": old})
+    by_update = evaluate(first, {"R": old, "ΔR": update})
+    by_other = evaluate(first, {"R": old, "ΔR": other})
+    total += by_update
+    second = delta(first, "R")
+    assert relations(second) == ("ΔR",), "it takes both updates by that name"
+    crossed = parse_expr("flatten(V) × flatten(U) ⊎ flatten(U) × flatten(V)")
+    by_other += evaluate(crossed, {"U": update, "V": other})
+    total += by_other
+    assert total == evaluate(expr, {"R": old + update + other})
+    assert len(evaluate(crossed, {"U": update, "V": other})) == 3
+    both = evaluate(delta(expr, "R"), {"R": old + update, "ΔR": other})
+    assert by_other == both
 
 
 @pytest.mark.parametrize(
@@ -277,16 +405,46 @@ def test_the_flat_queries_of_a_function_are_maintained_by_their_deltas(seed: int
     expr = compile_function(function, {name: Rel(name) for name in FLAT}, rows)
     type_ = Checker(rows).type(expr)
     assert isinstance(type_, Bag)
-    parts = {each.path: each for each in shred(normal_form(expr, SCHEMAS), type_.element)}
+    parts = {
+        each.path: each for each in shred(normal_form(expr, type_.element, SCHEMAS), type_.element)
+    }
     old = {name: _rows(rng, name, 1) for name in FLAT}
     update = _rows(rng, "A", -1)
     new = {**old, "A": old["A"] + update, DELTA + "A": update}
 
     flat = flat_query(parts[""], parts)
-    if degree(flat, frozenset({"A"})) < inf:
-        change = evaluate(delta(flat, "A"), {**old, DELTA + "A": update})
-        assert evaluate(flat, new) == evaluate(flat, old) + change
+    labelled = [(flat, {}), *_under_labels(parts, "", evaluate(flat, old), old)]
+    for each, around in labelled:
+        if degree(each, frozenset({"A"})) < inf:
+            d_each = delta(each, "A")
+            assert degree(d_each, frozenset({"A"})) <= max(degree(each, frozenset({"A"})) - 1, 0)
+            change = evaluate(d_each, {**old, DELTA + "A": update}, around)
+            assert evaluate(each, new, around) == evaluate(each, old, around) + change
     assert _nested(parts, "", evaluate(flat, old), old) == evaluate(expr, old)
+
+
+def _under_labels(
+    parts: Any, path: str, flat: ZSet[Any], db: Any
+) -> Iterator[tuple[Expr, dict[str, Any]]]:
+    """The query of a dictionary for each label in some rows, with what its variables stand for."""
+    for row, _ in flat:
+        for leaf in parts[path].leaves:
+            if isinstance(leaf.type, Bag):
+                below = parts[parts[path].below(leaf)]
+                found, around = _under(parts, below, dict(row)[leaf.path])
+                yield found, around
+                yield from _under_labels(parts, below.path, evaluate(found, db, around), db)
+
+
+def _under(parts: Any, below: Any, label: Any) -> tuple[Expr, dict[str, Any]]:
+    """The query for a label, and what its variables stand for."""
+    values = dict(label)
+    own = below.occurrences[values[INDEX]]
+    around: dict[str, Any] = {}
+    for each in own.values:
+        known = around.get(each.variable, ())
+        around[each.variable] = (*known, (each.name, values[label_name(each)]))
+    return flat_query(below, parts, own.number), around
 
 
 def _nested(parts: Any, path: str, flat: ZSet[Any], db: Any) -> ZSet[Any]:
@@ -300,13 +458,7 @@ def _nested(parts: Any, path: str, flat: ZSet[Any], db: Any) -> ZSet[Any]:
         if not isinstance(type_, Bag):
             return found
         below = parts[relation.below(Leaf(".".join(at) or ELEMENT, type_))]
-        label = dict(found)
-        own = below.occurrences[label[INDEX]]
-        around: dict[str, Any] = {}
-        for each in own.values:
-            known = around.get(each.variable, ())
-            around[each.variable] = (*known, (each.name, label[label_name(each)]))
-        bag = evaluate(flat_query(below, parts, own.number), db, around)
-        return frozenset(_nested(parts, below.path, bag, db))
+        inner, around = _under(parts, below, found)
+        return frozenset(_nested(parts, below.path, evaluate(inner, db, around), db))
 
     return flat.map(lambda row: value(row, relation.element, ()))

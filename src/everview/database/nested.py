@@ -120,9 +120,6 @@ def _by_function(name: str, function: object, given: Mapping[str, str], mode: st
     """
     source = source_of(function)
     reads = {each: given.get(each, each) for each in parameters(function)}
-    too_deep = UserError(
-        "N001", f"the function {name} is nested too deep", remedy="split it into several functions"
-    )
 
     def join(catalog: Catalog) -> Catalog:
         try:
@@ -133,7 +130,7 @@ def _by_function(name: str, function: object, given: Mapping[str, str], mode: st
             rows = {each: known.element(each) for each in sorted(read)}
             return _with_view(catalog, name, compile_function(function, tables, rows), mode)
         except RecursionError:
-            raise placed(too_deep) from None
+            raise placed(_too_deep(name)) from None
         except UserError as problem:
             if problem.span is not None:
                 raise
@@ -190,7 +187,18 @@ def _declare(db: Handle, views: Sequence[_View]) -> None:
     before = db.catalog
     catalog = _with_all(before, views)
     if _texts(catalog) != _texts(before):
-        install(db, CatalogChange(catalog))
+        try:
+            install(db, CatalogChange(catalog))
+        except RecursionError:
+            raise views[0].placed(_too_deep(", ".join(each.name for each in views))) from None
+
+
+def _too_deep(name: str) -> UserError:
+    return UserError(
+        "N010",
+        f"{name} is nested too deep, or has too many conditions or constants",
+        remedy="make a part of it a view of its own, and long lists of constants tables",
+    )
 
 
 def _texts(catalog: Catalog) -> dict[str, str]:

@@ -10,7 +10,7 @@ from everview.database.collections.query import rebuilt
 from everview.database.handle import Handle
 from everview.errors import UserError
 from everview.expr.types import names
-from everview.lang.front_end import rebuilt_view
+from everview.lang.front_end import rebuilt_view, shared_dictionaries
 from everview.plan.build import project
 from everview.runtime.protocol import Engine, Snapshot
 from everview.runtime.results import Result
@@ -71,6 +71,9 @@ def _relation(catalog: Catalog, name: str, path: str | None) -> str:
 def _inside(catalog: Catalog, view: str, path: str) -> str:
     """The relation of a collection inside a nested view."""
     known = {each[len(view) + 1 :]: each for each in catalog.dictionaries(view)}
+    if catalog.is_nested(view):
+        query = catalog.views[view].query
+        known |= shared_dictionaries(query, catalog.known_relations())
     if path not in known:
         near = did_you_mean(path, tuple(known))
         raise UserError(

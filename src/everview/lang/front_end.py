@@ -119,8 +119,8 @@ def flat_queries(text: str, known: Mapping[str, StoredRelation]) -> dict[str, st
     return nested.flat_texts(text, nested_known(known))
 
 
-def shared_dictionaries(text: str, known: Mapping[str, StoredRelation]) -> tuple[str, ...]:
-    """The dictionaries of other views that a nested view has labels of."""
+def shared_dictionaries(text: str, known: Mapping[str, StoredRelation]) -> dict[str, str]:
+    """The dictionaries of other views that a nested view has labels of, by their paths in it."""
     return nested.shared_by(text, nested_known(known))
 
 

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
-from everview_fuzz.nested.comprehensions import Kind, World, canonical
+from everview_fuzz.nested.comprehensions import Record, Type, World, canonical
 
 HOSTILE = ("plain", "Ünï cöde", "a;b", "x.y", "select", "label", "_digest")
 FIELDS = ("x", "label", "k", "element", "_digest", "T")
@@ -89,9 +89,7 @@ class Schema:
     @property
     def world(self) -> World:
         """What comprehensions may range over: the table `T`, and what is inside its rows."""
-        kinds: dict[str, Kind] = {}
-        _add_kind(kinds, "T", self.columns)
-        return kinds
+        return {"T": _type_of(self.columns)}
 
     @property
     def declared(self) -> str:
@@ -138,18 +136,14 @@ class Schema:
             yield f"[({', '.join(('t[' + repr('v') + ']', *heads))},) for t in T{loops}]"
 
 
-def _add_kind(kinds: dict[str, Kind], name: str, element: Element) -> None:
-    """The kind of elements of a type, and the kinds of the collections inside them."""
-    parts = element if isinstance(element, dict) else {"": element}
-    written = {n: f"{{}}[{n!r}]" if isinstance(element, dict) else "{}" for n in parts}
-    inside = [(n, each.element) for n, each in parts.items() if isinstance(each, Bag)]
-    kinds[name] = Kind(
-        tuple(written[n] for n, each in parts.items() if each == "INT"),
-        tuple(written[n] for n, each in parts.items() if each == "STRING"),
-        tuple((written[n], f"{name}.{n}") for n, _ in inside),
-    )
-    for n, each in inside:
-        _add_kind(kinds, f"{name}.{n}", each)
+def _type_of(element: Element | dict[str, Element]) -> Type:
+    """What functions see of elements of a type."""
+    if isinstance(element, Bag):
+        return [_type_of(element.element)]
+    if isinstance(element, dict):
+        fields = tuple((name, _type_of(each)) for name, each in element.items())
+        return Record(fields, table="T")
+    return {"INT": "int", "STRING": "str"}.get(element, "double")
 
 
 def quoted(name: str) -> str:

@@ -9,6 +9,7 @@ from itertools import count
 from typing import Any
 
 from everview_fuzz.nested.collections import Bag, Element, quoted
+from everview_fuzz.nested.comprehensions import Missing
 
 CONSTANTS = {"INT": ("0", "1", "2"), "STRING": ("''", "'a'", "'p'")}
 WALKED = 0.5
@@ -49,17 +50,29 @@ class Queries:
         source, loops, scope = self._source([*self.tables][-1] if self._chance(0.5) else "T")
         where = [self.condition(scope)] if self._chance(0.5) else []
         scalars = self._scalars(scope)
-        if scalars and self._chance(0.2):
-            key = self.rng.choice(scalars)
-            sql = f"SELECT {key.sql} AS c0, COUNT(*) AS c1 FROM {source}{_where(where)}"
-            python = f"counted([{key.python}{loops}{_ifs(where)}])"
-            return self._made(f"{sql} GROUP BY {key.sql}", python, {"c0": key.type, "c1": "INT"})
-        values = [self.value(scope, 2) for _ in range(self.rng.randint(1, 3))]
+        if scalars and self._chance(0.25):
+            key, item = self.rng.choice(scalars), self._item(scalars)
+            sql = f"SELECT {key.sql} AS c0, COUNT(*) AS c1, collect_list({item.sql}) AS c2"
+            sql += f" FROM {source}{_where(where)} GROUP BY {key.sql}"
+            python = f"grouped([({key.python}, {item.python}){loops}{_ifs(where)}])"
+            return self._made(sql, python, {"c0": key.type, "c1": "INT", "c2": Bag(item.type)})
+        values = [self.value(scope, 3) for _ in range(self.rng.randint(1, 3))]
         shown = ", ".join(f"{each.sql} AS c{at}" for at, each in enumerate(values))
         parts = ", ".join(each.python for each in values)
         columns = {f"c{at}": each.type for at, each in enumerate(values)}
         sql = f"SELECT {shown} FROM {source}{_where(where)}"
         return self._made(sql, f"[({parts},){loops}{_ifs(where)}]", columns)
+
+    def _item(self, scalars: list[Value]) -> Value:
+        """What a group collects: a value, or a struct of two."""
+        one, other = self.rng.choice(scalars), self.rng.choice(scalars)
+        if self._chance(0.5):
+            return one
+        return Value(
+            f"struct({one.sql} AS x, {other.sql} AS y)",
+            f"Row(x={one.python}, y={other.python})",
+            {"x": one.type, "y": other.type},
+        )
 
     def _made(self, sql: str, python: str, columns: Mapping[str, Element]) -> Query:
         given = ", ".join(self.tables)
@@ -210,7 +223,8 @@ class Queries:
                 [Value(name, name, chosen.type.element)],
             )
         else:
-            source, loops, inner = self._source("T")
+            table = "T" if self._chance(0.6) else self.rng.choice([*self.tables])
+            source, loops, inner = self._source(table)
         where = [self.condition(inner)]
         own, outer = self._scalars(inner), self._scalars(scope)
         pairs = [(a, b) for a in own for b in outer if a.type == b.type]
@@ -224,8 +238,9 @@ class Queries:
         if len(values) > 1:
             element = {f"d{at}": each.type for at, each in enumerate(values)}
             python = f"Row({', '.join(f'd{at}={v.python}' for at, v in enumerate(values))})"
+        word = self.rng.choice(("ARRAY", "MULTISET"))
         return Value(
-            f"ARRAY(SELECT {shown} FROM {source}{_where(where)})",
+            f"{word}(SELECT {shown} FROM {source}{_where(where)})",
             f"[{python}{loops}{_ifs(where)}]",
             Bag(element),
         )
@@ -246,13 +261,16 @@ def _ifs(conditions: list[Value]) -> str:
     return "".join(f" if {each.python}" for each in conditions)
 
 
-def counted(values: Iterable[Any]) -> list[tuple[Any, int]]:
-    """Each value with how often it is there."""
-    found: list[list[Any]] = []
-    for value in values:
-        group = next((each for each in found if each[0] == value), None)
+def grouped(pairs: Iterable[tuple[Any, Any]]) -> list[tuple[Any, int, list[Any]]]:
+    """Each key with how often it is there, and the values that are there with it."""
+    found: list[tuple[Any, list[Any]]] = []
+    for key, value in pairs:
+        group = next((each for each in found if each[0] == key), None)
         if group is None:
-            found.append([value, 1])
-        else:
-            group[1] += 1
-    return [(value, many) for value, many in found]
+            group = key, []
+            found.append(group)
+        group[1].append(value)
+    return [
+        (key, len(values), [each for each in values if not isinstance(each, Missing | None)])
+        for key, values in found
+    ]

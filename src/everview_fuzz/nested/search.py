@@ -31,12 +31,14 @@ from everview_fuzz.nested.comprehensions import (
     random_row,
     record,
 )
-from everview_fuzz.nested.queries import Queries, Value, counted
+from everview_fuzz.nested.queries import Queries, Value, grouped
 from everview_fuzz.temporary_folder import temporary_folder
 
 Rows: TypeAlias = dict[str, list[tuple[Any, ...]]]
 Engine: TypeAlias = Literal["duckdb", "spark", "both"]
 LEVELS_MAX, TURNS = 3, 4
+MODES: tuple[Literal["auto", "shredded", "inline"], ...] = ("auto", "auto", "shredded", "inline")
+"""How the collections of a view are kept."""
 SPARK_EVERY = 8
 """Where both engines are searched, one case in this many runs on Spark, which takes longer."""
 
@@ -147,7 +149,9 @@ def flat_tables(
     db.sql(DECLARED)
     for level, text in enumerate(functions):
         under = {"v": f"v{level - 1}"} if level else {}
-        db.nested(defined(text), name=f"v{level}", tables=under)
+        mode = rng.choice(MODES)
+        script.append(f"# v{level} is kept as {mode!r}")
+        db.nested(defined(text), name=f"v{level}", tables=under, nested=mode)
         report.views += 1
     tables: Rows = {name: [] for name in TABLES}
     for turn in range(TURNS):
@@ -200,7 +204,7 @@ def collections(
     yield from _audited(db)
 
 
-AROUND = {"Row": Row, "MISSING": MISSING, "counted": counted, **AGGREGATES}
+AROUND = {"Row": Row, "MISSING": MISSING, "grouped": grouped, **AGGREGATES}
 
 
 def _views_of(
@@ -220,7 +224,7 @@ def _views_of(
     queries.add("T", schema.name, schema.columns)
     for _ in range(3):
         name, query = f"q{len(found)}", queries.query()
-        mode = schema.rng.choice(("", "", " WITH (nested = 'inline')"))
+        mode = schema.rng.choice(("", "", *(f" WITH (nested = '{each}')" for each in MODES[2:])))
         text = f"CREATE VIEW {name}{mode} AS {query.sql}"
         script += [f"# {query.python}".replace("\n", "\n# "), f"db.sql({text!r})"]
         if _is_taken(partial(db.sql, text), report):

@@ -36,7 +36,9 @@ def explain_shredded(catalog: Catalog, name: str, rows: Mapping[str, int]) -> st
         head = f"{each} ({kind}, degree {shown})"
         blocks.append("\n".join((head, *notes, print_plan(plan))))
     blocks += [f"{each} (array)" for each in costs if each not in stored]
-    blocks += [f"{each} (dictionary, shared)" for each in shared_dictionaries(query, known)]
+    blocks += [
+        f"{each} (dictionary, shared)" for each in shared_dictionaries(query, known).values()
+    ]
     return "\n\n".join(blocks)
 
 

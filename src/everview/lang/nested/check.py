@@ -96,9 +96,8 @@ class Checker:
             case Empty():
                 return Bag(NOTHING)
             case Union(left, right):
-                self.bag(left, around)
-                self.bag(right, around)
-                return self._common(expr, left, right, around)
+                elements = self.bag(left, around), self.bag(right, around)
+                return self._common_of(right, *map(Bag, elements))
             case Negate(child):
                 self.bag(child, around)
                 return self.type(child, around)
@@ -115,7 +114,8 @@ class Checker:
                 return self._apply(expr, PRIMITIVES[function], args, around)
             case Choice(test, then, otherwise):
                 self.boolean(test, around)
-                return self._common(expr, then, otherwise, around)
+                types = (self.type(each, around) for each in (then, otherwise))
+                return self._common_of(otherwise, *types)
             case Aggregate():
                 return self._aggregate(expr, around)
             case _:
@@ -158,14 +158,16 @@ class Checker:
         if found is None:
             have = field_names(type_)
             remedy = f"{did_you_mean(name, have)}there are: {', '.join(have)}"
+            if element_type(type_) is not None:
+                have, remedy = (name,), "its elements have no order: iterate over them"
             problem = f"{print_expr(expr)}: expected a tuple with {named(name)}, "
             raise IllTypedError(
                 expr, problem + f"found {shown(type_)}", remedy if have else "leave it out"
             )
         return found
 
-    def _common(self, expr: Expr, left: Expr, right: Expr, context: Context) -> Type:
-        first, second = self.type(left, context), self.type(right, context)
+    def _common_of(self, right: Expr, first: Type, second: Type) -> Type:
+        """The type of what may be a value of one type, or of the other, which `right` has."""
         found = common(first, second)
         if found is None:
             raise _expected(right, shown(first), second, "give both the same type")

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import ast
 import dataclasses
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from datetime import date, datetime
 from decimal import Decimal
 from functools import reduce
@@ -15,7 +15,9 @@ from types import FunctionType
 from typing import Any
 
 from everview.errors import UserError
-from everview.lang.nested.check import Checker, Context, IllTypedError
+from everview.lang.nested.check import Checker
+from everview.lang.nested.compilation import Compilation
+from everview.lang.nested.primitives import PRIMITIVES
 from everview.lang.nested.python_source import MISSING, Source, Unread, source_of, word_of
 from everview.lang.nested.signatures import field_names, of_definition, of_record, takes_any
 from everview.lang.nested.syntax import (
@@ -31,9 +33,7 @@ from everview.lang.nested.syntax import (
     Record,
     Sng,
     Union,
-    Var,
 )
-from everview.lang.nested.text import print_expr
 from everview.lang.nested.types import Bag, Base, Product, Type, element_type, place
 
 
@@ -68,6 +68,8 @@ _METHODS = {
     **dict.fromkeys(("upper", "lower", "strip", "lstrip", "rstrip"), 0),
     **dict.fromkeys(("startswith", "endswith"), 1),
 }
+_FEW = 8
+"""So many parts are put together one after the other."""
 _STATEMENT = "write assignments of new names and one return; loops are comprehensions"
 _ONLY_FUNCTIONS = (
     "sum, len, min, max, any, all, sorted, list, tuple, dict, abs, str, flatten, data classes, "
@@ -84,7 +86,7 @@ def compile_function(
     `tables` are what its parameters stand for, over relations with rows of the types in `rows`.
     """
     source = source_of(function)
-    compiling = _Compiling(Checker(rows), {*rows})
+    compiling = Compilation(Checker(rows), {*rows})
     body = _Function(source, compiling, (source.tree.name,))
     found = body.result(source.tree, tables)
     compiling.type_of(found)
@@ -101,61 +103,12 @@ def parameters(function: object) -> tuple[str, ...]:
     return tuple(each.arg for each in (*given.posonlyargs, *given.args))
 
 
-@dataclass(slots=True)
-class _Compiling:
-    """One compilation: the variables in use with their types, and where expressions stand."""
-
-    checker: Checker
-    taken: set[str]
-    types: dict[str, Type] = field(default_factory=dict)
-    places: dict[int, tuple[Expr, Source, ast.AST]] = field(default_factory=dict)
-
-    def placed(self, expr: Expr, source: Source, node: ast.AST) -> Expr:
-        self.places.setdefault(id(expr), (expr, source, node))
-        return expr
-
-    def type_of(self, expr: Expr) -> Type:
-        """The type of an expression; an error says where it stands."""
-        return self._checked_at(expr, self.checker.type)
-
-    def _checked_at(self, expr: Expr, check: Callable[[Expr, Context], Type]) -> Type:
-        try:
-            return check(expr, self.types)
-        except IllTypedError as problem:
-            found = self.places.get(id(problem.expr)) or self.places.get(id(expr))
-            if found is None:
-                raise
-            _, source, node = found
-            written = problem.problem
-            if id(problem.expr) in self.places and isinstance(node, ast.expr):
-                # The function is quoted as it is written, and not as what it is compiled to.
-                meant, said = print_expr(problem.expr), ast.unparse(node)
-                written = (
-                    said + written.removeprefix(meant) if written.startswith(meant) else written
-                )
-            raise source.refusal(node, written, problem.remedy, problem.code) from None
-
-    def element_of(self, expr: Expr) -> Type:
-        """The type of the elements of a collection."""
-        return self._checked_at(expr, self.checker.bag)
-
-    def variable(self, name: str, type_: Type) -> Var:
-        """A variable that no other has the name of, so that writing out a call captures none."""
-        fresh, count = name, 1
-        while fresh in self.taken:
-            count += 1
-            fresh = f"{name}_{count}"
-        self.taken.add(fresh)
-        self.types[fresh] = type_
-        return Var(fresh)
-
-
 @dataclass(frozen=True, slots=True)
 class _Function:
     """Compiles the body of one function; `calls` are the functions being written out."""
 
     source: Source
-    compiling: _Compiling
+    compiling: Compilation
     calls: tuple[str, ...]
 
     def refuse(self, node: ast.AST, problem: str, remedy: str) -> UserError:
@@ -191,7 +144,17 @@ class _Function:
 
     def expr(self, node: ast.expr, scope: Scope) -> Expr:
         """The expression that a part of the source means."""
-        return self.compiling.placed(self._expr(node, scope), self.source, node)
+        with self.compiling.deeper(self.source, node):
+            return self.compiling.placed(self._expr(node, scope), self.source, node)
+
+    def test(self, node: ast.expr, scope: Scope) -> Expr:
+        """The condition that a part of the source means, where None is as good as false."""
+        if not isinstance(node, ast.BoolOp):
+            return self.expr(node, scope)
+        with self.compiling.deeper(self.source, node):
+            tests = [self.test(each, scope) for each in node.values]
+            found = _balanced(_OPERATORS[type(node.op)], tests)
+            return self.compiling.placed(found, self.source, node)
 
     def _expr(self, node: ast.expr, scope: Scope) -> Expr:
         match node:
@@ -208,6 +171,8 @@ class _Function:
             case ast.Tuple(items):
                 parts = [self.expr(each, scope) for each in items]
                 return Record(tuple((place(i), each) for i, each in enumerate(parts)))
+            case ast.List([item]):
+                return Sng(self.expr(item, scope))
             case ast.List(items):
                 return _sum_of([self._single(each, scope) for each in items])
             case ast.Dict(keys, values):
@@ -217,11 +182,10 @@ class _Function:
             case ast.BinOp(left, operator, right):
                 return self._binary(node, left, operator, right, scope)
             case ast.BoolOp(operator, values):
-                name = _OPERATORS[type(operator)]
                 tests = [self.expr(each, scope) for each in values]
-                return reduce(lambda a, b: Apply(name, (a, b)), tests)
+                return _logical(_OPERATORS[type(operator)], tests)
             case ast.UnaryOp(ast.Not(), operand):
-                return Apply("not", (self.expr(operand, scope),))
+                return Apply("not", (self.test(operand, scope),))
             case ast.UnaryOp(ast.USub(), operand):
                 return _negative(self.expr(operand, scope))
             case ast.UnaryOp(ast.UAdd(), operand):
@@ -231,8 +195,8 @@ class _Function:
             case ast.Compare(left, operators, others):
                 return self._comparisons(node, left, operators, others, scope)
             case ast.IfExp(test, body, otherwise):
-                parts = [self.expr(each, scope) for each in (test, body, otherwise)]
-                return Choice(*parts)
+                holds = self.test(test, scope)
+                return Choice(holds, self.expr(body, scope), self.expr(otherwise, scope))
             case ast.JoinedStr(parts):
                 return self._joined(node, parts, scope)
             case ast.Call():
@@ -252,6 +216,9 @@ class _Function:
             raise self.source.refusal(node, f"nothing is called {name}", _ONLY_CONSTANTS, "N004")
         if isinstance(found, Unread):
             raise self._unread(node, found)
+        if isinstance(found, type) and field_names(found) is None:
+            remedy = "give what is needed of it a name outside the function"
+            raise self.refuse(node, f"{name} is a class, and is not looked into", remedy)
         if isinstance(found, FunctionType | Closure | Source) or callable(found):
             raise self.refuse(node, f"{name} is a function, not a value", "call it")
         return found if _is_expr(found) else self._outside(node, found)
@@ -281,7 +248,7 @@ class _Function:
         self, node: ast.Dict, keys: list[ast.expr | None], values: list[ast.expr], scope: Scope
     ) -> Expr:
         names = [key.value if isinstance(key, ast.Constant) else None for key in keys]
-        if not all(isinstance(name, str) for name in names) or len({*names}) < len(names):
+        if not all(name and isinstance(name, str) for name in names) or len({*names}) < len(names):
             problem = "a record has constant names, each once"
             raise self.refuse(node, problem, "write {'name': …} or dict(name=…)")
         parts = [self.expr(each, scope) for each in values]
@@ -306,8 +273,8 @@ class _Function:
         name = first.target.id if isinstance(first.target, ast.Name) else "x"
         variable = self.compiling.variable(name, element)
         inner = {**scope, **self._targets(first.target, variable, element)}
-        tests = [self.expr(each, inner) for each in first.ifs]
-        where = reduce(lambda a, b: Apply("and", (a, b)), tests) if tests else None
+        tests = [self.test(each, inner) for each in first.ifs]
+        where = _balanced("and", tests) if tests else None
         return For(variable.name, source, where, self._comprehension(item, rest, inner))
 
     def _targets(self, target: ast.expr, value: Expr, type_: Type) -> dict[str, Bound]:
@@ -335,7 +302,7 @@ class _Function:
         a, b = self.expr(left, scope), self.expr(right, scope)
         if isinstance(operator, ast.Add):
             types = (self.compiling.type_of(a), self.compiling.type_of(b))
-            if any(isinstance(each, Bag) for each in types):
+            if any(element_type(each) is not None for each in types):
                 return Union(a, b)
             return Apply("concat" if Base("string") in types else "+", (a, b))
         if type(operator) not in _OPERATORS:
@@ -391,11 +358,15 @@ class _Function:
 
     def _member(self, item: Expr, right: ast.expr, scope: Scope) -> Expr:
         """item in right: part of a text, one of some constants, or equal to some element."""
-        if isinstance(right, ast.Tuple | ast.List | ast.Set):
-            tests = [Apply("==", (item, self.expr(each, scope))) for each in right.elts]
-            none: Expr = Const(False)
-            return reduce(lambda a, b: Apply("or", (a, b)), tests) if tests else none
-        whole = self.expr(right, scope)
+        own = self.compiling.type_of(item)
+        if isinstance(right, ast.Tuple | ast.Set):
+            listed: list[Expr] | None = [self.expr(each, scope) for each in right.elts]
+        else:
+            whole = self.expr(right, scope)
+            listed = _listed(whole)
+        if listed is not None:
+            tests = [self._equal(item, e, own, self.compiling.type_of(e)) for e in listed]
+            return _balanced("or", tests) if tests else Const(False)
         type_ = self.compiling.type_of(whole)
         if type_ == Base("string"):
             return Apply("contains", (whole, item))
@@ -404,7 +375,7 @@ class _Function:
             problem = "in looks for a text in a text, or for a value in a collection"
             raise self.refuse(right, problem, "write ==")
         each = self.compiling.variable("x", element)
-        equal = self._equal(each, item, element, self.compiling.type_of(item))
+        equal = self._equal(each, item, element, own)
         return Aggregate("any", For(each.name, whole, None, Sng(equal)))
 
     def _joined(self, node: ast.JoinedStr, parts: list[ast.expr], scope: Scope) -> Expr:
@@ -464,7 +435,7 @@ class _Function:
             max: lambda node, scope: self._extreme("max", node, scope),
             any: lambda node, scope: Aggregate("any", self._only_argument(node, scope)),
             all: lambda node, scope: Aggregate("all", self._only_argument(node, scope)),
-            sorted: self._only_argument,
+            sorted: self._sorted,
             list: self._collected,
             tuple: self._collected,
             abs: lambda node, scope: Apply("abs", (self._only_argument(node, scope),)),
@@ -483,6 +454,16 @@ class _Function:
     def _str(self, node: ast.Call, scope: Scope) -> Expr:
         self._only_argument(node, scope)
         return self._text(node.args[0], scope)
+
+    def _sorted(self, node: ast.Call, scope: Scope) -> Expr:
+        """A collection, which is read in ascending order; an array becomes one."""
+        found = self._only_argument(node, scope)
+        type_ = self.compiling.type_of(found)
+        element = element_type(type_)
+        if isinstance(type_, Bag) or element is None:
+            return found
+        each = self.compiling.variable("x", element)
+        return For(each.name, found, None, Sng(each))
 
     def _collected(self, node: ast.Call, scope: Scope) -> Expr:
         return self._only_argument(node, scope) if node.args or node.keywords else Empty()
@@ -590,8 +571,58 @@ class _Function:
         return self._outside(node, value)
 
 
-def _sum_of(bags: list[Expr]) -> Expr:
-    return reduce(Union, bags) if bags else Empty()
+def _sum_of(bags: Sequence[Expr]) -> Expr:
+    return _halved(Union, bags) if bags else Empty()
+
+
+def _balanced(operator: str, tests: Sequence[Expr]) -> Expr:
+    """Conditions put together by `and` or `or`."""
+    return _halved(lambda a, b: Apply(operator, (a, b)), tests)
+
+
+def _halved(join: Callable[[Expr, Expr], Expr], parts: Sequence[Expr]) -> Expr:
+    """Parts put together by an operator that is associative, so that none is deep inside."""
+    if len(parts) <= _FEW:
+        return reduce(join, parts)
+    middle = len(parts) // 2
+    return join(_halved(join, parts[:middle]), _halved(join, parts[middle:]))
+
+
+def _logical(operator: str, tests: Sequence[Expr]) -> Expr:
+    """What `and` and `or` give: the operand that decides, which may be None."""
+    if all(map(_is_never_none, tests)):
+        return _balanced(operator, tests)
+    if operator == "and":
+        return reduce(lambda a, b: Choice(a, b, a), tests)
+    return reduce(lambda a, b: Choice(a, a, b), tests)
+
+
+def _is_never_none(test: Expr) -> bool:
+    match test:
+        case Apply("and" | "or", args):
+            return all(map(_is_never_none, args))
+        case Apply(function):
+            return PRIMITIVES[function].gives_boolean
+        case Aggregate(function):
+            return function in ("any", "all")
+        case Const(value):
+            return value is not None
+        case _:
+            return False
+
+
+def _listed(bag: Expr) -> list[Expr] | None:
+    """The elements of a collection that is written out; None of any other."""
+    match bag:
+        case Empty():
+            return []
+        case Sng(item):
+            return [item]
+        case Union(left, right):
+            first, second = _listed(left), _listed(right)
+            return None if first is None or second is None else first + second
+        case _:
+            return None
 
 
 def is_constant(value: object) -> bool:
@@ -602,8 +633,10 @@ def is_constant(value: object) -> bool:
         return value == value and abs(value) != float("inf")
     if isinstance(value, int):
         return abs(value) < 10**38
+    if isinstance(value, str):
+        return value.isascii() or not any("\ud800" <= each <= "\udfff" for each in value)
     dated = isinstance(value, date) and not isinstance(value, datetime)
-    return value is None or isinstance(value, str) or dated
+    return value is None or dated
 
 
 def _is_expr(value: object) -> bool:

@@ -122,13 +122,15 @@ def at_most(left: Cost, right: Cost) -> bool:
 
 
 def supremum(left: Cost, right: Cost) -> Cost:
-    """The least cost that is at least both."""
+    """The least cost that is at least both; labels of several occurrences have several parts."""
     match left, right:
         case Many(n, x), Many(m, y):
             return Many(max(n, m), supremum(x, y))
         case Parts(xs), Parts(ys):
-            pairs = zip(xs, ys, strict=True)
-            return Parts(tuple((name, supremum(x, y)) for (name, x), (_, y) in pairs))
+            one, other = dict(xs), dict(ys)
+            names = dict.fromkeys((*one, *other))
+            both = ((n, supremum(one.get(n, LEAST), other.get(n, LEAST))) for n in names)
+            return Parts(tuple(both))
         case One(), other:
             return other
         case _:

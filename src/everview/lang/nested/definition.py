@@ -102,4 +102,11 @@ def declared_query(text: str) -> tuple[str, str]:
 
 def reads_back(expr: Expr) -> bool:
     """Whether the text of a query says the same."""
-    return parse_expr(print_expr(expr)) == expr
+    try:
+        return parse_expr(print_expr(expr)) == expr
+    except UserError as problem:
+        raise UserError(
+            "N010",
+            f"the query cannot be written down: {problem.problem}",
+            remedy="make a part of it a view of its own",
+        ) from None

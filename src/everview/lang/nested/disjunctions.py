@@ -7,7 +7,14 @@ exact.
 
 from __future__ import annotations
 
-from everview.lang.nested.normal_form import Call, Term, conjuncts, free_columns, negation
+from everview.lang.nested.normal_form import (
+    Call,
+    Term,
+    conjuncts,
+    free_columns,
+    may_fail,
+    negation,
+)
 
 Conditions = tuple[Term, ...]
 _SIDES_MAX = 8
@@ -17,13 +24,16 @@ _SIDES_MAX = 8
 def disjoint(conditions: Conditions) -> list[Conditions]:
     """Sets of conditions, of which a row satisfies exactly one if it satisfies `conditions`.
 
-    There is one set unless a disjunction is the only way to join by equality.
+    There is one set unless a disjunction is the only way to join by equality. What may fail stays
+    together with what is to be tested before it.
     """
     if any(map(_joins, conditions)):
         return [conditions]
     for place, each in enumerate(conditions):
         sides = _disjuncts(each)
-        if 1 < len(sides) <= _SIDES_MAX and all(any(map(_joins, conjuncts(s))) for s in sides):
+        if not 1 < len(sides) <= _SIDES_MAX or any(map(may_fail, sides)):
+            continue
+        if all(any(map(_joins, conjuncts(side))) for side in sides):
             others = conditions[:place] + conditions[place + 1 :]
             before = tuple(map(negation, sides))
             return [

@@ -7,7 +7,8 @@ with their names.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import Any, TypeAlias, assert_never
 
 from everview.algebra.zset import ZSet
@@ -77,13 +78,22 @@ def _value(expr: Expr, db: Database, env: Environment) -> Any:
         case Field(child, name):
             return component(_value(child, db, env), name)
         case Apply(function, args):
-            return PRIMITIVES[function].meaning(*(_value(each, db, env) for each in args))
+            return apply(function, [partial(_value, each, db, env) for each in args])
         case Choice(test, then, otherwise):
             return _value(then if _value(test, db, env) else otherwise, db, env)
         case Aggregate(function, child):
             return aggregate(function, _bag_of(child, db, env))
         case _:
             assert_never(expr)
+
+
+def apply(function: str, args: Sequence[Callable[[], Any]]) -> Any:
+    """What a primitive gives; of `and` and `or` the right side is computed where it decides."""
+    if function in ("and", "or"):
+        left, right = args
+        first = bool(left())
+        return first if first == (function == "or") else bool(right())
+    return PRIMITIVES[function].meaning(*(each() for each in args))
 
 
 def component(value: Tuple | None, name: str) -> Any:

@@ -6,12 +6,12 @@ The query is lowered as any other; see `lang/sql/lower/collections.py`.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 
 from everview.errors import Span, UserError
-from everview.expr.types import Schema
+from everview.expr.types import Schema, unusable_name
 from everview.lang.sql.lower.collections import (
     SIGN,
     FoundCollection,
@@ -89,11 +89,15 @@ def _lowered(
     return lower_query(query.text, dict(read), analyze, (), shredding), shredding.found
 
 
-def _must_have_plain_names(query: SqlQuery, flat: Schema, paths: Iterable[str]) -> None:
-    steps = [step for path in paths for step in path.split(".")]
-    wrong = [each for each in steps if not _PLAIN.fullmatch(each)]
-    own = (c.name for c in flat if not any(c.name.startswith(f"{path}{SIGN}") for path in paths))
+def _must_have_plain_names(
+    query: SqlQuery, flat: Schema, found: Mapping[str, FoundCollection]
+) -> None:
+    steps = [step for path in found for step in path.split(".")]
+    wrong = [each for each in steps if not _PLAIN.fullmatch(each) or unusable_name(each)]
+    own = (c.name for c in flat if not any(c.name.startswith(f"{path}{SIGN}") for path in found))
     wrong += [each for each in own if "." in each or SIGN in each]
+    elements = (c.name for each in found.values() for c in schema_of(each.rows))
+    wrong += [each for each in elements if unusable_name(each)]
     if wrong:
         raise UserError(
             "N006",
@@ -131,7 +135,7 @@ def _must_have_named_elements(plan: Plan, path: str, query: SqlQuery) -> None:
     names = [
         c.name for c in schema_of(plan) if not c.name.startswith((f"{path}{SIGN}", f"{path}."))
     ]
-    wrong = [each for each in names if not _PLAIN.fullmatch(each)]
+    wrong = [each for each in names if not _PLAIN.fullmatch(each) or unusable_name(each)]
     named = next(iter(wrong or names), "").partition("/")[0]
     if wrong or len({each.lower() for each in names}) < len(names):
         raise UserError(

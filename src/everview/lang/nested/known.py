@@ -74,6 +74,6 @@ def shredded(definition: Definition, known: Known) -> dict[str, Shredded]:
             remedy="give back a comprehension",
         )
     schemas = {name: known.sources[name.lower()].schema for name in relations(expr)}
-    found = normal_form(expr, schemas, known.nested(relations(expr)))
+    found = normal_form(expr, type_.element, schemas, known.nested(relations(expr)))
     parts = shred(found, type_.element, shares=definition.mode != "inline")
     return {each.path: each for each in parts}

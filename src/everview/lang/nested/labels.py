@@ -7,14 +7,14 @@ is mapped to the empty bag is not one that is missing.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any, TypeAlias
 
 from everview.algebra.zset import ZSet
 from everview.errors import UserError
-from everview.lang.nested.evaluate import Inner, aggregate, bag_of, component, times
-from everview.lang.nested.primitives import PRIMITIVES
+from everview.lang.nested.evaluate import Inner, aggregate, apply, bag_of, component, times
 from everview.lang.nested.syntax import (
     Aggregate,
     Apply,
@@ -67,6 +67,41 @@ def add_dictionaries(left: Dictionary, right: Dictionary) -> dict[Label, Inner]:
     return {
         each: _add(left.get(each, frozenset()), right.get(each, frozenset())) for each in labels
     }
+
+
+ShreddedBag: TypeAlias = tuple[ZSet[Any], Dictionary]
+"""A flat bag, and the dictionary of its labels."""
+
+
+def must_be_consistent(bags: Sequence[ShreddedBag]) -> None:
+    """Def. 1: every label in use is defined, and equal labels are defined equally."""
+    every: dict[Label, Inner] = {}
+    for flat, dictionary in bags:
+        every = label_union(every, dictionary)
+        if undefined := undefined_labels(flat, dictionary):
+            raise _inconsistent(f"{min(map(str, undefined))} has no definition")
+
+
+def must_keep_consistency(updates: Sequence[ShreddedBag], bags: Sequence[ShreddedBag]) -> None:
+    """Def. 2: a label of several bags is updated in all of them or none, and new labels are fresh.
+
+    The first update is that of the first bag, and so on.
+    """
+    must_be_consistent(bags)
+    must_be_consistent(updates)
+    defined = [dictionary.keys() for _, dictionary in bags]
+    changed = [dictionary.keys() for _, dictionary in updates]
+    for own, update in zip(defined, changed, strict=True):
+        for other, other_update in zip(defined, changed, strict=True):
+            if half := (update & own & other) - other_update:
+                raise _inconsistent(f"{min(map(str, half))} is updated in one bag of several")
+            if taken := (update - own) & other:
+                raise _inconsistent(f"{min(map(str, taken))} is the label of another bag")
+
+
+def _inconsistent(problem: str) -> UserError:
+    remedy = "update a label wherever it is defined, and give new bags labels that nothing has"
+    return UserError("N009", problem, remedy=remedy)
 
 
 def shred_value(bag: ZSet[Any], element: Type, path: str) -> tuple[ZSet[Any], dict[Label, Inner]]:
@@ -236,8 +271,10 @@ class _Shredding:
                 parts = enumerate(fields)
                 return tuple((n, self.element(each, env, (*at, i))) for i, (n, each) in parts)
             case Apply(function, args):
-                values = (self.element(each, env, (*at, i)) for i, each in enumerate(args))
-                return PRIMITIVES[function].meaning(*values)
+                below = enumerate(args)
+                return apply(
+                    function, [partial(self.element, each, env, (*at, i)) for i, each in below]
+                )
             case Aggregate(function, child):
                 return aggregate(function, self.bag(child, env, (*at, 0)))
             case Choice(test, then, otherwise):

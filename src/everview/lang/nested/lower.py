@@ -24,6 +24,8 @@ from everview.lang.nested.normal_form import (
     Total,
     Tuple,
     free_columns,
+    guarded,
+    may_fail,
     totals_in,
 )
 from everview.lang.nested.primitives import PRIMITIVES, literal
@@ -86,11 +88,12 @@ class Lowering:
         plan = around
         for generator in part.generators:
             plan = self._generate(generator, plan)
-        plain = tuple(each for each in part.conditions if not totals_in(each))
-        tested = tuple(each for each in part.conditions if totals_in(each))
+        conditions = guarded(part.conditions)
+        plain = tuple(each for each in conditions if not totals_in(each))
+        tested = tuple(each for each in conditions if totals_in(each))
         found: list[Rows] = []
-        for conditions in disjoint(plain):
-            test = scalar.conjunction(_predicate(each, {}) for each in conditions)
+        for side in disjoint(plain):
+            test = scalar.conjunction(_predicate(each, {}) for each in side)
             found.append(self._with_totals(filter_(plan, test), tested, tuple(heads)))
         return found
 
@@ -243,6 +246,10 @@ def _sql(term: Term, computed: Computed) -> str:
         case Call("if", (test, then, otherwise)):
             parts = (_predicate(test, computed), _sql(then, computed), _sql(otherwise, computed))
             return scalar.canonical("CASE WHEN {} THEN {} ELSE {} END".format(*parts))
+        case Call("and" | "or" as function, (left, right)) if may_fail(right):
+            decides, other = _predicate(left, computed), _predicate(right, computed)
+            sides = (other, "FALSE") if function == "and" else ("TRUE", other)
+            return scalar.canonical("CASE WHEN {} THEN {} ELSE {} END".format(decides, *sides))
         case Call(function, args):
             logical = PRIMITIVES[function].takes == "boolean"
             texts = ((_predicate if logical else _sql)(each, computed) for each in args)

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
+from functools import reduce
 from typing import TypeAlias, assert_never
 
 from everview.expr.types import Column, Schema, element_of, fields_of
@@ -121,13 +122,17 @@ Head: TypeAlias = Term | Tuple | Collection
 
 
 def normal_form(
-    expr: Expr, relations: Mapping[str, Schema], nested: Mapping[str, Stored] | None = None
+    expr: Expr,
+    element: Type,
+    relations: Mapping[str, Schema],
+    nested: Mapping[str, Stored] | None = None,
 ) -> Collection:
-    """The normal form of an expression that has the type of a bag.
+    """The normal form of an expression that has the type of a bag of such elements.
 
     The relations that are `nested` have collections inside, in relations of their own.
     """
-    found = _Evaluation(relations, nested or {}, {}).value(expr, {})
+    evaluation = _Evaluation(relations, nested or {}, {})
+    found = evaluation.typed(evaluation.value(expr, {}), Bag(element))
     assert isinstance(found, Collection)
     return found
 
@@ -179,7 +184,8 @@ class _Evaluation:
                 return Call(function, tuple(self.term(each, around) for each in args))
             case Choice(test, then, otherwise):
                 condition = self.term(test, around)
-                return _choice(condition, self.value(then, around), self.value(otherwise, around))
+                heads = self.value(then, around), self.value(otherwise, around)
+                return self._choice(condition, *heads)
             case Aggregate(function, child):
                 return Total(function, Collection(self.parts(child, around)))
             case _:
@@ -195,10 +201,55 @@ class _Evaluation:
         assert not isinstance(found, Tuple | Collection)
         return found
 
+    def typed(self, head: Head, type_: Type) -> Head:
+        """A value in which what the type says is a bag or tuple is one, and no array or struct."""
+        match type_, head:
+            case Product(fields), Tuple(parts):
+                known = dict(parts)
+                return Tuple(tuple((n, self.typed(known[n], each)) for n, each in fields))
+            case Bag(element), Collection(parts, lookup):
+                if lookup is not None:
+                    return head
+                return Collection(
+                    tuple(replace(each, head=self.typed(each.head, element)) for each in parts)
+                )
+            case ((Product() | Bag()), _):
+                assert not isinstance(head, Tuple | Collection)
+                return self._inside(head, type_)
+        return head
+
+    def _choice(self, test: Term, then: Head, otherwise: Head) -> Head:
+        """if of base values, component by component; of bags, the sum of both under conditions."""
+        if isinstance(then, Tuple) or isinstance(otherwise, Tuple):
+            named = then if isinstance(then, Tuple) else otherwise
+            assert isinstance(named, Tuple)
+            parts = (
+                (name, self._choice(test, _component(then, name), _component(otherwise, name)))
+                for name, _ in named.fields
+            )
+            return Tuple(tuple(parts))
+        if isinstance(then, Collection) or isinstance(otherwise, Collection):
+            holds, fails = conjuncts(test), (negation(test),)
+            first = (replace(p, conditions=holds + p.conditions) for p in self._bag(then))
+            second = (replace(p, conditions=fails + p.conditions) for p in self._bag(otherwise))
+            return Collection((*first, *second))
+        return Call("if", (test, then, otherwise))
+
     def _bag(self, head: Head, variable: str = ELEMENT) -> tuple[Comprehension, ...]:
         if isinstance(head, Collection):
             return head.parts
         assert not isinstance(head, Tuple)
+        if head == Const(None):
+            return ()
+        if isinstance(head, Call) and head.function == "if":
+            test, then, otherwise = head.args
+            sides = (
+                Collection(self._bag(then, variable)),
+                Collection(self._bag(otherwise, variable)),
+            )
+            found = self._choice(test, *sides)
+            assert isinstance(found, Collection)
+            return found.parts
         columns = (Column(ELEMENT, element_of(self._type(head)) or "void"),)
         generator = self._generator(variable, head, columns)
         return (Comprehension((generator,), (), ColumnOf(generator.variable, ELEMENT)),)
@@ -376,26 +427,37 @@ def _component(head: Head, name: str) -> Head:
     return Part(head, name)
 
 
-def _choice(test: Term, then: Head, otherwise: Head) -> Head:
-    """if of base values, component by component; of bags, the sum of both under conditions."""
-    match then, otherwise:
-        case Tuple(fields), Tuple(others):
-            known = dict(others)
-            return Tuple(tuple((name, _choice(test, v, known[name])) for name, v in fields))
-        case Collection(parts), Collection(others):
-            holds = conjuncts(test)
-            fails = (negation(test),)
-            first = (replace(p, conditions=holds + p.conditions) for p in parts)
-            second = (replace(p, conditions=fails + p.conditions) for p in others)
-            return Collection((*first, *second))
-    assert not isinstance(then, Tuple | Collection)
-    assert not isinstance(otherwise, Tuple | Collection)
-    return Call("if", (test, then, otherwise))
-
-
 def negation(test: Term) -> Term:
     """The opposite of a condition: every condition is true or false, so this is exact."""
     return Call("not", (test,))
+
+
+def guarded(conditions: tuple[Term, ...]) -> tuple[Term, ...]:
+    """Conditions of which one that may fail is computed only where those before it hold.
+
+    An engine may compute the sides of AND in any order, but not those of CASE.
+    """
+    return tuple(
+        Call("if", (reduce(_both, conditions[:at]), each, Const(False)))
+        if at and may_fail(each)
+        else each
+        for at, each in enumerate(conditions)
+    )
+
+
+def _both(left: Term, right: Term) -> Term:
+    return Call("and", (left, right))
+
+
+def may_fail(term: Term) -> bool:
+    """Whether a value divides by something that may be zero."""
+    match term:
+        case Call("/" | "//" | "%", (_, divisor)) if not isinstance(divisor, Const):
+            return True
+        case Call(_, args):
+            return any(map(may_fail, args))
+        case _:
+            return False
 
 
 def conjuncts(test: Term) -> tuple[Term, ...]:

@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from everview.errors import UserError
-from everview.expr.types import Column, Schema, storable_type
+from everview.expr.types import Column, Schema, storable_type, unusable_name
 from everview.lang.nested.normal_form import (
     Collection,
     ColumnOf,
@@ -212,7 +212,7 @@ def _must_be_storable(type_: Type) -> None:
         case Product(fields):
             seen: set[str] = set()
             for name, each in fields:
-                if not _PLAIN.fullmatch(name) or name.lower() in seen:
+                if not _PLAIN.fullmatch(name) or name.lower() in seen or unusable_name(name):
                     raise UserError(
                         "N006",
                         f"the result has a component called {name!r}",

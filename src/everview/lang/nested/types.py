@@ -86,6 +86,9 @@ def _both(left: Type, right: Type) -> Type | None:
     if left == right or NOTHING in (left, right):
         return right if left == NOTHING else left
     match left, right:
+        case (Base(), Product() | Bag()) | (Product() | Bag(), Base()):
+            both = (_opened(left), _opened(right))
+            return None if Base in map(type, both) else _both(*both)
         case Base(a), Base(b):
             if "void" in (a, b):
                 return right if a == "void" else left
@@ -100,6 +103,16 @@ def _both(left: Type, right: Type) -> Type | None:
             return Product(tuple(known)) if len(known) == len(a) else None
         case _:
             return None
+
+
+def _opened(type_: Type) -> Type:
+    """An array of the database as a bag, and a struct as a product; any other type as it is."""
+    if not isinstance(type_, Base):
+        return type_
+    if (element := element_of(type_.name)) is not None:
+        return Bag(Base(element))
+    fields = fields_of(type_.name) if type_.name.startswith("struct<") else ()
+    return Product(tuple((name, Base(each)) for name, each in fields)) if fields else type_
 
 
 _EITHER = "CASE WHEN TRUE THEN `a` ELSE `b` END"

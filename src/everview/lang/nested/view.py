@@ -80,13 +80,17 @@ def flat_texts(text: str, known: Known) -> dict[str, str]:
     return texts
 
 
-def shared_by(text: str, known: Known) -> tuple[str, ...]:
-    """The dictionaries of other views that a view has labels of."""
+def shared_by(text: str, known: Known) -> dict[str, str]:
+    """The dictionaries of other views that a view has labels of, by their paths in it."""
     found = read_definition(text)
     if isinstance(found.query, SqlQuery):
-        return ()
-    parts = shredded(found, known).values()
-    return tuple(relation_of(found.view, each) for each in parts if each.shared is not None)
+        return {}
+    parts = stored_relations(shredded(found, known), found.mode)
+    return {
+        path: relation_of(found.view, each)
+        for path, each in parts.items()
+        if each.shared is not None
+    }
 
 
 def estimated(text: str, known: Known, rows: Mapping[str, int]) -> dict[str, Estimate]:
