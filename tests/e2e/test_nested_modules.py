@@ -247,8 +247,8 @@ BAD = {
     ),
     "nested too deep": (
         f"@ev.nested\ndef f(M):\n    return [{'-' * 900}1 for m in M]",
-        "N001",
-        3,
+        "N010",
+        4,
     ),
     "decorated": ("@ev.nested\n@cache\ndef f(M):\n    return [m.name for m in M]", "N010", 4),
     "decorated helper": (
