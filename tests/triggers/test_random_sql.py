@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 from decimal import Decimal
 from random import Random
@@ -97,6 +98,7 @@ def follow(seed: int, connection: duckdb.DuckDBPyConnection) -> bool:
             raise
         return False
     oracle, stream = Oracle(connection), Stream(random)
+    empty = json.loads(running.snapshot())["maps"]
     for _ in range(5):
         for each in stream.changes():
             change(running, random, *each)
@@ -106,6 +108,10 @@ def follow(seed: int, connection: duckdb.DuckDBPyConnection) -> bool:
             running.restore(taken)
         found, expected = running.result(), oracle.rows(query, stream.rows)
         assert agree(found, expected), (query, found, expected, stream.rows)
+    for table, counted in stream.rows.items():
+        if rows := list(counted.elements()):
+            change(running, random, table, -1, rows)
+    assert json.loads(running.snapshot())["maps"] == empty, query
     return True
 
 

@@ -19,7 +19,7 @@ import everview as ev
 from everview.errors import UserError
 from everview.trigger_programs.program import parse_program, print_program
 from everview.trigger_programs.running import checksum_of
-from triggers.tpch_events import COLUMNS, Events, declarations, views
+from triggers.tpch_events import COLUMNS, CONSTANT_WORK, Events, declarations, views
 
 
 def script(*, nulls: bool, names: dict[str, str]) -> str:
@@ -145,7 +145,7 @@ def test_views_of_tpch_follow_long_streams(seed, nulls):
     follow(seed, 30_000, nulls=nulls, names=views())
 
 
-@pytest.mark.parametrize("name", ["01", "03", "06", "10", "12", "14", "19"])
+@pytest.mark.parametrize("name", CONSTANT_WORK)
 def test_programs_of_tpch_read_back_and_loop_over_no_whole_map(name):
     running = ev.triggers(script(nulls=False, names=views((name,))))
     assert print_program(parse_program(running.text)) == running.text

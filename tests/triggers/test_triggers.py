@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections import Counter
 from datetime import date
 from decimal import Decimal
@@ -112,13 +113,22 @@ def test_the_programs_of_the_examples_are_those_on_file():
 
 
 def test_the_table_of_a_self_join_is_kept_by_additions():
-    """Ex. 1.2."""
+    """Ex. 1.2: Q, and ΔQ(±a) = 1 ± 2 · count(a) by the map of counts that holds it."""
     running = ev.triggers("q[] := Sum(R(a) * R(a))")
-    expected = [1, 4, 5, 10, 9, 16, 9]
-    for update, value in zip(("+c", "+c", "+d", "+c", "-d", "+c", "-c"), expected, strict=True):
+    expected = {
+        "+c": [(1, 3, -1, 1, 1), (4, 5, -3, 1, 1), (10, 7, -5, 3, -1), (16, 9, -7, 1, 1)],
+        "+d": [(5, 5, -3, 3, -1)],
+        "-d": [(9, 7, -5, 1, 1)],
+        "-c": [(9, 7, -5, 1, 1)],
+    }
+    [counts] = re.findall(r"map (\w+)\[k1\] := R\(k1\);", running.text)
+    for update in ("+c", "+c", "+d", "+c", "-d", "+c", "-c"):
         change = running.insert if update[0] == "+" else running.delete
         change("R", [(update[1],)])
+        value, *deltas = expected[update].pop(0)
         assert running.result() == [(value,)]
+        kept = {key[0]: count for key, count in json.loads(running.snapshot())["maps"][counts]}
+        assert [1 + sign * 2 * kept.get(a, 0) for a in "cd" for sign in (1, -1)] == deltas
 
 
 def test_a_statement_of_a_chain_is_a_product_of_two_lookups():
