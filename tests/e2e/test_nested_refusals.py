@@ -83,7 +83,7 @@ FUNCTIONS = {
     "many conditions": ("N010", f"[{' + '.join(['(a.a if a.b else 1)'] * 300)} for a in A]"),
     "deep choices": (
         "N010",
-        f"[{' '.join(f'{n} if a.a == {n} else' for n in range(99))} 0 for a in A]",
+        f"[{' '.join(f'{n} if a.a == {n} else' for n in range(299))} 0 for a in A]",
     ),
     "many constants": ("N010", f"[a.a for a in A if a.a in {[*range(6000)]}]"),
     "equal names": ("N006", "[dict(x=a.a, X=a.b) for a in A]"),
