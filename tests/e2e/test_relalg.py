@@ -261,3 +261,16 @@ def test_what_a_view_will_be_is_shown_over_what_its_relations_are(tmp_path):
         db.insert("was_s", [(2, 9)])
         db.relalg("by_text", written)
         assert sorted(db.read("by_text").rows()) == wanted == sorted(db.read("q").rows())
+
+
+def test_a_chain_of_differences_is_kept_fresh(tmp_path):
+    """S − T says S twice, so the tree of a chain is exponential; a part is lowered once."""
+    with ev.open(str(tmp_path / "s"), engine="duckdb") as db:
+        db.sql("CREATE TABLE r (a INT); CREATE TABLE s (a INT)")
+        db.relalg("chain", " − ".join(("r", *("s",) * 12)))
+        db.insert("r", [(n,) for n in range(4)])
+        db.insert("s", [(1,), (3,), (9,)])
+        assert sorted(db.read("chain").rows()) == [(0,), (2,)]
+        db.delete("s", [(3,)])
+        assert sorted(db.read("chain").rows()) == [(0,), (2,), (3,)]
+        assert db.audit().ok

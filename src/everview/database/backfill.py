@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, field, replace
+from functools import cache
 from time import perf_counter
 from typing import Any
 
@@ -242,13 +243,18 @@ def _build_order(
 
 def _reading_states(plan: Plan, states: Mapping[Plan, str]) -> Plan:
     """The plan with every subplan that a state holds replaced by that state."""
-    if plan in states:
-        return Source(states[plan], schema_of(plan))
-    if isinstance(plan, Fixpoint) and not plan.traced and is_lifted(plan):
-        reached = _reached_in_states(plan, states)
-        if reached is not None:
-            return reached
-    return with_children(plan, tuple(_reading_states(part, states) for part in children(plan)))
+
+    @cache  # a plan may occur in another many times
+    def replaced(node: Plan) -> Plan:
+        if node in states:
+            return Source(states[node], schema_of(node))
+        if isinstance(node, Fixpoint) and not node.traced and is_lifted(node):
+            reached = _reached_in_states(node, states)
+            if reached is not None:
+                return reached
+        return with_children(node, tuple(map(replaced, children(node))))
+
+    return replaced(plan)
 
 
 def _reached_in_states(node: Fixpoint, states: Mapping[Plan, str]) -> Plan | None:

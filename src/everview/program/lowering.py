@@ -132,6 +132,8 @@ class Lowering:
     reads: dict[Plan | None, dict[tuple[str, str | None], None]] = field(default_factory=dict)
     _computed: dict[Plan, Ref] = field(default_factory=dict)
     _fetched: dict[Fetch, Ref] = field(default_factory=dict)
+    _looked_up: dict[tuple[Plan | None, Plan, Lookup], Plan] = field(default_factory=dict)
+    """What was looked up for an operator: a plan may occur in another many times."""
 
     def compute(self, plan: Plan, name: str | None = None) -> Ref:
         """The result of `plan` as a step of its own; equal plans are computed once."""
@@ -160,7 +162,9 @@ class Lowering:
     def inside(self) -> Lowering:
         """A lowering of steps that are taken again at every iteration, with names of their own."""
         prefix = f"{self.prefix}{len(self.steps)}."
-        return replace(self, steps=[], prefix=prefix, in_loop=True, _computed={}, _fetched={})
+        return replace(
+            self, steps=[], prefix=prefix, in_loop=True, _computed={}, _fetched={}, _looked_up={}
+        )
 
     def slice(self, plan: Plan, by: Columns, keys: Ref) -> Fetch:
         """The fetch of what is stored of `plan` with some keys, as a step that is not yet taken."""
@@ -252,6 +256,12 @@ class Lowering:
         They come from the relations below `plan` where the keys can be followed there, else from a
         state that holds `plan` itself.
         """
+        asked = (self.operator, plan, lookup)
+        if asked not in self._looked_up:
+            self._looked_up[asked] = self._lower_lookup(plan, lookup)
+        return self._looked_up[asked]
+
+    def _lower_lookup(self, plan: Plan, lookup: Lookup) -> Plan:
         if bounded(plan):
             return self._once(self.lower(plan))
         ranged = self._fetch_ranged(plan, lookup.keys, lookup.ranges)

@@ -201,7 +201,6 @@ def _target(tx: Transaction, name: str, span: Span) -> tuple[TableDefinition, li
     table, path = tx.catalog.tables[owner], list[str]()
     below = table.dictionaries
     while below:
-        each = next((d for d in below if found.startswith(d.relation)), None)
         each = next((d for d in below if found == d.relation), None) or next(
             d for d in below if found.startswith(f"{d.relation}.")
         )
