@@ -132,8 +132,8 @@ class Lowering:
     reads: dict[Plan | None, dict[tuple[str, str | None], None]] = field(default_factory=dict)
     _computed: dict[Plan, Ref] = field(default_factory=dict)
     _fetched: dict[Fetch, Ref] = field(default_factory=dict)
-    _looked_up: dict[tuple[Plan | None, Plan, Lookup], Plan] = field(default_factory=dict)
-    """What was looked up for an operator: a plan may occur in another many times."""
+    _looked_up: dict[tuple[Plan | None, bool, Plan, Lookup], Plan] = field(default_factory=dict)
+    """What was looked up for an operator, from states or not: a plan may occur many times."""
 
     def compute(self, plan: Plan, name: str | None = None) -> Ref:
         """The result of `plan` as a step of its own; equal plans are computed once."""
@@ -256,7 +256,7 @@ class Lowering:
         They come from the relations below `plan` where the keys can be followed there, else from a
         state that holds `plan` itself.
         """
-        asked = (self.operator, plan, lookup)
+        asked = (self.operator, self.stores, plan, lookup)
         if asked not in self._looked_up:
             self._looked_up[asked] = self._lower_lookup(plan, lookup)
         return self._looked_up[asked]
