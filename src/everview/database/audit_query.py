@@ -13,7 +13,7 @@ from everview.lang.sql.lower.query import lower_query
 from everview.lang.sql.parse.parser import parse_query
 from everview.plan.build import add, negate
 from everview.plan.nodes import Plan, Source
-from everview.plan.traverse import children, with_children
+from everview.plan.traverse import transform
 from everview.runtime.protocol import Snapshot
 
 Written = str | Plan
@@ -65,6 +65,8 @@ def _lowered(
 
 def inlined(plan: Plan, views: Mapping[str, Plan]) -> Plan:
     """The plan with the plans of views in the place of their names."""
-    if isinstance(plan, Source) and plan.name in views:
-        return views[plan.name]
-    return with_children(plan, tuple(inlined(part, views) for part in children(plan)))
+
+    def instead(node: Plan) -> Plan:
+        return views.get(node.name, node) if isinstance(node, Source) else node
+
+    return transform(plan, instead)
