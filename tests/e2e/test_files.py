@@ -262,6 +262,8 @@ BAD_FILES = {
     "not.arrow": (b"hello hello hello", "not.arrow"),
     "cut.csv.gz": (gzip.compress(b"id\n1\n" * 9)[:-9], "cut.csv.gz"),
     "names.csv": (b'id,name""\n1,a\n', "names.csv"),
+    "open.csv": (b'id,name\n1,"a""b\n2,c\n', "ends inside quotes"),
+    "open.csv.gz": (gzip.compress(b'id,name\n1,a\n2,"'), "ends inside quotes"),
     "long.csv": (b"id,name\n1," + b"x" * 9_000_000 + b"\n", "a row is longer than 4 MB"),
 }
 
@@ -299,6 +301,16 @@ def test_a_bad_file_is_named_and_nothing_changes(embedded, folder, name):
         assert name in caught.value.problem
     assert embedded.epoch == before
     assert len(embedded.read("t")) == 0
+
+
+def test_quotes_that_are_closed_may_end_a_file(embedded, folder):
+    values = ["", "a", 'a"', '""', "a\n", "\r\n", 'a"b\n"']
+    for number, value in enumerate(values):
+        for end in ("", "\n", "\r\n\r\n"):
+            quoted = value.replace('"', '""')
+            (folder / "one.csv").write_bytes(f'id,name\n{number},"{quoted}"{end}'.encode())
+            embedded.sql(f"COPY INTO t FROM '{folder}/one.csv'")
+    assert bag(embedded.sql("SELECT id, name FROM t")) == Counter([*enumerate(values)] * 3)
 
 
 def test_lines_before_the_names_change_no_value(embedded, folder):

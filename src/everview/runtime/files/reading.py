@@ -19,7 +19,15 @@ import pyarrow.parquet as pq
 from everview.arguments import named, shown
 from everview.errors import UserError
 from everview.expr.types import Schema, names
-from everview.runtime.files.formats import ARROW, CSV, JSON, PARQUET, FileOptions, must_be_writable
+from everview.runtime.files.formats import (
+    ARROW,
+    CSV,
+    JSON,
+    PARQUET,
+    FileOptions,
+    is_compressed,
+    must_be_writable,
+)
 from everview.runtime.files.text_values import from_text
 
 BATCH_ROWS = 32_768
@@ -78,7 +86,21 @@ class FileRows:
                 f"the names of the columns of {path} are not clear",
                 remedy="write them in the first line, in quotes where they hold quotes",
             )
-        yield from self._typed(path, (pa.Table.from_batches([batch]) for batch in reader))
+        last: str | None = None
+
+        def batches() -> Iterator[pa.Table]:
+            nonlocal last
+            for batch in reader:
+                last = batch.column(batch.num_columns - 1)[-1].as_py() if batch.num_rows else last
+                yield pa.Table.from_batches([batch])
+
+        yield from self._typed(path, batches())
+        if last is not None and _ends_in_quotes(path, last):
+            raise UserError(
+                "F005",
+                f"{path} ends inside quotes, in the value that begins with {shown(last[:20])}",
+                remedy="close the quotes; the file may be cut off",
+            )
 
     def header(self, path: str) -> list[str] | None:
         """The names of the columns of a CSV file, None if nothing stands below them.
@@ -214,6 +236,24 @@ def must_be_columns(path: str, found: Sequence[str], columns: Schema) -> None:
             f"{path} has {what}",
             remedy=f"the columns are {', '.join(names(columns))}; HEADER false if it names none",
         )
+
+
+def _ends_in_quotes(path: str, last: str) -> bool:
+    """Whether the quotes of the last value of a CSV file are open, which Arrow does not tell."""
+    quoted = b'"' + last.replace('"', '""').encode()
+    end = _end_of(path, len(quoted) + 8)
+    return end.endswith(quoted) and not end.rstrip(b"\r\n").endswith(quoted + b'"')
+
+
+def _end_of(path: str, size: int) -> bytes:
+    """The last bytes of a file, unpacked."""
+    end = b""
+    with pa.input_stream(path) if is_compressed(path) else pa.OSFile(path) as file:
+        if not is_compressed(path):
+            file.seek(max(0, file.size() - size))
+        while block := file.read(_BLOCK_BYTES):
+            end = (end + block)[-size:]
+    return end
 
 
 @contextmanager
