@@ -74,6 +74,21 @@ def test_where_rows_tie_our_own_order_of_them_is_audited(spark, tmp_path):
         assert found.ours in ("", "rows tie, and Spark may take them in any order")
 
 
+@pytest.mark.spark
+def test_rows_that_tie_are_seen_where_another_window_sorts_them_first(spark, tmp_path):
+    with everview.open(str(tmp_path / "store"), spark=spark) as db:
+        db.sql("CREATE TABLE t (a INT PRIMARY KEY, c STRING, d INT, e DOUBLE)")
+        db.sql("INSERT INTO t VALUES (15, 'x', 1, NULL), (24, NULL, 1, NULL)")
+        db.sql(
+            "CREATE VIEW v AS SELECT FIRST_VALUE(e) OVER (PARTITION BY c ORDER BY e DESC) AS w1, "
+            "FIRST_VALUE(c) OVER (PARTITION BY e ORDER BY d DESC "
+            "ROWS BETWEEN 2 PRECEDING AND CURRENT ROW) AS w2 FROM t"
+        )
+        [view] = db.audit()
+        assert view.ok
+        assert view.ours == "rows tie, and Spark may take them in any order"
+
+
 FAILING = (
     # A correlated EXCEPT over outer joins, which Spark 4.3 cannot take apart: it raises for itself.
     "SELECT q1.b FROM t AS q1 WHERE q1.d IN ("
