@@ -13,7 +13,7 @@ from everview.expr.dialect import DIALECT
 from everview.lang.sql.parse.span import span_of
 
 _BAG, ELEMENT = "BAG", "element"
-_OPTION, _SHREDDED, _INLINE = "nested", "shredded", "inline"
+NESTED_OPTION, _SHREDDED, _INLINE = "nested", "shredded", "inline"
 
 
 def without_bags(tokens: list[Token]) -> list[Token]:
@@ -100,7 +100,7 @@ def _is_shredded(tree: exp.Create, text: str, span: Span) -> bool:
     given = [
         part
         for part in (properties.expressions if properties else ())
-        if type(part) is exp.Property and part.this.name.lower() == _OPTION
+        if type(part) is exp.Property and part.this.name.lower() == NESTED_OPTION
     ]
     for part in given:
         if part.args["value"].name.lower() not in (_SHREDDED, _INLINE) or len(given) > 1:
@@ -108,6 +108,6 @@ def _is_shredded(tree: exp.Create, text: str, span: Span) -> bool:
                 "Q003",
                 f"this option is not part of the language: {part.sql(dialect=DIALECT)}",
                 span=span_of(part, text) or span,
-                remedy=f"leave it out, or write WITH ({_OPTION} = '{_SHREDDED}')",
+                remedy=f"leave it out, or write WITH ({NESTED_OPTION} = '{_SHREDDED}')",
             )
     return any(part.args["value"].name.lower() == _SHREDDED for part in given)

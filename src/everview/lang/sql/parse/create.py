@@ -11,7 +11,7 @@ from sqlglot.tokenizer_core import Token, TokenType
 from everview.errors import Span, UserError
 from everview.expr.dialect import DIALECT
 from everview.expr.types import PLAIN_NAME, Column, is_nested, storable_type, unusable_name
-from everview.lang.sql.parse.collections import collections_of
+from everview.lang.sql.parse.collections import NESTED_OPTION, collections_of
 from everview.lang.sql.parse.constraints import (
     Constraint,
     computed_value,
@@ -85,8 +85,9 @@ def _must_be_generated_always(tokens: list[Token], text: str) -> None:
 
 
 def _is_set(tree: exp.Create, text: str, span: Span) -> bool:
-    """Whether WITH (kind = 'set') says that no row is there twice; there is no other option."""
-    given = [part for part in _options(tree) if type(part) is exp.Property]
+    """Whether WITH (kind = 'set') says that no row is there twice; unknown options are refused."""
+    options = (part for part in _options(tree) if type(part) is exp.Property)
+    given = [part for part in options if part.this.name.lower() != NESTED_OPTION]
     kinds = [part for part in given if part.this.name.lower() == "kind"]
     for part in given:
         value = part.args["value"].name.lower() if kinds == [part] else ""
@@ -95,7 +96,7 @@ def _is_set(tree: exp.Create, text: str, span: Span) -> bool:
                 "Q003",
                 f"this option is not part of the language: {part.sql(dialect=DIALECT)}",
                 span=span_of(part, text) or span,
-                remedy="leave it out, or write WITH (kind = 'set')",
+                remedy="leave it out, or write WITH (kind = 'set') or (nested = 'shredded')",
             )
     return any(part.args["value"].name.lower() == "set" for part in given)
 
